@@ -1,0 +1,1 @@
+"""Memory and decisions: API, database, dispatcher, placement, dashboard."""

@@ -1,0 +1,1 @@
+"""Numerics on arrays: meshes, operators, solvers, Green's functions, inversion."""

@@ -1,0 +1,1 @@
+"""Execution beside the data: tasks, child processes, writing of results."""
