@@ -1,0 +1,45 @@
+# Two commands matter: `make demo` and `make test`. Both set everything up first.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+OUT ?= demo-out
+
+.PHONY: demo test serve lint faults test-dashboard setup system clean
+
+demo: setup
+	$(BIN)/python examples/tohoku2011/demo.py --out $(OUT)
+
+test: setup lint
+	$(BIN)/pytest -n 2 --durations=10
+
+serve: setup
+	$(BIN)/afterslip serve
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+faults: setup
+	$(BIN)/pytest -m faults
+
+test-dashboard: setup
+	$(BIN)/pytest tests/dashboard -m "slow or not slow"
+
+setup: system $(STAMP)
+
+# gmsh's wheel needs a few of the system's graphics libraries even without a screen
+system:
+	@sh deploy/system-libraries.sh
+
+$(STAMP): requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("afterslip needs Python 3.11 or newer, this is %s: set PYTHON=..." % sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -e .
+	touch $@
+
+clean:
+	rm -rf $(VENV) $(OUT)
