@@ -1,0 +1,23 @@
+"""Meshes that honour faults: build, import, refine, locate, judge."""
+
+from afterslip_solver.mesh.errors import MeshError
+from afterslip_solver.mesh.geometry import (
+    Box,
+    CurvedFault,
+    Geometry,
+    MeshSize,
+    PlaneFault,
+)
+from afterslip_solver.mesh.split import split_nodes
+from afterslip_solver.mesh.trace import surface_trace
+
+__all__ = [
+    "Box",
+    "CurvedFault",
+    "Geometry",
+    "MeshError",
+    "MeshSize",
+    "PlaneFault",
+    "split_nodes",
+    "surface_trace",
+]

@@ -1,0 +1,96 @@
+"""Second-order node numbering from the vertices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from afterslip_solver.mesh.errors import MeshError
+from afterslip_solver.mesh.topology import cell_edges, edge_keys
+from afterslip_solver.model import Float, Int, TetMesh
+
+
+def signed_volumes(vertices: Float, cells: Int) -> Float:
+    """(n_elem,) float64, m3, positive where the vertex order is right-handed."""
+    origin = vertices[cells[:, 0]]
+    a, b, c = (vertices[cells[:, i]] - origin for i in (1, 2, 3))
+    return np.asarray(np.einsum("ij,ij->i", a, np.cross(b, c)) / 6.0)
+
+
+def oriented(vertices: Float, cells: Int) -> Int:
+    """Cells with two vertices swapped where the volume is negative."""
+    cells = np.array(cells, dtype=np.int64)
+    wrong = signed_volumes(vertices, cells) < 0.0
+    cells[wrong] = cells[wrong][:, [0, 2, 1, 3]]
+    return cells
+
+
+def second_order(
+    vertices: Float,
+    cells: Int,
+    tags: Int | None = None,
+    tag_names: tuple[str, ...] = ("box",),
+) -> TetMesh:
+    """Straight-sided P2 mesh of a vertex mesh.
+
+    Parameters
+    ----------
+    vertices : (n_vertex, 3) float64, m.
+    cells : (n_elem, 4) int64, any orientation.
+    tags : (n_elem,) int64, index into ``tag_names``; zeros where left out.
+
+    Returns
+    -------
+    TetMesh, elements positively oriented, midpoints numbered after the vertices
+    in the order of their edges' vertex numbers.
+    """
+    vertices = np.ascontiguousarray(vertices, dtype=np.float64)
+    cells = oriented(vertices, cells)
+    n_vertex = len(vertices)
+    used = np.zeros(n_vertex, dtype=np.bool_)
+    used[cells] = True
+    if not used.all():
+        raise MeshError(
+            f"{int((~used).sum())} vertices belong to no tetrahedron; "
+            "remove them from the mesh"
+        )
+    keys = edge_keys(cell_edges(cells), n_vertex)
+    unique, inverse = np.unique(keys, return_inverse=True)
+    low, high = unique // n_vertex, unique % n_vertex
+    nodes = np.concatenate([vertices, 0.5 * (vertices[low] + vertices[high])])
+    elements = np.concatenate([cells, n_vertex + inverse.reshape(-1, 6)], axis=1)
+    if tags is None:
+        tags = np.zeros(len(cells), dtype=np.int64)
+    return TetMesh(
+        nodes=nodes,
+        elements=np.ascontiguousarray(elements, dtype=np.int64),
+        n_vertex=n_vertex,
+        tags=np.asarray(tags, dtype=np.int64),
+        tag_names=tag_names,
+    )
+
+
+def edge_midpoints(mesh: TetMesh, edges: Int) -> Int:
+    """Node numbers of the midpoints of edges of the mesh.
+
+    Parameters
+    ----------
+    edges : (n, 2) int64 vertex numbers.
+
+    Returns
+    -------
+    (n,) int64 node numbers. Raises MeshError where an edge is not in the mesh.
+    """
+    wanted = np.zeros(mesh.n_vertex, dtype=np.bool_)
+    wanted[edges] = True
+    near = mesh.elements[wanted[mesh.cells].sum(axis=1) >= 2]
+    keys, first = np.unique(
+        edge_keys(cell_edges(near), mesh.n_vertex).ravel(), return_index=True
+    )
+    sought = edge_keys(edges, mesh.n_vertex)
+    place = np.minimum(np.searchsorted(keys, sought), max(len(keys) - 1, 0))
+    if len(keys) == 0 or not np.array_equal(keys[place], sought):
+        raise MeshError(
+            "an edge of a surface is not an edge of a tetrahedron: "
+            "the mesh does not conform to the surface"
+        )
+    return np.asarray(near[:, 4:].ravel()[first[place]], dtype=np.int64)

@@ -1,0 +1,96 @@
+"""Edges and faces of tetrahedra as integer keys."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from afterslip_solver.model import TET_EDGES, Int
+
+# vertices of the faces of a positively oriented tetrahedron, seen from outside
+TET_FACES = ((0, 2, 1), (0, 1, 3), (1, 2, 3), (0, 3, 2))
+# the same faces as P2 triangles: 3 vertices, midpoints of (0,1), (1,2), (2,0)
+TET_FACES_P2 = (
+    (0, 2, 1, 6, 5, 4),
+    (0, 1, 3, 4, 8, 7),
+    (1, 2, 3, 5, 9, 8),
+    (0, 3, 2, 7, 9, 6),
+)
+
+
+def edge_keys(edges: Int, n_vertex: int) -> Int:
+    """One integer per undirected edge.
+
+    Parameters
+    ----------
+    edges : (..., 2) int64 vertex numbers.
+    n_vertex : more than the largest vertex number.
+
+    Returns
+    -------
+    (...) int64, the same for (a, b) and (b, a).
+    """
+    low = np.minimum(edges[..., 0], edges[..., 1])
+    high = np.maximum(edges[..., 0], edges[..., 1])
+    return np.asarray(low * np.int64(n_vertex) + high, dtype=np.int64)
+
+
+def face_keys(faces: Int, n_vertex: int) -> Int:
+    """One integer per undirected triangle.
+
+    Parameters
+    ----------
+    faces : (n, 3) int64 vertex numbers.
+    n_vertex : more than the largest vertex number.
+
+    Returns
+    -------
+    (n,) int64; comparable within one call only where ``n_vertex`` is 2**21 or
+    more, because pairs are then numbered first to stay within 63 bits.
+    """
+    rows = np.sort(faces, axis=1)
+    pair = rows[:, 0] * np.int64(n_vertex) + rows[:, 1]
+    if n_vertex >= 1 << 21:
+        pair = np.unique(pair, return_inverse=True)[1].astype(np.int64)
+    return np.asarray(pair * np.int64(n_vertex) + rows[:, 2], dtype=np.int64)
+
+
+def cell_edges(cells: Int) -> Int:
+    """(n_elem, 6, 2) vertex numbers of the edges of tetrahedra (n_elem, 4+)."""
+    return cells[:, np.array(TET_EDGES)]
+
+
+def cell_faces(cells: Int) -> Int:
+    """(n_elem, 4, 3) vertex numbers of the outward faces of (n_elem, 4+) cells."""
+    return cells[:, np.array(TET_FACES)]
+
+
+def boundary_faces(cells: Int, n_vertex: int) -> tuple[Int, Int]:
+    """Faces that belong to one tetrahedron only.
+
+    Returns
+    -------
+    element, local : (n_face,) int64, element number and local face number.
+    """
+    faces = cell_faces(cells).reshape(-1, 3)
+    keys = face_keys(faces, n_vertex)
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    same = ordered[1:] == ordered[:-1]
+    single = np.ones(len(keys), dtype=np.bool_)
+    single[1:] &= ~same
+    single[:-1] &= ~same
+    chosen = np.sort(order[single])
+    return chosen // 4, chosen % 4
+
+
+def is_even_permutation(rows: Int, reference: Int) -> NDArray[np.bool_]:
+    """Whether each triangle is a cyclic permutation of its reference.
+
+    Parameters
+    ----------
+    rows, reference : (n, 3) int64, row by row the same three numbers.
+    """
+    first = np.argmax(rows == reference[:, :1], axis=1)
+    line = np.arange(len(rows))
+    return np.asarray(rows[line, (first + 1) % 3] == reference[:, 1], dtype=np.bool_)

@@ -1,0 +1,1 @@
+"""Problems and suites that tests of several rooms share."""
