@@ -1,0 +1,28 @@
+"""Independent answers: closed forms that tests, the suite and users compare with."""
+
+from afterslip_solver.reference.halfspace import (
+    PointSources,
+    dislocation_surface,
+    point_source_surface,
+    triangle_sources,
+)
+from afterslip_solver.reference.maxwell import (
+    confined_axial_stress,
+    layered_shear_interface,
+    shear_stress,
+    uniaxial_stress,
+)
+from afterslip_solver.reference.okada import Rectangles, surface_displacement
+
+__all__ = [
+    "PointSources",
+    "Rectangles",
+    "confined_axial_stress",
+    "dislocation_surface",
+    "layered_shear_interface",
+    "point_source_surface",
+    "shear_stress",
+    "surface_displacement",
+    "triangle_sources",
+    "uniaxial_stress",
+]
