@@ -1,0 +1,68 @@
+"""The real child program with tasks that misbehave on demand."""
+
+import ctypes
+import json
+import os
+import signal
+import sys
+import time
+
+from afterslip_workers import child
+from afterslip_workers.errors import CancelledError, TaskError
+
+
+class MeshError(ValueError):
+    """Named as the solver's."""
+
+
+def _sleep(context, seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if context.should_stop():
+            raise CancelledError
+        time.sleep(0.02)
+
+
+def _hold_everything(seconds):
+    """Neither Python's signal handlers nor its threads run during this."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    ctypes.PyDLL(None).usleep(int(seconds * 1e6))
+
+
+def _run(context):
+    order = context.envelope.group
+    context.report({"phase": "solving", "solves_done": 1, "solves_expected": 3})
+    sys.stdout.write("line from the task\n")
+    sys.stdout.flush()
+    os.write(1, b"line from compiled code\n")
+    match order["do"]:
+        case "sleep":
+            _sleep(context, order["seconds"])
+        case "hang":
+            _hold_everything(order["seconds"])
+        case "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "segfault":
+            ctypes.string_at(0)
+        case "memory":
+            raise MemoryError("Unable to allocate 9 TiB")
+        case "mesh":
+            raise MeshError("fault main: too small")
+        case "task":
+            raise TaskError(order["class"], "as asked")
+        case "zero":
+            _sleep(context, 1 / 0)
+        case "fill":
+            (context.folder / "big").write_bytes(bytes(1 << 24))
+    (context.folder / "group.zarr").mkdir(exist_ok=True)
+    manifest = {"token": context.envelope.token, "pid": os.getpid()}
+    if order["do"] == "commit_and_die":
+        (context.folder / "manifest.json").write_text(json.dumps(manifest))
+        os.kill(os.getpid(), signal.SIGKILL)
+    return manifest, {"solves": 3}
+
+
+if __name__ == "__main__":
+    child._task = lambda _: _run
+    assert len(sys.argv) == 2
+    child.main()

@@ -1,0 +1,254 @@
+"""A worker outlives whatever its child does, and answers for it."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from afterslip_workers import entry, supervisor
+from afterslip_workers.process import Pool
+
+FAKE = str(Path(__file__).parent / "fake_child.py")
+
+
+@pytest.fixture(autouse=True)
+def pool(monkeypatch):
+    pool = Pool((FAKE,))
+    monkeypatch.setattr(supervisor, "pool", pool)
+    yield pool
+    pool.close()
+
+
+def envelope(store, token="a1", timeout_s=None, **order):
+    return {
+        "version": 1,
+        "token": token,
+        "kind": "greens",
+        "campaign": "c1",
+        "spec": {},
+        "store": str(store),
+        "group": order,
+        "timeout_s": timeout_s,
+    }
+
+
+def in_background(store, **order):
+    answers = []
+    thread = threading.Thread(
+        target=lambda: answers.append(entry.execute(envelope(store, **order)))
+    )
+    thread.start()
+    return thread, answers
+
+
+def wait_for_phase(store, phase, token="a1"):
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        found = entry.read_progress(store, token)
+        if found and found["phase"] == phase:
+            return found
+        time.sleep(0.02)
+    raise AssertionError(f"{phase} never seen, last {found}")
+
+
+def test_result_comes_back_as_a_small_receipt(tmp_path):
+    receipt = entry.execute(envelope(tmp_path, do="nothing"))
+    assert receipt["outcome"] == "stored"
+    assert receipt["error"] is None
+    assert receipt["stats"]["solves"] == 3
+    assert receipt["stats"]["seconds"] >= 0
+    assert receipt["stats"]["worker"]
+
+
+def test_child_lives_on_between_tasks(tmp_path):
+    first = entry.execute(envelope(tmp_path, "a1", do="nothing"))
+    second = entry.execute(envelope(tmp_path, "a2", do="nothing"))
+    assert first["manifest"]["pid"] == second["manifest"]["pid"] != os.getpid()
+
+
+def test_log_holds_what_python_and_compiled_code_print(tmp_path):
+    entry.execute(envelope(tmp_path, do="nothing"))
+    log = entry.read_log(tmp_path, "a1")
+    assert "line from the task" in log
+    assert "line from compiled code" in log
+
+
+def test_killed_child_is_a_failed_attempt_and_the_next_gets_a_fresh_child(tmp_path):
+    before = entry.execute(envelope(tmp_path, "a1", do="nothing"))
+    receipt = entry.execute(envelope(tmp_path, "a2", do="die"))
+    assert receipt["outcome"] == "failed"
+    assert receipt["error"]["class"] == "killed"
+    assert "SIGKILL" in receipt["error"]["message"]
+    assert "line from the task" in receipt["error"]["message"]
+    after = entry.execute(envelope(tmp_path, "a3", do="nothing"))
+    assert after["outcome"] == "stored"
+    assert after["manifest"]["pid"] != before["manifest"]["pid"]
+
+
+def test_segmentation_fault_is_named(tmp_path):
+    receipt = entry.execute(envelope(tmp_path, do="segfault"))
+    assert receipt["error"]["class"] == "killed"
+    assert "SIGSEGV" in receipt["error"]["message"]
+
+
+def test_child_that_dies_after_its_manifest_has_stored(tmp_path):
+    receipt = entry.execute(envelope(tmp_path, do="commit_and_die"))
+    assert receipt["outcome"] == "stored"
+
+
+def test_stored_attempt_is_not_run_twice(tmp_path):
+    entry.execute(envelope(tmp_path, do="commit_and_die"))
+    again = entry.execute(envelope(tmp_path, do="die"))
+    assert again["outcome"] == "stored"
+
+
+@pytest.mark.parametrize(
+    ("order", "error_class", "text"),
+    [
+        ({"do": "memory"}, "oom", "coarser mesh"),
+        ({"do": "mesh"}, "mesh", "fault main: too small"),
+        ({"do": "task", "class": "not_converged"}, "not_converged", "as asked"),
+        ({"do": "zero"}, "internal", "ZeroDivisionError"),
+    ],
+)
+def test_failure_has_a_class_and_a_sentence(tmp_path, order, error_class, text):
+    receipt = entry.execute(envelope(tmp_path, **order))
+    assert receipt["outcome"] == "failed"
+    assert receipt["error"]["class"] == error_class
+    assert text in receipt["error"]["message"]
+    assert "Traceback" not in receipt["error"]["message"]
+    assert "Traceback" in entry.read_log(tmp_path, "a1")
+
+
+def test_failed_attempt_leaves_only_what_tells_why(tmp_path):
+    entry.execute(envelope(tmp_path, do="sleep", seconds=0))
+    entry.execute(envelope(tmp_path, "a2", do="die"))
+    names = {path.name for path in (tmp_path / "attempts" / "a2").iterdir()}
+    assert names == {"log.txt", "progress.json"}
+
+
+def test_cancel_stops_a_solve_and_keeps_the_child(tmp_path, pool):
+    thread, answers = in_background(tmp_path, do="sleep", seconds=60)
+    wait_for_phase(tmp_path, "solving")
+    started = time.monotonic()
+    entry.request_cancel(tmp_path, "a1")
+    thread.join(15)
+    assert answers[0]["outcome"] == "cancelled"
+    assert time.monotonic() - started < 3
+    assert len(pool._idle) == 1
+
+
+def test_cancel_kills_a_child_that_does_not_listen(tmp_path):
+    thread, answers = in_background(tmp_path, do="hang", seconds=60)
+    wait_for_phase(tmp_path, "solving")
+    started = time.monotonic()
+    entry.request_cancel(tmp_path, "a1")
+    thread.join(15)
+    assert answers[0]["outcome"] == "cancelled"
+    assert time.monotonic() - started < 10
+
+
+def test_cancel_before_the_start_costs_nothing(tmp_path, pool):
+    entry.request_cancel(tmp_path, "a1")
+    receipt = entry.execute(envelope(tmp_path, do="nothing"))
+    assert receipt["outcome"] == "cancelled"
+    assert not pool._idle
+
+
+def test_time_limit_is_a_failure_of_its_own_class(tmp_path):
+    receipt = entry.execute(envelope(tmp_path, do="sleep", seconds=60, timeout_s=0.5))
+    assert receipt["outcome"] == "failed"
+    assert receipt["error"]["class"] == "timeout"
+
+
+def test_heartbeat_goes_on_while_the_child_holds_its_interpreter(tmp_path):
+    thread, answers = in_background(tmp_path, do="hang", seconds=3)
+    wait_for_phase(tmp_path, "solving")
+    path = tmp_path / "attempts" / "a1" / "progress.json"
+    ages = []
+    while thread.is_alive():
+        ages.append(time.time() - path.stat().st_mtime)
+        time.sleep(0.1)
+    assert answers[0]["outcome"] == "stored"
+    assert max(ages) < 2.0
+    assert len(ages) > 10
+
+
+def test_full_store_is_reported_as_such(tmp_path):
+    # a limit on the size of files stands in for a full disk
+    program = textwrap.dedent(f"""
+        import json, resource, sys
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+        from afterslip_workers import entry, supervisor
+        from afterslip_workers.process import Pool
+        supervisor.pool = Pool(({FAKE!r},))
+        print(json.dumps(entry.execute({envelope(tmp_path, do="fill")!r})))
+        supervisor.pool.close()
+    """)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert '"store_full"' in done.stdout, done.stdout
+    assert "free space" in done.stdout
+
+
+@pytest.mark.parametrize("order", [("sleep", 60), ("hang", 60)])
+def test_no_child_survives_a_killed_worker(tmp_path, order):
+    program = textwrap.dedent(f"""
+        from afterslip_workers import entry, supervisor
+        from afterslip_workers.process import Pool
+        supervisor.pool = Pool(({FAKE!r},))
+        entry.execute({envelope(tmp_path, do=order[0], seconds=order[1])!r})
+    """)
+    worker = subprocess.Popen([sys.executable, "-c", program])
+    try:
+        wait_for_phase(tmp_path, "solving")
+        children = psutil.Process(worker.pid).children(recursive=True)
+        assert len(children) == 1
+    finally:
+        worker.send_signal(signal.SIGKILL)
+        worker.wait()
+    assert psutil.wait_procs(children, timeout=5)[1] == []
+
+
+def test_child_outlives_the_thread_that_asked_for_it(tmp_path):
+    thread, first = in_background(tmp_path, token="a1", do="nothing")
+    thread.join()
+    second = entry.execute(envelope(tmp_path, "a2", do="nothing"))
+    assert first[0]["manifest"]["pid"] == second["manifest"]["pid"]
+
+
+def test_envelope_of_another_release_is_refused():
+    receipt = entry.execute({"version": 99, "token": "a1"})
+    assert receipt["error"]["class"] == "internal"
+    assert "same release" in receipt["error"]["message"]
+
+
+@pytest.mark.parametrize("token", ["../x", "", "a/b", ".hidden"])
+def test_envelope_cannot_leave_the_store(tmp_path, token):
+    receipt = entry.execute(envelope(tmp_path, token, do="nothing"))
+    assert receipt["outcome"] == "failed"
+    assert not list(tmp_path.iterdir())
+
+
+def test_unwritable_store_is_a_receipt(tmp_path):
+    (tmp_path / "attempts").write_text("in the way")
+    receipt = entry.execute(envelope(tmp_path, do="nothing"))
+    assert receipt["outcome"] == "failed"
+
+
+def test_children_of_a_forked_process_are_left_alone(tmp_path, pool):
+    entry.execute(envelope(tmp_path, do="nothing"))
+    fork = multiprocessing.get_context("fork").Process(target=pool.close)
+    fork.start()
+    fork.join(10)
+    assert fork.exitcode == 0
+    assert entry.execute(envelope(tmp_path, "a2", do="nothing"))["outcome"] == "stored"

@@ -1,0 +1,151 @@
+"""The computing process: takes envelopes on stdin, answers on its first stdout.
+
+Started as ``python -m afterslip_workers.child PARENT_PID``. It never outlives its
+parent: the kernel kills it when the parent dies, and where the kernel cannot, the
+end of its standard input does.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from afterslip_workers import channel
+from afterslip_workers.context import Context
+from afterslip_workers.envelope import Envelope, parse
+from afterslip_workers.errors import CancelledError, classify
+from afterslip_workers.progress import LOG
+from afterslip_workers.warm import WarmCache, warm_limit
+
+_PR_SET_PDEATHSIG = 1
+# after these the process cannot be trusted with another task
+_POISON = frozenset({"oom", "internal"})
+
+
+def main() -> None:
+    """Serve envelopes until the parent goes away."""
+    _die_with_parent(int(sys.argv[1]))
+    answers = os.fdopen(os.dup(1), "wb")
+    requests = os.fdopen(os.dup(0), "rb")
+    _point_at(os.devnull, os.O_RDONLY, 0)
+    os.dup2(2, 1)
+    faulthandler.enable()
+    stop = threading.Event()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    inbox: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(requests, inbox), daemon=True).start()
+    warm = WarmCache(warm_limit())
+    while True:
+        message = inbox.get()
+        stop.clear()
+        channel.send(answers, _answer(message, answers, stop, warm))
+
+
+def _die_with_parent(parent: int) -> None:
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _listen(requests: BinaryIO, inbox: queue.SimpleQueue[dict[str, Any]]) -> None:
+    while (message := channel.receive(requests)) is not None:
+        inbox.put(message)
+    os._exit(0)
+
+
+def _point_at(path: str | Path, flags: int, *handles: int) -> None:
+    opened = os.open(path, flags, 0o644)
+    for handle in handles:
+        os.dup2(opened, handle)
+    os.close(opened)
+
+
+@contextmanager
+def _logging_to(folder: Path) -> Iterator[None]:
+    """Send everything printed, also by compiled code, to the attempt's log."""
+    sys.stdout.flush()
+    _point_at(folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 1, 2)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        _point_at(os.devnull, os.O_WRONLY, 1, 2)
+
+
+def _answer(
+    message: dict[str, Any],
+    answers: BinaryIO,
+    stop: threading.Event,
+    warm: WarmCache,
+) -> dict[str, Any]:
+    """Run one envelope; whatever happens becomes an answer."""
+    started = time.monotonic()
+    try:
+        envelope = parse(message)
+        with _logging_to(envelope.folder):
+            context = Context(
+                envelope=envelope,
+                report=lambda news: channel.send(answers, {"progress": news}),
+                should_stop=stop.is_set,
+                warm=warm,
+            )
+            answer = _run(envelope, context)
+    except BaseException as error:  # noqa: BLE001 - the log itself may be refused
+        answer = _refusal(error)
+    answer.setdefault("stats", {})["seconds"] = time.monotonic() - started
+    return answer
+
+
+def _run(envelope: Envelope, context: Context) -> dict[str, Any]:
+    try:
+        manifest, stats = _task(envelope.kind)(context)
+    except CancelledError:
+        return {"outcome": "cancelled"}
+    except BaseException as error:  # noqa: BLE001 - every failure is an answer
+        with suppress(OSError):
+            traceback.print_exc()
+        return _refusal(error, envelope.root)
+    return {"outcome": "stored", "manifest": manifest, "stats": stats}
+
+
+def _refusal(error: BaseException, store: Path | None = None) -> dict[str, Any]:
+    found = classify(error, store)
+    return {
+        "outcome": "failed",
+        "error": {"class": found.error_class, "message": found.message},
+        "poisoned": found.error_class in _POISON,
+    }
+
+
+def _task(kind: str) -> Callable[[Context], tuple[dict[str, Any], dict[str, Any]]]:
+    # imported late: a campaign's model needs gmsh, its groups do not
+    if kind == "model":
+        from afterslip_workers.tasks import model
+
+        return model.run
+    if kind == "greens":
+        from afterslip_workers.tasks import greens
+
+        return greens.run
+    from afterslip_workers.tasks import inversion
+
+    return inversion.run
+
+
+if __name__ == "__main__":
+    main()

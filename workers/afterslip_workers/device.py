@@ -1,0 +1,73 @@
+"""What the machine of this worker is, in a few words and numbers."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+
+def threads() -> int:
+    """Threads that one solve may use: AFTERSLIP_THREADS, 1 without it."""
+    return max(int(os.environ.get("AFTERSLIP_THREADS", "1")), 1)
+
+
+@cache
+def processor_name() -> str:
+    """Name of the processor."""
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return " ".join(line.partition(":")[2].split())
+    return platform.processor() or platform.machine()
+
+
+@cache
+def graphics() -> tuple[dict[str, Any], ...]:
+    """List the CUDA devices of this machine, asked of the driver's own tool.
+
+    The tool needs no CUDA context, so asking costs no device memory.
+    """
+    query = ["nvidia-smi", "--query-gpu=name,memory.total"]
+    try:
+        answer = subprocess.run(
+            [*query, "--format=csv,noheader,nounits"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return ()
+    found = []
+    for line in answer.splitlines():
+        name, _, memory = line.rpartition(",")
+        with suppress(ValueError):
+            found.append({"name": name.strip(), "memory_bytes": int(memory) << 20})
+    return tuple(found)
+
+
+def describe() -> dict[str, Any]:
+    """Processor, devices, memory and threads of this worker.
+
+    Returns
+    -------
+    {"host", "cpu", "cores", "memory_bytes", "threads", "gpus": [{"name",
+    "memory_bytes"}]}
+    """
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    return {
+        "host": platform.node(),
+        "cpu": processor_name(),
+        "cores": cores,
+        "memory_bytes": int(psutil.virtual_memory().total),
+        "threads": threads(),
+        "gpus": list(graphics()),
+    }

@@ -1,0 +1,138 @@
+"""What the service hands to a worker, and what it gets back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from afterslip_workers.errors import TaskError
+from afterslip_workers.store import paths
+
+VERSION = 1
+KINDS = ("model", "greens", "inversion")
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """One attempt at one piece of work; every field can be written as JSON.
+
+    Attributes
+    ----------
+    token : names the attempt and its folder.
+    kind : "model", "greens" or "inversion".
+    campaign : the campaign's identifier, a folder name.
+    spec : canonical campaign, files given by digest.
+    store : root folder of the store, seen by every worker under this path.
+    files_base : folder against which relative file references are read, or None.
+    group : {"index", "sources"}: the group's number and its unit sources, in the
+        order of the store.
+    inversion : {"id", "name", "datasets", ...}, for kind "inversion".
+    backend : "auto", "cpu" or "gpu".
+    timeout_s : longest time allowed, s; None for ever.
+    version : of this envelope.
+    """
+
+    token: str
+    kind: str
+    campaign: str
+    spec: dict[str, Any]
+    store: str
+    files_base: str | None = None
+    group: dict[str, Any] | None = None
+    inversion: dict[str, Any] | None = None
+    backend: str = "auto"
+    timeout_s: float | None = None
+    version: int = VERSION
+
+    @property
+    def root(self) -> Path:
+        """Root of the store."""
+        return Path(self.store)
+
+    @property
+    def folder(self) -> Path:
+        """Folder of this attempt."""
+        return paths.attempt(self.root, self.token)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the envelope as plain values."""
+        return asdict(self)
+
+
+def parse(content: Mapping[str, Any]) -> Envelope:
+    """Read an envelope.
+
+    Raises
+    ------
+    TaskError
+        Class ``internal``, for another version, an unknown kind or a missing
+        field: service and worker are not of the same release.
+    """
+    version = content.get("version")
+    if version != VERSION:
+        raise TaskError(
+            "internal",
+            f"the envelope has version {version!r}, this worker reads {VERSION}: "
+            "install the same release of afterslip in the service and its workers",
+        )
+    known = {item.name for item in fields(Envelope)}
+    unknown = sorted(set(content) - known)
+    missing = sorted({"token", "kind", "campaign", "spec", "store"} - set(content))
+    if unknown or missing:
+        raise TaskError(
+            "internal",
+            f"the envelope has unknown fields {unknown}, lacks {missing}",
+        )
+    envelope = Envelope(**dict(content))
+    if envelope.kind not in KINDS:
+        raise TaskError(
+            "internal", f"the envelope's kind {envelope.kind!r} is none of {KINDS}"
+        )
+    if envelope.kind == "greens" and not envelope.group:
+        raise TaskError("internal", "the envelope of a group names no group")
+    if envelope.kind == "inversion" and not envelope.inversion:
+        raise TaskError("internal", "the envelope of an inversion describes none")
+    try:
+        paths.checked(envelope.token)
+        paths.checked(envelope.campaign)
+    except ValueError as error:
+        raise TaskError("internal", str(error)) from error
+    return envelope
+
+
+@dataclass(slots=True)
+class Receipt:
+    """Small answer of an attempt; the numbers stay in the store.
+
+    Attributes
+    ----------
+    outcome : "stored", "failed" or "cancelled".
+    manifest : what was stored, with checksums; None unless stored.
+    error : {"class", "message"}; None unless failed.
+    stats : {"solves", "iterations", "seconds", "residual", "time_error",
+        "worker", "device"}.
+    """
+
+    token: str
+    outcome: str
+    manifest: dict[str, Any] | None = None
+    error: dict[str, str] | None = None
+    stats: dict[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the receipt as plain values."""
+        return asdict(self)
+
+
+def failed(
+    token: str, error: TaskError, stats: dict[str, Any] | None = None
+) -> Receipt:
+    """Receipt of an attempt that failed."""
+    return Receipt(
+        token=token,
+        outcome="failed",
+        error={"class": error.error_class, "message": error.message},
+        stats=stats or {},
+    )

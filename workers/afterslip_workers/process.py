@@ -1,0 +1,185 @@
+"""The process that computes: started, watched and, if need be, killed."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from afterslip_workers.channel import Decoder, encode
+
+_THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
+
+_PROGRAM = ("-m", "afterslip_workers.child")
+
+# The kernel kills a child when the *thread* that started it ends, so every child
+# is started by one thread that lives as long as its process.
+_starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="child-starter")
+
+
+class Child:
+    """One computing process and the pipes to it."""
+
+    def __init__(self, program: Sequence[str]) -> None:
+        self._process = _starter.submit(_start, program).result()
+        self._decoder = Decoder()
+
+    @property
+    def pid(self) -> int:
+        """Number of the process."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process still runs."""
+        return self._process.poll() is None
+
+    @property
+    def exit_code(self) -> int | None:
+        """Exit status; negative for the signal that ended it, None while alive."""
+        return self._process.poll()
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Hand a message over; a dead child is noticed by ``receive``."""
+        assert self._process.stdin is not None  # noqa: S101 - opened in _start
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(encode(message))
+            self._process.stdin.flush()
+
+    def receive(self, wait_s: float) -> list[dict[str, Any]]:
+        """Messages that arrived within ``wait_s`` seconds, perhaps none."""
+        assert self._process.stdout is not None  # noqa: S101 - opened in _start
+        handle = self._process.stdout.fileno()
+        if not select.select([handle], [], [], wait_s)[0]:
+            return []
+        piece = os.read(handle, 1 << 16)
+        if not piece:
+            # the pipe closes a moment before the process can be reaped
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(1.0)
+        return self._decoder.feed(piece)
+
+    def ask_to_stop(self) -> None:
+        """Send SIGTERM: the task ends at its next check and the child lives on."""
+        self._signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Kill the child and everything it started, and reap it."""
+        self._signal(signal.SIGKILL)
+        self._process.wait()
+
+    def release(self) -> None:
+        """Kill the child and close the pipes; nobody may be listening any more."""
+        self.kill()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, number)
+
+
+def _start(program: Sequence[str]) -> subprocess.Popen[bytes]:
+    count = os.environ.get("AFTERSLIP_THREADS", "1")
+    return subprocess.Popen(
+        [sys.executable, *program, str(os.getpid())],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, **dict.fromkeys(_THREAD_VARIABLES, count)},
+        process_group=0,  # Ctrl-C in the worker's terminal does not reach it
+    )
+
+
+class Pool:
+    """Children of this process that wait for work, most recently used first.
+
+    A Dask worker with one thread has one child for life; an in-process cluster
+    with several threads gets one for each.
+
+    Parameters
+    ----------
+    program : arguments of the Python that computes.
+    """
+
+    def __init__(self, program: Sequence[str] = _PROGRAM) -> None:
+        self._program = program
+        self._lock = threading.Lock()
+        self._idle: list[Child] = []
+        self._busy: set[Child] = set()
+        self._owner = os.getpid()
+
+    def take(self) -> Child:
+        """Return an idle child, or a new one."""
+        with self._lock:
+            if self._owner != os.getpid():
+                # after a fork these children belong to somebody else
+                self._idle, self._busy, self._owner = [], set(), os.getpid()
+            while self._idle:
+                child = self._idle.pop()
+                if child.alive:
+                    self._busy.add(child)
+                    return child
+                child.release()
+        child = Child(self._program)
+        with self._lock:
+            self._busy.add(child)
+        return child
+
+    def give_back(self, child: Child) -> None:
+        """Keep a child for the next task; a dead one is reaped."""
+        with self._lock:
+            self._busy.discard(child)
+            if child.alive:
+                self._idle.append(child)
+                return
+        child.release()
+
+    def close(self) -> None:
+        """Kill all children of this process."""
+        with self._lock:
+            if self._owner != os.getpid():
+                return
+            children = [*self._idle, *self._busy]
+            self._idle, self._busy = [], set()
+        for child in children:
+            child.kill()
+
+
+def describe_exit(code: int | None) -> str:
+    """Say in words how a process ended."""
+    if code is None:
+        return "is still running"
+    if code < 0:
+        try:
+            name = signal.Signals(-code).name
+        except ValueError:
+            name = f"signal {-code}"
+        return f"was killed by {name}"
+    return f"ended with exit status {code}"
+
+
+def kernel_oom_kills() -> int:
+    """Count the processes that the kernel has killed for memory, as seen here."""
+    for source in ("/sys/fs/cgroup/memory.events", "/proc/vmstat"):
+        with suppress(OSError, ValueError):
+            for line in Path(source).read_text().splitlines():
+                key, _, value = line.partition(" ")
+                if key == "oom_kill":
+                    return int(value)
+    return 0

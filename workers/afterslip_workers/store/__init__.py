@@ -1,0 +1,1 @@
+"""What workers write: durable files, manifests, and their promotion."""

@@ -1,0 +1,67 @@
+"""The word of an attempt about what it wrote; its last file."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from afterslip_workers.envelope import Envelope
+from afterslip_workers.progress import MANIFEST
+from afterslip_workers.store import durable
+
+VERSION = 1
+
+
+class StoreError(Exception):
+    """The store does not hold what it should; nothing was changed."""
+
+
+def new(envelope: Envelope, **facts: Any) -> dict[str, Any]:
+    """Return a manifest of an attempt without files."""
+    return {
+        "version": VERSION,
+        "token": envelope.token,
+        "kind": envelope.kind,
+        "campaign": envelope.campaign,
+        **facts,
+    }
+
+
+def commit(folder: Path, manifest: dict[str, Any]) -> None:
+    """Write the manifest; from now on the attempt counts as stored."""
+    durable.write_json(folder / MANIFEST, manifest)
+
+
+def seal(part: Path) -> dict[str, str]:
+    """Push a finished directory to the disk and return its files' checksums.
+
+    The checksums are taken from what reads back after the synchronisation.
+    """
+    durable.sync_tree(part)
+    return durable.checksums(part)
+
+
+def verify(root: Path, expected: dict[str, str]) -> None:
+    """Compare files with their checksums.
+
+    Raises
+    ------
+    StoreError
+        naming the first file that is missing or differs.
+    """
+    for name, wanted in expected.items():
+        path = root / name
+        if not path.is_file():
+            raise StoreError(f"{name} is missing from {root.name}")
+        found = durable.sha256(path)
+        if found != wanted:
+            raise StoreError(
+                f"{name} has checksum {found[:12]}…, its manifest says "
+                f"{wanted[:12]}…: the file is damaged, solve it again"
+            )
+
+
+def clear(part: Path) -> None:
+    """Remove what an earlier try of the same attempt may have left."""
+    shutil.rmtree(part, ignore_errors=True)

@@ -1,0 +1,1 @@
+"""One kind of work a file; each runs inside the child process."""

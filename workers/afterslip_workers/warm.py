@@ -1,0 +1,87 @@
+"""Models kept ready between tasks, as many as the memory allowed them holds."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import psutil
+
+
+class WarmCache:
+    """Least recently used first out, bounded by bytes.
+
+    Parameters
+    ----------
+    limit : bytes that may stay; the newest entry always stays.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._held: OrderedDict[str, tuple[Any, int]] = OrderedDict()
+        self.builds = 0
+
+    def get(self, key: str, build: Callable[[], Any]) -> Any:
+        """Return the object of ``key``, building it only when it is not held."""
+        if key in self._held:
+            self._held.move_to_end(key)
+            return self._held[key][0]
+        before = resident_bytes()
+        built = build()
+        self.builds += 1
+        # the larger of what can be counted and what the process grew by: caches
+        # inside compiled libraries are seen by the second only
+        size = max(footprint(built), resident_bytes() - before)
+        self._held[key] = (built, size)
+        while self.bytes > self._limit and len(self._held) > 1:
+            self._held.popitem(last=False)
+        return built
+
+    @property
+    def bytes(self) -> int:
+        """Bytes held."""
+        return sum(size for _, size in self._held.values())
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._held
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+
+def warm_limit() -> int:
+    """Bytes that warm models may hold: AFTERSLIP_WARM_BYTES or a quarter of memory."""
+    given = os.environ.get("AFTERSLIP_WARM_BYTES")
+    return int(float(given)) if given else psutil.virtual_memory().total // 4
+
+
+def resident_bytes() -> int:
+    """Memory that this process holds now."""
+    return int(psutil.Process().memory_info().rss)
+
+
+def footprint(thing: Any, seen: set[int] | None = None) -> int:
+    """Bytes of the arrays reachable from ``thing``, each counted once."""
+    seen = set() if seen is None else seen
+    if id(thing) in seen:
+        return 0
+    seen.add(id(thing))
+    if isinstance(thing, np.ndarray):
+        owner = thing if thing.base is None else thing.base
+        if owner is not thing and isinstance(owner, np.ndarray):
+            return footprint(owner, seen)
+        return int(thing.nbytes)
+    if isinstance(thing, dict):
+        return sum(footprint(value, seen) for value in thing.values())
+    if isinstance(thing, list | tuple):
+        return sum(footprint(value, seen) for value in thing)
+    if not type(thing).__module__.startswith(("afterslip", "scipy", "pyamg")):
+        return 0
+    names = [*getattr(thing, "__dict__", ())]
+    for kind in type(thing).__mro__:
+        slots = getattr(kind, "__slots__", ())
+        names += [slots] if isinstance(slots, str) else [*slots]
+    return sum(footprint(getattr(thing, name, None), seen) for name in names)
