@@ -1,0 +1,108 @@
+"""Attempts: every try at a job is kept, with what it did and why it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from afterslip_service import clock
+from afterslip_service.db.tables import attempts, jobs
+from afterslip_service.engine.states import AttemptState
+
+LIVE = frozenset({AttemptState.QUEUED, AttemptState.RUNNING})
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try at a job."""
+
+    token: str
+    job_id: str
+    campaign_id: str
+    number: int
+    state: AttemptState
+    dispatcher: str
+    worker: str | None
+    queued_at: datetime
+    started_at: datetime | None
+    seen_at: datetime
+    finished_at: datetime | None
+    error_class: str | None
+    error_message: str | None
+    stats: dict[str, Any] | None
+    history: list[dict[str, Any]]
+    manifest: dict[str, Any] | None
+    log: str | None
+
+
+def live(connection: Connection) -> list[Attempt]:
+    """Return the attempts that somebody should be working on."""
+    return _select(connection, attempts.c.state.in_(LIVE))
+
+
+def get(connection: Connection, token: str) -> Attempt | None:
+    """Return an attempt by its token."""
+    found = _select(connection, attempts.c.token == token)
+    return found[0] if found else None
+
+
+def of_job(connection: Connection, job: str) -> list[Attempt]:
+    """Return the attempts at a job, oldest first."""
+    return _select(connection, attempts.c.job_id == job)
+
+
+def latest(connection: Connection, job_ids: Sequence[str]) -> dict[str, Attempt]:
+    """Return the newest attempt at each of some jobs."""
+    found = _select(connection, attempts.c.job_id.in_(job_ids))
+    return {attempt.job_id: attempt for attempt in found}
+
+
+def update(connection: Connection, token: str, **values: Any) -> None:
+    """Set columns of an attempt."""
+    connection.execute(
+        attempts.update().where(attempts.c.token == token).values(**values)
+    )
+
+
+def finish(
+    connection: Connection, token: str, state: AttemptState, **values: Any
+) -> None:
+    """Close an attempt."""
+    update(connection, token, state=state, finished_at=clock.now(), **values)
+
+
+def _select(connection: Connection, condition: Any) -> list[Attempt]:
+    query = (
+        sa.select(attempts, jobs.c.campaign_id)
+        .join(jobs, jobs.c.id == attempts.c.job_id)
+        .where(condition)
+        .order_by(attempts.c.job_id, attempts.c.number)
+    )
+    return [_attempt(row) for row in connection.execute(query)]
+
+
+def _attempt(row: sa.Row[Any]) -> Attempt:
+    return Attempt(
+        token=row.token,
+        job_id=row.job_id,
+        campaign_id=row.campaign_id,
+        number=row.number,
+        state=AttemptState(row.state),
+        dispatcher=row.dispatcher,
+        worker=row.worker,
+        queued_at=row.queued_at,
+        started_at=row.started_at,
+        seen_at=row.seen_at,
+        finished_at=row.finished_at,
+        error_class=row.error_class,
+        error_message=row.error_message,
+        stats=row.stats,
+        history=row.history or [],
+        manifest=row.manifest,
+        log=row.log,
+    )

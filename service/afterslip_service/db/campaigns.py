@@ -1,0 +1,244 @@
+"""Campaigns in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from afterslip_service import clock
+from afterslip_service.db import events
+from afterslip_service.db.tables import campaigns, jobs
+from afterslip_service.engine.campaign import Standing, derive
+from afterslip_service.engine.states import CampaignState, JobKind, JobState
+from afterslip_service.errors import Missing
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """A campaign as the database knows it."""
+
+    id: str
+    name: str
+    state: CampaignState
+    digest: str
+    spec: dict[str, Any]
+    canonical: dict[str, Any]
+    model: dict[str, Any] | None
+    n_sources: int | None
+    paused: bool
+    cancelling: bool
+    created_at: datetime
+    updated_at: datetime
+    finished_at: datetime | None
+    error_class: str | None
+    error_message: str | None
+
+
+def create(
+    connection: Connection,
+    *,
+    name: str,
+    digest: str,
+    spec: dict[str, Any],
+    canonical: dict[str, Any],
+) -> str:
+    """Write a new campaign and return its id."""
+    identity = clock.new_id()
+    now = clock.now()
+    connection.execute(
+        campaigns.insert().values(
+            id=identity,
+            name=name,
+            state=CampaignState.WAITING,
+            digest=digest,
+            spec=spec,
+            canonical=canonical,
+            paused=False,
+            cancelling=False,
+            created_at=now,
+            updated_at=now,
+        )
+    )
+    data = {"state": CampaignState.WAITING, "name": name}
+    events.append(connection, identity, events.CAMPAIGN_STATE, data)
+    return identity
+
+
+def get(
+    connection: Connection,
+    identity: str,
+    *,
+    lock: bool = False,
+    deleted: bool = False,
+) -> Campaign:
+    """Return a campaign, also one that was deleted if asked for.
+
+    Raises
+    ------
+    Missing
+        If there is none of that id, or it was deleted.
+    """
+    query = sa.select(campaigns).where(campaigns.c.id == identity)
+    if not deleted:
+        query = query.where(campaigns.c.deleted_at.is_(None))
+    if lock:
+        query = query.with_for_update()
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        raise Missing("campaign", identity)
+    return _campaign(row)
+
+
+def page(
+    connection: Connection,
+    *,
+    before: str | None,
+    limit: int,
+    state: CampaignState | None = None,
+    digest: str | None = None,
+) -> list[Campaign]:
+    """Return campaigns, newest first, from the one after ``before``."""
+    query = sa.select(campaigns).where(campaigns.c.deleted_at.is_(None))
+    if before is not None:
+        query = query.where(campaigns.c.id < before)
+    if state is not None:
+        query = query.where(campaigns.c.state == state)
+    if digest is not None:
+        query = query.where(campaigns.c.digest == digest)
+    rows = connection.execute(query.order_by(campaigns.c.id.desc()).limit(limit))
+    return [_campaign(row) for row in rows]
+
+
+def tallies(
+    connection: Connection, identities: Sequence[str]
+) -> dict[str, dict[JobKind, dict[JobState, int]]]:
+    """Return the number of jobs by campaign, kind and state."""
+    query = (
+        sa.select(jobs.c.campaign_id, jobs.c.kind, jobs.c.state, sa.func.count())
+        .where(jobs.c.campaign_id.in_(identities))
+        .group_by(jobs.c.campaign_id, jobs.c.kind, jobs.c.state)
+    )
+    out: dict[str, dict[JobKind, dict[JobState, int]]] = {i: {} for i in identities}
+    for campaign, kind, state, count in connection.execute(query):
+        out[campaign].setdefault(JobKind(kind), {})[JobState(state)] = count
+    return out
+
+
+def standing(connection: Connection, campaign: Campaign) -> Standing:
+    """Return what the campaign's state is derived from."""
+    return Standing(
+        jobs=tallies(connection, [campaign.id])[campaign.id],
+        paused=campaign.paused,
+        cancelling=campaign.cancelling,
+        finished=campaign.finished_at is not None,
+    )
+
+
+def refresh(connection: Connection, identity: str) -> CampaignState:
+    """Derive the state anew from the jobs, in the transaction that changed them."""
+    campaign = _campaign(
+        connection.execute(
+            sa.select(campaigns).where(campaigns.c.id == identity).with_for_update()
+        ).one()
+    )
+    state = derive(standing(connection, campaign))
+    values: dict[str, Any] = {"updated_at": clock.now()}
+    if state is not campaign.state:
+        values["state"] = state
+        if state is not CampaignState.FAILED and state is not CampaignState.PAUSED:
+            values |= {"error_class": None, "error_message": None}
+    _update(connection, identity, **values)
+    if state is not campaign.state:
+        data = {"state": state, "was": campaign.state, "name": campaign.name}
+        events.append(connection, identity, events.CAMPAIGN_STATE, data)
+    return state
+
+
+def set_model(
+    connection: Connection, identity: str, model: dict[str, Any], n_sources: int
+) -> None:
+    """Keep the facts of the model that was built."""
+    _update(connection, identity, model=model, n_sources=n_sources)
+
+
+def set_error(
+    connection: Connection, identity: str, error_class: str, message: str
+) -> None:
+    """Say what is wrong with a campaign."""
+    _update(connection, identity, error_class=error_class, error_message=message)
+
+
+def set_paused(connection: Connection, identity: str, paused: bool) -> None:
+    """Stop or go on serving the campaign's jobs."""
+    values: dict[str, Any] = {"paused": paused}
+    if not paused:
+        values |= {"error_class": None, "error_message": None}
+    _update(connection, identity, **values)
+
+
+def set_cancelling(connection: Connection, identity: str) -> None:
+    """Remember that the campaign is to be cancelled."""
+    _update(connection, identity, cancelling=True)
+
+
+def set_finished(connection: Connection, identity: str) -> None:
+    """Mark the Green's functions complete."""
+    _update(connection, identity, finished_at=clock.now())
+
+
+def set_deleted(connection: Connection, identity: str) -> None:
+    """Hide a campaign; its Green's functions stay in the store."""
+    _update(connection, identity, deleted_at=clock.now())
+
+
+def cancelling(connection: Connection) -> list[str]:
+    """Return the campaigns that are to be cancelled and are not yet."""
+    query = sa.select(campaigns.c.id).where(
+        campaigns.c.cancelling, campaigns.c.state != CampaignState.CANCELLED
+    )
+    return list(connection.execute(query).scalars())
+
+
+def unfinished(connection: Connection) -> list[str]:
+    """Return the campaigns whose groups are all accepted, but not closed."""
+    greens = (jobs.c.campaign_id == campaigns.c.id) & (jobs.c.kind == JobKind.GREENS)
+    query = sa.select(campaigns.c.id).where(
+        campaigns.c.finished_at.is_(None),
+        campaigns.c.state.in_([CampaignState.RUNNING, CampaignState.PAUSED]),
+        sa.exists().where(greens),
+        ~sa.exists().where(greens, jobs.c.state != JobState.ACCEPTED),
+    )
+    return list(connection.execute(query).scalars())
+
+
+def _update(connection: Connection, identity: str, **values: Any) -> None:
+    connection.execute(
+        campaigns.update()
+        .where(campaigns.c.id == identity)
+        .values({"updated_at": clock.now(), **values})
+    )
+
+
+def _campaign(row: sa.Row[Any]) -> Campaign:
+    return Campaign(
+        id=row.id,
+        name=row.name,
+        state=CampaignState(row.state),
+        digest=row.digest,
+        spec=row.spec,
+        canonical=row.canonical,
+        model=row.model,
+        n_sources=row.n_sources,
+        paused=row.paused,
+        cancelling=row.cancelling,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        finished_at=row.finished_at,
+        error_class=row.error_class,
+        error_message=row.error_message,
+    )

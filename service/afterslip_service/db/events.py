@@ -1,0 +1,76 @@
+"""Events: what happened, in the order in which it became visible."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from afterslip_service import clock
+from afterslip_service.db.tables import events
+
+CAMPAIGN_STATE = "campaign.state"
+MODEL_BUILT = "model.built"
+GROUP_STATE = "group.state"
+GROUP_PROGRESS = "group.progress"
+INVERSION_STATE = "inversion.state"
+
+# identities are given before the commit, so that without this lock a reader
+# could see number 8, ask for what comes after it and miss number 7 for ever
+_ORDER_LOCK = 0x_AF7E_25_12
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened."""
+
+    id: int
+    time: datetime
+    campaign: str | None
+    kind: str
+    data: dict[str, Any]
+
+
+def append(
+    connection: Connection, campaign: str | None, kind: str, data: dict[str, Any]
+) -> None:
+    """Write an event in the transaction that makes it true."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ORDER_LOCK)))
+    connection.execute(
+        events.insert().values(
+            time=clock.now(), campaign=campaign, kind=kind, data=data
+        )
+    )
+
+
+def after(
+    connection: Connection, last: int, campaign: str | None = None, limit: int = 500
+) -> list[Event]:
+    """Return the events after number ``last``, oldest first."""
+    query = sa.select(events).where(events.c.id > last)
+    if campaign is not None:
+        query = query.where(events.c.campaign == campaign)
+    rows = connection.execute(query.order_by(events.c.id).limit(limit))
+    return [_event(row) for row in rows]
+
+
+def newest(connection: Connection) -> int:
+    """Return the number of the newest event, 0 if there is none."""
+    return connection.execute(sa.select(sa.func.max(events.c.id))).scalar() or 0
+
+
+def prune(connection: Connection, kinds: Sequence[str], before: datetime) -> int:
+    """Drop the events of some kinds that are older than ``before``."""
+    result = connection.execute(
+        events.delete().where(events.c.kind.in_(kinds), events.c.time < before)
+    )
+    return result.rowcount
+
+
+def _event(row: sa.Row[Any]) -> Event:
+    return Event(row.id, row.time, row.campaign, row.kind, row.data)

@@ -1,0 +1,90 @@
+"""Leases: one leader at a time, by the database's clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from afterslip_service.db.session import moment
+from afterslip_service.db.tables import leases
+from afterslip_service.errors import LeaseLost
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A lease held: who holds it and how often it has changed hands."""
+
+    name: str
+    holder: str
+    epoch: int
+
+
+def acquire(
+    connection: Connection, name: str, holder: str, seconds: float
+) -> Lease | None:
+    """Take the lease, or renew it; None while another holder's has not run out."""
+    now = moment(connection)
+    until = now + timedelta(seconds=seconds)
+    row = connection.execute(
+        sa.select(leases).where(leases.c.name == name).with_for_update()
+    ).one_or_none()
+    if row is None:
+        return _first(connection, name, holder, until)
+    if row.holder != holder and row.expires_at > now:
+        return None
+    epoch = row.epoch if row.holder == holder else row.epoch + 1
+    connection.execute(
+        leases.update()
+        .where(leases.c.name == name)
+        .values(holder=holder, epoch=epoch, expires_at=until)
+    )
+    return Lease(name, holder, epoch)
+
+
+def _first(connection: Connection, name: str, holder: str, until: object) -> Lease | None:
+    """Take a lease that nobody has ever held; two may try at once."""
+    try:
+        with connection.begin_nested():
+            connection.execute(
+                leases.insert().values(
+                    name=name, holder=holder, epoch=1, expires_at=until
+                )
+            )
+    except sa.exc.IntegrityError:
+        return None
+    return Lease(name, holder, 1)
+
+
+def hold(connection: Connection, lease: Lease) -> None:
+    """Make sure, inside a writing transaction, that the lease is still ours.
+
+    The row stays locked until the commit: a successor waits for us.
+
+    Raises
+    ------
+    LeaseLost
+        If another dispatcher has taken it.
+    """
+    row = connection.execute(
+        sa.select(leases.c.holder, leases.c.epoch)
+        .where(leases.c.name == lease.name)
+        .with_for_update()
+    ).one_or_none()
+    if row is None or (row.holder, row.epoch) != (lease.holder, lease.epoch):
+        raise LeaseLost(f"the lease {lease.name!r} has been taken by another dispatcher")
+
+
+def release(connection: Connection, lease: Lease) -> None:
+    """Give the lease back, so that a successor need not wait for it to run out."""
+    connection.execute(
+        leases.update()
+        .where(
+            leases.c.name == lease.name,
+            leases.c.holder == lease.holder,
+            leases.c.epoch == lease.epoch,
+        )
+        .values(expires_at=moment(connection))
+    )

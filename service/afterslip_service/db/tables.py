@@ -1,0 +1,175 @@
+"""Tables of the service; migrations are made from them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Column, ForeignKey, Index, Table, UniqueConstraint
+from sqlalchemy.types import TypeDecorator
+
+NAMING = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
+    "pk": "pk_%(table_name)s",
+}
+
+metadata = sa.MetaData(naming_convention=NAMING)
+
+
+class Moment(TypeDecorator[datetime]):
+    """A time in UTC; SQLite keeps none of the zone, so it is put back on reading."""
+
+    impl = sa.DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Any) -> Any:
+        """Write in UTC."""
+        return None if value is None else value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Any) -> Any:
+        """Read as UTC."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value
+
+
+# SQLite gives increasing rowids only to INTEGER keys
+Serial = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
+campaigns = Table(
+    "campaigns",
+    metadata,
+    Column("id", sa.String(40), primary_key=True),
+    Column("name", sa.String(200), nullable=False),
+    Column("state", sa.String(20), nullable=False, index=True),
+    Column("digest", sa.String(80), nullable=False, index=True),
+    # as the user wrote it, and in the canonical form that workers read
+    Column("spec", sa.JSON, nullable=False),
+    Column("canonical", sa.JSON, nullable=False),
+    Column("model", sa.JSON),
+    Column("n_sources", sa.Integer),
+    Column("paused", sa.Boolean, nullable=False, default=False),
+    Column("cancelling", sa.Boolean, nullable=False, default=False),
+    Column("created_at", Moment, nullable=False),
+    Column("updated_at", Moment, nullable=False),
+    Column("finished_at", Moment),
+    Column("deleted_at", Moment),
+    # fair sharing: the campaign that was served longest ago comes first
+    Column("served_at", Moment),
+    Column("error_class", sa.String(40)),
+    Column("error_message", sa.Text),
+)
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("id", sa.String(40), primary_key=True),
+    Column("campaign_id", ForeignKey("campaigns.id"), nullable=False),
+    Column("kind", sa.String(20), nullable=False),
+    Column("index", sa.Integer, nullable=False),
+    Column("state", sa.String(20), nullable=False),
+    Column("payload", sa.JSON, nullable=False),
+    Column("attempts", sa.Integer, nullable=False, default=0),
+    # the attempt that may report; every other receipt is refused
+    Column("token", sa.String(40)),
+    Column("failures", sa.JSON, nullable=False, default=dict),
+    Column("not_before", Moment, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("updated_at", Moment, nullable=False),
+    Column("error_class", sa.String(40)),
+    Column("error_message", sa.Text),
+    UniqueConstraint("campaign_id", "kind", "index"),
+    Index(None, "state", "not_before"),
+    Index(None, "campaign_id", "state"),
+)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("token", sa.String(40), primary_key=True),
+    Column("job_id", ForeignKey("jobs.id"), nullable=False, index=True),
+    Column("number", sa.Integer, nullable=False),
+    Column("state", sa.String(20), nullable=False, index=True),
+    Column("dispatcher", sa.String(80), nullable=False),
+    Column("worker", sa.String(200)),
+    Column("queued_at", Moment, nullable=False),
+    Column("started_at", Moment),
+    Column("seen_at", Moment),
+    Column("finished_at", Moment),
+    Column("error_class", sa.String(40)),
+    Column("error_message", sa.Text),
+    Column("stats", sa.JSON),
+    Column("history", sa.JSON),
+    Column("manifest", sa.JSON),
+    Column("log", sa.Text),
+)
+
+inversions = Table(
+    "inversions",
+    metadata,
+    Column("id", sa.String(40), primary_key=True),
+    Column("campaign_id", ForeignKey("campaigns.id"), nullable=False, index=True),
+    Column("job_id", ForeignKey("jobs.id"), nullable=False, unique=True),
+    Column("name", sa.String(200), nullable=False),
+    Column("request", sa.JSON, nullable=False),
+    Column("summary", sa.JSON),
+    Column("created_at", Moment, nullable=False),
+)
+
+datasets = Table(
+    "datasets",
+    metadata,
+    Column("id", sa.String(40), primary_key=True),
+    Column("name", sa.String(200), nullable=False, index=True),
+    Column("file", sa.String(80), nullable=False),
+    Column("content", sa.JSON, nullable=False),
+    Column("n_observations", sa.Integer, nullable=False),
+    Column("created_at", Moment, nullable=False),
+)
+
+files = Table(
+    "files",
+    metadata,
+    Column("ref", sa.String(80), primary_key=True),
+    Column("size", sa.BigInteger, nullable=False),
+    Column("name", sa.String(300)),
+    Column("created_at", Moment, nullable=False),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("id", Serial, primary_key=True, autoincrement=True),
+    Column("time", Moment, nullable=False),
+    # no foreign key: the record outlives what it tells about
+    Column("campaign", sa.String(40)),
+    Column("kind", sa.String(40), nullable=False),
+    Column("data", sa.JSON, nullable=False),
+    Index(None, "campaign", "id"),
+    Index(None, "kind", "time"),
+    sqlite_autoincrement=True,
+)
+
+leases = Table(
+    "leases",
+    metadata,
+    Column("name", sa.String(40), primary_key=True),
+    Column("holder", sa.String(80), nullable=False),
+    Column("epoch", sa.BigInteger, nullable=False),
+    Column("expires_at", Moment, nullable=False),
+)
+
+idempotency = Table(
+    "idempotency",
+    metadata,
+    Column("key", sa.String(200), primary_key=True),
+    Column("route", sa.String(200), primary_key=True),
+    Column("request", sa.String(80), nullable=False),
+    Column("status", sa.Integer),
+    Column("body", sa.JSON),
+    Column("created_at", Moment, nullable=False),
+)

@@ -1,0 +1,1 @@
+"""Decisions about campaigns and jobs: pure, without I/O, clock or SQL."""

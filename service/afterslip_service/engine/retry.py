@@ -1,0 +1,76 @@
+"""What to do about a failed attempt, by the class of its error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+# a service that was stopped, or an attempt that it drained, is nobody's fault:
+# it never counts against the job
+INTERRUPTED = "interrupted"
+
+# times that a job may be tried when it fails in this way
+ATTEMPTS: dict[str, int] = {
+    "killed": 3,
+    "worker_lost": 3,
+    "oom": 3,
+    "timeout": 3,
+    "internal": 3,
+    "not_converged": 2,
+    "nan": 2,
+    "bad_input": 1,
+    "mesh": 1,
+}
+ATTEMPTS_IN_ALL = 4
+BACKOFF_S = (1.0, 5.0, 20.0)
+
+
+class Action(StrEnum):
+    """What follows a failed attempt."""
+
+    RETRY = "retry"
+    FAIL = "fail"
+    PAUSE = "pause"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The decision, how long to wait before the next try (s), and a sentence."""
+
+    action: Action
+    delay_s: float = 0.0
+    reason: str = ""
+
+
+def judge(error_class: str, failures: Mapping[str, int]) -> Verdict:
+    """Decide what follows an attempt that failed.
+
+    Parameters
+    ----------
+    error_class : class of the newest failure; an unknown one is ``internal``.
+    failures : failures of the job by class since it was last reset, the newest
+        one included.
+    """
+    if error_class == INTERRUPTED:
+        return Verdict(Action.RETRY, 0.0, "the service was stopped")
+    if error_class == "store_full":
+        return Verdict(
+            Action.PAUSE,
+            0.0,
+            "the store is full: free space, then resume the campaign",
+        )
+    kind = error_class if error_class in ATTEMPTS else "internal"
+    of_kind = failures.get(error_class, 0)
+    in_all = sum(n for c, n in failures.items() if c != INTERRUPTED)
+    if ATTEMPTS[kind] == 1:
+        return Verdict(Action.FAIL, 0.0, "the same input would fail again")
+    if of_kind >= ATTEMPTS[kind] or in_all >= ATTEMPTS_IN_ALL:
+        return Verdict(Action.FAIL, 0.0, f"failed {in_all} times")
+    delay = BACKOFF_S[min(in_all - 1, len(BACKOFF_S) - 1)]
+    return Verdict(Action.RETRY, delay, f"attempt {in_all} failed")
+
+
+def counted(failures: Mapping[str, int], error_class: str) -> dict[str, int]:
+    """Return ``failures`` with one more of ``error_class``."""
+    return {**failures, error_class: failures.get(error_class, 0) + 1}

@@ -1,0 +1,217 @@
+"""Dask: a local cluster of our own, or a scheduler that others run.
+
+Dask restarts nothing and remembers nothing for us: every attempt has a key of
+its own, no retries, and a tiny return value. What happened to an attempt is in
+the store and in the database, so that a scheduler may die at any time.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import dask
+from distributed import Client, Future, LocalCluster, fire_and_forget
+
+from afterslip_service.placement.base import Ended, WorkerFacts
+from afterslip_workers import entry
+
+PRELOAD = "afterslip_workers.lifecycle"
+CONFIG = {
+    # our own count decides: one death must not damn the tasks beside it
+    "distributed.scheduler.allowed-failures": 0,
+    # the solve runs in a child; a worker that is silent that long is dead
+    "distributed.scheduler.worker-ttl": "5 minutes",
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.terminate": False,
+    "distributed.admin.tick.limit": "30 s",
+}
+
+
+class Cluster:
+    """A placement on a Dask scheduler.
+
+    Parameters
+    ----------
+    address : of a scheduler, or ``local`` for a cluster that lives and dies with
+        this process (with one worker a GPU where dask-cuda and a GPU are there).
+    workers : of the local cluster; one a core if None.
+    wake : called when something has ended.
+    """
+
+    def __init__(
+        self,
+        address: str = "local",
+        workers: int | None = None,
+        wake: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.mortal = address == "local"
+        self.address = address
+        self.wake = wake
+        self._cluster: Any = None
+        self._done: queue.SimpleQueue[Ended] = queue.SimpleQueue()
+        self._held: dict[str, Future] = {}
+        self._lock = threading.Lock()
+        dask.config.set(CONFIG)
+        if self.mortal:
+            self._cluster = _local(workers)
+            self._client = Client(self._cluster, set_as_default=False)
+        else:
+            self._client = Client(address, timeout="20 s", set_as_default=False)
+
+    def slots(self) -> int:
+        """Return the number of threads of all workers."""
+        if self._client.status != "running":
+            return 0
+        return sum(worker["nthreads"] for worker in self._known().values())
+
+    def submit(self, token: str, envelope: Mapping[str, Any]) -> None:
+        """Submit an attempt under a key that no other attempt ever has."""
+        future = self._client.submit(
+            entry.execute,
+            dict(envelope),
+            key=f"{envelope['kind']}-{token}",
+            retries=0,
+            pure=False,
+        )
+        with self._lock:
+            self._held[token] = future
+        if not self.mortal:
+            # the attempt outlives this dispatcher: its successor reads the manifest
+            fire_and_forget(future)
+        future.add_done_callback(lambda done: self._on_done(token, done))
+
+    def _on_done(self, token: str, future: Future) -> None:
+        with self._lock:
+            held = self._held.pop(token, None) is not None
+        ended = _outcome(token, future)
+        if held and ended is not None:
+            self._done.put(ended)
+            self.wake()
+
+    def forget(self, token: str) -> None:
+        """Cancel the key; the running solve is stopped through the store."""
+        with self._lock:
+            future = self._held.get(token)
+        if future is not None:
+            future.cancel(reason="cancelled by the dispatcher", force=True)
+
+    def ended(self) -> list[Ended]:
+        """Return what has ended since the last call."""
+        out = []
+        while not self._done.empty():
+            out.append(self._done.get())
+        return out
+
+    def holds(self) -> frozenset[str]:
+        """Return the tokens that have not ended."""
+        with self._lock:
+            return frozenset(self._held)
+
+    def workers(self) -> list[WorkerFacts]:
+        """Return the workers that the scheduler knows."""
+        return [
+            WorkerFacts(
+                name=str(worker.get("name", address)),
+                address=address,
+                state=str(worker.get("status", "running")),
+                slots=int(worker["nthreads"]),
+                facts={
+                    "memory_limit": worker.get("memory_limit"),
+                    "memory_used": worker.get("metrics", {}).get("memory"),
+                    "cpu_percent": worker.get("metrics", {}).get("cpu"),
+                },
+            )
+            for address, worker in self._known().items()
+        ]
+
+    def _known(self) -> dict[str, Any]:
+        if self._client.status != "running":
+            return {}
+        known: dict[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
+        return known
+
+    def trouble(self) -> str | None:
+        """Say if the scheduler is gone or has no workers."""
+        if self._client.status != "running":
+            where = "its own cluster" if self.mortal else self.address
+            return f"the Dask scheduler at {where} does not answer: start it again"
+        if not self._known():
+            return (
+                f"the Dask scheduler has no workers: start some with "
+                f"`afterslip worker {self.address}`"
+            )
+        return None
+
+    def close(self) -> None:
+        """Close the client, and the cluster if it is ours."""
+        self._client.close(timeout=2)
+        if self._cluster is not None:
+            self._cluster.close(timeout=5)
+
+
+def _outcome(token: str, future: Future) -> Ended | None:
+    """Read how a task ended; None if only our connection to it did."""
+    if future.status == "finished":
+        return Ended(token, future.result(timeout=10))
+    if future.status == "error":
+        error = future.exception(timeout=10)
+        name = type(error).__name__
+        lost = name in {"KilledWorker", "NoValidWorkerError", "CommClosedError"}
+        text = str(error) or name
+        return Ended(token, None, "worker_lost" if lost else "internal", text)
+    # cancelled: by us, or because the scheduler went away. The heartbeat in the
+    # store tells the two apart, so nothing is concluded here.
+    return None
+
+
+def _local(workers: int | None) -> Any:
+    """Start a cluster on this machine, on GPUs if there are any."""
+    options: dict[str, Any] = {
+        "threads_per_worker": 1,
+        "host": "127.0.0.1",
+        "dashboard_address": None,
+        "worker_dashboard_address": None,
+        "silence_logs": 40,
+    }
+    if gpus() and (cuda := _cuda_cluster()) is not None:
+        visible = list(range(min(workers or gpus(), gpus())))
+        return cuda(CUDA_VISIBLE_DEVICES=visible, preload=[PRELOAD], **options)
+    return LocalCluster(
+        n_workers=workers or cores(),
+        processes=True,
+        memory_limit=0,
+        preload=[PRELOAD],
+        **options,
+    )
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def gpus() -> int:
+    """Return the number of NVIDIA GPUs, 0 where nothing can be asked."""
+    try:
+        import pynvml
+    except ImportError:
+        return 0
+    try:
+        pynvml.nvmlInit()
+        return int(pynvml.nvmlDeviceGetCount())
+    except pynvml.NVMLError:
+        return 0
+
+
+def _cuda_cluster() -> Any:
+    try:
+        from dask_cuda import LocalCUDACluster
+    except ImportError:
+        return None
+    return LocalCUDACluster

@@ -1,0 +1,1 @@
+"""The loop that reads database and placement, asks the engine, and acts."""

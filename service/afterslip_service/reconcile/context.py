@@ -1,0 +1,64 @@
+"""What every part of the dispatcher shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from afterslip_service.db import leases
+from afterslip_service.db.leases import Lease
+from afterslip_service.db.session import Database
+from afterslip_service.placement.base import Placement
+from afterslip_service.settings import Settings
+
+
+@dataclass(slots=True)
+class Watched:
+    """What this dispatcher last saw of a live attempt.
+
+    Attributes
+    ----------
+    updated : time stamp that the worker wrote into its progress file, s.
+    seen : our monotonic clock when that stamp last changed, s. Two machines'
+        clocks are never compared.
+    told : our monotonic clock when progress was last written down, s.
+    """
+
+    updated: float = -1.0
+    seen: float = 0.0
+    told: float = float("-inf")
+
+
+@dataclass(slots=True)
+class Context:
+    """Database, placement and lease of a dispatcher."""
+
+    database: Database
+    placement: Placement
+    settings: Settings
+    holder: str
+    lease: Lease | None = None
+    watched: dict[str, Watched] = field(default_factory=dict)
+
+    @property
+    def store(self) -> Path:
+        """Root of the store."""
+        return self.settings.store
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """Open a writing transaction in which we are sure to be the leader.
+
+        Raises
+        ------
+        LeaseLost
+            If another dispatcher has taken the lease.
+        """
+        with self.database.write() as connection:
+            if self.lease is not None:
+                leases.hold(connection, self.lease)
+            yield connection

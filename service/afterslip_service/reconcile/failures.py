@@ -1,0 +1,105 @@
+"""What follows the end of an attempt that stored nothing."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import structlog
+from sqlalchemy import Connection
+
+from afterslip_service import clock
+from afterslip_service.db import attempts, campaigns, jobs
+from afterslip_service.db.jobs import Job
+from afterslip_service.engine import retry
+from afterslip_service.engine.retry import Action
+from afterslip_service.engine.states import AttemptState, JobKind, JobState
+
+log = structlog.get_logger()
+
+
+def fail(
+    connection: Connection,
+    job: Job,
+    token: str,
+    error_class: str,
+    message: str,
+    *,
+    state: AttemptState = AttemptState.FAILED,
+    **attempt: Any,
+) -> bool:
+    """Close an attempt as failed and decide what becomes of its job.
+
+    Returns
+    -------
+    False if the attempt no longer holds the job, in which case nothing changed.
+    """
+    message = message.replace("\x00", "")  # PostgreSQL's text holds everything else
+    failures = retry.counted(job.failures, error_class)
+    campaign = campaigns.get(connection, job.campaign_id, lock=True, deleted=True)
+    verdict = retry.judge(error_class, failures)
+    target = JobState.FAILED if verdict.action is Action.FAIL else JobState.WAITING
+    if campaign.cancelling:
+        target = JobState.CANCELLED
+    error = {"error_class": error_class, "error_message": message}
+    moved = jobs.move(
+        connection,
+        job,
+        target,
+        holder=token,
+        failures=failures,
+        token=None,
+        not_before=clock.now() + timedelta(seconds=verdict.delay_s),
+        **error,
+    )
+    if not moved:
+        return False
+    attempts.finish(connection, token, state, **error, **attempt)
+    if verdict.action is Action.PAUSE:
+        pause(connection, campaign.id, error_class, f"{verdict.reason}. {message}")
+    elif target is JobState.FAILED and job.kind is not JobKind.INVERSION:
+        where = "the model" if job.kind is JobKind.MODEL else f"group {job.index}"
+        campaigns.set_error(
+            connection, campaign.id, error_class, f"{where}: {message}"
+        )
+    campaigns.refresh(connection, campaign.id)
+    log.warning(
+        "attempt failed",
+        campaign=job.campaign_id,
+        kind=job.kind.value,
+        index=job.index,
+        token=token,
+        error_class=error_class,
+        then=verdict.action.value,
+    )
+    return True
+
+
+def pause(
+    connection: Connection, campaign: str, error_class: str, message: str
+) -> None:
+    """Pause a campaign until an operator has mended what hinders it."""
+    campaigns.set_paused(connection, campaign, True)
+    campaigns.set_error(connection, campaign, error_class, message)
+    campaigns.refresh(connection, campaign)
+
+
+def cancelled(connection: Connection, job: Job, token: str, **attempt: Any) -> bool:
+    """Close an attempt that stopped because it was asked to."""
+    campaign = campaigns.get(connection, job.campaign_id, lock=True, deleted=True)
+    if not campaign.cancelling:
+        # a worker that drains stops its attempts too: the job goes on elsewhere
+        return fail(
+            connection,
+            job,
+            token,
+            retry.INTERRUPTED,
+            "the worker stopped the attempt",
+            state=AttemptState.CANCELLED,
+            **attempt,
+        )
+    if not jobs.move(connection, job, JobState.CANCELLED, holder=token, token=None):
+        return False
+    attempts.finish(connection, token, AttemptState.CANCELLED, **attempt)
+    campaigns.refresh(connection, campaign.id)
+    return True

@@ -1,0 +1,88 @@
+"""Settings, from the environment (prefix ``AFTERSLIP_``) or by hand."""
+
+from __future__ import annotations
+
+import ipaddress
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from afterslip_service.errors import BindRefused
+
+
+class Settings(BaseSettings):
+    """Everything an operator may turn."""
+
+    model_config = SettingsConfigDict(env_prefix="AFTERSLIP_", extra="ignore")
+
+    database: str = Field(
+        "afterslip.sqlite",
+        description="SQLAlchemy URL, or the path of a SQLite file",
+    )
+    store: Path = Field(
+        Path("afterslip-store"),
+        description="folder that the service and all workers see at the same path",
+    )
+    files: Path | None = Field(
+        None,
+        description="folder in which a spec's relative paths are looked up; "
+        "without it specs may only name uploaded files",
+    )
+    scheduler: str = Field(
+        "local",
+        description="`local` for a Dask cluster of our own, or tcp://host:port",
+    )
+    workers: int | None = Field(
+        None, ge=1, description="workers of the local cluster; one a core if unset"
+    )
+    host: str = Field("127.0.0.1", description="address to listen on")
+    port: int = Field(8000, ge=0, le=65535, description="port, 0 for any free one")
+    allowed_hosts: list[str] = Field(
+        default_factory=list,
+        description="names besides loopback under which a proxy may reach us",
+    )
+    backend: Literal["auto", "cpu", "gpu"] = "auto"
+    tick: float = Field(0.5, gt=0, description="s between looks at the database")
+    lease: float = Field(15.0, gt=0, description="s that a dispatcher's lease lasts")
+    lost_after: float = Field(
+        90.0, gt=0, description="s without a heartbeat after which an attempt is lost"
+    )
+    attempt_timeout: float = Field(
+        6 * 3600.0, gt=0, description="s that one attempt may take"
+    )
+    keep_progress: float = Field(
+        3600.0, gt=0, description="s that progress events are kept"
+    )
+    max_upload: int = Field(2 * 1024**3, gt=0, description="bytes of one uploaded file")
+    max_body: int = Field(32 * 1024**2, gt=0, description="bytes of one JSON request")
+
+    @field_validator("store", "files")
+    @classmethod
+    def _absolute(cls, value: Path | None) -> Path | None:
+        """Workers run elsewhere: a path must not hang on our working folder."""
+        return None if value is None else value.expanduser().absolute()
+
+
+def check_bind(host: str) -> None:
+    """Refuse an address that others can reach: this version knows no users.
+
+    Raises
+    ------
+    BindRefused
+        If ``host`` is not a loopback address.
+    """
+    if host == "localhost":
+        return
+    try:
+        loopback = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        loopback = False
+    if not loopback:
+        raise BindRefused(
+            f"refusing to listen on {host!r}: this version has no authentication, so "
+            "everybody who reaches the port could read and cancel campaigns. Listen on "
+            "127.0.0.1 and reach it through an SSH tunnel or an authenticating proxy "
+            "(name the proxy's host in AFTERSLIP_ALLOWED_HOSTS)."
+        )
