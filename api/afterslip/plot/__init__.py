@@ -1,0 +1,19 @@
+"""Figures of an inversion's result; each returns a figure and touches no window."""
+
+from afterslip.plot.choice import cv_curve
+from afterslip.plot.fit import data_fit
+from afterslip.plot.misfit import misfit
+from afterslip.plot.seen import resolution
+from afterslip.plot.series import time_series
+from afterslip.plot.slip import slip_map
+from afterslip.plot.style import save
+
+__all__ = [
+    "cv_curve",
+    "data_fit",
+    "misfit",
+    "resolution",
+    "save",
+    "slip_map",
+    "time_series",
+]

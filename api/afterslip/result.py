@@ -1,0 +1,261 @@
+"""The result of an inversion as a data set, and the numbers that people quote from it.
+
+The layout (names, dimensions, units) is written down in ``docs/files.md``.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+Float = NDArray[np.float64]
+
+COMPONENTS = ("east", "north", "up")
+SLIP_COMPONENTS = ("strike", "dip")
+
+LAYOUT: dict[str, tuple[str, ...]] = {
+    "slip": ("source",),
+    "resolution": ("source",),
+    "source_fault": ("source",),
+    "source_component": ("source",),
+    "source_position": ("source", "xyz"),
+    "fault_slip": ("fault_node", "slip_component"),
+    "fault_x": ("fault_node",),
+    "fault_y": ("fault_node",),
+    "fault_z": ("fault_node",),
+    "fault_along": ("fault_node",),
+    "fault_down": ("fault_node",),
+    "fault_strike": ("fault_node", "component"),
+    "fault_updip": ("fault_node", "component"),
+    "fault_index": ("fault_node",),
+    "fault_triangles": ("fault_triangle", "corner"),
+    "station": ("station",),
+    "station_x": ("station",),
+    "station_y": ("station",),
+    "observed": ("obs",),
+    "predicted": ("obs",),
+    "sigma": ("obs",),
+    "obs_station": ("obs",),
+    "obs_component": ("obs",),
+    "obs_type": ("obs",),
+    "obs_epoch": ("obs",),
+    "time": ("time",),
+    "series": ("time", "station", "component"),
+    "cv_smoothness": ("cv_point",),
+    "cv_sparsity": ("cv_point",),
+    "cv_score": ("cv_point",),
+    "cv_score_se": ("cv_point",),
+}
+ATTRIBUTES = ("moment", "magnitude", "peak_slip", "variance_reduction")
+
+
+def check(result: xr.Dataset) -> xr.Dataset:
+    """Make sure that a data set is an inversion's result.
+
+    Raises
+    ------
+    ValueError
+        naming every variable, dimension or attribute that is missing or wrong.
+    """
+    faults = []
+    for name, dims in LAYOUT.items():
+        if name not in result:
+            faults.append(f"{name} is missing")
+        elif len(result[name].dims) != len(dims):
+            found = ", ".join(map(str, result[name].dims))
+            faults.append(f"{name} has dimensions ({found}), not ({', '.join(dims)})")
+    faults += [f"attribute {a} is missing" for a in ATTRIBUTES if a not in result.attrs]
+    if faults:
+        raise ValueError("not an inversion's result: " + "; ".join(faults))
+    return result
+
+
+def open_result(path: str | Path) -> xr.Dataset:
+    """Read ``result.nc`` into memory, so that the file may go away.
+
+    Raises
+    ------
+    ValueError
+        when the file is not an inversion's result.
+    """
+    with xr.open_dataset(path, engine="h5netcdf", decode_times=False) as stored:
+        return check(stored.load())
+
+
+def facts(result: xr.Dataset, name: str) -> Any:
+    """Attribute that holds JSON, parsed; None where it is missing."""
+    text = result.attrs.get(name)
+    return json.loads(text) if isinstance(text, str) and text else None
+
+
+def labels(result: xr.Dataset, name: str) -> NDArray[np.str_]:
+    """A variable of strings, whichever way the file holds them."""
+    values = np.asarray(result[name].values)
+    if values.dtype.kind == "S":
+        return np.char.decode(values, "utf-8")
+    return values.astype(str)
+
+
+def is_geographic(result: xr.Dataset) -> bool:
+    """Whether longitudes and latitudes are there to draw with."""
+    return "fault_lon" in result and "station_lon" in result
+
+
+def slip_magnitude(result: xr.Dataset) -> Float:
+    """(n_fault_node,) float64, m, total slip at the fault's nodes."""
+    slip = np.asarray(result["fault_slip"].values, dtype=np.float64)
+    return np.asarray(np.hypot(slip[:, 0], slip[:, 1]))
+
+
+def normalised_residual(result: xr.Dataset) -> Float:
+    """(n_obs,) float64, (observed - predicted) / sigma."""
+    observed = np.asarray(result["observed"].values, dtype=np.float64)
+    predicted = np.asarray(result["predicted"].values, dtype=np.float64)
+    return (observed - predicted) / np.asarray(result["sigma"].values, np.float64)
+
+
+def variance_reduction(result: xr.Dataset, rows: Any = slice(None)) -> float:
+    """1 - Σ(residual/sigma)² / Σ(observed/sigma)² over some rows.
+
+    Parameters
+    ----------
+    rows : index into ``obs``; all by default.
+
+    Returns
+    -------
+    float, 1 where the fit is exact; nan where the data are all zero.
+    """
+    sigma = np.asarray(result["sigma"].values, dtype=np.float64)[rows]
+    observed = np.asarray(result["observed"].values, dtype=np.float64)[rows]
+    power = float(np.sum((observed / sigma) ** 2))
+    if power == 0.0:
+        return float("nan")
+    return 1.0 - float(np.sum(normalised_residual(result)[rows] ** 2)) / power
+
+
+@dataclass(frozen=True, slots=True)
+class FitRow:
+    """How well some data are fitted.
+
+    Attributes
+    ----------
+    name : what the data are.
+    count : how many numbers.
+    variance_reduction : see :func:`variance_reduction`.
+    rms : root mean square residual, m.
+    chi : root mean square of residual / sigma; 1 is a fit to the errors.
+    """
+
+    name: str
+    count: int
+    variance_reduction: float
+    rms: float
+    chi: float
+
+
+def _fit_row(result: xr.Dataset, name: str, rows: NDArray[np.bool_]) -> FitRow:
+    z = normalised_residual(result)[rows]
+    residual = z * np.asarray(result["sigma"].values, dtype=np.float64)[rows]
+    return FitRow(
+        name=name,
+        count=int(rows.sum()),
+        variance_reduction=variance_reduction(result, rows),
+        rms=float(np.sqrt(np.mean(residual**2))),
+        chi=float(np.sqrt(np.mean(z**2))),
+    )
+
+
+TYPE_NAMES = {
+    "gnss": "GNSS",
+    "gnssa": "GNSS-acoustic",
+    "obp": "ocean-bottom pressure",
+    "insar": "InSAR",
+}
+
+
+def fit_by_type(result: xr.Dataset) -> list[FitRow]:
+    """Fit of each data type, horizontals and verticals apart, and of all."""
+    kinds = labels(result, "obs_type")
+    component = np.asarray(result["obs_component"].values)
+    rows = []
+    for kind in dict.fromkeys(kinds.tolist()):
+        mine = kinds == kind
+        name = TYPE_NAMES.get(kind, kind)
+        for part, which in (
+            ("horizontal", component < 2),
+            ("vertical", component == 2),
+            ("line of sight", component == 3),
+        ):
+            if (mine & which).any():
+                rows.append(_fit_row(result, f"{name}, {part}", mine & which))
+    rows.append(_fit_row(result, "all", np.ones(kinds.size, dtype=bool)))
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """Data of one kind regrouped as one vector per station and epoch.
+
+    Attributes
+    ----------
+    station : (n,) position in the result's stations.
+    kind : (n,) data type.
+    epoch : (n,) yr.
+    observed, predicted, sigma : (n, 3) m, east north up; nan where missing.
+    """
+
+    station: NDArray[np.int64]
+    kind: NDArray[np.str_]
+    epoch: Float
+    observed: Float
+    predicted: Float
+    sigma: Float
+
+    def __getitem__(self, rows: Any) -> Vectors:
+        """Some of the vectors."""
+        return Vectors(
+            self.station[rows],
+            self.kind[rows],
+            self.epoch[rows],
+            self.observed[rows],
+            self.predicted[rows],
+            self.sigma[rows],
+        )
+
+    @property
+    def residual(self) -> Float:
+        """(n, 3) m, observed - predicted."""
+        return self.observed - self.predicted
+
+
+def vectors(result: xr.Dataset) -> Vectors:
+    """East, north and up of the data, one line per station, epoch and type.
+
+    Line-of-sight data are left out: they have no such components.
+    """
+    component = np.asarray(result["obs_component"].values)
+    keep = component < 3
+    station = np.asarray(result["obs_station"].values)[keep].astype(np.int64)
+    kind = labels(result, "obs_type")[keep]
+    epoch = np.asarray(result["obs_epoch"].values, dtype=np.float64)[keep]
+    keys = list(zip(station.tolist(), kind.tolist(), epoch.tolist(), strict=True))
+    place = {key: i for i, key in enumerate(dict.fromkeys(keys))}
+    row = np.array([place[key] for key in keys], dtype=np.int64)
+    tables = []
+    for name in ("observed", "predicted", "sigma"):
+        table = np.full((len(place), 3), np.nan)
+        table[row, component[keep].astype(np.int64)] = result[name].values[keep]
+        tables.append(table)
+    heads = list(place)
+    return Vectors(
+        np.array([k[0] for k in heads], dtype=np.int64),
+        np.array([k[1] for k in heads], dtype=str),
+        np.array([k[2] for k in heads], dtype=np.float64),
+        *tables,
+    )
