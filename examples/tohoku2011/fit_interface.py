@@ -22,21 +22,22 @@ GEOD = Geod(ellps="WGS84")
 ORIGIN = (142.4, 38.3)
 STRIKE = 200.0  # deg, mean strike of the trench; the interface dips to its right
 
-# Trench axis, (lat, lon): Slab2's up-dip edge moved 0.07 degrees seaward, which puts
-# it 8 km from borehole C0019 (Chester et al. 2013), and smoothed through 36-36.5 N.
+# Trench axis, (lat, lon), known to about 10 km: Slab2's up-dip edge moved seaward by up
+# to 0.1 degrees, so that borehole C0019 (Chester et al. 2013) lies 5 km landward of the
+# fitted axis, and smoothed through 36-36.5 N.
 TRENCH = (
     (34.7, 142.05),
     (35.3, 142.33),
-    (36.0, 142.72),
-    (36.5, 143.10),
+    (36.0, 142.68),
+    (36.5, 143.08),
     (37.0, 143.50),
-    (37.5, 143.77),
-    (38.0, 143.99),
-    (38.5, 144.08),
+    (37.5, 143.80),
+    (38.0, 144.04),
+    (38.5, 144.11),
     (39.0, 144.18),
-    (39.5, 144.27),
-    (40.0, 144.34),
-    (40.5, 144.48),
+    (39.5, 144.26),
+    (40.0, 144.29),
+    (40.5, 144.44),
     (41.0, 144.77),
     (41.4, 145.20),
 )
