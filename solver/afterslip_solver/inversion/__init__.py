@@ -1,0 +1,32 @@
+"""Slip from observations: regularised, sign-constrained least squares.
+
+Minimises ``(d - G a)' W (d - G a) + lambda a' L a + mu |a|_1`` with W = Sigma^-1,
+lambda and mu by cross-validation over stations.
+"""
+
+from afterslip_solver.inversion.choice import CrossValidation
+from afterslip_solver.inversion.folds import deal_stations, spatial_blocks
+from afterslip_solver.inversion.problem import (
+    InversionError,
+    InversionProblem,
+    InversionSettings,
+    offset_columns,
+)
+from afterslip_solver.inversion.roughness import laplacian, roughness
+from afterslip_solver.inversion.solution import Fit, InversionSolution
+from afterslip_solver.inversion.solve import invert
+
+__all__ = [
+    "CrossValidation",
+    "Fit",
+    "InversionError",
+    "InversionProblem",
+    "InversionSettings",
+    "InversionSolution",
+    "deal_stations",
+    "invert",
+    "laplacian",
+    "offset_columns",
+    "roughness",
+    "spatial_blocks",
+]

@@ -1,0 +1,211 @@
+"""What is known, what is sought and how to choose: checked before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from afterslip_solver.model import Bool, Float, Int
+
+COMPONENTS = ("strike", "dip")
+
+
+class InversionError(ValueError):
+    """A problem that has no answer as posed; the message says what to mend."""
+
+
+@dataclass(frozen=True, slots=True)
+class InversionProblem:
+    """Observations, Green's functions and the grid of unit sources.
+
+    Attributes
+    ----------
+    G : (n_obs, n_par) float64, response of each row to each unit source (m per m).
+    data : (n_obs,) float64, m.
+    sigma : (n_obs,) float64, m, standard deviation, positive.
+    station : (n_obs,) int64, index of the station of each row; all components and
+        epochs of a station carry the same index and stay in one fold.
+    kind : (n_obs,) label of each row (gnss, gnssa, obp, insar).
+    grid : (n_par, 4) int64: fault, component (0 strike, 1 dip), along strike, down
+        dip.
+    area : (n_par,) float64, m2, integral of the unit slip over the fault.
+    rigidity : (n_par,) float64, Pa.
+    sign : (n_par,) int64, 1 for a >= 0, -1 for a <= 0, 0 without constraint.
+    spacing : (n_fault, 2) float64, m, of the grid along strike and down dip.
+    open_top : (n_fault,) bool, slip may reach the top edge (trench).
+    nuisance : (n_obs, n_nuisance) float64, columns of unknowns that are neither
+        smoothed nor sparse, such as an offset for each dataset.
+    position : (n_station, 2) float64, m, of the stations; only for spatial blocks.
+    """
+
+    G: Float
+    data: Float
+    sigma: Float
+    station: Int
+    kind: NDArray[np.str_]
+    grid: Int
+    area: Float
+    rigidity: Float
+    sign: Int
+    spacing: Float
+    open_top: Bool
+    nuisance: Float = field(default_factory=lambda: np.zeros((0, 0)))
+    position: Float = field(default_factory=lambda: np.zeros((0, 2)))
+
+    @property
+    def design(self) -> Float:
+        """(n_obs, n_par + n_nuisance) columns of all unknowns."""
+        if self.nuisance.size == 0:
+            return self.G
+        return np.hstack((self.G, self.nuisance))
+
+    def check(self) -> None:
+        """Refuse what cannot be inverted.
+
+        Raises
+        ------
+        InversionError
+            With the rows or sources concerned and what to do.
+        """
+        _check_shapes(self)
+        _check_rows(self)
+        _check_sources(self)
+
+
+@dataclass(frozen=True, slots=True)
+class InversionSettings:
+    """How to choose and solve.
+
+    Attributes
+    ----------
+    smoothness, sparsity : lambda and mu of the objective, or "auto".
+    folds : number of folds of the cross-validation; 0 for none (both weights given).
+    rule : "minimum" of the score, or the smoothest within one standard error of it.
+    grouping : "scattered" deals stations at random (seeded) within their kind,
+        "blocks" cuts the map into compact blocks.
+    seed : of the dealing; the same seed gives the same folds.
+    max_iterations : of the interior-point solver, for one problem.
+    """
+
+    smoothness: float | Literal["auto"] = "auto"
+    sparsity: float | Literal["auto"] = "auto"
+    folds: int = 5
+    rule: Literal["minimum", "one_standard_error"] = "minimum"
+    grouping: Literal["scattered", "blocks"] = "scattered"
+    seed: int = 0
+    max_iterations: int = 200
+
+    def check(self, n_station: int) -> None:
+        """Refuse settings that do not fit the problem (InversionError)."""
+        for name in ("smoothness", "sparsity"):
+            value = getattr(self, name)
+            if value != "auto" and not (np.isfinite(value) and value >= 0):
+                raise InversionError(
+                    f"{name} is {value!r}: give 'auto' or a number that is not negative"
+                )
+        automatic = "auto" in (self.smoothness, self.sparsity)
+        if self.folds < 0 or self.folds == 1 or (automatic and self.folds == 0):
+            raise InversionError(
+                f"folds is {self.folds}: choosing a weight needs at least 2 folds"
+            )
+        if self.folds > n_station:
+            raise InversionError(
+                f"folds is {self.folds} but there are only {n_station} stations with "
+                f"data: use at most {n_station} folds, or fix smoothness and sparsity"
+            )
+
+
+def offset_columns(
+    dataset: Sequence[int] | Int, component: Sequence[int] | Int
+) -> Float:
+    """Columns for one constant offset per dataset and component.
+
+    Parameters
+    ----------
+    dataset : (n_obs,) index of the dataset of each row, -1 for no offset.
+    component : (n_obs,) index of the component (east, north, up, line of sight).
+
+    Returns
+    -------
+    (n_obs, n_nuisance) float64, ones where a row shares the offset.
+    """
+    pair = np.column_stack((np.asarray(dataset), np.asarray(component)))
+    wanted = np.unique(pair[pair[:, 0] >= 0], axis=0)
+    return np.asarray(
+        (pair[:, None, :] == wanted[None, :, :]).all(axis=2), dtype=np.float64
+    )
+
+
+def _check_shapes(p: InversionProblem) -> None:
+    if p.G.ndim != 2:
+        raise InversionError(f"G must have two axes, not shape {p.G.shape}")
+    n_obs, n_par = p.G.shape
+    if n_obs == 0:
+        raise InversionError("no data: give at least one observation")
+    if n_par == 0:
+        raise InversionError("no sources: give at least one unit source")
+    n_fault = len(p.spacing)
+    expected = {
+        "data": (n_obs,),
+        "sigma": (n_obs,),
+        "station": (n_obs,),
+        "kind": (n_obs,),
+        "grid": (n_par, 4),
+        "area": (n_par,),
+        "rigidity": (n_par,),
+        "sign": (n_par,),
+        "spacing": (n_fault, 2),
+        "open_top": (n_fault,),
+    }
+    for name, shape in expected.items():
+        found = np.shape(getattr(p, name))
+        if found != shape:
+            raise InversionError(f"{name} has shape {found}, expected {shape}")
+    if p.nuisance.size and len(p.nuisance) != n_obs:
+        raise InversionError(
+            f"nuisance has {len(p.nuisance)} rows, expected {n_obs}, one per datum"
+        )
+
+
+def _rows(mask: Bool) -> str:
+    where = np.flatnonzero(mask)
+    listed = ", ".join(str(i) for i in where[:5])
+    return listed + (f" and {len(where) - 5} more" if len(where) > 5 else "")
+
+
+def _check_rows(p: InversionProblem) -> None:
+    for name in ("data", "sigma", "G", "nuisance"):
+        array = getattr(p, name)
+        if not array.size:
+            continue
+        bad = ~np.isfinite(array.reshape(len(array), -1)).all(axis=1)
+        if bad.any():
+            raise InversionError(
+                f"{name} is not finite in row {_rows(bad)}: leave out missing data"
+            )
+    if (p.sigma <= 0).any():
+        raise InversionError(
+            f"sigma is zero or negative in row {_rows(p.sigma <= 0)}: "
+            "give every datum a standard deviation in metres"
+        )
+    if (p.station < 0).any():
+        raise InversionError(f"station is negative in row {_rows(p.station < 0)}")
+
+
+def _check_sources(p: InversionProblem) -> None:
+    for name in ("area", "rigidity"):
+        bad = ~(np.isfinite(getattr(p, name)) & (getattr(p, name) > 0))
+        if bad.any():
+            raise InversionError(f"{name} of source {_rows(bad)} must be positive")
+    if not np.isin(p.sign, (-1, 0, 1)).all():
+        raise InversionError("sign must be -1, 0 or 1 for every source")
+    if (p.grid < 0).any() or (p.grid[:, 0] >= len(p.spacing)).any():
+        raise InversionError("grid names a fault that has no spacing, or is negative")
+    if not (np.isfinite(p.spacing) & (p.spacing > 0)).all():
+        raise InversionError("spacing of the source grid must be positive")
+    if len(np.unique(p.grid, axis=0)) != len(p.grid):
+        raise InversionError("two sources share fault, component and place on the grid")

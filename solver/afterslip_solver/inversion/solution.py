@@ -1,0 +1,119 @@
+"""What an inversion says, and how well it knows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from afterslip_solver.inversion.choice import CrossValidation
+from afterslip_solver.inversion.problem import InversionProblem
+from afterslip_solver.model import Bool, Float, Int
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How a group of rows is fitted.
+
+    Attributes
+    ----------
+    count : number of rows.
+    rms : m, root of the mean squared residual.
+    chi_square : mean squared residual in units of sigma.
+    variance_reduction : 1 - sum r^2 / sum d^2.
+    weighted_variance_reduction : the same with rows divided by sigma.
+    """
+
+    count: int
+    rms: float
+    chi_square: float
+    variance_reduction: float
+    weighted_variance_reduction: float
+
+
+@dataclass(frozen=True, slots=True)
+class InversionSolution:
+    """Slip coefficients and their diagnostics.
+
+    Attributes
+    ----------
+    outcome : "converged" or "not_converged".
+    advice : what to try next, empty when converged.
+    slip : (n_par,) float64, m, coefficient of each unit source.
+    nuisance : (n_nuisance,) float64.
+    predicted, residual : (n_obs,) float64, m; residual is data minus predicted.
+    smoothness, sparsity : lambda and mu that were used.
+    cross_validation : every trial, None where both weights were given without folds.
+    fit : of all rows. fit_by_kind : of the rows of each label.
+    resolution : (n_par, n_par) float64, what a unit of true slip in one source (its
+        column) becomes in the estimate, without sparsity and sign constraint.
+    covariance : (n_par, n_par) float64, m2, posterior of the Gaussian part: data
+        with their sigma, prior precision lambda L; nuisance marginalised.
+    patch : (n_patch, 3) int64, fault, along strike, down dip.
+    patch_moment : (n_patch,) float64, N m, rigidity x area x length of the slip
+        vector.
+    moment : N m, their sum. magnitude : 2/3 (log10 moment - 9.1); nan without slip.
+    detectable_slip : (n_par,) float64, m, slip of the source alone whose signal in
+        all data together equals the noise; inf where no datum sees it.
+    unseen : (n_par,) bool, detectable_slip exceeds the largest slip found, or the
+        diagonal of the resolution is below 0.05: the value comes from the prior.
+    """
+
+    outcome: Literal["converged", "not_converged"]
+    advice: str
+    slip: Float
+    nuisance: Float
+    predicted: Float
+    residual: Float
+    smoothness: float
+    sparsity: float
+    cross_validation: CrossValidation | None
+    fit: Fit
+    fit_by_kind: dict[str, Fit]
+    resolution: Float
+    covariance: Float
+    patch: Int
+    patch_moment: Float
+    moment: float
+    magnitude: float
+    detectable_slip: Float
+    unseen: Bool
+
+
+def fit_of(data: Float, residual: Float, sigma: Float) -> Fit:
+    """Fit of some rows; a variance reduction is nan where the data are all zero."""
+    weighted = float(((data / sigma) ** 2).sum())
+    plain = float((data**2).sum())
+    chi = float(((residual / sigma) ** 2).sum())
+    return Fit(
+        count=len(data),
+        rms=float(np.sqrt(np.mean(residual**2))),
+        chi_square=chi / len(data),
+        variance_reduction=_reduction(float((residual**2).sum()), plain),
+        weighted_variance_reduction=_reduction(chi, weighted),
+    )
+
+
+def _reduction(left: float, total: float) -> float:
+    return 1.0 - left / total if total > 0 else float("nan")
+
+
+def moment_of(problem: InversionProblem, slip: Float) -> tuple[Int, Float]:
+    """Patches and their scalar moment.
+
+    The components of a patch add as a vector, each with its own rigidity and area.
+
+    Returns
+    -------
+    (n_patch, 3) fault, along, down; (n_patch,) N m.
+    """
+    patch, inverse = np.unique(problem.grid[:, [0, 2, 3]], axis=0, return_inverse=True)
+    moment = problem.rigidity * problem.area * slip
+    square = np.bincount(inverse.ravel(), moment**2, minlength=len(patch))
+    return patch, np.sqrt(square)
+
+
+def magnitude_of(moment: float) -> float:
+    """Moment magnitude (Hanks & Kanamori 1979, IASPEI constant); nan for zero."""
+    return float(2.0 / 3.0 * (np.log10(moment) - 9.1)) if moment > 0 else float("nan")
