@@ -1,0 +1,109 @@
+"""What goes wrong, in the user's words.
+
+AfterslipError
+├── SpecError      a spec, a file or a request is wrong; carries every problem found
+└── ArchiveError   a store cannot be read or does not hold what was asked for
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+SHOWN = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong and how to mend it.
+
+    Attributes
+    ----------
+    path : where, e.g. ``model.layers[1].vs`` or ``stations.csv line 7``.
+    value : what stands there; None where nothing stands there.
+    message : what is wrong with it, e.g. "must be below vp/1.155".
+    mend : what to write instead; may be empty.
+    """
+
+    path: str
+    value: Any
+    message: str
+    mend: str = ""
+
+    def __str__(self) -> str:
+        where = self.path or "spec"
+        value = "" if self.value is None else f" = {show(self.value)}"
+        mend = f" ({self.mend})" if self.mend else ""
+        return f"{where}{value}: {self.message}{mend}"
+
+    def under(self, prefix: str) -> Problem:
+        """Return the same problem, with its path below ``prefix``."""
+        if not prefix:
+            return self
+        joint = "" if not self.path or self.path.startswith("[") else "."
+        path = f"{prefix}{joint}{self.path}"
+        return Problem(path, self.value, self.message, self.mend)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return JSON-able fields path, value, message, mend."""
+        value = self.value
+        plain = isinstance(value, str | bool | int) or value is None
+        return {
+            "path": self.path,
+            "value": value if plain and len(str(value)) <= SHOWN else show(value),
+            "message": self.message,
+            "mend": self.mend,
+        }
+
+
+class AfterslipError(Exception):
+    """Root of the errors of this package."""
+
+
+class SpecError(AfterslipError):
+    """A spec, a file that it names, or a request is wrong.
+
+    Parameters
+    ----------
+    problems : all that was found; at least one.
+    """
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__(self.problems)
+
+    def __str__(self) -> str:
+        if len(self.problems) == 1:
+            return str(self.problems[0])
+        lines = [f"{len(self.problems)} problems:"]
+        return "\n".join(lines + [f"  {problem}" for problem in self.problems])
+
+    def as_dicts(self) -> list[dict[str, Any]]:
+        """Return the problems as JSON-able dictionaries."""
+        return [problem.as_dict() for problem in self.problems]
+
+
+class ArchiveError(AfterslipError):
+    """A store cannot be read, or does not hold what was asked for."""
+
+
+def one_problem(path: str, value: Any, message: str, mend: str = "") -> SpecError:
+    """Return an error that carries a single problem."""
+    return SpecError([Problem(path, value, message, mend)])
+
+
+def show(value: Any) -> str:
+    """Return a short, one-line text of a value as a user would write it."""
+    if value is True or value is False:
+        text = str(value).lower()
+    elif value is None:
+        text = "null"
+    elif isinstance(value, dict):
+        text = "{" + ", ".join(f"{key}: {show(v)}" for key, v in value.items()) + "}"
+    elif isinstance(value, list | tuple):
+        text = "[" + ", ".join(show(v) for v in value[:20]) + "]"
+    else:
+        text = str(value)
+    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"

@@ -1,0 +1,1 @@
+"""What users write: models of the specs, one noun a file."""

@@ -1,0 +1,39 @@
+"""What every schema shares: strict keys, frozen values, problems of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic_core import PydanticCustomError
+
+from afterslip.errors import Problem
+
+
+def refusal(message: str, mend: str = "") -> PydanticCustomError:
+    """Return what a validator raises to refuse a value in our own words."""
+    text = message if not mend else f"{message} ({mend})"
+    escaped = text.replace("{", "(").replace("}", ")")
+    return PydanticCustomError("afterslip", escaped, {"says": message, "mend": mend})
+
+
+class Schema(BaseModel):
+    """A frozen mapping whose unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def problems(self) -> Iterable[Problem]:
+        """Say what is wrong between the values; paths are relative to this model."""
+        return ()
+
+    @model_validator(mode="after")
+    def _refuse_problems(self) -> Self:
+        found = list(self.problems())
+        if found:
+            raise PydanticCustomError(
+                "afterslip_many",
+                "{text}",
+                {"problems": found, "text": "; ".join(map(str, found))},
+            )
+        return self

@@ -1,0 +1,132 @@
+"""The campaign: a model, its unit sources, times, data and inversions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import Field, PrivateAttr
+
+from afterslip.document import load
+from afterslip.errors import Problem
+from afterslip.schemas.base import Schema
+from afterslip.schemas.earth import Model, unique_names
+from afterslip.schemas.fault import Sources
+from afterslip.schemas.inversion import Inversion
+from afterslip.schemas.observation import Dataset, Stations
+from afterslip.schemas.solver import Solver, Times
+from afterslip.schemas.values import Title
+from afterslip.validation import nearest, validate
+
+
+class Spec(Schema):
+    """What campaigns and forward runs share: where they came from."""
+
+    _base: Path | None = PrivateAttr(default=None)
+
+    @property
+    def base(self) -> Path:
+        """Folder that the spec's files are relative to."""
+        return self._base or Path()
+
+    @classmethod
+    def from_dict(cls, data: Any, base: str | Path | None = None) -> Self:
+        """Return a spec from plain data.
+
+        Parameters
+        ----------
+        data : mapping as YAML or JSON give it.
+        base : folder of the files that it names.
+
+        Raises
+        ------
+        SpecError
+            With every problem found.
+        """
+        spec = validate(cls, data)
+        spec._base = Path(base) if base is not None else None
+        return spec
+
+    @classmethod
+    def from_yaml(cls, path: str | Path) -> Self:
+        """Read a spec from a YAML or JSON file; its files are relative to it.
+
+        Raises
+        ------
+        SpecError
+            With every problem found.
+        """
+        return cls.from_dict(load(path), Path(path).parent)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data that makes the same spec, times as they were written."""
+        return self.model_dump(mode="json", exclude_none=True)
+
+
+class Campaign(Spec):
+    """A model, its unit sources, times, data and inversions."""
+
+    name: Title = Field(description="name of the campaign")
+    model: Model = Field(description="geometry, materials, mesh")
+    sources: Sources = Field(description="{fault, along_strike, down_dip}")
+    times: Times = Field(description="{until, output}")
+    solver: Solver = Field(default=Solver(), description="how to solve")
+    stations: Stations | None = Field(default=None, description="{file}")
+    datasets: list[Dataset] = Field(
+        default=[], max_length=1000, description="observations"
+    )
+    inversions: list[Inversion] = Field(
+        default=[], max_length=1000, description="estimates of slip"
+    )
+
+    def problems(self) -> Iterator[Problem]:
+        """Names that one part uses must be there in another."""
+        yield from known_name(
+            "sources.fault",
+            self.sources.fault,
+            [fault.name for fault in self.model.faults],
+            "fault",
+        )
+        datasets = [dataset.name for dataset in self.datasets]
+        for i, inversion in enumerate(self.inversions):
+            for k, name in enumerate(inversion.datasets):
+                path = f"inversions[{i}].datasets[{k}]"
+                yield from known_name(path, name, datasets, "data set")
+            for component in inversion.sign:
+                if component not in self.sources.components:
+                    yield Problem(
+                        f"inversions[{i}].sign.{component}",
+                        inversion.sign[component],
+                        "is about a component that sources do not have",
+                    )
+        yield from unique_names(
+            [
+                (f"datasets[{i}]", dataset.name)
+                for i, dataset in enumerate(self.datasets)
+            ]
+        )
+        yield from unique_names(
+            [(f"inversions[{i}]", item.name) for i, item in enumerate(self.inversions)]
+        )
+        yield from late_epochs(self.datasets, self.times)
+
+
+def late_epochs(datasets: list[Dataset], times: Times) -> Iterator[Problem]:
+    """Say which data are later than the curve."""
+    for index, dataset in enumerate(datasets):
+        if dataset.epoch > times.until:
+            yield Problem(
+                f"datasets[{index}].epoch",
+                dataset.epoch.text,
+                f"must not be after times.until ({times.until.text})",
+            )
+
+
+def known_name(path: str, name: str, known: list[str], noun: str) -> Iterator[Problem]:
+    """Say that a name is not among the known ones, and which is near."""
+    if name in known:
+        return
+    near = nearest(name, known)
+    mend = f"did you mean {near}?" if near else f"known: {', '.join(known) or 'none'}"
+    yield Problem(path, name, f"is not the name of a {noun}", mend)

@@ -1,0 +1,292 @@
+"""The model: frame, domain, materials, mesh, boundary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, PlainSerializer, StrictBool
+
+from afterslip.errors import Problem
+from afterslip.schemas.base import Schema, refusal
+from afterslip.schemas.fault import Fault
+from afterslip.schemas.values import Count, FileRef, Name, Within
+
+# bulk modulus stays positive: vp^2 > 4/3 vs^2
+LARGEST_VS = 3.0**0.5 / 2.0
+
+
+def _speed_hint(value: float) -> str:
+    return f"this looks like m/s: write {value / 1000:g}" if value >= 100 else ""
+
+
+def _density_hint(value: float) -> str:
+    return f"this looks like g/cm3: write {value * 1000:g}" if value < 30 else ""
+
+
+Speed = Annotated[float, Within("km/s", least=0.05, most=20, hint=_speed_hint)]
+Density = Annotated[float, Within("kg/m3", least=500, most=20000, hint=_density_hint)]
+Viscosity = Annotated[float, Within("Pa s", least=1e12, most=1e27)]
+Depth = Annotated[float, Within("km", above=0, most=6371)]
+
+
+class Frame(Schema):
+    """Where the origin of the model is on the Earth."""
+
+    kind: Literal["geographic", "local"] = Field(
+        description="geographic: files give lon, lat; local: files give x_km, y_km"
+    )
+    lon0: Annotated[float, Within("deg", least=-180, most=360)] | None = Field(
+        default=None, description="longitude of the origin, degrees east"
+    )
+    lat0: Annotated[float, Within("deg", least=-90, most=90)] | None = Field(
+        default=None, description="latitude of the origin, degrees north"
+    )
+
+    def problems(self) -> Iterator[Problem]:
+        """Geographic needs an origin, local has none."""
+        for key in ("lon0", "lat0"):
+            value = getattr(self, key)
+            if self.kind == "geographic" and value is None:
+                yield Problem(key, None, "is missing", "a geographic frame needs it")
+            if self.kind == "local" and value is not None:
+                yield Problem(key, value, "belongs to a geographic frame", "remove it")
+
+
+def _interval(value: Any) -> Any:
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise refusal("must be two numbers", "write [from, to] in km")
+    low, high = (Within("km", least=-20000, most=20000).parse(item) for item in value)
+    if low >= high:
+        raise refusal("must grow", f"write [{high:g}, {low:g}]" if low > high else "")
+    return (low, high)
+
+
+Interval = Annotated[
+    tuple[float, float],
+    BeforeValidator(_interval),
+    PlainSerializer(list, return_type=list[float]),
+]
+
+
+class Domain(Schema):
+    """The box that is modelled."""
+
+    x: Interval = Field(description="[west, east] of the origin, km")
+    y: Interval = Field(description="[south, north] of the origin, km")
+    depth: Depth = Field(description="depth of the bottom, km")
+
+
+class Maxwell(Schema):
+    """Spring and dashpot in series."""
+
+    viscosity: Viscosity = Field(description="Pa s")
+
+
+class Burgers(Schema):
+    """Maxwell and Kelvin elements in series."""
+
+    viscosity: Viscosity = Field(description="of the Maxwell element, Pa s")
+    kelvin_viscosity: Viscosity = Field(description="of the Kelvin element, Pa s")
+    kelvin_ratio: Annotated[float, Within("", above=0, most=1000)] = Field(
+        description="shear modulus of the Kelvin element over that of the spring"
+    )
+
+
+class Rheology(Schema):
+    """How a material creeps: one of maxwell, burgers."""
+
+    maxwell: Maxwell | None = Field(default=None, description="{viscosity}")
+    burgers: Burgers | None = Field(
+        default=None, description="{viscosity, kelvin_viscosity, kelvin_ratio}"
+    )
+
+    def problems(self) -> Iterator[Problem]:
+        """One law per material, and one that can be solved."""
+        if (self.maxwell is None) == (self.burgers is None):
+            yield Problem(
+                "", None, "must be one of maxwell, burgers", "or write elastic"
+            )
+        elif self.burgers is not None:
+            yield Problem(
+                "burgers",
+                None,
+                "is not supported by this version",
+                "use maxwell: {viscosity: ...}",
+            )
+
+
+def _rheology(value: Any) -> Any:
+    if value is None or value == "elastic" or value == {"elastic": None}:
+        return None
+    if isinstance(value, str):
+        raise refusal(
+            "must be elastic, {maxwell: {viscosity}} or {burgers: {...}}",
+            "write {maxwell: {viscosity: 1.0e19}}" if "maxw" in value.lower() else "",
+        )
+    return value
+
+
+class Material(Schema):
+    """Elastic constants and rheology of a body."""
+
+    vp: Speed = Field(description="speed of P waves, km/s")
+    vs: Speed = Field(description="speed of S waves, km/s")
+    rho: Density = Field(description="density, kg/m3")
+    rheology: Annotated[Rheology | None, BeforeValidator(_rheology)] = Field(
+        default=None, description="elastic, or {maxwell: {viscosity}} in Pa s"
+    )
+
+    @property
+    def viscosity(self) -> float | None:
+        """Viscosity of the Maxwell dashpot in Pa s; None where elastic."""
+        law = self.rheology
+        return law.maxwell.viscosity if law and law.maxwell else None
+
+    def problems(self) -> Iterator[Problem]:
+        """Refuse a bulk modulus of zero or less."""
+        if self.vs >= LARGEST_VS * self.vp:
+            yield Problem(
+                "vs",
+                self.vs,
+                "must be below vp/1.155",
+                f"vp is {self.vp:g}, so below {LARGEST_VS * self.vp:.4g} km/s",
+            )
+
+
+class Layer(Material):
+    """A material from the layer above down to a depth."""
+
+    name: Name = Field(description="name of the layer")
+    bottom: Depth = Field(description="depth of its bottom, km")
+
+
+class Body(Material):
+    """A material below a surface that overrides the layers, e.g. a slab."""
+
+    name: Name = Field(description="name of the body")
+    below: FileRef = Field(description="file of the points of its top surface")
+    thickness: Depth = Field(description="thickness of the body, km")
+
+
+class Grid(Schema):
+    """A grid of properties that overrides layers where it has values."""
+
+    file: FileRef = Field(description="NetCDF with vp, vs, rho and maybe viscosity")
+
+
+class MeshSize(Schema):
+    """Lengths of edges."""
+
+    fault: Annotated[float, Within("km", above=0, most=1000)] = Field(
+        description="length of edges on the faults, km"
+    )
+    far: Annotated[float, Within("km", above=0, most=5000)] = Field(
+        description="length of edges far from them, km"
+    )
+
+    def problems(self) -> Iterator[Problem]:
+        """Sizes grow away from the fault."""
+        if self.far < self.fault:
+            yield Problem("far", self.far, "must be at least mesh.size.fault")
+
+
+class Mesh(Schema):
+    """A mesh to build, or to import."""
+
+    size: MeshSize | None = Field(default=None, description="{fault, far} in km")
+    refine: Annotated[int, Count(0, 5)] = Field(
+        default=0, description="uniform refinements; each makes 8 times more elements"
+    )
+    file: FileRef | None = Field(
+        default=None, description="a mesh with physical groups named as layers, faults"
+    )
+
+    def problems(self) -> Iterator[Problem]:
+        """Either build or import."""
+        if (self.size is None) == (self.file is None):
+            yield Problem("", None, "must have one of size, file")
+
+
+class Boundary(Schema):
+    """What holds the box."""
+
+    sides: Literal["roller", "fixed"] = Field(
+        default="roller", description="roller: only the normal motion is zero"
+    )
+    bottom: Literal["roller", "fixed"] = Field(default="fixed", description="as sides")
+
+
+class Gravity(Schema):
+    """Gravity's effect on the motion."""
+
+    restoring: StrictBool = Field(
+        default=False, description="isostatic restoring force on density jumps"
+    )
+
+    def problems(self) -> Iterator[Problem]:
+        """Refuse what cannot be solved yet."""
+        if self.restoring:
+            yield Problem(
+                "restoring", True, "is not supported by this version", "write false"
+            )
+
+
+class Model(Schema):
+    """Geometry, materials and mesh."""
+
+    frame: Frame = Field(
+        default=Frame(kind="local"), description="{kind: geographic, lon0, lat0}"
+    )
+    domain: Domain = Field(description="{x: [from, to], y: [from, to], depth} in km")
+    layers: list[Layer] = Field(
+        min_length=1, max_length=1000, description="materials by depth, from the top"
+    )
+    bodies: list[Body] = Field(
+        default=[], max_length=100, description="materials that override the layers"
+    )
+    grid: Grid | None = Field(default=None, description="{file} of properties")
+    faults: list[Fault] = Field(min_length=1, max_length=100, description="the faults")
+    mesh: Mesh = Field(description="{size: {fault, far}, refine} or {file}")
+    boundary: Boundary = Field(default=Boundary(), description="{sides, bottom}")
+    gravity: Gravity = Field(default=Gravity(), description="{restoring}")
+
+    def problems(self) -> Iterator[Problem]:
+        """Names, order of the layers, faults inside the box."""
+        yield from _layer_order(self.layers, self.domain.depth)
+        materials: list[tuple[str, str]] = [
+            *((f"layers[{i}]", layer.name) for i, layer in enumerate(self.layers)),
+            *((f"bodies[{i}]", body.name) for i, body in enumerate(self.bodies)),
+        ]
+        yield from unique_names(materials)
+        yield from unique_names(
+            [(f"faults[{i}]", fault.name) for i, fault in enumerate(self.faults)]
+        )
+
+
+def _layer_order(layers: list[Layer], depth: float) -> Iterator[Problem]:
+    for index, (upper, lower) in enumerate(pairwise(layers)):
+        if lower.bottom <= upper.bottom:
+            yield Problem(
+                f"layers[{index + 1}].bottom",
+                lower.bottom,
+                f"must be below the layer above, which ends at {upper.bottom:g} km",
+                "order layers from the top",
+            )
+    deepest = max(layer.bottom for layer in layers)
+    if deepest < depth:
+        yield Problem(
+            f"layers[{len(layers) - 1}].bottom",
+            layers[-1].bottom,
+            f"must reach the depth of the domain, {depth:g} km",
+        )
+
+
+def unique_names(named: Iterable[tuple[str, str]]) -> Iterator[Problem]:
+    """Say which names of (path, name) are used twice."""
+    seen: dict[str, str] = {}
+    for path, name in named:
+        if name in seen:
+            yield Problem(f"{path}.name", name, f"is the name of {seen[name]} already")
+        seen.setdefault(name, path)

@@ -1,0 +1,86 @@
+"""Faults and the unit sources on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from afterslip.errors import Problem
+from afterslip.schemas.base import Schema
+from afterslip.schemas.values import Count, FileRef, Name, Within
+
+Length = Annotated[float, Within("km", above=0, most=10000)]
+Position = Annotated[float, Within("km", least=-20000, most=20000)]
+
+
+class Interface(Schema):
+    """A curved fault through points."""
+
+    file: FileRef = Field(description="points of a smooth interface, depth in km")
+    outline: FileRef | None = Field(
+        default=None, description="polygon around the part that may slip"
+    )
+
+
+class Plane(Schema):
+    """A rectangle; it dips to the right of its strike."""
+
+    x: Position = Field(description="centre of the top edge, km east")
+    y: Position = Field(description="centre of the top edge, km north")
+    top: Annotated[float, Within("km", least=0, most=1000)] = Field(
+        description="depth of the top edge, km"
+    )
+    strike: Annotated[float, Within("deg", least=-360, most=360)] = Field(
+        description="degrees clockwise from north"
+    )
+    dip: Annotated[float, Within("deg", above=0, most=90)] = Field(
+        description="degrees below the horizontal"
+    )
+    length: Length = Field(description="along strike, km")
+    width: Length = Field(description="down dip, km")
+
+
+class Fault(Schema):
+    """A surface that may slip."""
+
+    name: Name = Field(description="name of the fault")
+    surface: Interface | None = Field(default=None, description="{file, outline}")
+    plane: Plane | None = Field(
+        default=None, description="{x, y, top, strike, dip, length, width}"
+    )
+
+    def problems(self) -> Iterator[Problem]:
+        """One geometry per fault."""
+        if (self.surface is None) == (self.plane is None):
+            yield Problem("", self.name, "must have one of surface, plane")
+
+
+Component = Literal["strike", "dip"]
+
+
+class Sources(Schema):
+    """A grid of unit sources on a fault."""
+
+    fault: Name = Field(description="name of the fault")
+    along_strike: Annotated[int, Count(1, 1000)] = Field(description="how many")
+    down_dip: Annotated[int, Count(1, 1000)] = Field(description="how many")
+    shape: Literal["patch", "bspline"] = Field(
+        default="bspline", description="patch: constant slip; bspline: bicubic"
+    )
+    components: list[Component] = Field(
+        default=["strike", "dip"],
+        min_length=1,
+        description="strike: left-lateral; dip: reverse",
+    )
+
+    def problems(self) -> Iterator[Problem]:
+        """Each component once."""
+        if len(set(self.components)) < len(self.components):
+            yield Problem("components", self.components, "must name each only once")
+
+    @property
+    def count(self) -> int:
+        """Number of unit sources."""
+        return self.along_strike * self.down_dip * len(self.components)

@@ -1,0 +1,49 @@
+"""Inversions that a campaign asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from afterslip.errors import Problem
+from afterslip.schemas.base import Schema, refusal
+from afterslip.schemas.fault import Component
+from afterslip.schemas.values import Count, Name, Within
+
+
+def _strength(value: Any) -> Any:
+    if value == "auto":
+        return value
+    if isinstance(value, str) and not value[:1].strip("+-.").isdigit():
+        raise refusal("must be auto or a number")
+    return Within(least=0, most=1e30).parse(value)
+
+
+Strength = Annotated[float | Literal["auto"], BeforeValidator(_strength)]
+Sign = Literal["positive", "negative", "free"]
+
+
+class Inversion(Schema):
+    """A regularised estimate of slip from data."""
+
+    name: Name = Field(description="name of the inversion")
+    datasets: list[Name] = Field(min_length=1, description="names of data sets")
+    smoothness: Strength = Field(
+        default="auto", description="weight of roughness; auto: by cross-validation"
+    )
+    sparsity: Strength = Field(
+        default="auto", description="weight of the sum of slips; auto: as smoothness"
+    )
+    folds: Annotated[int, Count(2, 50)] = Field(
+        default=5, description="folds of the cross-validation, whole stations each"
+    )
+    sign: dict[Component, Sign] = Field(
+        default={}, description="{dip: positive}: positive, negative or free"
+    )
+
+    def problems(self) -> Iterator[Problem]:
+        """Each data set once."""
+        if len(set(self.datasets)) < len(self.datasets):
+            yield Problem("datasets", self.datasets, "must name each only once")

@@ -1,0 +1,95 @@
+"""Times and how to solve."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from afterslip.errors import Problem
+from afterslip.schemas.base import Schema
+from afterslip.schemas.values import Duration, Within
+
+ZERO = Duration(0.0, "0 d")
+
+
+class Times(Schema):
+    """When the response is wanted, counted from the event."""
+
+    until: Duration = Field(description="end of the curve, e.g. 10 yr")
+    output: list[Duration] = Field(
+        min_length=1, max_length=10000, description="times to write, e.g. [0 d, 1 yr]"
+    )
+
+    def problems(self) -> Iterator[Problem]:
+        """Output times grow and end by ``until``."""
+        for index, time in enumerate(self.output):
+            if time > self.until:
+                yield Problem(
+                    f"output[{index}]",
+                    time.text,
+                    f"must not be after until ({self.until.text})",
+                )
+        for index, (first, second) in enumerate(pairwise(self.output)):
+            if second <= first:
+                yield Problem(
+                    f"output[{index + 1}]",
+                    second.text,
+                    f"must be after the one before it ({first.text})",
+                    "order the times, each once",
+                )
+
+
+class Solver(Schema):
+    """How to solve."""
+
+    integrator: Literal["spectral", "stepping"] = Field(
+        default="spectral", description="spectral: the whole curve at once"
+    )
+    step: Duration | None = Field(
+        default=None, description="length of a step, for stepping, e.g. 1 d"
+    )
+    predictor: Literal["galerkin", "dmd", "adams_bashforth"] | None = Field(
+        default=None, description="first guess of a step, for stepping"
+    )
+    preconditioner: Literal["multigrid", "three_level"] = Field(
+        default="multigrid", description="of the conjugate gradients"
+    )
+    tolerance: Annotated[float, Within("", least=1e-14, most=1e-2)] = Field(
+        default=1e-8, description="relative residual of every solve"
+    )
+    time_tolerance: Annotated[float, Within("", least=1e-12, most=0.1)] = Field(
+        default=1e-6, description="relative error of the curve"
+    )
+    backend: Literal["auto", "cpu", "gpu"] = Field(
+        default="auto", description="auto: a GPU where there is one"
+    )
+
+    def problems(self) -> Iterator[Problem]:
+        """Refuse what belongs to the other integrator and what is not there yet."""
+        if self.integrator == "stepping":
+            if self.step is None:
+                yield Problem("step", None, "is missing", "stepping needs it: 1 d")
+            elif self.step <= 0:
+                yield Problem("step", self.step.text, "must be more than zero")
+        else:
+            given = {"step": self.step, "predictor": self.predictor}
+            for key, value in given.items():
+                if value is not None:
+                    text = getattr(value, "text", value)
+                    yield Problem(
+                        key, text, "belongs to integrator: stepping", "remove it"
+                    )
+        if self.predictor == "dmd":
+            yield Problem(
+                "predictor", "dmd", "is not supported by this version", "use galerkin"
+            )
+        if self.preconditioner == "three_level":
+            yield Problem(
+                "preconditioner",
+                self.preconditioner,
+                "is not supported by this version",
+                "use multigrid",
+            )

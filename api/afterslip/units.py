@@ -1,0 +1,110 @@
+"""Units that users write, and what they are in SI.
+
+Inside everything is SI. Users write km, km/s, kg/m3, degrees, Pa s and times with
+their unit ("30 d", "10 yr"). A year is a Julian year of 365.25 days.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal, InvalidOperation
+
+MINUTE = 60.0
+HOUR = 3600.0
+DAY = 86400.0
+YEAR = 31557600.0
+KM = 1000.0
+
+COMPONENTS = ("east", "north", "up")
+SLIP_COMPONENTS = ("strike", "dip")
+
+# seconds per unit; months are left out because they have no one length
+_TIME_UNITS = {
+    **dict.fromkeys(("s", "sec", "second", "seconds"), Decimal(1)),
+    **dict.fromkeys(("min", "minute", "minutes"), Decimal(60)),
+    **dict.fromkeys(("h", "hr", "hour", "hours"), Decimal(3600)),
+    **dict.fromkeys(("d", "day", "days"), Decimal(86400)),
+    **dict.fromkeys(("wk", "week", "weeks"), Decimal(604800)),
+    **dict.fromkeys(("yr", "y", "a", "year", "years"), Decimal(31557600)),
+}
+# what a number with a unit is in the unit of the schema
+_FACTORS: dict[str, dict[str, Decimal]] = {
+    "km": {"km": Decimal(1), "m": Decimal("0.001")},
+    "m": {"m": Decimal(1), "cm": Decimal("0.01"), "mm": Decimal("0.001")},
+    "km/s": {"km/s": Decimal(1), "m/s": Decimal("0.001")},
+    "kg/m3": {"kg/m3": Decimal(1), "g/cm3": Decimal(1000)},
+    "Pa s": {"Pa s": Decimal(1), "Pas": Decimal(1), "Pa.s": Decimal(1)},
+    "deg": {"deg": Decimal(1), "degrees": Decimal(1), "°": Decimal(1)},
+}
+_QUANTITY = re.compile(
+    r"^\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,4})?)\s*(.*?)\s*$"
+)
+
+
+class UnitError(ValueError):
+    """A text is not a quantity of the wanted kind; says why and how to mend it."""
+
+    def __init__(self, message: str, mend: str = "") -> None:
+        self.message = message
+        self.mend = mend
+        super().__init__(message)
+
+
+def parse_time(text: str) -> float:
+    """Return a time in s from a text such as ``"30 d"`` or ``"10 yr"``.
+
+    The product is taken in decimal arithmetic, so equal times written in different
+    units give the same float.
+
+    Raises
+    ------
+    UnitError
+        Not a number with a unit of time.
+    """
+    number, unit = _split(text, "30 d")
+    if not unit:
+        raise UnitError(
+            "is a time without a unit", f'write e.g. "{text.strip()} d" or "... yr"'
+        )
+    factor = _TIME_UNITS.get(unit) or _TIME_UNITS.get(unit.lower())
+    if factor is None:
+        raise UnitError(
+            f"has no known unit of time ({unit!r})", "use s, min, h, d or yr"
+        )
+    return float(number * factor)
+
+
+def parse_number(text: str, unit: str = "") -> float:
+    """Return the number in a text, in ``unit``.
+
+    Parameters
+    ----------
+    text : ``"1e19"``, or with a unit of the same kind, ``"35000 m"``.
+    unit : the unit wanted, one of km, m, km/s, kg/m3, Pa s, deg; empty: a plain number.
+
+    Raises
+    ------
+    UnitError
+        Not a number, or in a unit of another kind.
+    """
+    number, given = _split(text, "1.0e19" if unit == "Pa s" else "12.5")
+    if not given:
+        return float(number)
+    factors = _FACTORS.get(unit, {})
+    factor = factors.get(given.replace("·", ".").replace("³", "3").replace("^", ""))
+    if factor is None:
+        wanted = f"must be in {unit}" if unit else "must be a number without a unit"
+        mend = f"write the number in {unit}" if unit else "write the number alone"
+        raise UnitError(f"{wanted}, not {given!r}", mend)
+    return float(number * factor)
+
+
+def _split(text: str, example: str) -> tuple[Decimal, str]:
+    match = _QUANTITY.match(text)
+    if match is None:
+        raise UnitError("is not a number", f"write e.g. {example}")
+    try:
+        number = Decimal(match[1])
+    except InvalidOperation:
+        raise UnitError("is not a number", f"write e.g. {example}") from None
+    return number, match[2]

@@ -1,0 +1,147 @@
+"""From pydantic's findings to problems in the user's words."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from afterslip.errors import Problem, SpecError
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def validate(model: type[M], data: Any) -> M:
+    """Return ``data`` as a model.
+
+    Raises
+    ------
+    SpecError
+        With every problem found, each with its path, value and mend.
+    """
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise SpecError(translate(error, model)) from None
+    except RecursionError:
+        raise SpecError([Problem("", None, "is nested too deeply")]) from None
+
+
+def translate(error: ValidationError, model: type[BaseModel]) -> list[Problem]:
+    """Return pydantic's findings about ``model`` as problems."""
+    found: list[Problem] = []
+    for detail in error.errors(include_url=False):
+        for problem in _problems(detail, model):
+            if problem not in found:
+                found.append(problem)
+    return found
+
+
+def _problems(detail: ErrorDetails, model: type[BaseModel]) -> Iterator[Problem]:
+    # alternatives of a union carry a name in angle brackets, which no user wrote
+    loc = [part for part in detail["loc"] if not str(part).startswith("<")]
+    kind = detail["type"]
+    context = detail.get("ctx", {})
+    path = path_text(loc)
+    value = detail["input"]
+    if kind == "afterslip_many":
+        yield from (problem.under(path) for problem in context["problems"])
+    elif kind == "afterslip":
+        yield Problem(path, value, context["says"], context["mend"])
+    elif kind == "missing":
+        yield Problem(path, None, "is missing", _missing_mend(loc, model))
+    elif kind == "extra_forbidden":
+        yield Problem(path, value, "is not a known key", _unknown_mend(loc, model))
+    else:
+        yield Problem(path, value, *_plain(kind, value, context))
+
+
+def _plain(kind: str, value: Any, context: dict[str, Any]) -> tuple[str, str]:
+    if kind == "literal_error":
+        options = str(context["expected"]).replace("'", "").replace(" or ", ", ")
+        known = options.split(", ")
+        near = difflib.get_close_matches(str(value), known, n=1, cutoff=0.5)
+        return (
+            f"must be {'one of ' if len(known) > 1 else ''}{options}",
+            f"did you mean {near[0]}?" if near else "",
+        )
+    if kind in {"model_type", "dict_type", "model_attributes_type"}:
+        return "must be a mapping of keys to values", "write {key: value}"
+    if kind == "list_type":
+        return "must be a list", "write [...]"
+    if kind == "string_type":
+        return "must be a text", "put it in quotes"
+    if kind in {"bool_type", "bool_parsing"}:
+        return "must be true or false", ""
+    if kind == "too_short":
+        return f"needs at least {context['min_length']}", ""
+    if kind == "too_long":
+        return f"may have at most {context['max_length']}", ""
+    return "is not valid here", ""
+
+
+def path_text(loc: Sequence[str | int]) -> str:
+    """Return ``model.layers[1].vs`` for ``("model", "layers", 1, "vs")``."""
+    text = ""
+    for part in loc:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += f".{part}" if text else str(part)
+    return text
+
+
+def _missing_mend(loc: Sequence[str | int], model: type[BaseModel]) -> str:
+    parent = _model_at(loc[:-1], model)
+    field = parent.model_fields.get(str(loc[-1])) if parent else None
+    if field is None or not field.description:
+        return f"add {loc[-1]}"
+    return f"add {loc[-1]}: {field.description}"
+
+
+def _unknown_mend(loc: Sequence[str | int], model: type[BaseModel]) -> str:
+    parent = _model_at(loc[:-1], model)
+    if parent is None:
+        return ""
+    known = list(parent.model_fields)
+    near = nearest(str(loc[-1]), known)
+    return f"did you mean {near}?" if near else f"known here: {', '.join(known)}"
+
+
+def nearest(word: str, known: Sequence[str]) -> str | None:
+    """Return the known word that is most like ``word``, if any is like it."""
+    lower = {name.lower(): name for name in known}
+    found = difflib.get_close_matches(word.lower(), list(lower), n=1, cutoff=0.5)
+    if found:
+        return lower[found[0]]
+    inside = [k for k in lower if k.startswith(word.lower()) or word.lower() in k]
+    return lower[inside[0]] if word and inside else None
+
+
+def _model_at(
+    loc: Sequence[str | int], model: type[BaseModel]
+) -> type[BaseModel] | None:
+    """Follow a path through the fields' types; None where it leaves the models."""
+    here: type[BaseModel] | None = model
+    for part in loc:
+        if isinstance(part, int):
+            continue  # the item's model was taken together with the list's field
+        if here is None:
+            return None
+        field: FieldInfo | None = here.model_fields.get(part)
+        here = _model_in(field.annotation) if field else None
+    return here
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    for argument in get_args(annotation):
+        found = _model_in(argument)
+        if found is not None:
+            return found
+    return None
