@@ -76,14 +76,8 @@ def _interior_point(
     q[bounded] += l1[bounded] * sign[bounded]
     P = sp.block_diag((sp.csc_matrix(np.triu(2.0 * Q)), sp.csc_matrix((m, m))), "csc")
     eye, one = sp.identity(n, format="csr"), sp.identity(m, format="csr")
-    rows = [
-        sp.hstack(
-            (
-                sp.diags(-sign[bounded].astype(np.float64)) @ eye[bounded],
-                _zero(bounded, m),
-            )
-        )
-    ]
+    below = sp.diags(-sign[bounded].astype(np.float64)) @ eye[bounded]
+    rows = [sp.hstack((below, sp.csr_matrix((len(bounded), m))))]
     if m:
         rows += [sp.hstack((eye[split], -one)), sp.hstack((-eye[split], -one))]
     A = sp.csc_matrix(sp.vstack(rows))
@@ -101,10 +95,6 @@ def _interior_point(
     return ConvexResult(
         value, status in ("Solved", "AlmostSolved"), status, found.iterations
     )
-
-
-def _zero(rows: Int, columns: int) -> Any:
-    return sp.csr_matrix((len(rows), columns))
 
 
 def _polish(Q: Float, b: Float, l1: Float, sign: Int, value: Float) -> Float:
