@@ -95,7 +95,7 @@ def facts(result: xr.Dataset, name: str) -> Any:
 
 
 def labels(result: xr.Dataset, name: str) -> NDArray[np.str_]:
-    """A variable of strings, whichever way the file holds them."""
+    """Return a variable of strings, whichever way the file holds them."""
     values = np.asarray(result[name].values)
     if values.dtype.kind == "S":
         return np.char.decode(values, "utf-8")
@@ -218,7 +218,7 @@ class Vectors:
     sigma: Float
 
     def __getitem__(self, rows: Any) -> Vectors:
-        """Some of the vectors."""
+        """Return some of the vectors."""
         return Vectors(
             self.station[rows],
             self.kind[rows],

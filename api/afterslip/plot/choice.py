@@ -35,8 +35,8 @@ def cv_curve(result: xr.Dataset) -> Figure:
     figure = new_figure(3.5)
     ax = figure.add_subplot()
     if across.size == 0:
-        ax.text(0.5, 0.5, "smoothness and sparsity were given, not chosen",
-                ha="center", va="center", color=SOFT, transform=ax.transAxes)  # fmt: skip
+        text = "smoothness and sparsity were given, not chosen"
+        ax.text(0.5, 0.5, text, ha="center", color=SOFT, transform=ax.transAxes)
         ax.set_axis_off()
         return figure
     position = _positions(across)
@@ -105,8 +105,8 @@ def _chosen(
     step = float(np.searchsorted(kinds, family[row])) - (kinds.size - 1) / 2.0
     shift = 0.012 * (float(np.ptp(position)) or 1.0) * step
     ax.plot(
-        position[row] + shift, score[row], "*", markersize=14, markerfacecolor="#ffd33d",
-        markeredgecolor=INK, markeredgewidth=0.8, linestyle="none", zorder=6,
+        position[row] + shift, score[row], "*", markersize=14, markeredgecolor=INK,
+        markerfacecolor="#ffd33d", markeredgewidth=0.8, linestyle="none", zorder=6,
         label=f"chosen: {score[row]:.3g}",
     )  # fmt: skip
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -61,7 +63,7 @@ def _unit(size: Float) -> float:
     return nice_step(float(np.nanpercentile(size, 97)), 2)
 
 
-def _style(observed: bool) -> dict[str, object]:
+def _style(observed: bool) -> dict[str, Any]:
     """Arrow of an observation (dark, wide) or of a prediction (red, slim, above)."""
     if observed:
         return {"color": INK, "width": 0.0068, "zorder": 5}
@@ -74,7 +76,7 @@ def _draw_vectors(
 ) -> None:  # fmt: skip
     few = max(0.45, min(1.0, 90.0 / max(1, u.size)))
     look = _style(observed)
-    look["width"] = float(str(look["width"])) * few
+    look["width"] *= few
     ax.quiver(
         *place, u, v, angles="uv", scale_units="inches", scale=scale,
         headwidth=3.6, headlength=4.2, headaxislength=3.8, minlength=0.3, **look,
@@ -113,7 +115,7 @@ class _Panel:
     ) -> tuple[Float, Float]:
         """Where an arrow ends, in data coordinates (needs the final layout)."""
         box = self.ax.get_window_extent()
-        inches = box.width / self.ax.figure.dpi  # type: ignore[attr-defined]
+        inches = box.width / self.ax.figure.dpi
         west, east = self.ax.get_xlim()
         per_inch = (east - west) / inches
         return (
@@ -145,7 +147,7 @@ def _key(
 ) -> None:
     """Scale arrows, one line for each family, in a box in a corner."""
     box = ax.get_window_extent()
-    dpi = ax.figure.dpi  # type: ignore[attr-defined]
+    dpi = ax.figure.dpi
     wide, high = box.width / dpi, box.height / dpi
     longest = max(unit / scale for _, unit, scale in keys)
     line = max(0.19, longest + 0.05) if upright else 0.19
@@ -271,7 +273,7 @@ def _residual_panel(panel: _Panel, data: Vectors, *, vertical: bool) -> None:
 
 @styled
 def data_fit(result: xr.Dataset) -> Figure:
-    """Maps of observed and predicted displacements, and of what is left.
+    """Draw maps of observed and predicted displacements, and of what is left.
 
     Left: observed (dark, with 95 % errors) and predicted (red). Right: observed
     minus predicted in scales of their own. Top: horizontal; bottom: vertical.

@@ -78,7 +78,9 @@ def map_frame(result: xr.Dataset) -> MapFrame:
         triangles=Triangulation(fault[0], fault[1], corners),
         station_x=station[0],
         station_y=station[1],
-        extent=_extent(fault[0][used], fault[1][used], *station, stretch),
+        extent=_extent(
+            fault[0][used], fault[1][used], station[0], station[1], float(stretch)
+        ),
         stretch=float(stretch),
         km=KM_PER_DEGREE if geographic else 1.0,
     )

@@ -73,10 +73,10 @@ def _between(known: Float, values: Float, wanted: Float) -> Float:
 
 @styled
 def resolution(result: xr.Dataset) -> Figure:
-    """Maps of the resolution's diagonal and, where known, of the error of slip.
+    """Map the resolution's diagonal and, where known, the error of slip.
 
-    Below a half (outside the white line) an estimate says more of the smoothing than of the
-    Earth.
+    Below a half (outside the white line) an estimate says more of the smoothing
+    than of the Earth.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def resolution(result: xr.Dataset) -> Figure:
             word = "Resolution" if share else "Standard deviation"
             ax.set_title(f"{word}, {SLIP_COMPONENTS[c]} component")
         bar = figure.colorbar(image, ax=list(line), shrink=0.75, aspect=24, pad=0.02)
-        bar.outline.set_edgecolor(FAINT)  # type: ignore[operator]
+        bar.outline.set_edgecolor(FAINT)
         bar.set_label("share of the slip that is seen" if share else "m")
     for ax in figure.axes[: len(names) * len(drawn)]:
         ax.label_outer()

@@ -36,9 +36,8 @@ def choose_stations(result: xr.Dataset, count: int = 5) -> list[str]:
         )
     )
     order = np.argsort(-size).tolist()
-    chosen: list[int] = []
-    for kind in dict.fromkeys(kind_of.get(i, "") for i in order):
-        chosen.append(next(i for i in order if kind_of.get(i, "") == kind))
+    kinds = dict.fromkeys(kind_of.get(i, "") for i in order)
+    chosen = [next(i for i in order if kind_of.get(i, "") == k) for k in kinds]
     for spread in (apart, 0.0):
         for i in order:
             far = all(np.hypot(*(place[i] - place[j])) > spread for j in chosen)

@@ -162,7 +162,7 @@ def slip_map(result: xr.Dataset, title: str | None = None) -> Figure:
         handles.append(_mark_peak(ax, frame, size))
     bar = figure.colorbar(colours, ax=ax, ticks=levels, shrink=0.7, aspect=28, pad=0.02)
     bar.set_label("slip (m)")
-    bar.outline.set_edgecolor(FAINT)  # type: ignore[operator]
+    bar.outline.set_edgecolor(FAINT)
     _headline(ax, result, title, peak)
     _furniture(ax, frame, handles)
     return figure
@@ -211,6 +211,6 @@ def _furniture(ax: Axes, frame: maps.MapFrame, handles: list[Line2D]) -> None:
     y = np.append(frame.triangles.y[used], np.repeat(frame.station_y, 20))
     first, second = maps.free_corners(ax, x, y)[:2]
     hidden = int((~frame.shown()).sum())
-    note = f"{hidden} stations lie outside" if hidden else None
-    ax.legend(handles=handles, loc=first, title=note, title_fontsize=7)
+    note = f"{hidden} stations lie outside" if hidden else ""
+    ax.legend(handles=handles, loc=first, title=note, title_fontsize=7)  # type: ignore[call-overload]
     maps.scale_bar(ax, frame, second)

@@ -177,7 +177,7 @@ def _sources(fault: dict[str, Float], x: Float, y: Float) -> dict[str, object]:
         "slip_sigma": ("source", np.repeat(0.4 + 5.0 * (1.0 - seen), 2)),
         "resolution": ("source", np.column_stack([0.8 * seen, seen]).ravel()),
         "source_fault": ("source", np.zeros(144, dtype=np.int8)),
-        "source_component": ("source", np.tile(np.int8([0, 1]), 72)),
+        "source_component": ("source", np.tile(np.array([0, 1], dtype=np.int8), 72)),
         "source_patch": (
             ("source", "pair"),
             np.column_stack([i.ravel(), j.ravel()])[both],
@@ -288,7 +288,7 @@ def example_result(
         "slip_component": ["strike", "dip"],
     }
     attrs = _attributes(slip, fault, 440e3 * 210e3)
-    result = xr.Dataset(variables, coords, attrs)  # type: ignore[arg-type]
+    result = xr.Dataset(variables, coords, attrs)
     misfit = float(np.sum((result.residual / result.sigma) ** 2))
     power = float(np.sum((result.observed / result.sigma) ** 2))
     result.attrs["variance_reduction"] = 1.0 - misfit / power

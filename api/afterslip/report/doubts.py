@@ -1,0 +1,97 @@
+"""What a reader should doubt: sentences found in the result itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from afterslip.plot.seen import on_nodes
+from afterslip.report.tables import worst_stations
+from afterslip.result import facts, fit_by_type, slip_magnitude
+
+SEEN = 0.5
+"""Resolution below which the regularisation says more than the data."""
+
+
+def doubts(result: xr.Dataset) -> list[str]:
+    """Sentences about what the data cannot see or the model does not explain."""
+    said = facts(result, "warnings") or []
+    return [*map(str, said), *_unseen(result), *_edges(result), *_misfits(result)]
+
+
+def _unseen(result: xr.Dataset) -> list[str]:
+    slip = np.abs(np.asarray(result["fault_slip"].values, dtype=np.float64))
+    size = slip_magnitude(result)
+    total = float(slip.sum())
+    if total == 0.0:
+        return ["No slip was found: the data are fitted best by none."]
+    blind, peak_seen = 0.0, 1.0
+    for component in range(2):
+        seen = on_nodes(result, "resolution", component)
+        if seen is not None:
+            blind += float(slip[np.nan_to_num(seen) < SEEN, component].sum())
+            if component == int(np.argmax(slip[np.argmax(size)])):
+                peak_seen = float(seen[np.argmax(size)])
+    sentences = []
+    if blind > 0.1 * total:
+        sentences.append(
+            f"{100 * blind / total:.0f} % of the slip lies where the resolution is "
+            f"below {SEEN:g}: there its amount and place follow from the smoothing "
+            "more than from the data."
+        )
+    if peak_seen < SEEN:
+        sentences.append(
+            f"The largest slip stands where the resolution is only {peak_seen:.2f}; "
+            "the data hardly constrain the peak value."
+        )
+    return sentences
+
+
+def _edges(result: xr.Dataset) -> list[str]:
+    """Slip, or the choice of smoothness, at the border of what was allowed."""
+    sentences = []
+    size = slip_magnitude(result)
+    most = int(np.argmax(size))
+    down = np.asarray(result["fault_down"].values, dtype=np.float64)
+    along = np.asarray(result["fault_along"].values, dtype=np.float64)
+    own = np.unique(np.asarray(result["fault_triangles"].values, dtype=np.int64))
+    for name, place, low in (
+        ("the bottom edge", down, False),
+        ("the start along strike", along, True),
+        ("the end along strike", along, False),
+    ):
+        span = float(np.ptp(place[own]))
+        border = place[own].min() if low else place[own].max()
+        near = own[np.abs(place[own] - border) < 0.03 * span]
+        if near.size and size[near].max() > 0.25 * size[most] > 0.0:
+            sentences.append(
+                f"Slip is large at {name} of the fault "
+                f"({size[near].max():.2g} m): it may go on beyond the fault."
+            )
+    lam = np.asarray(result["cv_smoothness"].values, dtype=np.float64)
+    chosen = result.attrs.get("smoothness")
+    if chosen is not None and np.unique(lam).size > 2:
+        for border, word in ((lam.min(), "least"), (lam.max(), "largest")):
+            if np.isclose(chosen, border):
+                sentences.append(
+                    f"The {word} smoothness that was tried was chosen; the best one "
+                    "may lie beyond."
+                )
+    return sentences
+
+
+def _misfits(result: xr.Dataset) -> list[str]:
+    sentences = []
+    whole = fit_by_type(result)[-1]
+    if whole.chi > 2.0:
+        sentences.append(
+            f"Residuals are {whole.chi:.1f} times the stated errors: the errors are "
+            "too small, or the model misses something that the data show."
+        )
+    worst = worst_stations(result)
+    if worst:
+        names = ", ".join(worst[:8]) + (
+            f" and {len(worst) - 8} more" if len(worst) > 8 else ""
+        )
+        sentences.append(f"Not fitted within four standard deviations: {names}.")
+    return sentences

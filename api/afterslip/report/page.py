@@ -1,0 +1,258 @@
+"""Write the report: figures, tables and one HTML page that holds them all."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+import yaml
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from matplotlib.figure import Figure
+
+from afterslip import __version__, plot
+from afterslip.report.doubts import doubts
+from afterslip.report.tables import station_rows, write_fit, write_slip
+from afterslip.result import check, facts, fit_by_type, is_geographic, slip_magnitude
+
+FIGURES: tuple[tuple[str, Callable[..., Figure], str, str], ...] = (
+    (
+        "slip_map",
+        plot.slip_map,
+        "Slip",
+        "Slip on the fault in map view. Contours and colour: amount; arrows: motion "
+        "of the upper side; toothed line: the fault's upper edge.",
+    ),
+    (
+        "data_fit",
+        plot.data_fit,
+        "Data and fit",
+        "Left: observed displacements with 95 % errors, and predicted ones. Right: "
+        "what is left, in a scale of its own.",
+    ),
+    (
+        "misfit",
+        plot.misfit,
+        "Misfit",
+        "Left: every datum against its prediction. Right: residuals in units of "
+        "their standard deviations; the curve is what the stated errors promise.",
+    ),
+    (
+        "time_series",
+        plot.time_series,
+        "Through time",
+        "Displacement predicted from this slip alone. The dashed line is the elastic "
+        "part; the band is what viscoelastic flow adds to it.",
+    ),
+    (
+        "resolution",
+        plot.resolution,
+        "What the data see",
+        "Diagonal of the resolution matrix and standard deviation of the slip. "
+        "Outside the white line less than half of the slip is seen by the data.",
+    ),
+    (
+        "cv_curve",
+        plot.cv_curve,
+        "Choice of smoothness",
+        "Misfit of data held out, station by station, with one standard error.",
+    ),
+)
+
+
+def write_report(
+    directory: str | Path,
+    result: xr.Dataset,
+    greens: xr.Dataset | None = None,
+    campaign: Any = None,
+) -> Path:
+    """Write ``report.html``, its figures (PNG), ``slip.csv`` and ``data_fit.csv``.
+
+    Parameters
+    ----------
+    directory : is made where it does not exist.
+    result : data set laid out as ``docs/files.md`` says.
+    greens : the campaign's store, for facts that the result does not carry.
+    campaign : spec of the campaign (mapping, or an object with ``to_dict``), where
+        the result does not carry it.
+
+    Returns
+    -------
+    Path of ``report.html``, which needs none of the other files.
+
+    Raises
+    ------
+    ValueError
+        when ``result`` is not an inversion's result.
+    """
+    check(result)
+    folder = Path(directory)
+    folder.mkdir(parents=True, exist_ok=True)
+    figures = []
+    for name, draw, title, caption in FIGURES:
+        path = plot.save(draw(result), folder / f"{name}.png")
+        image = base64.b64encode(path.read_bytes()).decode("ascii")
+        figures.append(
+            {"name": name, "title": title, "caption": caption, "image": image}
+        )
+    write_slip(result, folder / "slip.csv")
+    write_fit(result, folder / "data_fit.csv")
+    page = folder / "report.html"
+    page.write_text(render(result, figures, greens, campaign), encoding="utf-8")
+    return page
+
+
+def render(
+    result: xr.Dataset,
+    figures: list[dict[str, str]],
+    greens: xr.Dataset | None = None,
+    campaign: Any = None,
+) -> str:
+    """Return the page's HTML; ``figures`` are PNG in base64 with their texts."""
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    rows, total = station_rows(result)
+    spec = _spec(result, campaign)
+    return environment.get_template("report.html.j2").render(
+        title=_title(result),
+        headline=headline(result),
+        fits=fit_by_type(result),
+        figures={f["name"]: f for f in figures},
+        stations=rows,
+        station_total=total,
+        with_epochs=len({row["epoch"] for row in rows}) > 1,
+        doubts=doubts(result),
+        model=model_facts(result, greens),
+        request=facts(result, "request"),
+        spec=yaml.safe_dump(spec, sort_keys=False, allow_unicode=True) if spec else "",
+        digest=str(result.attrs.get("digest", "")),
+        versions=facts(result, "versions") or {"afterslip": __version__},
+    )
+
+
+def _title(result: xr.Dataset) -> str:
+    parts = (result.attrs.get(k) for k in ("campaign_name", "inversion"))
+    return " · ".join(str(p) for p in parts if p) or "Inversion"
+
+
+def _spec(result: xr.Dataset, campaign: Any) -> Mapping[str, Any] | None:
+    spec = facts(result, "spec")
+    if spec is None and campaign is not None:
+        spec = campaign.to_dict() if hasattr(campaign, "to_dict") else campaign
+        spec = spec.get("spec", spec)
+    return spec if isinstance(spec, Mapping) else None
+
+
+def power_of_ten(value: float) -> str:
+    """Write a number as ``4.21 × 10²²``."""
+    if value == 0.0 or not np.isfinite(value):
+        return f"{value:g}"
+    power = int(np.floor(np.log10(abs(value))))
+    raised = str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{value / 10.0**power:.2f} × 10{raised}"
+
+
+def headline(result: xr.Dataset) -> list[tuple[str, str, str]]:
+    """Return (name, value, remark) of the numbers that people quote."""
+    attrs = result.attrs
+    score = attrs.get("score")
+    error = attrs.get("score_se")
+    numbers = [
+        (
+            "Magnitude",
+            f"Mw {float(attrs['magnitude']):.2f}",
+            f"moment {power_of_ten(float(attrs['moment']))} N m",
+        ),
+        ("Largest slip", f"{float(attrs['peak_slip']):.1f} m", _where(result)),
+        (
+            "Variance reduction",
+            f"{100 * float(attrs['variance_reduction']):.1f} %",
+            f"{result.sizes['obs']} data at {result.sizes['station']} stations",
+        ),
+    ]
+    if score is not None and np.isfinite(score):
+        spread = f" ± {float(error):.2g}" if error is not None else ""
+        folds = attrs.get("folds")
+        remark = "mean square of held-out residual / sigma"
+        numbers.append(
+            (
+                f"Score of {int(folds)} folds" if folds else "Score",
+                f"{float(score):.3g}{spread}",
+                remark,
+            )
+        )
+    return numbers
+
+
+def _where(result: xr.Dataset) -> str:
+    most = int(np.argmax(slip_magnitude(result)))
+    depth = -float(result["fault_z"].values[most]) / 1e3
+    if is_geographic(result):
+        lon = (float(result["fault_lon"].values[most]) + 180.0) % 360.0 - 180.0
+        lat = float(result["fault_lat"].values[most])
+        place = f"{abs(lat):.2f}°{'N' if lat >= 0 else 'S'} "
+        place += f"{abs(lon):.2f}°{'E' if lon >= 0 else 'W'}"
+    else:
+        x, y = (float(result[f"fault_{c}"].values[most]) / 1e3 for c in "xy")
+        place = f"x {x:.0f} km, y {y:.0f} km"
+    return f"{place}, {depth:.0f} km deep"
+
+
+def model_facts(
+    result: xr.Dataset, greens: xr.Dataset | None = None
+) -> list[tuple[str, str]]:
+    """Return (name, value) of what was computed, and how exactly."""
+    model = facts(result, "model") or {}
+    solver = dict(facts(result, "solver") or {})
+    if greens is not None:
+        for name in ("residual", "time_error"):
+            if name not in solver and name in greens:
+                solver[name] = float(np.nanmax(greens[name].values))
+        solver.setdefault("integrator", greens.attrs.get("integrator"))
+    quality = model.get("quality") or {}
+    rows: list[tuple[str, Any]] = [
+        ("Unit sources", f"{result.sizes['source']:,}"),
+        ("Unknowns of the displacement field", _count(model.get("n_unknowns"))),
+        ("Tetrahedra", _count(model.get("n_elements"))),
+        ("Mesh quality", _plain(quality)),
+        ("Integrator", solver.get("integrator")),
+        ("Largest relative residual of a solve", _small(solver.get("residual"))),
+        ("Estimated error of the curve in time", _small(solver.get("time_error"))),
+        ("Linear solves", _count(solver.get("solves"))),
+        ("Smoothness λ, sparsity μ", _pair(result)),
+    ]
+    return [(name, value) for name, value in rows if value]
+
+
+def _pair(result: xr.Dataset) -> str | None:
+    values = [result.attrs.get(k) for k in ("smoothness", "sparsity")]
+    return None if None in values else ", ".join(f"{float(v):.3g}" for v in values)  # type: ignore[arg-type]
+
+
+def _count(value: Any) -> str | None:
+    return None if value is None else f"{int(value):,}"
+
+
+def _small(value: Any) -> str | None:
+    return None if value is None else power_of_ten(float(value))
+
+
+def _plain(values: Any) -> str | None:
+    """Write a flat mapping of numbers on a line; leave out what is nested."""
+    if not isinstance(values, Mapping):
+        return None if values is None else json.dumps(values)
+    parts = [
+        f"{str(name).replace('_', ' ')} {value:.3g}"
+        for name, value in values.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    ]
+    return ", ".join(parts) or None

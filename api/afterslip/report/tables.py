@@ -1,0 +1,131 @@
+"""Tables of a result: as CSV files, and as rows for the page."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from afterslip.result import (
+    TYPE_NAMES,
+    is_geographic,
+    labels,
+    normalised_residual,
+    slip_magnitude,
+    vectors,
+)
+
+Float = NDArray[np.float64]
+
+
+def write_slip(result: xr.Dataset, path: str | Path) -> Path:
+    """Write slip at the fault's nodes as CSV; a forward run reads it.
+
+    Columns: ``lon,lat`` or ``x_km,y_km``, ``depth_km``, ``strike,dip,slip`` (m).
+    """
+    if is_geographic(result):
+        heads = ["lon", "lat"]
+        place = [result["fault_lon"].values, result["fault_lat"].values]
+    else:
+        heads = ["x_km", "y_km"]
+        place = [result["fault_x"].values / 1e3, result["fault_y"].values / 1e3]
+    used = np.unique(np.asarray(result["fault_triangles"].values, dtype=np.int64))
+    slip = np.asarray(result["fault_slip"].values, dtype=np.float64)
+    depth = -np.asarray(result["fault_z"].values, dtype=np.float64) / 1e3
+    columns = [*place, depth, slip[:, 0], slip[:, 1], slip_magnitude(result)]
+    path = Path(path)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        out = csv.writer(file)
+        out.writerow([*heads, "depth_km", "strike", "dip", "slip"])
+        for row in np.column_stack(columns)[used].tolist():
+            out.writerow(
+                [f"{v:.5f}" for v in row[:2]] + [f"{v + 0.0:.4f}" for v in row[2:]]
+            )
+    return path
+
+
+def write_fit(result: xr.Dataset, path: str | Path) -> Path:
+    """Write each datum as CSV: observed, predicted, residual, sigma (m)."""
+    names = labels(result, "station")
+    station = np.asarray(result["obs_station"].values).astype(np.int64)
+    component = np.asarray(result["obs_component"].values).astype(np.int64)
+    word = np.array(["east", "north", "up", "los"])
+    path = Path(path)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        out = csv.writer(file)
+        out.writerow(
+            ["station", "type", "component", "epoch_yr", "observed", "predicted",
+             "residual", "sigma"]
+        )  # fmt: skip
+        for row in zip(
+            names[station].tolist(),
+            labels(result, "obs_type").tolist(),
+            word[component].tolist(),
+            result["obs_epoch"].values.tolist(),
+            result["observed"].values.tolist(),
+            result["predicted"].values.tolist(),
+            (result["observed"].values - result["predicted"].values).tolist(),
+            result["sigma"].values.tolist(),
+            strict=True,
+        ):
+            out.writerow([*row[:3], f"{row[3]:.6g}", *(f"{v:.5f}" for v in row[4:])])
+    return path
+
+
+def station_rows(
+    result: xr.Dataset, most: int = 60
+) -> tuple[list[dict[str, Any]], int]:
+    """Rows of the page's table: one for each station and epoch.
+
+    Parameters
+    ----------
+    most : where there are more, those with the largest residual/sigma.
+
+    Returns
+    -------
+    rows with name, kind, epoch, observed, predicted and z (texts, for east, north,
+    up) and ``bad`` (some |z| above 3); and the number of all rows.
+    """
+    data = vectors(result)
+    names = labels(result, "station")
+    z = data.residual / data.sigma
+    worst = np.nanmax(np.abs(z), axis=1) if len(z) else np.empty(0)
+    keep = np.arange(len(z))
+    if len(z) > most:
+        keep = np.sort(np.argsort(-worst)[:most])
+    rows = [
+        {
+            "name": str(names[data.station[i]]),
+            "kind": TYPE_NAMES.get(str(data.kind[i]), str(data.kind[i])),
+            "epoch": f"{data.epoch[i]:.4g}",
+            "observed": _texts(data.observed[i], 3),
+            "predicted": _texts(data.predicted[i], 3),
+            "z": _texts(z[i], 1),
+            "bad": bool(worst[i] > 3.0),
+        }
+        for i in keep.tolist()
+    ]
+    return rows, len(z)
+
+
+def _texts(values: Float, digits: int) -> list[str]:
+    # adding zero after rounding turns -0.0 into 0.0
+    return [
+        f"{round(v, digits) + 0.0:.{digits}f}".replace("-", "−")
+        if np.isfinite(v)
+        else ""
+        for v in values.tolist()
+    ]
+
+
+def worst_stations(result: xr.Dataset, limit: float = 4.0) -> list[str]:
+    """Names of stations with a residual beyond ``limit`` standard deviations."""
+    z = np.abs(normalised_residual(result))
+    station = np.asarray(result["obs_station"].values).astype(np.int64)
+    order = np.argsort(-z)
+    far = station[order][z[order] > limit]
+    return list(dict.fromkeys(labels(result, "station")[far].tolist()))
