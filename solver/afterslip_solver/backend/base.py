@@ -1,0 +1,132 @@
+"""What a backend must do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+LANES = 4
+
+
+class BackendError(RuntimeError):
+    """The asked-for device cannot be used here; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """A block CSR matrix in a backend's own memory.
+
+    Attributes
+    ----------
+    rows, columns : size of a block.
+    n_rows, n_columns : number of block rows and block columns.
+    parts : the backend's own arrays.
+    bytes : memory of the matrix.
+    """
+
+    rows: int
+    columns: int
+    n_rows: int
+    n_columns: int
+    parts: tuple[Any, ...]
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tets:
+    """Second-order tetrahedra in a backend's own memory.
+
+    Attributes
+    ----------
+    elements : (n_elem, 10) int32 node numbers.
+    gradients : (n_elem, 4, 3) float64, 1/m, of the barycentric coordinates.
+    volume : (n_elem,) float64, m3.
+    """
+
+    elements: Any
+    gradients: Any
+    volume: Any
+
+    @property
+    def bytes(self) -> int:
+        """Memory of the three arrays."""
+        return int(self.elements.nbytes + self.gradients.nbytes + self.volume.nbytes)
+
+
+class Backend(Protocol):
+    """Arrays and the few kernels that every algorithm is written with.
+
+    Vectors are (n, components, lane) C-contiguous with four lanes; scalars per
+    lane are float64 NumPy arrays of four, also on a device.
+    """
+
+    name: str
+    xp: Any
+
+    def asarray(self, a: Any, dtype: Any = None) -> Any:
+        """Copy to the backend's memory where needed."""
+
+    def to_host(self, a: Any) -> NDArray[Any]:
+        """Return a NumPy array."""
+
+    def blocks(self, indptr: Any, indices: Any, data: Any, n_columns: int) -> Blocks:
+        """Make a matrix from host arrays; ``data`` is (n_block, rows, columns)."""
+
+    def multiply(self, matrix: Blocks, x: Any, out: Any) -> None:
+        """Out = A x."""
+
+    def residual(self, matrix: Blocks, b: Any, x: Any, out: Any) -> None:
+        """Out = b - A x."""
+
+    def chebyshev(
+        self,
+        matrix: Blocks,
+        inverse: Any,
+        b: Any,
+        x: Any,
+        d: Any,
+        keep: float,
+        gain: float,
+        out: Any,
+    ) -> None:
+        """D = keep d + gain D^-1 (b - A x); out = x + d; out must not be x."""
+
+    def scale_blocks(self, inverse: Any, r: Any, gain: float, out: Any) -> None:
+        """Out = gain D^-1 r with (n, k, k) diagonal blocks."""
+
+    def weights(self, indptr: Any, indices: Any, weights: Any, n_columns: int) -> Any:
+        """Make a scalar matrix that acts alike on all components of a node."""
+
+    def transfer(self, matrix: Any, mask: Any, x: Any, out: Any, add: bool) -> None:
+        """Out (+)= mask * (W x); mask is (n, 3)."""
+
+    def dot(self, a: Any, b: Any) -> NDArray[Any]:
+        """Lane-wise inner product, float64 on the host."""
+
+    def axpy(self, y: Any, a: NDArray[Any], x: Any) -> None:
+        """Y += a x, lane-wise."""
+
+    def xpay(self, x: Any, b: NDArray[Any], y: Any) -> None:
+        """Y = x + b y, lane-wise."""
+
+    def scale_into(self, x: Any, factor: NDArray[Any], out: Any) -> None:
+        """Out = factor x, lane-wise, in the precision of out."""
+
+    def elastic_forces(self, tets: Tets, lam: Any, mu: Any, u: Any) -> Any:
+        """K u, element by element in FP64."""
+
+    def offset_forces(
+        self, tets: Tets, which: Any, lam: Any, mu: Any, offsets: Any, n_node: int
+    ) -> Any:
+        """Minus sum of K_e s_e, offsets (n_which, 10, 3, lane): (n_node, 3, lane)."""
+
+    def strain(self, tets: Tets, u: Any, out: Any) -> None:
+        """Deviatoric strain (n_elem, 4, 5, lane)."""
+
+    def add_offset_strain(self, tets: Tets, which: Any, offsets: Any, out: Any) -> None:
+        """Add the strain of local offsets to the elements ``which``."""
+
+    def divergence(self, tets: Tets, factor: Any, stress: Any, n_node: int) -> Any:
+        """Int B^T (factor stress): (n_node, 3, lane)."""

@@ -1,0 +1,211 @@
+"""NumPy and numba."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from afterslip_solver.backend.base import Blocks, Tets
+from afterslip_solver.kernels import blocks as block_kernels
+from afterslip_solver.kernels import tets as tet_kernels
+from afterslip_solver.kernels import vectors as vector_kernels
+
+
+class CpuBackend:
+    """One core by default; more threads share the rows of matrices.
+
+    Parameters
+    ----------
+    threads : number of threads for sweeps over a matrix.
+    """
+
+    name = "cpu"
+    xp: Any = np
+
+    def __init__(self, threads: int = 1) -> None:
+        self.threads = max(1, threads)
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+
+    def _sweep(self, n: int, kernel: Callable[[int, int], None]) -> None:
+        """Run ``kernel(start, stop)`` over n rows; kernels release the GIL."""
+        if self._pool is None or n < 256:
+            kernel(0, n)
+            return
+        cuts = [n * k // self.threads for k in range(self.threads + 1)]
+        tasks = [
+            self._pool.submit(kernel, a, b)
+            for a, b in zip(cuts[:-1], cuts[1:], strict=True)
+        ]
+        for task in tasks:
+            task.result()
+
+    def asarray(self, a: Any, dtype: Any = None) -> NDArray[Any]:
+        """See `Backend`; the result is writable, so kernels see one type."""
+        return np.require(a, dtype=dtype, requirements=["C", "W", "A"])
+
+    def to_host(self, a: Any) -> NDArray[Any]:
+        """See `Backend`."""
+        return np.asarray(a)
+
+    def blocks(self, indptr: Any, indices: Any, data: Any, n_columns: int) -> Blocks:
+        """See `Backend`."""
+        rows, columns = data.shape[1:]
+        parts = (
+            np.require(indptr, np.int64, ["C", "W"]),
+            np.require(indices, np.int32, ["C", "W"]),
+            np.ascontiguousarray(data).reshape(-1),
+        )
+        size = sum(p.nbytes for p in parts)
+        return Blocks(rows, columns, len(indptr) - 1, n_columns, parts, size)
+
+    def multiply(self, matrix: Blocks, x: Any, out: Any) -> None:
+        """See `Backend`."""
+        x, y, parts = x.reshape(-1), out.reshape(-1), matrix.parts
+        r, c = matrix.rows, matrix.columns
+        if r == c == 3:
+            self._sweep(
+                matrix.n_rows,
+                lambda a, b: block_kernels.multiply3(*parts, x, y, a, b),
+            )
+        else:
+            self._sweep(
+                matrix.n_rows,
+                lambda a, b: block_kernels.multiply(*parts, r, c, x, y, a, b),
+            )
+
+    def residual(self, matrix: Blocks, b: Any, x: Any, out: Any) -> None:
+        """See `Backend`."""
+        if matrix.rows != 3:
+            self.multiply(matrix, x, out)
+            np.subtract(b, out, out=out)
+            return
+        f, x, y, parts = b.reshape(-1), x.reshape(-1), out.reshape(-1), matrix.parts
+        self._sweep(
+            matrix.n_rows,
+            lambda m, n: block_kernels.residual3(*parts, f, x, y, m, n),
+        )
+
+    def chebyshev(
+        self,
+        matrix: Blocks,
+        inverse: Any,
+        b: Any,
+        x: Any,
+        d: Any,
+        keep: float,
+        gain: float,
+        out: Any,
+    ) -> None:
+        """See `Backend`."""
+        real = x.dtype.type
+        if matrix.rows != 3:
+            self.residual(matrix, b, x, out)
+            block_kernels.scale_blocks(
+                inverse.reshape(-1),
+                matrix.rows,
+                out.reshape(-1),
+                real(keep),
+                real(gain),
+                d.reshape(-1),
+            )
+            np.add(x, d, out=out)
+            return
+        vectors = [v.reshape(-1) for v in (inverse, b, x, d)]
+        y, parts = out.reshape(-1), matrix.parts
+        self._sweep(
+            matrix.n_rows,
+            lambda m, n: block_kernels.chebyshev3(
+                *parts, *vectors, real(keep), real(gain), y, m, n
+            ),
+        )
+
+    def scale_blocks(self, inverse: Any, r: Any, gain: float, out: Any) -> None:
+        """See `Backend`."""
+        real = r.dtype.type
+        block_kernels.scale_blocks(
+            inverse.reshape(-1),
+            inverse.shape[1],
+            r.reshape(-1),
+            real(0),
+            real(gain),
+            out.reshape(-1),
+        )
+
+    def weights(self, indptr: Any, indices: Any, weights: Any, n_columns: int) -> Any:
+        """See `Backend`."""
+        del n_columns
+        return (
+            np.require(indptr, np.int64, ["C", "W"]),
+            np.require(indices, np.int32, ["C", "W"]),
+            np.ascontiguousarray(weights),
+        )
+
+    def transfer(self, matrix: Any, mask: Any, x: Any, out: Any, add: bool) -> None:
+        """See `Backend`."""
+        x, y = x.reshape(-1), out.reshape(-1)
+        self._sweep(
+            len(out),
+            lambda a, b: block_kernels.transfer(*matrix, mask, x, y, add, a, b),
+        )
+
+    def dot(self, a: Any, b: Any) -> NDArray[Any]:
+        """See `Backend`."""
+        return np.asarray(vector_kernels.dot(a.reshape(-1), b.reshape(-1)))
+
+    def axpy(self, y: Any, a: NDArray[Any], x: Any) -> None:
+        """See `Backend`."""
+        vector_kernels.axpy(y.reshape(-1), a, x.reshape(-1))
+
+    def xpay(self, x: Any, b: NDArray[Any], y: Any) -> None:
+        """See `Backend`."""
+        vector_kernels.xpay(x.reshape(-1), b, y.reshape(-1))
+
+    def scale_into(self, x: Any, factor: NDArray[Any], out: Any) -> None:
+        """See `Backend`."""
+        vector_kernels.scale_into(x.reshape(-1), factor, out.reshape(-1))
+
+    def elastic_forces(self, tets: Tets, lam: Any, mu: Any, u: Any) -> Any:
+        """See `Backend`."""
+        out = np.zeros_like(u)
+        tet_kernels.add_elastic_forces(
+            tets.elements, tets.gradients, tets.volume, lam, mu, u, out
+        )
+        return out
+
+    def offset_forces(
+        self, tets: Tets, which: Any, lam: Any, mu: Any, offsets: Any, n_node: int
+    ) -> Any:
+        """See `Backend`."""
+        out = np.zeros((n_node, *offsets.shape[2:]))
+        tet_kernels.add_offset_forces(
+            which,
+            tets.elements,
+            tets.gradients,
+            tets.volume,
+            lam,
+            mu,
+            offsets,
+            -1.0,
+            out,
+        )
+        return out
+
+    def strain(self, tets: Tets, u: Any, out: Any) -> None:
+        """See `Backend`."""
+        tet_kernels.strain(tets.elements, tets.gradients, u, out)
+
+    def add_offset_strain(self, tets: Tets, which: Any, offsets: Any, out: Any) -> None:
+        """See `Backend`."""
+        tet_kernels.add_offset_strain(which, tets.gradients, offsets, out)
+
+    def divergence(self, tets: Tets, factor: Any, stress: Any, n_node: int) -> Any:
+        """See `Backend`."""
+        out = np.zeros((n_node, 3, stress.shape[-1]))
+        tet_kernels.add_divergence(
+            tets.elements, tets.gradients, tets.volume, factor, stress, out
+        )
+        return out

@@ -1,0 +1,55 @@
+"""Choice of a backend by name."""
+
+from __future__ import annotations
+
+import os
+
+from afterslip_solver.backend.base import Backend, BackendError
+from afterslip_solver.backend.cpu import CpuBackend
+
+
+def available() -> dict[str, str]:
+    """Say for every backend "" where it can be used here, else why not."""
+    reasons = {"cpu": ""}
+    try:
+        _gpu()
+    except BackendError as error:
+        reasons["gpu"] = str(error)
+    else:
+        reasons["gpu"] = ""
+    return reasons
+
+
+def get(name: str = "auto", threads: int | None = None) -> Backend:
+    """Return the backend ``cpu``, ``gpu`` or the better one that works (``auto``).
+
+    Parameters
+    ----------
+    name : "cpu", "gpu" or "auto".
+    threads : threads of the CPU backend; default ``AFTERSLIP_THREADS`` or 1,
+        because workers run one process per core.
+
+    Raises
+    ------
+    BackendError
+        If the name is unknown or no CUDA device can be used.
+    """
+    if name == "auto":
+        name = "gpu" if not available()["gpu"] else "cpu"
+    if name == "gpu":
+        return _gpu()
+    if name != "cpu":
+        message = f"unknown backend {name!r}: use 'cpu', 'gpu' or 'auto'"
+        raise BackendError(message)
+    if threads is None:
+        threads = int(os.environ.get("AFTERSLIP_THREADS", "1"))
+    return CpuBackend(threads)
+
+
+def _gpu() -> Backend:
+    try:
+        from afterslip_solver.backend.gpu import GpuBackend
+    except ImportError as error:
+        message = "CuPy is not installed (the extra 'gpu')"
+        raise BackendError(message) from error
+    return GpuBackend()

@@ -1,0 +1,1 @@
+"""Finite elements: geometry and shape functions."""

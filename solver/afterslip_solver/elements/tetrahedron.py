@@ -1,0 +1,48 @@
+"""Straight-sided tetrahedron: barycentric gradients, volume, quadratic shapes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from afterslip_solver.model import TET_EDGES, Float, Int
+
+
+def barycentric_gradients(nodes: Float, cells: Int) -> tuple[Float, Float]:
+    """Gradients of the four barycentric coordinates, and volumes.
+
+    Parameters
+    ----------
+    nodes : (n_node, 3) float64, m.
+    cells : (n_elem, 4) vertex numbers, positively oriented.
+
+    Returns
+    -------
+    gradients : (n_elem, 4, 3) float64, 1/m.
+    volume : (n_elem,) float64, m3.
+    """
+    p = nodes[cells]
+    edges = p[:, 1:] - p[:, :1]
+    determinant = np.linalg.det(edges)
+    inverse = np.linalg.inv(edges)
+    gradients = np.empty((len(cells), 4, 3))
+    gradients[:, 1:] = inverse.transpose(0, 2, 1)
+    gradients[:, 0] = -gradients[:, 1:].sum(axis=1)
+    return gradients, determinant / 6.0
+
+
+def quadratic_shapes(barycentric: Float) -> Float:
+    """Values of the ten quadratic shape functions.
+
+    Parameters
+    ----------
+    barycentric : (..., 4) float64 coordinates.
+
+    Returns
+    -------
+    (..., 10) float64, in the node order of ``TET_EDGES``.
+    """
+    corners = barycentric * (2.0 * barycentric - 1.0)
+    first = [a for a, _ in TET_EDGES]
+    second = [b for _, b in TET_EDGES]
+    middles = 4.0 * barycentric[..., first] * barycentric[..., second]
+    return np.concatenate([corners, middles], axis=-1)

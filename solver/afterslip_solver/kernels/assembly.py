@@ -1,0 +1,136 @@
+"""Assembly of 3 x 3 block CSR matrices; pattern and values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from afterslip_solver.kernels.tets import MID
+
+
+@njit(cache=True, nogil=True)
+def _slot(indptr: Any, indices: Any, row: int, column: int) -> int:
+    low, high = indptr[row], indptr[row + 1] - 1
+    while low < high:
+        middle = (low + high) // 2
+        if indices[middle] < column:
+            low = middle + 1
+        else:
+            high = middle
+    return int(low)
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _add_blocks(
+    h: Any,
+    nodes: Any,
+    n_local: int,
+    volume: float,
+    lam: float,
+    mu: float,
+    indptr: Any,
+    indices: Any,
+    data: Any,
+) -> None:
+    """Add one element whose shape functions have vertex gradients h (n, 4, 3)."""
+    w = volume / 20.0
+    c = np.empty((3, 3))
+    summed = np.zeros(3)
+    for n in range(n_local):
+        for d in range(3):
+            summed[d] = h[n, 0, d] + h[n, 1, d] + h[n, 2, d] + h[n, 3, d]
+        for m in range(n_local):
+            for d in range(3):
+                for k in range(3):
+                    t = 0.0
+                    for a in range(4):
+                        t += (h[n, a, d] + summed[d]) * h[m, a, k]
+                    c[d, k] = w * t
+            trace = mu * (c[0, 0] + c[1, 1] + c[2, 2])
+            p = 9 * _slot(indptr, indices, nodes[n], nodes[m])
+            for i in range(3):
+                for j in range(3):
+                    data[p + 3 * i + j] += lam * c[i, j] + mu * c[j, i]
+                data[p + 4 * i] += trace
+
+
+@njit(cache=True, nogil=True)
+def add_second_order(
+    elements: Any,
+    g: Any,
+    volume: Any,
+    lam: Any,
+    mu: Any,
+    indptr: Any,
+    indices: Any,
+    data: Any,
+) -> None:
+    """Add P2 elements (n_elem, 10); data is flat, 9 per block."""
+    h = np.empty((10, 4, 3))
+    for e in range(elements.shape[0]):
+        for a in range(4):
+            for b in range(4):
+                for d in range(3):
+                    if a == b:
+                        h[a, a, d] = 3.0 * g[e, a, d]
+                    else:
+                        h[b, a, d] = -g[e, b, d]
+                        h[MID[a, b], a, d] = 4.0 * g[e, b, d]
+        # an edge's shape function has no gradient at the two far vertices
+        for a in range(4):
+            for b in range(a):
+                for v in range(4):
+                    if v not in (a, b):
+                        for d in range(3):
+                            h[MID[a, b], v, d] = 0.0
+        _add_blocks(h, elements[e], 10, volume[e], lam[e], mu[e], indptr, indices, data)
+
+
+@njit(cache=True, nogil=True)
+def add_first_order(
+    cells: Any,
+    g: Any,
+    volume: Any,
+    lam: Any,
+    mu: Any,
+    indptr: Any,
+    indices: Any,
+    data: Any,
+) -> None:
+    """Add P1 elements (n_elem, 4) on the same vertices."""
+    h = np.empty((10, 4, 3))
+    for e in range(cells.shape[0]):
+        for n in range(4):
+            for a in range(4):
+                for d in range(3):
+                    h[n, a, d] = g[e, n, d]
+        _add_blocks(h, cells[e], 4, volume[e], lam[e], mu[e], indptr, indices, data)
+
+
+@njit(cache=True, nogil=True)
+def hold(indptr: Any, indices: Any, data: Any, fixed: Any, diagonal: Any) -> None:
+    """Uncouple fixed components: zero rows and columns, keep a positive diagonal.
+
+    Where the diagonal entry is itself zero (no stiffness) the mean is used.
+    ``diagonal`` receives the inverse-ready (n, 3, 3) diagonal blocks.
+    """
+    n = indptr.shape[0] - 1
+    mean = 0.0
+    for i in range(n):
+        for k in range(indptr[i], indptr[i + 1]):
+            if indices[k] == i:
+                mean += (data[9 * k] + data[9 * k + 4] + data[9 * k + 8]) / (3 * n)
+    for i in range(n):
+        for k in range(indptr[i], indptr[i + 1]):
+            j = indices[k]
+            for a in range(3):
+                for b in range(3):
+                    p = 9 * k + 3 * a + b
+                    if (fixed[i, a] or fixed[j, b]) and (i != j or a != b):
+                        data[p] = 0.0
+                    if i == j:
+                        if a == b and data[p] <= 0.0:
+                            data[p] = mean
+                        diagonal[i, a, b] = data[p]

@@ -1,0 +1,79 @@
+"""Smoothed aggregation below the linear elements, set up on the host by pyamg."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyamg
+from scipy.sparse import bsr_array, bsr_matrix
+
+from afterslip_solver.model import Bool, Float
+from afterslip_solver.operators.checks import rigid_motions
+from afterslip_solver.operators.elasticity import HostMatrix
+
+
+@dataclass(frozen=True, slots=True)
+class HostLevel:
+    """A matrix and the prolongation from the next level (None on the coarsest)."""
+
+    matrix: bsr_array
+    prolongation: bsr_array | None
+
+
+def aggregate(
+    matrix: HostMatrix, nodes: Float, fixed: Bool, strength: float, max_coarse: int
+) -> list[HostLevel]:
+    """Levels from the linear elements down, the given matrix first.
+
+    Parameters
+    ----------
+    matrix : of linear elements, fixed components uncoupled.
+    nodes : (n_vertex, 3) float64, m.
+    fixed : (n_vertex, 3) bool.
+    strength : threshold of the symmetric strength of connection.
+    max_coarse : stop when a level has at most this many unknowns.
+    """
+    fine = bsr_matrix((matrix.data, matrix.indices, matrix.indptr))
+    modes = rigid_motions(nodes)
+    # held components must not be moved by the coarse levels
+    modes[fixed] = 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        solver = pyamg.smoothed_aggregation_solver(
+            fine,
+            B=modes.reshape(-1, 6),
+            strength=("symmetric", {"theta": strength}),
+            improve_candidates=None,
+            presmoother=None,
+            postsmoother=None,
+            max_coarse=max_coarse,
+        )
+    return [
+        HostLevel(fine if k == 0 else _regular(level.A), getattr(level, "P", None))
+        for k, level in enumerate(solver.levels)
+    ]
+
+
+def _regular(matrix: Any) -> Any:
+    """Aggregates with fewer than six motions leave empty rows: give them a one."""
+    matrix = bsr_matrix(matrix)
+    matrix.sort_indices()
+    size = matrix.blocksize[0]
+    for row, column, block in _diagonal_blocks(matrix):
+        if row == column:
+            d = block[np.arange(size), np.arange(size)]
+            top = float(np.abs(d).max(initial=0.0)) or 1.0
+            idle = np.flatnonzero(d <= 1e-10 * top)
+            block[idle, :] = 0.0
+            block[:, idle] = 0.0
+            block[idle, idle] = top
+    return matrix
+
+
+def _diagonal_blocks(matrix: Any) -> Any:
+    rows = np.repeat(np.arange(len(matrix.indptr) - 1), np.diff(matrix.indptr))
+    for k in np.flatnonzero(rows == matrix.indices):
+        yield rows[k], matrix.indices[k], matrix.data[k]

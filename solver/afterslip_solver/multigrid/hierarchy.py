@@ -1,0 +1,132 @@
+"""Set-up of the preconditioner for one stiffness matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh
+
+from afterslip_solver.backend import LANES, Backend
+from afterslip_solver.model import Float
+from afterslip_solver.multigrid.aggregation import HostLevel, aggregate
+from afterslip_solver.multigrid.cycle import (
+    BlockTransfer,
+    Cycle,
+    Level,
+    NodalTransfer,
+)
+from afterslip_solver.multigrid.smoother import Chebyshev, largest_eigenvalue
+from afterslip_solver.operators.elasticity import Elasticity, assemble
+
+
+@dataclass(frozen=True, slots=True)
+class MultigridSettings:
+    """Choices of the hierarchy; the defaults were measured (benchmarks).
+
+    Attributes
+    ----------
+    degree : of the smoother on quadratic elements, before and after.
+    coarse_degree : of the smoothers below.
+    strength : threshold of the strength of connection.
+    max_coarse : unknowns of the coarsest level, which is inverted densely.
+    safety : factor on the estimated largest eigenvalue.
+    """
+
+    degree: int = 2
+    coarse_degree: int = 2
+    strength: float = 0.0
+    max_coarse: int = 600
+    safety: float = 1.05
+
+
+def build(operator: Elasticity, settings: MultigridSettings | None = None) -> Cycle:
+    """Make the V-cycle for an operator: P2, P1, aggregates, dense inverse."""
+    settings = settings or MultigridSettings()
+    backend, space = operator.backend, operator.space
+    unit = float(np.trace(operator.host.diagonal, axis1=1, axis2=2).mean() / 3.0)
+    lam, mu = backend.to_host(operator.lam), backend.to_host(operator.mu)
+    linear = assemble(space, lam, mu, order=1)
+    coarse_fixed = space.fixed[space.vertices]
+    hosts = aggregate(
+        linear,
+        space.nodes[space.vertices],
+        coarse_fixed,
+        settings.strength,
+        settings.max_coarse,
+    )
+    embedding = NodalTransfer(backend, space.embedding, ~space.fixed, ~coarse_fixed)
+    levels = [
+        _level(
+            backend,
+            (operator.host.indptr, operator.host.indices, operator.host.data / unit),
+            operator.host.diagonal / unit,
+            embedding,
+            settings.degree,
+            settings.safety,
+        )
+    ]
+    for host, below in zip(hosts[:-1], hosts[1:], strict=True):
+        levels.append(_aggregated(backend, host, below, unit, settings))
+    return Cycle(backend, levels, _invert(backend, hosts[-1], unit), unit)
+
+
+def _aggregated(
+    backend: Backend,
+    host: HostLevel,
+    below: HostLevel,
+    unit: float,
+    settings: MultigridSettings,
+) -> Level:
+    a, p = host.matrix, host.prolongation
+    assert p is not None
+    size = a.blocksize[0]
+    rows = np.repeat(np.arange(a.shape[0] // size), np.diff(a.indptr))
+    diagonal = np.zeros((a.shape[0] // size, size, size))
+    own = rows == a.indices
+    diagonal[rows[own]] = a.data[own]
+    n_coarse = below.matrix.shape[0] // below.matrix.blocksize[0]
+    down = p.T.tobsr(blocksize=(p.blocksize[1], p.blocksize[0]))
+    transfer = BlockTransfer(
+        backend,
+        backend.blocks(p.indptr, p.indices, p.data.astype(np.float32), n_coarse),
+        backend.blocks(
+            down.indptr, down.indices, down.data.astype(np.float32), len(diagonal)
+        ),
+    )
+    return _level(
+        backend,
+        (a.indptr, a.indices, a.data / unit),
+        diagonal / unit,
+        transfer,
+        settings.coarse_degree,
+        settings.safety,
+    )
+
+
+def _level(
+    backend: Backend,
+    matrix: tuple[Any, Any, Float],
+    diagonal: Float,
+    transfer: Any,
+    degree: int,
+    safety: float,
+) -> Level:
+    indptr, indices, data = matrix
+    n, size = diagonal.shape[:2]
+    blocks = backend.blocks(indptr, indices, data.astype(np.float32), n)
+    inverse = backend.asarray(np.linalg.inv(diagonal), np.float32)
+    top = safety * largest_eigenvalue(backend, blocks, inverse)
+    vectors = [backend.xp.zeros((n, size, LANES), dtype=np.float32) for _ in range(3)]
+    smoother = Chebyshev(backend, blocks, inverse, degree, top)
+    return Level(blocks, smoother, transfer, *vectors)
+
+
+def _invert(backend: Backend, host: HostLevel, unit: float) -> Any:
+    """Inverse of the coarsest matrix; directions without stiffness are left out."""
+    dense = host.matrix.toarray() / unit
+    values, vectors = eigh(0.5 * (dense + dense.T))
+    keep = values > 1e-12 * values[-1]
+    inverse = (vectors[:, keep] / values[keep]) @ vectors[:, keep].T
+    return backend.asarray(inverse, np.float32)

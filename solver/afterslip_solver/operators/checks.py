@@ -1,0 +1,108 @@
+"""Faults in a model that would make a solve fail, found before it."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from afterslip_solver.model import Bool, Float, Materials, Model, TetMesh
+
+MOTIONS = (
+    "translation in x",
+    "translation in y",
+    "translation in z",
+    "rotation about x",
+    "rotation about y",
+    "rotation about z",
+)
+
+
+class ModelError(ValueError):
+    """The model has no unique solution; the message says what to mend."""
+
+
+def check_model(model: Model) -> None:
+    """Raise `ModelError` unless materials, mesh and constraints allow a solve."""
+    _check_materials(model.materials, len(model.mesh.elements))
+    if not np.isfinite(model.mesh.nodes).all():
+        raise ModelError("the mesh has node coordinates that are not finite")
+    if model.fixed.shape != model.mesh.nodes.shape:
+        message = f"fixed has shape {model.fixed.shape}, not {model.mesh.nodes.shape}"
+        raise ModelError(message)
+    _check_constraints(model.mesh, model.fixed)
+
+
+def _check_materials(materials: Materials, n_elem: int) -> None:
+    for name in ("lam", "mu", "viscosity"):
+        values = getattr(materials, name)
+        if values.shape != (n_elem,):
+            message = f"{name} has shape {values.shape}, not ({n_elem},)"
+            raise ModelError(message)
+    finite = np.isfinite(materials.lam) & np.isfinite(materials.mu)
+    _refuse(~finite, "elastic moduli that are not finite", "check vp, vs and rho")
+    _refuse(materials.mu <= 0, "a shear modulus of zero or less", "raise vs or rho")
+    bulk = materials.lam + 2.0 / 3.0 * materials.mu
+    _refuse(
+        bulk <= 0, "a bulk modulus of zero or less", "vs must be below vp * sqrt(3)/2"
+    )
+    _refuse(
+        ~(materials.viscosity > 0),
+        "a viscosity that is not positive",
+        "use a positive viscosity in Pa s, or leave the rheology out where elastic",
+    )
+
+
+def _refuse(bad: Bool, what: str, mend: str) -> None:
+    if bad.any():
+        count, first = int(bad.sum()), int(np.argmax(bad))
+        message = f"{count} elements have {what} (first: element {first}); {mend}"
+        raise ModelError(message)
+
+
+def rigid_motions(nodes: Float) -> Float:
+    """Six rigid motions of the nodes, scaled to comparable size.
+
+    Parameters
+    ----------
+    nodes : (n_node, 3) float64, m.
+
+    Returns
+    -------
+    (n_node, 3, 6) float64: three translations, then rotations about x, y, z.
+    """
+    centre = nodes.mean(axis=0)
+    x = (nodes - centre) / max(float(np.abs(nodes - centre).max()), 1e-300)
+    modes = np.zeros((len(nodes), 3, 6))
+    modes[:, [0, 1, 2], [0, 1, 2]] = 1.0
+    modes[:, 1, 3], modes[:, 2, 3] = -x[:, 2], x[:, 1]
+    modes[:, 0, 4], modes[:, 2, 4] = x[:, 2], -x[:, 0]
+    modes[:, 0, 5], modes[:, 1, 5] = -x[:, 1], x[:, 0]
+    return modes
+
+
+def _check_constraints(mesh: TetMesh, fixed: Bool) -> None:
+    """Each connected piece of the mesh must be held against all rigid motions."""
+    n_node = len(mesh.nodes)
+    rows = np.repeat(mesh.elements[:, :1], 9, axis=1).ravel()
+    graph = coo_array(
+        (np.ones(rows.size, np.int8), (rows, mesh.elements[:, 1:].ravel())),
+        shape=(n_node, n_node),
+    )
+    count, piece = connected_components(graph, directed=False)
+    for number in range(count):
+        inside = np.flatnonzero(piece == number)
+        modes = rigid_motions(mesh.nodes[inside])[fixed[inside]]
+        _, values, motions = np.linalg.svd(
+            np.vstack([modes, np.zeros((6, 6))]), full_matrices=False
+        )
+        free = values < 1e-9 * max(float(values[0]), 1e-300)
+        if values[0] == 0.0 or free.any():
+            loose = motions[free] if values[0] > 0 else np.eye(6)
+            names = [MOTIONS[k] for k in np.flatnonzero(np.abs(loose).max(0) > 0.3)]
+            where = f" of piece {number + 1} of {count}" if count > 1 else ""
+            message = (
+                f"nothing holds the mesh{where} against {', '.join(names)}: "
+                "fix the bottom, or the sides of the domain"
+            )
+            raise ModelError(message)

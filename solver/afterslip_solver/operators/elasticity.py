@@ -1,0 +1,99 @@
+"""The elastic stiffness: assembled in blocks, and element by element for checks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from afterslip_solver.backend import LANES, Backend, Blocks
+from afterslip_solver.backend.base import Tets
+from afterslip_solver.kernels import assembly
+from afterslip_solver.model import Float
+from afterslip_solver.operators.space import Space
+
+
+@dataclass(frozen=True, slots=True)
+class HostMatrix:
+    """3 x 3 block CSR on the host; ``diagonal`` is (n, 3, 3)."""
+
+    indptr: Any
+    indices: Any
+    data: Float
+    diagonal: Float
+
+
+def assemble(space: Space, lam: Float, mu: Float, order: int = 2) -> HostMatrix:
+    """Stiffness matrix with fixed components uncoupled.
+
+    Parameters
+    ----------
+    space : numbering and patterns.
+    lam, mu : (n_elem,) float64, Pa, in the solver's order of elements.
+    order : 2 for the mesh's nodes, 1 for linear elements on its vertices. As
+        linear fields are quadratic fields too and the integrals are exact, the
+        latter is the Galerkin coarse matrix of the former.
+    """
+    second = order == 2
+    indptr, indices = space.pattern if second else space.vertex_pattern
+    data = np.zeros(9 * len(indices))
+    add = assembly.add_second_order if second else assembly.add_first_order
+    nodes = space.elements if second else space.cells
+    add(nodes, space.gradients, space.volume, lam, mu, indptr, indices, data)
+    fixed = space.fixed if second else np.ascontiguousarray(space.fixed[space.vertices])
+    diagonal = np.empty((len(indptr) - 1, 3, 3))
+    assembly.hold(indptr, indices, data, fixed, diagonal)
+    return HostMatrix(indptr, indices, data.reshape(-1, 3, 3), diagonal)
+
+
+class Elasticity:
+    """K of one set of moduli on a backend.
+
+    Parameters
+    ----------
+    backend : where the matrix lives.
+    space : numbering and patterns.
+    tets : the space's elements on the backend.
+    lam, mu : (n_elem,) float64, Pa, in the solver's order of elements.
+
+    Attributes
+    ----------
+    host : the assembled matrix on the host (set-up of preconditioners).
+    matrix : the same on the backend, FP64.
+    free : (n_node, 3, 1) float64, 0 where a component is fixed.
+    """
+
+    def __init__(
+        self, backend: Backend, space: Space, tets: Tets, lam: Float, mu: Float
+    ) -> None:
+        self.backend = backend
+        self.space = space
+        self.tets = tets
+        self.host = assemble(space, lam, mu)
+        self.matrix: Blocks = backend.blocks(
+            self.host.indptr, self.host.indices, self.host.data, space.n_node
+        )
+        self.lam = backend.asarray(lam)
+        self.mu = backend.asarray(mu)
+        self.free = backend.asarray((~space.fixed).astype(np.float64)[:, :, None])
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Shape of a vector of four lanes."""
+        return (self.space.n_node, 3, LANES)
+
+    @property
+    def bytes(self) -> int:
+        """Memory on the backend."""
+        own = self.lam.nbytes + self.mu.nbytes + self.free.nbytes
+        return int(self.matrix.bytes + own)
+
+    def apply(self, u: Any, out: Any) -> None:
+        """Out = K u with the assembled matrix; fixed components must be zero in u."""
+        self.backend.multiply(self.matrix, u, out)
+
+    def check(self, u: Any, f: Any) -> Any:
+        """Residual f - K u computed from the elements, not from the matrix."""
+        force = self.backend.elastic_forces(self.tets, self.lam, self.mu, u)
+        return (f - force) * self.free

@@ -1,0 +1,133 @@
+"""Second-order space on a mesh: numbering, patterns and constraints.
+
+Nodes are renumbered inside the solver (reverse Cuthill-McKee) so that one row's
+columns lie close together in memory; `Space.order` leads back to the mesh.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+from afterslip_solver.elements.tetrahedron import barycentric_gradients
+from afterslip_solver.model import TET_EDGES, Bool, Float, Int, TetMesh
+
+Pattern = tuple[Int, NDArray[np.int32]]
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Host arrays that all operators on one mesh share.
+
+    Attributes
+    ----------
+    order : (n_node,) mesh node of each of the solver's nodes.
+    rank : (n_node,) the solver's node of each mesh node.
+    element_order : (n_elem,) mesh element of each of the solver's elements.
+    element_rank : (n_elem,) the inverse.
+    elements : (n_elem, 10) int32, the solver's nodes.
+    cells : (n_elem, 4) int32, the solver's vertices.
+    nodes : (n_node, 3) float64, m.
+    vertices : (n_vertex,) the solver's node of each of its vertices.
+    gradients : (n_elem, 4, 3) float64, 1/m. volume : (n_elem,) m3.
+    fixed : (n_node, 3) bool.
+    pattern, vertex_pattern : (indptr, indices) of the P2 and the P1 matrix.
+    embedding : (n_node, n_vertex) P1 fields as P2 fields (exact).
+    """
+
+    order: Int
+    rank: Int
+    element_order: Int
+    element_rank: Int
+    elements: NDArray[np.int32]
+    cells: NDArray[np.int32]
+    nodes: Float
+    vertices: Int
+    gradients: Float
+    volume: Float
+    fixed: Bool
+    pattern: Pattern
+    vertex_pattern: Pattern
+    embedding: csr_array
+
+    @classmethod
+    def build(cls, mesh: TetMesh, fixed: Bool) -> Space:
+        """Number the nodes and elements of a mesh for the solver."""
+        n_node = len(mesh.nodes)
+        graph = node_graph(mesh.elements, n_node)
+        order = reverse_cuthill_mckee(graph, symmetric_mode=True).astype(np.int64)
+        rank = _inverse(order)
+        renumbered = rank[mesh.elements]
+        element_order = np.argsort(renumbered.min(axis=1), kind="stable")
+        elements = renumbered[element_order].astype(np.int32)
+        vertices = np.flatnonzero(order < mesh.n_vertex)
+        vertex_rank = np.full(n_node, -1, dtype=np.int64)
+        vertex_rank[vertices] = np.arange(len(vertices))
+        cells = vertex_rank[elements[:, :4]].astype(np.int32)
+        nodes = np.ascontiguousarray(mesh.nodes[order])
+        gradients, volume = barycentric_gradients(nodes, elements[:, :4])
+        return cls(
+            order=order,
+            rank=rank,
+            element_order=element_order,
+            element_rank=_inverse(element_order),
+            elements=elements,
+            cells=cells,
+            nodes=nodes,
+            vertices=vertices,
+            gradients=gradients,
+            volume=volume,
+            fixed=np.ascontiguousarray(fixed[order]),
+            pattern=_pattern(node_graph(elements, n_node)),
+            vertex_pattern=_pattern(node_graph(cells, len(vertices))),
+            embedding=_embedding(elements, cells, n_node, len(vertices)),
+        )
+
+    @property
+    def n_node(self) -> int:
+        """Number of P2 nodes."""
+        return len(self.nodes)
+
+
+def _inverse(order: Int) -> Int:
+    inverse = np.empty_like(order)
+    inverse[order] = np.arange(len(order))
+    return inverse
+
+
+def node_graph(elements: NDArray[np.integer], n_node: int) -> csr_array:
+    """Nodes that share an element, as a sparse matrix with the diagonal."""
+    n_elem, n_local = elements.shape
+    touch = csr_array(
+        (
+            np.ones(elements.size, np.int32),
+            elements.ravel(),
+            np.arange(0, elements.size + 1, n_local),
+        ),
+        shape=(n_elem, n_node),
+    )
+    return (touch.T @ touch).tocsr()
+
+
+def _pattern(graph: csr_array) -> Pattern:
+    graph.sort_indices()
+    return graph.indptr.astype(np.int64), graph.indices.astype(np.int32)
+
+
+def _embedding(
+    elements: NDArray[np.int32], cells: NDArray[np.int32], n_node: int, n_vertex: int
+) -> csr_array:
+    """Vertices keep their value, midpoints take the mean of their edge's ends."""
+    parents = np.full((n_node, 2), -1, dtype=np.int64)
+    for k in range(4):
+        parents[elements[:, k]] = cells[:, k, None]
+    for k, (a, b) in enumerate(TET_EDGES):
+        parents[elements[:, 4 + k], 0] = np.minimum(cells[:, a], cells[:, b])
+        parents[elements[:, 4 + k], 1] = np.maximum(cells[:, a], cells[:, b])
+    halves = np.full(2 * n_node, 0.5)
+    rows = np.repeat(np.arange(n_node), 2)
+    return csr_array((halves, (rows, parents.ravel())), shape=(n_node, n_vertex))
