@@ -1,0 +1,1 @@
+"""From observations to rows, and from a solution to a result file."""

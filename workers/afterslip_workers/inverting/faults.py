@@ -1,0 +1,116 @@
+"""Slip on the faults of the mesh, for maps and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+
+from afterslip.frame import Frame
+from afterslip_solver.model import Bool, FaultMesh, Float, Int, Model
+
+# a second-order triangle as four flat ones: corners 0..2, midpoints 3..5
+_FLAT = np.array([[0, 3, 5], [3, 1, 4], [5, 4, 2], [3, 4, 5]])
+
+
+def flat_triangles(fault: FaultMesh) -> Int:
+    """(k, 3) int64, positions in the fault's nodes of flat triangles.
+
+    Only those with a corner inside the slipping rectangle.
+    """
+    local = np.searchsorted(fault.nodes, fault.triangles)
+    flat = local[:, _FLAT].reshape(-1, 3)
+    kept: Int = flat[inside(fault)[flat].any(axis=1)]
+    return kept
+
+
+def inside(fault: FaultMesh) -> Bool:
+    """(n_fault_node,) bool, nodes in the slipping rectangle."""
+    margin = 1e-6 * max(fault.length, fault.width)
+    found: Bool = (
+        (fault.along >= -margin)
+        & (fault.along <= fault.length + margin)
+        & (fault.down >= -margin)
+        & (fault.down <= fault.width + margin)
+    )
+    return found
+
+
+def rigidity_at_nodes(model: Model, name: str) -> Float:
+    """(n_fault_node,) float64, Pa, mean over the elements that touch a node."""
+    fault, split = model.faults[name], model.splits[name]
+    mu = np.broadcast_to(model.materials.mu[split.elements][:, None], split.index.shape)
+    seen = split.index >= 0
+    total = np.bincount(split.index[seen], mu[seen], minlength=len(fault.nodes))
+    count = np.bincount(split.index[seen], minlength=len(fault.nodes))
+    return np.asarray(total / count)
+
+
+def fault_variables(
+    model: Model, frame: Frame, slip: dict[str, Float], names: Sequence[str]
+) -> dict[str, xr.Variable]:
+    """Describe the faults and the slip on them.
+
+    Parameters
+    ----------
+    slip : fault name → (n_fault_node, 2) float64, m, strike and dip; a fault that
+        is not named has none.
+    names : of the faults, in the order of ``fault_index``.
+    """
+    parts: dict[str, list[Float]] = {}
+    triangles: list[Int] = []
+    first = 0
+    for number, name in enumerate(names):
+        fault = model.faults[name]
+        xyz = model.mesh.nodes[fault.nodes]
+        columns = {
+            "fault_slip": slip.get(name, np.zeros((len(fault.nodes), 2))),
+            "fault_x": xyz[:, 0],
+            "fault_y": xyz[:, 1],
+            "fault_z": xyz[:, 2],
+            "fault_along": fault.along,
+            "fault_down": fault.down,
+            "fault_strike": fault.strike,
+            "fault_updip": fault.updip,
+            "fault_rigidity": rigidity_at_nodes(model, name),
+            "fault_index": np.full(len(fault.nodes), number, dtype=np.int32),
+        }
+        for key, values in columns.items():
+            parts.setdefault(key, []).append(values)
+        triangles.append(flat_triangles(fault) + first)
+        first += len(fault.nodes)
+    joined = {key: np.concatenate(values) for key, values in parts.items()}
+    if frame.geographic:
+        lon, lat = frame.to_geographic(joined["fault_x"], joined["fault_y"])
+        joined.update(fault_lon=lon, fault_lat=lat)
+    made = {key: _variable(key, values) for key, values in joined.items()}
+    made["fault_index"].attrs["flag_meanings"] = " ".join(names)
+    made["fault_triangles"] = xr.Variable(
+        ("fault_triangle", "corner"), np.concatenate(triangles).astype(np.int32)
+    )
+    return made
+
+
+_SECOND = {
+    "fault_slip": "slip_component",
+    "fault_strike": "component",
+    "fault_updip": "component",
+}
+_UNITS = {
+    "fault_slip": "m",
+    "fault_x": "m",
+    "fault_y": "m",
+    "fault_z": "m",
+    "fault_along": "m",
+    "fault_down": "m",
+    "fault_rigidity": "Pa",
+    "fault_lon": "degrees_east",
+    "fault_lat": "degrees_north",
+}
+
+
+def _variable(name: str, values: Float) -> xr.Variable:
+    dims = ("fault_node", _SECOND[name]) if name in _SECOND else ("fault_node",)
+    attrs = {"units": _UNITS[name]} if name in _UNITS else {}
+    return xr.Variable(dims, values, attrs)

@@ -1,0 +1,180 @@
+"""The result of an inversion as one data set; its layout is in ``docs/files.md``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from afterslip.frame import Frame
+from afterslip_solver.inversion import InversionSolution
+from afterslip_solver.model import Float
+from afterslip_workers.inverting.rows import Rows
+
+YEAR = 365.25 * 86400.0
+
+_SOURCE = (
+    "source_fault",
+    "source_component",
+    "source_patch",
+    "source_position",
+    "source_area",
+    "source_rigidity",
+)
+
+
+def source_variables(
+    greens: xr.Dataset, solution: InversionSolution
+) -> dict[str, xr.Variable]:
+    """Coefficients, how well they are known, and what their sources are."""
+    made = {name: greens[name].variable.load() for name in _SOURCE}
+    sigma = np.sqrt(np.maximum(np.diag(solution.covariance), 0.0))
+    made["slip"] = xr.Variable(("source",), solution.slip, {"units": "m"})
+    made["slip_sigma"] = xr.Variable(("source",), sigma, {"units": "m"})
+    made["resolution"] = xr.Variable(("source",), np.diag(solution.resolution).copy())
+    made["detectable_slip"] = xr.Variable(
+        ("source",), solution.detectable_slip, {"units": "m"}
+    )
+    return made
+
+
+def data_variables(
+    rows: Rows, solution: InversionSolution, frame: Frame
+) -> dict[str, xr.Variable]:
+    """Stations, data and their fit."""
+    metres = {"units": "m"}
+    made = {
+        "station": xr.Variable(("station",), np.array(rows.stations, dtype=object)),
+        "station_x": xr.Variable(("station",), rows.x, metres),
+        "station_y": xr.Variable(("station",), rows.y, metres),
+        "observed": xr.Variable(("obs",), rows.value, metres),
+        "predicted": xr.Variable(("obs",), solution.predicted, metres),
+        "residual": xr.Variable(("obs",), solution.residual, metres),
+        "sigma": xr.Variable(("obs",), rows.sigma, metres),
+        "obs_station": xr.Variable(("obs",), rows.station),
+        "obs_component": xr.Variable(("obs",), rows.component),
+        "obs_direction": xr.Variable(("obs", "component"), rows.direction),
+        "obs_type": xr.Variable(("obs",), rows.kind.astype(object)),
+        "obs_dataset": xr.Variable(("obs",), rows.dataset.astype(object)),
+        "obs_epoch": xr.Variable(("obs",), rows.epoch / YEAR, {"units": "yr"}),
+    }
+    if solution.cross_validation is not None:
+        made["obs_fold"] = xr.Variable(("obs",), solution.cross_validation.fold)
+    if frame.geographic:
+        lon, lat = frame.to_geographic(rows.x, rows.y)
+        made["station_lon"] = xr.Variable(("station",), lon, {"units": "degrees_east"})
+        made["station_lat"] = xr.Variable(("station",), lat, {"units": "degrees_north"})
+    return made
+
+
+def choice_variables(solution: InversionSolution) -> dict[str, xr.Variable]:
+    """Every pair of weights that was tried; one point where none was."""
+    table = solution.cross_validation
+    if table is None:
+        nothing = np.array([np.nan])
+        columns = {
+            "cv_smoothness": np.array([solution.smoothness]),
+            "cv_sparsity": np.array([solution.sparsity]),
+            "cv_score": nothing,
+            "cv_score_se": nothing,
+        }
+        return {key: xr.Variable(("cv_point",), v) for key, v in columns.items()}
+    made = {
+        "cv_smoothness": xr.Variable(("cv_point",), table.smoothness),
+        "cv_sparsity": xr.Variable(("cv_point",), table.sparsity),
+        "cv_score": xr.Variable(("cv_point",), table.score),
+        "cv_score_se": xr.Variable(("cv_point",), table.standard_error),
+    }
+    made["cv_fold_score"] = xr.Variable(("cv_point", "fold"), table.fold_scores)
+    return made
+
+
+def series_variables(times_s: Float, series: Float) -> dict[str, xr.Variable]:
+    """Predicted motion of the stations.
+
+    Parameters
+    ----------
+    times_s : (n_time,) float64, s.
+    series : (n_time, n_station, 3) float64, m.
+    """
+    return {
+        "time": xr.Variable(("time",), times_s / YEAR, {"units": "yr"}),
+        "component": xr.Variable(
+            ("component",), np.array(["east", "north", "up"], dtype=object)
+        ),
+        "series": xr.Variable(("time", "station", "component"), series, {"units": "m"}),
+    }
+
+
+def figures(result: xr.Dataset, solution: InversionSolution) -> dict[str, Any]:
+    """Numbers that people quote."""
+    slip = np.hypot(*result["fault_slip"].values.T)
+    peak = int(np.argmax(slip))
+    found: dict[str, Any] = {
+        "moment": solution.moment,
+        "magnitude": solution.magnitude,
+        "peak_slip": float(slip[peak]),
+        "peak_slip_x": float(result["fault_x"][peak]),
+        "peak_slip_y": float(result["fault_y"][peak]),
+        "peak_slip_depth": -float(result["fault_z"][peak]),
+        "variance_reduction": solution.fit.weighted_variance_reduction,
+        "smoothness": solution.smoothness,
+        "sparsity": solution.sparsity,
+    }
+    table = solution.cross_validation
+    if table is not None:
+        found["score"] = float(table.score[table.chosen])
+        found["score_se"] = float(table.standard_error[table.chosen])
+        found["folds"] = int(table.fold_scores.shape[1])
+    return found
+
+
+def write_netcdf(result: xr.Dataset, path: Path) -> None:
+    """Write the result; numbers are compressed, names are not."""
+    encoding = {
+        str(name): {"zlib": True, "complevel": 4}
+        for name, variable in result.variables.items()
+        if variable.dtype.kind == "f" and variable.size > 256
+    }
+    result.to_netcdf(path, engine="h5netcdf", encoding=encoding)
+
+
+def slip_geojson(result: xr.Dataset) -> str:
+    """Slip on the flat triangles of the faults, as polygons with their mean slip.
+
+    Longitude and latitude where the campaign has them, else local kilometres.
+    """
+    geographic = "fault_lon" in result
+    x = result["fault_lon" if geographic else "fault_x"].values
+    y = result["fault_lat" if geographic else "fault_y"].values
+    scale = 1.0 if geographic else 1e-3
+    z = result["fault_z"].values
+    slip = result["fault_slip"].values
+    features = []
+    for triangle in result["fault_triangles"].values:
+        ring = [*triangle, triangle[0]]
+        mean = slip[triangle].mean(axis=0)
+        features.append(
+            {
+                "type": "Feature",
+                "geometry": {
+                    "type": "Polygon",
+                    "coordinates": [
+                        [
+                            [round(float(v[k]) * scale, 5) for v in (x, y)]
+                            + [round(float(z[k]), 1)]
+                            for k in ring
+                        ]
+                    ],
+                },
+                "properties": {
+                    "strike_m": round(float(mean[0]), 4),
+                    "dip_m": round(float(mean[1]), 4),
+                    "slip_m": round(float(np.hypot(*mean)), 4),
+                },
+            }
+        )
+    return json.dumps({"type": "FeatureCollection", "features": features})

@@ -1,0 +1,84 @@
+"""A model as one file of arrays, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from afterslip_solver.model import (
+    FaultMesh,
+    Materials,
+    Model,
+    SplitNodes,
+    Surface,
+    TetMesh,
+)
+
+FORMAT = 1
+
+
+def save(path: Path, model: Model) -> None:
+    """Write a model; bit for bit what :func:`load` returns."""
+    arrays: dict[str, Any] = {}
+    plain: dict[str, Any] = {"format": FORMAT, "faults": list(model.faults)}
+    for name, part in _parts(model):
+        for item in fields(part):
+            value = getattr(part, item.name)
+            target = arrays if isinstance(value, np.ndarray) else plain
+            target[f"{name}.{item.name}"] = value
+    arrays["fixed"] = model.fixed
+    with path.open("wb") as stream:
+        np.savez(stream, _plain=np.array(json.dumps(plain)), **arrays)
+
+
+def _parts(model: Model) -> Iterator[tuple[str, Any]]:
+    yield "mesh", model.mesh
+    yield "materials", model.materials
+    yield "surface", model.surface
+    for number, name in enumerate(model.faults):
+        yield f"fault{number}", model.faults[name]
+        yield f"split{number}", model.splits[name]
+
+
+def load(path: Path) -> Model:
+    """Read a model.
+
+    Raises
+    ------
+    ValueError
+        If the file is of another format.
+    """
+    with np.load(path) as stored:
+        arrays = dict(stored.items())
+    plain = json.loads(str(arrays.pop("_plain")))
+    if plain["format"] != FORMAT:
+        raise ValueError(f"{path.name} has format {plain['format']}, not {FORMAT}")
+    values = {**plain, **arrays}
+
+    def part(kind: Any, name: str) -> Any:
+        assert is_dataclass(kind)  # noqa: S101 - called with the classes below only
+        return kind(
+            **{
+                item.name: _value(values[f"{name}.{item.name}"])
+                for item in fields(kind)
+            }
+        )
+
+    names: list[str] = plain["faults"]
+    return Model(
+        mesh=part(TetMesh, "mesh"),
+        materials=part(Materials, "materials"),
+        fixed=values["fixed"],
+        surface=part(Surface, "surface"),
+        faults={n: part(FaultMesh, f"fault{i}") for i, n in enumerate(names)},
+        splits={n: part(SplitNodes, f"split{i}") for i, n in enumerate(names)},
+    )
+
+
+def _value(stored: Any) -> Any:
+    return tuple(stored) if isinstance(stored, list) else stored

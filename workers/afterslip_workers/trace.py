@@ -1,0 +1,116 @@
+"""The ground surface as it is stored: slit where a fault breaks it.
+
+At a node of a fault the solver knows the mean of the two sides. Where the fault
+reaches the ground, the surface therefore gets such a node twice, once for each
+side, so that interpolation never mixes hanging wall and footwall.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from afterslip_solver.model import Float, Int, Model
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """Rows of a trace that see a fault's slip.
+
+    Attributes
+    ----------
+    fault : name of the fault.
+    rows : (k,) int64, rows of the trace.
+    index : (k,) int64, positions in the fault's nodes.
+    sign : (k,) float64, +0.5 or -0.5.
+    """
+
+    fault: str
+    rows: Int
+    index: Int
+    sign: Float
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Surface nodes, two-sided along faults that break the ground.
+
+    Attributes
+    ----------
+    nodes : (n_trace,) int64, mesh nodes; the surface's own in their order, then the
+        footwall's copies.
+    faces : (n_face, 6) int64, rows of ``nodes``: corners, then midpoints of
+        (0,1), (1,2), (2,0).
+    sides : what to add along faults.
+    """
+
+    nodes: Int
+    faces: Int
+    sides: tuple[Side, ...]
+
+    def add_offsets(self, response: Float, slip: dict[str, Float]) -> None:
+        """Turn means into the motion of each side, in place.
+
+        Parameters
+        ----------
+        response : (n_lane, n_mode, n_trace, 3) float64, m; only the modes that
+            hold the slip itself (the elastic one, or all steps).
+        slip : fault name → (n_fault_node, 3, n_lane) float64, m.
+        """
+        for side in self.sides:
+            if side.fault in slip:
+                jump = side.sign[:, None, None] * slip[side.fault][side.index]
+                response[:, :, side.rows] += jump.transpose(2, 0, 1)[:, None]
+
+
+def two_sided(model: Model) -> Trace:
+    """Slit the model's surface along its faults."""
+    surface = model.surface
+    nodes = surface.nodes
+    faces = surface.faces.copy()
+    sides: list[Side] = []
+    for name, split in model.splits.items():
+        place = np.full(len(model.mesh.nodes), -1, dtype=np.int64)
+        place[surface.nodes] = np.arange(len(surface.nodes))
+        face, element = _owners(model, split.elements)
+        elements = model.mesh.elements[split.elements[element]]
+        # (k, 6, 10): which local node of the owner each node of the face is
+        match = surface.nodes[surface.faces[face]][:, :, None] == elements[:, None, :]
+        local = match.argmax(axis=2)
+        sign = np.take_along_axis(split.sign[element], local, axis=1)
+        index = np.take_along_axis(split.index[element], local, axis=1)
+        minus = sign < 0.0
+        doubled, copies = np.unique(surface.faces[face][minus], return_inverse=True)
+        rows = faces[face]
+        rows[minus] = len(nodes) + copies
+        faces[face] = rows
+        nodes = np.concatenate([nodes, surface.nodes[doubled]])
+        seen = sign != 0.0
+        if seen.any():
+            found, first = np.unique(rows[seen], return_index=True)
+            sides.append(Side(name, found, index[seen][first], sign[seen][first]))
+    return Trace(nodes=nodes, faces=faces, sides=tuple(sides))
+
+
+def _owners(model: Model, elements: Int) -> tuple[Int, Int]:
+    """Find the surface faces of some elements.
+
+    Returns
+    -------
+    face : (k,) int64, number of the surface face.
+    element : (k,) int64, position in ``elements`` of its owner.
+    """
+    surface = model.surface
+    corners = np.sort(surface.nodes[surface.faces[:, :3]], axis=1)
+    cells = model.mesh.cells[elements]
+    opposite = np.array([[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]])
+    candidates = np.sort(cells[:, opposite].reshape(-1, 3), axis=1)
+    both, inverse = np.unique(
+        np.concatenate([corners, candidates]), axis=0, return_inverse=True
+    )
+    face_of = np.full(len(both), -1, dtype=np.int64)
+    face_of[inverse[: len(corners)]] = np.arange(len(corners))
+    face = face_of[inverse[len(corners) :]]
+    element = np.repeat(np.arange(len(elements)), 4)
+    return face[face >= 0], element[face >= 0]
