@@ -147,8 +147,9 @@ class CpuBackend:
     def transfer(self, matrix: Any, mask: Any, x: Any, out: Any, add: bool) -> None:
         """See `Backend`."""
         x, y = x.reshape(-1), out.reshape(-1)
+        # rows of the matrix: the coarsest level's vectors have no axis of components
         self._sweep(
-            len(out),
+            len(matrix[0]) - 1,
             lambda a, b: block_kernels.transfer(*matrix, mask, x, y, add, a, b),
         )
 
