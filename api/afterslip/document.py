@@ -114,7 +114,7 @@ class _Loader(yaml.SafeLoader):
     yaml_implicit_resolvers: dict[str, list[Any]] = {}  # noqa: RUF012 yaml's way
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        event = self.peek_event()
+        event = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent):
             raise _at(event.start_mark, "aliases (*name) are not read", "write it out")
         if getattr(event, "tag", None) is not None:

@@ -1,0 +1,191 @@
+"""Whether everything lies where the model can answer for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from afterslip.errors import Problem
+from afterslip.frame import Frame
+from afterslip.schemas.earth import Domain
+from afterslip.schemas.fault import Plane
+from afterslip.tables.delimited import shortened
+from afterslip.tables.observations import Observations
+from afterslip.tables.places import Points, Stations
+from afterslip.units import KM
+
+Float = NDArray[np.float64]
+Bool = NDArray[np.bool_]
+
+# an interface may be continued this far beyond its points, as Slab2 to the trench
+LONGEST_REACH = 100e3
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """The domain under the free surface z = 0.
+
+    Attributes
+    ----------
+    x, y : (low, high), m.
+    depth : m, positive.
+    """
+
+    x: tuple[float, float]
+    y: tuple[float, float]
+    depth: float
+
+    @classmethod
+    def of(cls, domain: Domain) -> Box:
+        """Return the box that a spec describes."""
+        return cls(
+            (domain.x[0] * KM, domain.x[1] * KM),
+            (domain.y[0] * KM, domain.y[1] * KM),
+            domain.depth * KM,
+        )
+
+    def holds(self, x: Float, y: Float) -> Bool:
+        """Say which places, x and y in m, are inside or on the edge."""
+        return np.asarray(
+            (x >= self.x[0]) & (x <= self.x[1]) & (y >= self.y[0]) & (y <= self.y[1])
+        )
+
+    def text(self) -> str:
+        """Return the box in km, for messages."""
+        x, y = (f"{low / KM:g} to {high / KM:g}" for low, high in (self.x, self.y))
+        return f"x {x} km, y {y} km"
+
+
+def places_outside(
+    box: Box,
+    frame: Frame,
+    noun: str,
+    places: Stations | Points | Observations,
+    rows: Iterable[int] | None = None,
+) -> list[Problem]:
+    """Say which places are outside the domain.
+
+    Parameters
+    ----------
+    noun : what a place is, "station" or "point".
+    rows : which of the places to look at; None: all.
+    """
+    found: list[Problem] = []
+    inside = box.holds(places.x, places.y)
+    for row in range(len(places)) if rows is None else rows:
+        if inside[row]:
+            continue
+        lon, lat = places.lon[row], places.lat[row]
+        mend = f"the domain is {box.text()}: make it larger or remove the {noun}"
+        swapped = frame.geographic and abs(lon) <= 90
+        if swapped and box.holds(*frame.to_local(lat, lon)).all():
+            mend = "lon and lat look swapped"
+        x, y = places.x[row] / KM, places.y[row] / KM
+        message = f"{noun} outside the domain, at x {x:.1f} km, y {y:.1f} km"
+        name = None if isinstance(places, Points) else places.name[row]
+        found.append(Problem(places.place(row), name, message, mend))
+    return shortened(found, places.label)
+
+
+def plane_corners(plane: Plane) -> Float:
+    """Return the corners of a rectangle.
+
+    Returns
+    -------
+    (4, 3) float64, m: the top edge from its start, then the bottom edge backwards.
+    """
+    phi, delta = np.radians(plane.strike), np.radians(plane.dip)
+    strike = np.array([np.sin(phi), np.cos(phi), 0.0])
+    right = np.array([np.cos(phi), -np.sin(phi), 0.0])
+    down = right * np.cos(delta) - np.array([0.0, 0.0, np.sin(delta)])
+    top = np.array([plane.x, plane.y, -plane.top])
+    half, width = strike * plane.length / 2, down * plane.width
+    corners = [top - half, top + half, top + half + width, top - half + width]
+    return np.asarray(np.array(corners) * KM)
+
+
+def plane_outside(box: Box, plane: Plane, path: str) -> Iterator[Problem]:
+    """Say whether a rectangle leaves the domain or touches its sides."""
+    corners = plane_corners(plane)
+    inside = (
+        (corners[:, 0] > box.x[0])
+        & (corners[:, 0] < box.x[1])
+        & (corners[:, 1] > box.y[0])
+        & (corners[:, 1] < box.y[1])
+    )
+    if not inside.all():
+        x, y, _ = corners[~inside][0] / KM
+        yield Problem(
+            path,
+            None,
+            f"fault outside the domain: a corner is at x {x:.1f} km, y {y:.1f} km",
+            f"the domain is {box.text()}",
+        )
+    deepest = -corners[:, 2].min()
+    if deepest >= box.depth:
+        yield Problem(
+            path,
+            None,
+            f"fault outside the domain: it reaches {deepest / KM:.1f} km",
+            f"the domain ends at {box.depth / KM:g} km",
+        )
+
+
+def interface_outside(
+    box: Box, points: Float, outline: Float | None, path: str
+) -> Iterator[Problem]:
+    """Say whether a curved fault leaves the domain, or its points do not carry it."""
+    if outline is None:
+        edge, slipping = points[:, :2], points
+    else:
+        edge, slipping = outline, points[inside_polygon(points[:, :2], outline)]
+    outside = ~box.holds(edge[:, 0], edge[:, 1])
+    if outside.any():
+        x, y = edge[outside][0] / KM
+        yield Problem(
+            path,
+            None,
+            f"fault outside the domain, e.g. at x {x:.1f} km, y {y:.1f} km",
+            f"the domain is {box.text()}: make it larger or limit the outline",
+        )
+    if len(slipping) and -slipping[:, 2].min() >= box.depth:
+        yield Problem(
+            path,
+            None,
+            f"fault outside the domain: it reaches {-slipping[:, 2].min() / KM:.1f} km",
+            f"the domain ends at {box.depth / KM:g} km: limit the outline",
+        )
+    if outline is not None:
+        reach, _ = cKDTree(points[:, :2]).query(outline)
+        far = int(np.argmax(reach))
+        if reach[far] > LONGEST_REACH:
+            x, y = outline[far] / KM
+            yield Problem(
+                f"{path}.outline",
+                None,
+                f"its corner at x {x:.1f} km, y {y:.1f} km is {reach[far] / KM:.0f} km "
+                "from the nearest point of the surface",
+                "the points of the surface must cover the outline",
+            )
+
+
+def inside_polygon(points: Float, polygon: Float) -> Bool:
+    """Say which points are inside a polygon, by counting crossings to the east.
+
+    Parameters
+    ----------
+    points : (n, 2) float64.
+    polygon : (k, 2) float64 corners in order.
+    """
+    inside = np.zeros(len(points), dtype=bool)
+    x, y = points[:, 0], points[:, 1]
+    for (x0, y0), (x1, y1) in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
+        if y0 == y1:
+            continue
+        crosses = (y0 > y) != (y1 > y)
+        inside ^= crosses & (x < x0 + (y - y0) * (x1 - x0) / (y1 - y0))
+    return inside

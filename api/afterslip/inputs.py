@@ -1,0 +1,271 @@
+"""Everything that a spec names, read, checked and in local metres."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from afterslip.coverage import Box, interface_outside, places_outside, plane_outside
+from afterslip.errors import Problem, SpecError
+from afterslip.files import Files
+from afterslip.frame import Frame
+from afterslip.references import refs, with_content_refs, with_refs
+from afterslip.schemas.campaign import Campaign
+from afterslip.schemas.earth import Model
+from afterslip.schemas.forward import Forward, PointFile, SlipFile
+from afterslip.schemas.observation import Dataset
+from afterslip.schemas.solver import Times
+from afterslip.tables.grid import PropertyGrid, read_grid
+from afterslip.tables.interface import read_interface, read_outline
+from afterslip.tables.meshfile import mesh_format
+from afterslip.tables.observations import Observations, read_observations
+from afterslip.tables.places import (
+    Points,
+    Stations,
+    list_points,
+    read_points,
+    read_stations,
+)
+from afterslip.tables.slip import SlipTable, read_slip
+
+Float = NDArray[np.float64]
+T = TypeVar("T")
+
+__all__ = ["Inputs", "Interface", "refs", "resolve", "with_content_refs", "with_refs"]
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """A curved fault.
+
+    Attributes
+    ----------
+    points : (n, 3) float64, m, local x, y, z; z negative below the ground.
+    outline : (k, 2) float64, m, corners around the part that may slip; None: all.
+    """
+
+    points: Float
+    outline: Float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Files of a spec as arrays in SI.
+
+    Attributes
+    ----------
+    frame : map from what users write to local metres.
+    box : the domain, m.
+    interfaces : fault's name → points and outline, for faults with ``surface``.
+    surfaces : body's name → (n, 3) float64, m, points of its top surface.
+    grid : properties; None where the spec names none.
+    mesh_format : of ``model.mesh.file``: gmsh, exodus or vtu; None where built.
+    stations : of a campaign; None where the spec names none.
+    datasets : name → observations.
+    points, slip_table : of a forward run.
+    """
+
+    frame: Frame
+    box: Box
+    interfaces: dict[str, Interface] = field(default_factory=dict)
+    surfaces: dict[str, Float] = field(default_factory=dict)
+    grid: PropertyGrid | None = None
+    mesh_format: str | None = None
+    stations: Stations | None = None
+    datasets: dict[str, Observations] = field(default_factory=dict)
+    points: Points | None = None
+    slip_table: SlipTable | None = None
+
+
+def resolve(spec: Campaign | Forward, files: Files) -> Inputs:
+    """Read and check every file of a spec.
+
+    Parameters
+    ----------
+    files : where the spec's references are.
+
+    Raises
+    ------
+    SpecError
+        With everything found: files that are missing or malformed, stations, faults
+        and points outside the domain, data after the end of the curve.
+    """
+    reader = _Reader(spec, files)
+    inputs = _model_inputs(spec.model, reader)
+    if isinstance(spec, Campaign):
+        inputs = _campaign_inputs(spec, inputs, reader)
+    else:
+        inputs = _forward_inputs(spec, inputs, reader)
+    reader.check()
+    return inputs
+
+
+def read_dataset(
+    dataset: Dataset, model: Model, times: Times, files: Files
+) -> Observations:
+    """Read and check one data set that is not part of a campaign's spec.
+
+    Raises
+    ------
+    SpecError
+        As for `resolve`.
+    """
+    reader = _Reader(dataset, files)
+    inputs = Inputs(Frame.of(model.frame), Box.of(model.domain))
+    found = reader.observations(dataset, "", inputs, times)
+    reader.check()
+    if found is None:
+        raise SpecError([Problem("file", dataset.file, "cannot be read")])
+    return found
+
+
+class _Reader:
+    """Reads each file once and collects what is wrong."""
+
+    def __init__(self, spec: Campaign | Forward | Dataset, files: Files) -> None:
+        self.refs = refs(spec)
+        self.files = files
+        self.problems: list[Problem] = []
+        self._content: dict[str, bytes | None] = {}
+
+    def read(self, path: str, parse: Callable[[bytes, str], T]) -> T | None:
+        """Return a parsed file; None, with the problems noted, where it is wrong."""
+        ref = self.refs[path]
+        label = path if ref.startswith("sha256:") else f"{path} ({ref})"
+        try:
+            return parse(self._bytes(path, ref), label)
+        except SpecError as error:
+            self.problems += error.problems
+        return None
+
+    def _bytes(self, path: str, ref: str) -> bytes:
+        content = self._content.get(ref)
+        if content is None:
+            try:
+                content = self.files.read(ref)
+            except SpecError as error:
+                found = (Problem(path, ref, p.message, p.mend) for p in error.problems)
+                raise SpecError(found) from None
+            self._content[ref] = content
+        return content
+
+    def observations(
+        self, dataset: Dataset, path: str, inputs: Inputs, times: Times
+    ) -> Observations | None:
+        """Read a data set and note what is outside domain and curve."""
+        key = f"{path}.file" if path else "file"
+        found = self.read(
+            key,
+            lambda content, label: read_observations(
+                content, inputs.frame, dataset.sigma, float(dataset.epoch), label
+            ),
+        )
+        if found is None:
+            return None
+        first = np.unique(np.array(found.name), return_index=True)[1]
+        rows = sorted(int(row) for row in first)
+        self.problems += places_outside(
+            inputs.box, inputs.frame, "station", found, rows
+        )
+        late = np.flatnonzero(found.time > float(times.until) * (1 + 1e-9))
+        if len(late):
+            self.problems.append(
+                Problem(
+                    found.place(int(late[0])),
+                    None,
+                    f"is later than times.until ({times.until.text})",
+                    f"{len(late)} lines are: make times.until later or remove them",
+                )
+            )
+        return found
+
+    def check(self) -> None:
+        """Raise what was found, if anything."""
+        if self.problems:
+            raise SpecError(self.problems)
+
+
+def _model_inputs(model: Model, reader: _Reader) -> Inputs:
+    frame, box = Frame.of(model.frame), Box.of(model.domain)
+    interfaces: dict[str, Interface] = {}
+    surfaces: dict[str, Float] = {}
+    for index, fault in enumerate(model.faults):
+        path = f"model.faults[{index}]"
+        if fault.plane is not None:
+            reader.problems += plane_outside(box, fault.plane, f"{path}.plane")
+        if fault.surface is None:
+            continue
+        points = reader.read(
+            f"{path}.surface.file", lambda c, label: read_interface(c, frame, label)
+        )
+        outline = None
+        if fault.surface.outline is not None:
+            outline = reader.read(
+                f"{path}.surface.outline",
+                lambda c, label: read_outline(c, frame, label),
+            )
+            if outline is None:
+                continue
+        if points is not None:
+            reader.problems += interface_outside(
+                box, points, outline, f"{path}.surface"
+            )
+            interfaces[fault.name] = Interface(points, outline)
+    for index, body in enumerate(model.bodies):
+        path = f"model.bodies[{index}].below"
+        top = reader.read(path, lambda c, label: read_interface(c, frame, label))
+        if top is None:
+            continue
+        if not box.holds(top[:, 0], top[:, 1]).any():
+            message = "body outside the domain: none of its points is inside"
+            reader.problems.append(Problem(path, body.below, message, box.text()))
+        surfaces[body.name] = top
+    grid = kind = None
+    if model.grid is not None:
+        grid = reader.read("model.grid.file", lambda c, lbl: read_grid(c, frame, lbl))
+    if model.mesh.file is not None:
+        kind = reader.read("model.mesh.file", mesh_format)
+    return Inputs(frame, box, interfaces, surfaces, grid, kind)
+
+
+def _campaign_inputs(spec: Campaign, inputs: Inputs, reader: _Reader) -> Inputs:
+    stations = None
+    if spec.stations is not None:
+        stations = reader.read(
+            "stations.file", lambda c, label: read_stations(c, inputs.frame, label)
+        )
+    if stations is not None:
+        reader.problems += places_outside(inputs.box, inputs.frame, "station", stations)
+    datasets: dict[str, Observations] = {}
+    for index, dataset in enumerate(spec.datasets):
+        found = reader.observations(dataset, f"datasets[{index}]", inputs, spec.times)
+        if found is not None:
+            datasets[dataset.name] = found
+    return replace(inputs, stations=stations, datasets=datasets)
+
+
+def _forward_inputs(spec: Forward, inputs: Inputs, reader: _Reader) -> Inputs:
+    slip: SlipTable | None = None
+    if isinstance(spec.slip, SlipFile):
+        slip = reader.read(
+            "slip.file", lambda c, label: read_slip(c, inputs.frame, label)
+        )
+    points: Points | None
+    if isinstance(spec.points, PointFile):
+        points = reader.read(
+            "points.file", lambda c, label: read_points(c, inputs.frame, label)
+        )
+    else:
+        points = list_points(spec.points, inputs.frame)
+    if points is not None:
+        reader.problems += places_outside(inputs.box, inputs.frame, "point", points)
+        deep = np.flatnonzero(points.depth > inputs.box.depth)
+        if len(deep):
+            place = points.place(int(deep[0]))
+            message = "point outside the domain, below its bottom"
+            reader.problems.append(Problem(place, None, message))
+    return replace(inputs, points=points, slip_table=slip)

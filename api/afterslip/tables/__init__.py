@@ -1,0 +1,1 @@
+"""Readers of the files that users write; bytes in, arrays in SI out."""

@@ -1,0 +1,265 @@
+"""Text tables with a header line: CSV, or columns between blanks."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from afterslip.errors import Problem, SpecError
+from afterslip.validation import nearest
+
+Float = NDArray[np.float64]
+Int = NDArray[np.int64]
+Bool = NDArray[np.bool_]
+
+# more would bury the first, which mostly explains the others
+MAX_PROBLEMS = 20
+
+ALIASES = {
+    "longitude": "lon",
+    "lon_deg": "lon",
+    "latitude": "lat",
+    "lat_deg": "lat",
+    "name": "station",
+    "site": "station",
+    "sta": "station",
+    "code": "station",
+    "e": "east",
+    "n": "north",
+    "u": "up",
+    "de": "east",
+    "dn": "north",
+    "du": "up",
+    "east_m": "east",
+    "north_m": "north",
+    "up_m": "up",
+    "se": "sigma_e",
+    "sn": "sigma_n",
+    "su": "sigma_u",
+    "sigma_east": "sigma_e",
+    "sigma_north": "sigma_n",
+    "sigma_up": "sigma_u",
+    "los_m": "los",
+    "los_sigma": "sigma_los",
+    "los_east": "los_e",
+    "los_north": "los_n",
+    "los_up": "los_u",
+    "strike_m": "strike",
+    "dip_m": "dip",
+    "strike_slip": "strike",
+    "dip_slip": "dip",
+}
+
+
+class Table:
+    """Lines of text under named columns, and what is wrong with them.
+
+    Attributes
+    ----------
+    label : what to call the table in messages.
+    columns : names in lower case.
+    lines : (n_row,) int64, line numbers in the file, from 1.
+    problems : found so far; `check` raises them.
+    """
+
+    def __init__(
+        self, label: str, columns: Sequence[str], rows: list[list[str]], lines: Int
+    ) -> None:
+        self.label = label
+        self.columns = tuple(columns)
+        self.lines = lines
+        self.problems: list[Problem] = []
+        self._cells = {
+            name: [row[index] for row in rows] for index, name in enumerate(columns)
+        }
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def has(self, *names: str) -> bool:
+        """Say whether all the columns are there."""
+        return all(name in self._cells for name in names)
+
+    def require(self, *names: str) -> bool:
+        """Note which columns are missing; True where none is."""
+        for name in names:
+            if name not in self._cells:
+                near = nearest(name, self.columns)
+                known = ", ".join(self.columns)
+                mend = f"rename {near}?" if near else f"columns are: {known}"
+                self.problems.append(
+                    Problem(self.label, None, f"has no column {name}", mend)
+                )
+        return self.has(*names)
+
+    def texts(self, name: str) -> list[str]:
+        """Return a column's fields without blanks around them."""
+        return self._cells[name]
+
+    def numbers(self, name: str, needed: bool = False) -> Float:
+        """Return a column as finite numbers, NaN where a field is empty.
+
+        Parameters
+        ----------
+        name : the column; one that is not there is all NaN.
+        needed : note empty fields as problems.
+
+        Returns
+        -------
+        (n_row,) float64, in the unit of the file.
+        """
+        cells = self._cells.get(name)
+        if cells is None:
+            return np.full(len(self), np.nan)
+        try:
+            values = np.array([float(c) if c else np.nan for c in cells])
+        except (ValueError, OverflowError):
+            values = np.array([_number(c) for c in cells])
+        empty = np.array([not c for c in cells], dtype=bool)
+        wrong = ~np.isfinite(values) & ~empty
+        wrong |= np.array(["_" in c for c in cells], dtype=bool)
+        self.refuse(wrong, name, "is not a finite number", _number_mend)
+        if needed:
+            self.refuse(empty, name, "is missing")
+        return np.where(wrong, np.nan, values)
+
+    def refuse(
+        self,
+        rows: Bool,
+        column: str,
+        message: str,
+        mend: str | Mapping[str, str] = "",
+    ) -> None:
+        """Note a problem for every row that is marked.
+
+        Parameters
+        ----------
+        rows : (n_row,) bool.
+        column : where; empty: the whole line.
+        mend : what to do, or what to do by the field's text in lower case.
+        """
+        for index in np.flatnonzero(rows):
+            cells = self._cells.get(column)
+            text = cells[index] if cells else None
+            if isinstance(mend, str):
+                help_text = mend
+            else:
+                help_text = mend.get((text or "").lower(), mend.get("", ""))
+            place = self.place(int(index), column)
+            self.problems.append(Problem(place, text or None, message, help_text))
+
+    def place(self, row: int, column: str = "") -> str:
+        """Return the label of a row, e.g. ``stations.csv line 7, column lat``."""
+        at = f", column {column}" if column else ""
+        return f"{self.label} line {self.lines[row]}{at}"
+
+    def check(self) -> None:
+        """Raise the problems found, the first ones where there are many.
+
+        Raises
+        ------
+        SpecError
+            There is a problem.
+        """
+        if self.problems:
+            raise SpecError(shortened(self.problems, self.label))
+
+
+_number_mend = {
+    "nan": "leave the field empty where there are no data",
+    "na": "leave the field empty where there are no data",
+    "-": "leave the field empty where there are no data",
+}
+
+
+def shortened(problems: list[Problem], label: str) -> list[Problem]:
+    """Return the first problems of many, and how many more there are."""
+    if len(problems) <= MAX_PROBLEMS:
+        return problems
+    more = len(problems) - MAX_PROBLEMS
+    return [*problems[:MAX_PROBLEMS], Problem(label, None, f"has {more} more problems")]
+
+
+def read_table(content: bytes, label: str, example: str) -> Table:
+    """Split a text into named columns.
+
+    Commas, semicolons, tabs or blanks separate fields; lines that start with #, empty
+    lines, a byte order mark and either kind of line end are no matter.
+
+    Parameters
+    ----------
+    label : what to call the file in messages.
+    example : header to show where there is none.
+
+    Raises
+    ------
+    SpecError
+        Not a text, no header, no lines, repeated columns or uneven lines.
+    """
+    lines = text_lines(content, label)
+    if not lines:
+        raise SpecError([Problem(label, None, "is empty", f"write {example}")])
+    number, header = lines[0]
+    separator = next((s for s in (",", ";", "\t") if s in header), None)
+    columns = [
+        ALIASES.get(name.lower(), name.lower()) for name in _split(header, separator)
+    ]
+    place = f"{label} line {number}"
+    if all(np.isfinite(_number(name)) for name in columns):
+        message = "must be the names of the columns"
+        raise SpecError([Problem(place, header, message, f"write {example}")])
+    twice = next((name for name in columns if columns.count(name) > 1), None)
+    if twice is not None:
+        raise SpecError([Problem(place, twice, "is the name of two columns")])
+    if len(lines) == 1:
+        raise SpecError([Problem(label, None, "has no lines after the header")])
+    rows, problems = [], []
+    for number, line in lines[1:]:
+        row = _split(line, separator)
+        while len(row) > len(columns) and not row[-1]:
+            row.pop()
+        if len(row) != len(columns):
+            message = f"has {len(row)} fields, and the header has {len(columns)}"
+            problems.append(Problem(f"{label} line {number}", None, message))
+        rows.append(row)
+    if problems:
+        raise SpecError(shortened(problems, label))
+    numbers = np.array([number for number, _ in lines[1:]], dtype=np.int64)
+    return Table(label, columns, rows, numbers)
+
+
+def text_lines(content: bytes, label: str) -> list[tuple[int, str]]:
+    """Return (number, text) of the lines that are neither empty nor comments."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        problem = Problem(
+            f"{label} line {line}", None, "is not UTF-8 text", "save it as CSV in UTF-8"
+        )
+        raise SpecError([problem]) from None
+    if "\0" in text:
+        raise SpecError([Problem(label, None, "is not a text", "save it as CSV")])
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    stripped = ((i + 1, line.strip()) for i, line in enumerate(text.split("\n")))
+    return [(i, line) for i, line in stripped if line and not line.startswith("#")]
+
+
+def _split(line: str, separator: str | None) -> list[str]:
+    if separator is None:
+        return line.split()
+    if '"' in line:
+        fields = next(csv.reader([line], delimiter=separator))
+    else:
+        fields = line.split(separator)
+    return [field.strip() for field in fields]
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except (ValueError, OverflowError):
+        return np.nan

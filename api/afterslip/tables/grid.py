@@ -1,0 +1,156 @@
+"""A grid of properties: speeds, density and viscosity on a box of points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+
+from afterslip.errors import Problem, SpecError, one_problem
+from afterslip.frame import Frame
+from afterslip.schemas.earth import LARGEST_VS
+from afterslip.tables.delimited import Bool, Float
+from afterslip.tables.netcdf import open_bytes, pick
+from afterslip.units import KM
+
+_LENGTHS = {"km": KM, "kilometer": KM, "kilometers": KM, "m": 1.0, "meter": 1.0}
+_UNITS = {
+    "speed": {"km/s": KM, "km s-1": KM, "m/s": 1.0, "m s-1": 1.0},
+    "density": {"kg/m3": 1.0, "kg m-3": 1.0, "g/cm3": 1000.0, "g cm-3": 1000.0},
+    "viscosity": {"Pa s": 1.0, "Pa.s": 1.0},
+}
+# name, kind, unit where the file says none, lowest, highest (SI)
+_VARIABLES = (
+    ("vp", "speed", "km/s", 50.0, 20e3),
+    ("vs", "speed", "km/s", 50.0, 20e3),
+    ("rho", "density", "kg/m3", 500.0, 20e3),
+    ("viscosity", "viscosity", "Pa s", 1e12, np.inf),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyGrid:
+    """Properties on a rectilinear grid of the model's frame.
+
+    Attributes
+    ----------
+    geographic : the first two axes are lon, lat in degrees, else x, y in m.
+    first, second : (n1,), (n2,) increasing: lon, lat in degrees, or x, y in m.
+    depth : (n3,) m, increasing, positive down.
+    vp, vs : (n1, n2, n3) m/s; NaN where the layers hold.
+    rho : (n1, n2, n3) kg/m3.
+    viscosity : (n1, n2, n3) Pa s, inf where elastic; None where the file has none.
+    """
+
+    geographic: bool
+    first: Float
+    second: Float
+    depth: Float
+    vp: Float
+    vs: Float
+    rho: Float
+    viscosity: Float | None
+
+
+def read_grid(content: bytes, frame: Frame, label: str = "grid") -> PropertyGrid:
+    """Read ``vp, vs, rho`` and maybe ``viscosity`` on x, y, depth or lon, lat, depth.
+
+    Units come from the attribute ``units``; without it they are km, km/s, kg/m3 and
+    Pa s. NaN means that the layers hold there.
+
+    Raises
+    ------
+    SpecError
+        With every variable that is missing, in unknown units or out of range.
+    """
+    data = open_bytes(content, label)
+    geographic = frame.geographic and ("lon" in data or "longitude" in data)
+    names = (
+        (("lon", "longitude"), ("lat", "latitude"))
+        if geographic
+        else (("x", "x_km"), ("y", "y_km"))
+    )
+    axes = [pick(data, label, *choice) for choice in names]
+    axes.append(pick(data, label, "depth", "depth_km"))
+    values = [
+        _axis(axis, label, 1.0 if geographic and i < 2 else None)
+        for i, axis in enumerate(axes)
+    ]
+    dims = tuple(str(axis.dims[0]) for axis in axes)
+    problems: list[Problem] = []
+    fields: dict[str, Float] = {}
+    for name, kind, unit, low, high in _VARIABLES:
+        if name == "viscosity" and name not in data:
+            continue
+        try:
+            fields[name] = _field(data, label, name, dims, _UNITS[kind], unit)
+        except SpecError as error:
+            problems += error.problems
+            continue
+        outside = (fields[name] < low) | (fields[name] > high)
+        if outside.any():
+            value = float(fields[name][outside][0])
+            message = f"{name} must be between {low:g} and {high:g} in SI"
+            problems.append(
+                Problem(label, value, message, "say the unit in the attribute units")
+            )
+    if not problems:
+        problems += _together(fields, label)
+    if problems:
+        raise SpecError(problems)
+    return PropertyGrid(
+        geographic,
+        values[0],
+        values[1],
+        values[2],
+        fields["vp"],
+        fields["vs"],
+        fields["rho"],
+        fields.get("viscosity"),
+    )
+
+
+def _axis(axis: xr.DataArray, label: str, factor: float | None) -> Float:
+    values = axis.values.astype(np.float64)
+    if values.ndim != 1 or len(values) < 2:
+        raise one_problem(label, None, f"{axis.name} must be an axis of two or more")
+    steps = np.diff(values)
+    if not np.isfinite(values).all() or not (steps > 0).all():
+        raise one_problem(label, None, f"{axis.name} must increase")
+    if factor is None:
+        unit = str(axis.attrs.get("units", "km"))
+        factor = _LENGTHS.get(unit.lower())
+        if factor is None:
+            raise one_problem(label, unit, f"{axis.name} must be in km or m")
+    return values * factor
+
+
+def _field(
+    data: xr.Dataset,
+    label: str,
+    name: str,
+    dims: tuple[str, ...],
+    units: dict[str, float],
+    default: str,
+) -> Float:
+    found = pick(data, label, name)
+    if set(found.dims) != set(dims):
+        raise one_problem(
+            label, str(found.dims), f"{name} must be on {', '.join(dims)}"
+        )
+    unit = str(found.attrs.get("units", default)).replace("^", "")
+    if unit not in units:
+        raise one_problem(label, unit, f"{name} must be in {' or '.join(units)}")
+    return np.asarray(found.transpose(*dims).values, dtype=np.float64) * units[unit]
+
+
+def _together(fields: dict[str, Float], label: str) -> list[Problem]:
+    there: list[Bool] = [np.isfinite(fields[name]) for name in ("vp", "vs", "rho")]
+    if (there[0] != there[1]).any() or (there[0] != there[2]).any():
+        return [Problem(label, None, "vp, vs and rho must be NaN at the same points")]
+    if not there[0].any():
+        return [Problem(label, None, "has no values")]
+    if (fields["vs"] >= LARGEST_VS * fields["vp"]).any():
+        return [Problem(label, None, "vs must be below vp/1.155 everywhere")]
+    return []

@@ -1,0 +1,321 @@
+"""Displacements with their uncertainties."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from afterslip.errors import Problem
+from afterslip.frame import Frame
+from afterslip.schemas.observation import Sigma
+from afterslip.tables.delimited import Bool, Float, Int, Table, read_table
+from afterslip.tables.places import header, positions, station_names
+from afterslip.units import DAY, YEAR, UnitError, parse_time
+from afterslip.validation import nearest
+
+KINDS = ("gnss", "gnssa", "obp", "insar")
+COMPONENT_COLUMNS = (("east", "sigma_e"), ("north", "sigma_n"), ("up", "sigma_u"))
+
+# no displacement of an earthquake reached this, so the file is in millimetres
+LARGEST = 100.0
+SAME_PLACE = 50.0  # m; rounded coordinates of one station differ by less
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """One number per row: one component of one station at one epoch.
+
+    Attributes
+    ----------
+    station : (n,) int64 position in `Observations.name`.
+    component : (n,) int64: 0 east, 1 north, 2 up, 3 along ``direction``.
+    direction : (n, 3) unit vectors east, north, up.
+    value, sigma : (n,) m.
+    time : (n,) s after the event.
+    kind : (n,) texts of `KINDS`.
+    line : (n,) int64 line numbers in the file.
+    """
+
+    station: Int
+    component: Int
+    direction: Float
+    value: Float
+    sigma: Float
+    time: Float
+    kind: NDArray[np.str_]
+    line: Int
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Observations:
+    """A data set: one entry per line of the file.
+
+    Attributes
+    ----------
+    name : n names of stations, repeated where a station has several epochs.
+    lon, lat : (n,) degrees; NaN where the frame is local.
+    x, y : (n,) m, local.
+    kind : (n,) texts of `KINDS`.
+    displacement, sigma : (n, 3) m, east, north, up; NaN where there are no data.
+    los, los_sigma : (n,) m along ``look``; NaN where there are no data.
+    look : (n, 3) unit vectors from the ground to the satellite; NaN where none.
+    time : (n,) s after the event.
+    line : (n,) int64 line numbers in the file.
+    """
+
+    name: tuple[str, ...]
+    lon: Float
+    lat: Float
+    x: Float
+    y: Float
+    kind: NDArray[np.str_]
+    displacement: Float
+    sigma: Float
+    los: Float
+    los_sigma: Float
+    look: Float
+    time: Float
+    line: Int
+    label: str = "observations"
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+    def place(self, row: int) -> str:
+        """Return where an entry stands, for messages."""
+        return f"{self.label} line {self.line[row]}"
+
+    def rows(self) -> Rows:
+        """Return the data that are there, one number each, line by line."""
+        values = np.column_stack([self.displacement, self.los])
+        sigmas = np.column_stack([self.sigma, self.los_sigma])
+        entry, component = np.nonzero(np.isfinite(values))
+        axes = np.vstack([np.eye(3), np.zeros((1, 3))])
+        along = (component == 3)[:, None]
+        return Rows(
+            station=entry.astype(np.int64),
+            component=component.astype(np.int64),
+            direction=np.where(along, self.look[entry], axes[component]),
+            value=values[entry, component],
+            sigma=sigmas[entry, component],
+            time=self.time[entry],
+            kind=self.kind[entry],
+            line=self.line[entry],
+        )
+
+
+def read_observations(
+    content: bytes,
+    frame: Frame,
+    sigma: Sigma | None = None,
+    epoch: float = 0.0,
+    label: str = "observations",
+) -> Observations:
+    """Read a table of displacements.
+
+    Columns: ``station``, a position, ``east,north,up`` and ``sigma_e,sigma_n,sigma_u``
+    in m, ``type`` (gnss where there is no such column), for insar
+    ``los,sigma_los,los_e,los_n,los_u``, and ``time`` (yr, or with its unit; also
+    ``time_d``). An empty field is missing data. Of ``obp`` only ``up`` is taken.
+
+    Parameters
+    ----------
+    sigma : standard deviations for fields that the file leaves empty.
+    epoch : s, for lines without a time.
+
+    Raises
+    ------
+    SpecError
+        With the line of everything wrong.
+    """
+    columns = "east,north,up,sigma_e,sigma_n,sigma_u,type"
+    table = read_table(content, label, f"station,{header(frame)},{columns}")
+    table.require("station")
+    names = station_names(table)
+    lon, lat, x, y = positions(table, frame)
+    kind = _kinds(table)
+    displacement = _components(table, kind)
+    los, look = _line_of_sight(table, kind)
+    if not np.isfinite(displacement).any() and not np.isfinite(los).any():
+        table.problems.append(Problem(label, None, "has no displacements", columns))
+    _same_place(table, names, x, y)
+    along = sigma.los if sigma is not None else None
+    observations = Observations(
+        names,
+        lon,
+        lat,
+        x,
+        y,
+        kind,
+        displacement,
+        _sigmas(table, displacement, sigma),
+        los,
+        _deviation(table, "sigma_los", np.isfinite(los), along, "los"),
+        look,
+        _times(table, epoch),
+        table.lines,
+        label,
+    )
+    table.check()
+    return observations
+
+
+def _kinds(table: Table) -> NDArray[np.str_]:
+    if not table.has("type"):
+        return np.full(len(table), "gnss")
+    texts = table.texts("type")
+    known = {text: kind_of(text) for text in set(texts)}
+    for text, kind in known.items():
+        if kind:
+            continue
+        near = nearest(text, KINDS)
+        table.refuse(
+            np.array([t == text for t in texts], bool),
+            "type",
+            f"must be one of {', '.join(KINDS)}",
+            f"did you mean {near}?" if near else "",
+        )
+    return np.array([known[text] or "gnss" for text in texts])
+
+
+def kind_of(text: str) -> str | None:
+    """Return the kind of data that a text of the column ``type`` means, if any."""
+    word = text.strip().lower().replace("-", "_").replace(" ", "_")
+    if word.startswith(("gnssa", "gnss_a", "gpsa", "gps_a", "seafloor", "sea_floor")):
+        return "gnssa"
+    if word in {"gnss", "gps"} or word.startswith(("gnss_", "gps_")):
+        return "gnss"
+    if word == "obp" or word.startswith(("obp_", "ocean_bottom_pressure")):
+        return "obp"
+    if word in {"insar", "los"} or word.startswith("insar_"):
+        return "insar"
+    return None
+
+
+def _metres(table: Table, column: str) -> Float:
+    values = table.numbers(column)
+    large = np.abs(values) > LARGEST
+    table.refuse(
+        large, column, "is more than 100 m", "this looks like millimetres: write metres"
+    )
+    return np.where(large, np.nan, values)
+
+
+def _components(table: Table, kind: NDArray[np.str_]) -> Float:
+    values = np.column_stack([_metres(table, name) for name, _ in COMPONENT_COLUMNS])
+    # pressure gauges feel depth only; InSAR has its own column
+    values[kind == "obp", :2] = np.nan
+    values[kind == "insar"] = np.nan
+    return values
+
+
+def _sigmas(table: Table, displacement: Float, sigma: Sigma | None) -> Float:
+    fallback: list[Any] = [None] * 3
+    if sigma is not None:
+        fallback = [sigma.horizontal, sigma.horizontal, sigma.vertical]
+    words = ("horizontal", "horizontal", "vertical")
+    there = np.isfinite(displacement)
+    return np.column_stack(
+        [
+            _deviation(table, column, there[:, i], fallback[i], words[i])
+            for i, (_, column) in enumerate(COMPONENT_COLUMNS)
+        ]
+    )
+
+
+def _deviation(
+    table: Table, column: str, there: Bool, fallback: float | None, word: str
+) -> Float:
+    """Return standard deviations (m) of a column where there are data."""
+    values = table.numbers(column)
+    table.refuse(values <= 0, column, "must be more than zero", "or leave it empty")
+    table.refuse(
+        values > LARGEST, column, "is more than 100 m", "write the sigma in metres"
+    )
+    empty = there & np.isnan(values)
+    if fallback is not None:
+        values = np.where(empty, fallback, values)
+    else:
+        bad = np.zeros(len(table), bool)
+        if table.has(column):  # fields that were refused already
+            bad = np.array([bool(cell) for cell in table.texts(column)], bool)
+        rows = np.flatnonzero(empty & ~bad)
+        if len(rows):
+            more = f" and {len(rows) - 1} more lines" if len(rows) > 1 else ""
+            table.problems.append(
+                Problem(
+                    table.place(int(rows[0]), column) + more,
+                    None,
+                    "has no standard deviation",
+                    f"fill it in, or give the data set sigma: {{{word}: ...}} in m",
+                )
+            )
+    return np.where(there, values, np.nan)
+
+
+def _line_of_sight(table: Table, kind: NDArray[np.str_]) -> tuple[Float, Float]:
+    insar = kind == "insar"
+    if not insar.any():
+        return np.full(len(table), np.nan), np.full((len(table), 3), np.nan)
+    names = ("los_e", "los_n", "los_u")
+    if not table.require("los", *names):
+        return np.full(len(table), np.nan), np.full((len(table), 3), np.nan)
+    los = np.where(insar, _metres(table, "los"), np.nan)
+    look = np.column_stack([table.numbers(name) for name in names])
+    length = np.linalg.norm(look, axis=1)
+    there = np.isfinite(los)
+    table.refuse(
+        there & np.isnan(length),
+        "los_e",
+        "is needed for insar",
+        "give los_e,los_n,los_u",
+    )
+    table.refuse(
+        there & (np.abs(length - 1) > 0.02),
+        "los_e",
+        "must be part of a unit vector from the ground to the satellite",
+        "los_e, los_n, los_u must have length 1",
+    )
+    unit = look / np.where(length > 0, length, np.nan)[:, None]
+    return los, np.where(there[:, None], unit, np.nan)
+
+
+def _times(table: Table, epoch: float) -> Float:
+    columns = {"time": YEAR, "time_yr": YEAR, "time_d": DAY, "time_s": 1.0}
+    column = next((name for name in columns if table.has(name)), None)
+    if column is None:
+        return np.full(len(table), epoch)
+    texts = table.texts(column)
+    if column == "time" and any(t[-1:].isalpha() and t.lower() != "nan" for t in texts):
+        values, wrong = np.full(len(table), np.nan), np.zeros(len(table), bool)
+        for row, text in enumerate(texts):
+            try:
+                values[row] = parse_time(text) if text else np.nan
+            except UnitError:
+                wrong[row] = True
+        table.refuse(wrong, column, "is not a time with its unit", 'e.g. "30 d"')
+    else:
+        values = table.numbers(column) * columns[column]
+    table.refuse(values < 0, column, "is before the event", "times count from it")
+    return np.where(np.isnan(values), epoch, values)
+
+
+def _same_place(table: Table, names: tuple[str, ...], x: Float, y: Float) -> None:
+    first: dict[str, int] = {}
+    for row, name in enumerate(names):
+        start = first.setdefault(name, row)
+        if np.hypot(x[row] - x[start], y[row] - y[start]) > SAME_PLACE:
+            table.problems.append(
+                Problem(
+                    table.place(row, "station"),
+                    name,
+                    f"is at another place than in line {table.lines[start]}",
+                    "stations of one name must have one position",
+                )
+            )
