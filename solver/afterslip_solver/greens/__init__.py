@@ -1,0 +1,8 @@
+"""Elastic and viscoelastic responses of the surface to slip on faults."""
+
+from __future__ import annotations
+
+from afterslip_solver.greens.curve import evaluate_curve, mode_weights
+from afterslip_solver.greens.prepare import Prepared, SettingsError, prepare
+
+__all__ = ["Prepared", "SettingsError", "evaluate_curve", "mode_weights", "prepare"]

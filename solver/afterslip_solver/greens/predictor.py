@@ -1,0 +1,111 @@
+"""Initial guesses for the increments of a stepping run."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from afterslip_solver.operators import Elasticity
+
+# a remainder this small against its increment holds nothing but solver noise
+_NOISE = 1e-7
+
+
+class Predictor(Protocol):
+    """Guess an increment from those before it."""
+
+    def guess(self, f: Any) -> Any:
+        """Increment for the right-hand side f, or None for zero."""
+
+    def learn(self, increment: Any) -> None:
+        """Take in a solved increment."""
+
+
+class NoPredictor:
+    """Start every solve from zero."""
+
+    def guess(self, f: Any) -> Any:
+        """See `Predictor`."""
+        del f
+
+    def learn(self, increment: Any) -> None:
+        """See `Predictor`."""
+
+
+class AdamsBashforth:
+    """Two-point extrapolation: 2 du(i-1) - du(i-2).
+
+    Equation (5) of Murakami et al. (2023), written for increments.
+    """
+
+    def __init__(self) -> None:
+        self._past: list[Any] = []
+
+    def guess(self, f: Any) -> Any:
+        """See `Predictor`."""
+        del f
+        if len(self._past) < 2:
+            return self._past[-1] if self._past else None
+        return 2.0 * self._past[-1] - self._past[-2]
+
+    def learn(self, increment: Any) -> None:
+        """See `Predictor`."""
+        self._past = [*self._past[-1:], increment]
+
+
+class Galerkin:
+    """Best approximation, in energy, from the span of past increments.
+
+    The basis is orthonormal in K^v per lane, so a guess is a sum of projections.
+    K^v times a new increment is computed, not taken from its right-hand side, which
+    differs by the solver's residual.
+
+    Parameters
+    ----------
+    operator : K^v.
+    size : number of past increments kept.
+    """
+
+    def __init__(self, operator: Elasticity, size: int = 16) -> None:
+        self._operator = operator
+        self._backend = operator.backend
+        self._size = size
+        self._basis: list[tuple[Any, Any]] = []
+
+    def guess(self, f: Any) -> Any:
+        """See `Predictor`."""
+        if not self._basis:
+            return None
+        out = self._backend.xp.zeros_like(f)
+        for v, _ in self._basis:
+            self._backend.axpy(out, self._backend.dot(v, f), v)
+        return out
+
+    def learn(self, increment: Any) -> None:
+        """See `Predictor`."""
+        backend = self._backend
+        d = increment.copy()
+        k = backend.xp.empty_like(d)
+        self._operator.apply(d, k)
+        whole = backend.dot(d, k)
+        for _ in range(2):
+            for v, kv in self._basis:
+                part = backend.dot(kv, d)
+                backend.axpy(d, -part, v)
+                backend.axpy(k, -part, kv)
+        left = backend.dot(d, k)
+        keep = left > _NOISE**2 * whole
+        if not keep.any():
+            return
+        factor = np.where(keep, 1.0 / np.sqrt(np.where(keep, left, 1.0)), 0.0)
+        backend.scale_into(d, factor, d)
+        backend.scale_into(k, factor, k)
+        self._basis = [*self._basis, (d, k)][-self._size :]
+
+
+def make_predictor(name: str, operator: Elasticity) -> Predictor:
+    """Predictor of the given name: "galerkin", "adams_bashforth" or "none"."""
+    if name == "galerkin":
+        return Galerkin(operator)
+    return AdamsBashforth() if name == "adams_bashforth" else NoPredictor()

@@ -1,0 +1,280 @@
+"""Everything about a model that is set up once and used for every group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from afterslip_solver import backend as backends
+from afterslip_solver.backend import LANES, Backend
+from afterslip_solver.backend.base import Tets
+from afterslip_solver.greens.run import Modes, Run, Solvable
+from afterslip_solver.greens.source import Loads
+from afterslip_solver.greens.spectral import Spectral
+from afterslip_solver.greens.stepping import Stepping, softened_modulus
+from afterslip_solver.model import (
+    Float,
+    GroupResult,
+    Model,
+    Progress,
+    ShouldStop,
+    SolverSettings,
+)
+from afterslip_solver.multigrid import build
+from afterslip_solver.operators import Creep, Elasticity, Space, check_model
+
+# measured: below this ratio of curve to shortest relaxation time the polynomial
+# scheme needs about as few solves, and no second operator
+POLYNOMIAL_UP_TO = 2.0
+SHIFT_PER_CURVE = 0.1
+
+Slip = Mapping[str, Float] | Sequence[Float] | Float
+
+
+class SettingsError(ValueError):
+    """The solver's settings make no sense together; the message says why."""
+
+
+def prepare(
+    model: Model,
+    settings: SolverSettings,
+    backend: str | Backend = "auto",
+) -> Prepared:
+    """Check a model and set up its operators and preconditioners.
+
+    Parameters
+    ----------
+    model : mesh, materials, constraints and faults.
+    settings : integrator, tolerances and times.
+    backend : name of a backend, or one that `backend.get` returned.
+
+    Raises
+    ------
+    ModelError
+        If the problem has no unique solution.
+    SettingsError
+        If the settings make no sense together.
+    """
+    check_model(model)
+    check_settings(settings)
+    chosen = backends.get(backend) if isinstance(backend, str) else backend
+    return Prepared(model, settings, chosen)
+
+
+def check_settings(settings: SolverSettings) -> None:
+    """Raise `SettingsError` for settings that cannot be followed."""
+    times = np.asarray(settings.times, dtype=np.float64)
+    if not np.isfinite(times).all() or (times < 0).any():
+        raise SettingsError("output times must be finite and not negative")
+    if not np.isfinite(settings.until) or settings.until < 0:
+        raise SettingsError("until must be finite and not negative")
+    if not 0 < settings.tolerance < 1 or not 0 < settings.time_tolerance < 1:
+        raise SettingsError("tolerances must lie between 0 and 1")
+    if settings.max_modes < 2 or settings.max_iterations < 1:
+        raise SettingsError("max_modes must be at least 2, max_iterations at least 1")
+    if settings.integrator == "stepping" and settings.until > 0:
+        if not 0 < settings.step <= settings.until:
+            raise SettingsError("stepping needs a step above 0 and at most until")
+
+
+class Prepared:
+    """A model ready to be solved for group after group; see `prepare`.
+
+    Attributes
+    ----------
+    model, settings, backend : as given.
+    space : the solver's numbering.
+    """
+
+    def __init__(
+        self, model: Model, settings: SolverSettings, backend: Backend
+    ) -> None:
+        self.model = model
+        self.settings = settings
+        self.backend = backend
+        self.space = space = Space.build(model.mesh, model.fixed)
+        order = space.element_order
+        materials = model.materials
+        self._lam, self._mu = materials.lam[order], materials.mu[order]
+        self._viscosity = materials.viscosity[order]
+        self._tets = Tets(
+            backend.asarray(space.elements),
+            backend.asarray(space.gradients),
+            backend.asarray(space.volume),
+        )
+        self._elastic = self._system(self._mu)
+        self._creep = Creep(backend, space, self._mu, self._viscosity)
+        self._loads = Loads(backend, space, self._tets, model.splits, self._creep)
+        self._integrator = self._choose()
+
+    @property
+    def n_unknowns(self) -> int:
+        """Displacement components of all nodes."""
+        return 3 * self.space.n_node
+
+    @property
+    def bytes(self) -> int:
+        """Memory kept on the backend between groups."""
+        total = self._elastic.bytes + self._tets.bytes + self._creep.bytes
+        if self._integrator and self._integrator.system is not self._elastic:
+            total += self._integrator.system.bytes
+        return total
+
+    @property
+    def scheme(self) -> str:
+        """Say how time is treated: elastic, polynomial, shift_invert or stepping."""
+        if self._integrator is None:
+            return "elastic"
+        if isinstance(self._integrator, Stepping):
+            return "stepping"
+        return "shift_invert" if self._integrator.shift > 0 else "polynomial"
+
+    def solve(
+        self,
+        slip: Slip,
+        trace_nodes: NDArray[np.integer],
+        progress: Progress | None = None,
+        should_stop: ShouldStop | None = None,
+    ) -> GroupResult:
+        """Responses of the trace to at most four slip distributions.
+
+        Parameters
+        ----------
+        slip : per fault (n_fault_node, 3, n_lane) float64, m, jump u(+) - u(-) in
+            x, y, z: by the fault's name, in a list like ``model.faults``, or one
+            array where there is one fault. A lane of zeros is idle.
+        trace_nodes : (n_trace,) mesh nodes whose motion is kept.
+        progress : called after every solve and every ten iterations with {phase,
+            solve, solves_expected, iteration, residual, lane_residuals}.
+        should_stop : asked at the same moments.
+
+        Returns
+        -------
+        GroupResult; failure to converge is an outcome, not an exception.
+        """
+        by_fault, n_lane = self._lanes(slip)
+        settings = self.settings
+        run = Run(
+            self.backend,
+            settings.tolerance,
+            settings.max_iterations,
+            self.space.rank[trace_nodes],
+            progress,
+            should_stop,
+        )
+        operator = self._elastic.operator
+        offsets = self._loads.offsets(by_fault)
+        f = self._loads.force(operator, offsets)
+        u = run.solve(self._elastic, f, "elastic").values
+        elastic = run.trace_of(u)
+        modes = Modes([elastic])
+        if self._integrator is not None and run.going:
+            strain = self._creep.strain(u)
+            self._loads.add_strain(offsets, strain)
+            modes = self._integrator.integrate(run, elastic, strain)
+        return _result(run, modes, n_lane)
+
+    def _lanes(self, slip: Slip) -> tuple[dict[str, Float], int]:
+        """Slip by fault, padded to four lanes, and the number of real ones."""
+        names = list(self.model.splits)
+        if isinstance(slip, np.ndarray):
+            slip = [slip]
+        if not isinstance(slip, Mapping):
+            if len(slip) != len(names):
+                message = f"slip is given for {len(slip)} of {len(names)} faults"
+                raise SettingsError(message)
+            slip = dict(zip(names, slip, strict=True))
+        counts = {values.shape[2] for values in slip.values()}
+        if len(counts) != 1 or not 1 <= max(counts) <= LANES:
+            message = f"slip must have the same 1 to {LANES} lanes on every fault"
+            raise SettingsError(message)
+        n_lane = counts.pop()
+        padded = {}
+        for name, values in slip.items():
+            if name not in names:
+                message = f"there is no fault {name!r}; there are {', '.join(names)}"
+                raise SettingsError(message)
+            expected = (len(self.model.faults[name].nodes), 3, n_lane)
+            if values.shape != expected:
+                message = f"slip on {name!r} has shape {values.shape}, not {expected}"
+                raise SettingsError(message)
+            if not np.isfinite(values).all():
+                raise SettingsError(f"slip on {name!r} is not finite everywhere")
+            padded[name] = np.zeros((*values.shape[:2], LANES))
+            padded[name][:, :, :n_lane] = values
+        return padded, n_lane
+
+    def _system(self, mu: Float) -> Solvable:
+        """Operator with shear modulus mu and the model's bulk modulus."""
+        lam = self._lam + 2.0 / 3.0 * (self._mu - mu)
+        operator = Elasticity(self.backend, self.space, self._tets, lam, mu)
+        return Solvable(operator, build(operator))
+
+    def _softened(self, values: Float) -> Solvable:
+        mu = self._mu.copy()
+        mu[self._creep.which] = values
+        return self._system(mu)
+
+    def _choose(self) -> Spectral | Stepping | None:
+        """Pick an integrator, or None for a purely elastic problem."""
+        settings, creep = self.settings, self._creep
+        until = max(settings.until, *settings.times, 0.0)
+        if until == 0.0 or len(creep.which) == 0:
+            return None
+        times = np.unique([*settings.times, until])
+        times = times[times > 0.0]
+        if settings.integrator == "stepping":
+            n_step = int(np.ceil(until / settings.step - 1e-9))
+            step = until / n_step
+            softened = softened_modulus(creep.mu, creep.rate, step)
+            return Stepping(
+                self.backend,
+                creep,
+                self._softened(softened),
+                times,
+                step,
+                n_step,
+                settings.predictor,
+                settings.max_modes,
+            )
+        shift = 0.0
+        fast = until * float(creep.rate.max()) > POLYNOMIAL_UP_TO
+        if settings.scheme == "shift_invert" or (settings.scheme == "auto" and fast):
+            shift = SHIFT_PER_CURVE * until
+        system = self._elastic
+        if shift > 0.0:
+            system = self._softened(creep.mu / (1.0 + shift * creep.rate))
+        return Spectral(
+            self.backend,
+            creep,
+            system,
+            times,
+            shift,
+            settings.time_tolerance,
+            settings.max_modes,
+        )
+
+
+def _result(run: Run, modes: Modes, n_lane: int) -> GroupResult:
+    n_mode = len(modes.response)
+    recurrence = np.zeros((n_mode, LANES, 2))
+    if modes.recurrence:
+        recurrence[:] = modes.recurrence
+    return GroupResult(
+        outcome=run.outcome,
+        advice=run.advice,
+        response=np.stack(modes.response, axis=1)[:n_lane],
+        recurrence=np.ascontiguousarray(recurrence.transpose(1, 0, 2)[:n_lane]),
+        start_norm=modes.start_norm[:n_lane],
+        shift=np.full(n_lane, modes.shift),
+        mode_count=modes.mode_count[:n_lane],
+        step_times=np.array(modes.step_times),
+        residual=run.residual[:n_lane],
+        time_error=modes.time_error[:n_lane],
+        iterations=run.iterations,
+        solves=len(run.history),
+        history=run.history,
+    )

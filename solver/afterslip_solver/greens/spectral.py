@@ -1,0 +1,205 @@
+"""The whole relaxation curve by Lanczos in the creep strain.
+
+Linear creep obeys e' = c_0 - A e with A e = (mu/eta) (e - dev B K^-1 int B^T 2 mu e),
+self-adjoint and non-negative in <a, b> = int 2 eta a : b. A few Lanczos steps from
+c_0, each one elastic solve, give e at every time. The shift-invert variant runs on
+(1 + gamma A)^-1, one solve with the softened K^v per step: fewer steps where the
+curve is long compared with the shortest relaxation time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from afterslip_solver.backend import LANES, Backend
+from afterslip_solver.greens.curve import mode_weights
+from afterslip_solver.greens.run import Modes, Run, Solvable
+from afterslip_solver.model import Float
+from afterslip_solver.operators import Creep
+
+# a new direction this small against the last product is rounding
+_BREAKDOWN = 1e-10
+
+
+@dataclass(frozen=True, slots=True)
+class Spectral:
+    """Lanczos in the creep strain, ready for many groups.
+
+    Attributes
+    ----------
+    creep : the state space. system : K, or K^v for shift-invert.
+    times : (n_time,) s, where the curve must hold; all positive.
+    shift : gamma, s; 0 for the polynomial scheme.
+    tolerance : largest error over largest change of the trace.
+    max_modes : limit on Lanczos steps.
+    """
+
+    backend: Backend
+    creep: Creep
+    system: Solvable
+    times: Float
+    shift: float
+    tolerance: float
+    max_modes: int
+
+    def integrate(self, run: Run, elastic: Float, strain: Any) -> Modes:
+        """Add modes to the elastic response.
+
+        Parameters
+        ----------
+        elastic : (lane, n_trace, 3) the elastic response.
+        strain : deviatoric strain of the elastic solution, offsets included.
+        """
+        modes = Modes([elastic], [np.zeros((LANES, 2))], shift=self.shift)
+        creep, backend = self.creep, self.backend
+        q = creep.field(creep.rate) * strain
+        norm = np.sqrt(np.maximum(backend.dot(q, creep.weighted(q)), 0.0))
+        modes.start_norm = norm
+        active = norm > 0.0
+        q = _scaled(backend, q, active, norm)
+        basis: list[Any] = []
+        past = np.zeros(LANES)
+        apply = self._apply_inverse if self.shift > 0 else self._apply
+        while active.any() and run.going:
+            if len(modes.response) > self.max_modes:
+                run.stop(
+                    "not_converged",
+                    "the curve needs more modes: raise max_modes, loosen "
+                    "time_tolerance, or choose the shift_invert scheme",
+                )
+                break
+            r, response = apply(run, q)
+            if not run.going:
+                break
+            if basis:
+                backend.axpy(r, -past, basis[-1])
+            basis.append(q)
+            alpha, past = self._orthogonalise(r, basis)
+            modes.response.append(response)
+            modes.recurrence.append(np.stack([alpha, past], axis=1))
+            modes.mode_count[active] += 1
+            active = self._still_active(modes, active, run)
+            q = _scaled(backend, r, active, past)
+        return modes
+
+    def _apply(self, run: Run, q: Any) -> tuple[Any, Float]:
+        """A q, and the elastic response of the creep strain q on the trace."""
+        creep = self.creep
+        f = creep.divergence(self.backend.asarray(2.0 * creep.mu), q)
+        f *= self.system.operator.free
+        u = run.solve(self.system, f, "relaxation").values
+        return creep.field(creep.rate) * (q - creep.strain(u)), run.trace_of(u)
+
+    def _apply_inverse(self, run: Run, q: Any) -> tuple[Any, Float]:
+        """S q with S = (1 + shift A)^-1, and the elastic response of S q.
+
+        K^v w = int B^T 2 mu^v q with mu^v = mu/(1 + theta), theta = shift mu/eta,
+        gives S q = (q + theta dev B w)/(1 + theta), and w is that response.
+        """
+        creep = self.creep
+        theta = self.shift * creep.rate
+        softened = 2.0 * creep.mu / (1.0 + theta)
+        f = creep.divergence(self.backend.asarray(softened), q)
+        f *= self.system.operator.free
+        u = run.solve(self.system, f, "relaxation").values
+        product = creep.strain(u)
+        product *= creep.field(theta / (1.0 + theta))
+        product += creep.field(1.0 / (1.0 + theta)) * q
+        return product, run.trace_of(u)
+
+    def _orthogonalise(
+        self, r: Any, basis: list[Any]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Take the basis out of r; return <q_last, r> and the norm that is left.
+
+        Solves are accurate to their tolerance only, which Lanczos amplifies once a
+        Ritz value has converged; full orthogonalisation costs far less than a solve.
+        """
+        backend = self.backend
+        alpha = np.zeros(LANES)
+        before = np.zeros(LANES)
+        for sweep in range(2):
+            image = self.creep.weighted(r)
+            if sweep == 0:
+                before = np.sqrt(np.maximum(backend.dot(r, image), 0.0))
+            factors = [backend.dot(q, image) for q in basis]
+            alpha += factors[-1]
+            for factor, q in zip(factors, basis, strict=True):
+                backend.axpy(r, -factor, q)
+        left = np.sqrt(np.maximum(backend.dot(r, self.creep.weighted(r)), 0.0))
+        return alpha, np.where(left > _BREAKDOWN * before, left, 0.0)
+
+    def _still_active(
+        self, modes: Modes, active: NDArray[np.bool_], run: Run
+    ) -> NDArray[np.bool_]:
+        """Lanes that need another mode; updates the error estimates."""
+        recurrence = np.array(modes.recurrence)
+        response = np.array(modes.response)
+        remaining = 0
+        go_on = active.copy()
+        for lane in np.flatnonzero(active):
+            before = float(modes.time_error[lane])
+            error = estimate_error(
+                recurrence[1:, lane],
+                float(modes.start_norm[lane]),
+                self.shift,
+                self.times,
+                response[1:, lane],
+            )
+            modes.time_error[lane] = error
+            exact = recurrence[-1, lane, 1] == 0.0
+            go_on[lane] = error > self.tolerance and not exact
+            if go_on[lane]:
+                remaining = max(remaining, _remaining(before, error, self.tolerance))
+        run.expected = len(run.history) + remaining
+        return go_on
+
+
+def _scaled(
+    backend: Backend, state: Any, active: NDArray[np.bool_], norm: Float
+) -> Any:
+    factor = np.where(active, 1.0 / np.where(norm > 0.0, norm, 1.0), 0.0)
+    out = backend.xp.empty_like(state)
+    backend.scale_into(state, factor, out)
+    return out
+
+
+def estimate_error(
+    recurrence: Float, start_norm: float, shift: float, times: Float, response: Float
+) -> float:
+    """Error of the curve on the trace, over its largest change.
+
+    The next mode's coefficient is foretold from the known coupling and the last
+    diagonal entry; its response is taken to be as large as those of the last two
+    modes. What follows it is summed as a geometric series.
+
+    Parameters
+    ----------
+    recurrence : (m, 2) of one lane. response : (m, n_trace, 3) of its modes.
+    """
+    m = len(recurrence)
+    if recurrence[-1, 1] == 0.0:
+        return 0.0
+    now = mode_weights(recurrence, start_norm, shift, times)
+    longer = np.vstack([recurrence, [recurrence[-1, 0], 0.0]])
+    then = mode_weights(longer, start_norm, shift, times)
+    flat = response.reshape(m, -1)
+    change = float(np.abs(now @ flat).max(initial=0.0))
+    sizes = np.abs(flat).max(axis=1, initial=0.0)
+    size = float(sizes[-2:].max())
+    step = np.abs((then[:, :m] - now) @ flat).max(axis=1, initial=0.0)
+    step += np.abs(then[:, m]) * size
+    last = np.abs(then[:, m - 1]) * sizes[-1]
+    ratio = np.minimum(step / np.maximum(last, 1e-300), 0.9)
+    worst = float((step / (1.0 - ratio)).max())
+    return worst / change if change > 0.0 else 0.0
+
+
+def _remaining(before: float, error: float, tolerance: float) -> int:
+    """Solves still to come, for the progress report only."""
+    gain = np.log(before / error) if before > error > 0.0 else 1.0
+    return max(1, int(np.ceil(np.log(max(error / tolerance, 1.0)) / max(gain, 0.5))))
