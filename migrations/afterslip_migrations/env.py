@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import sqlalchemy as sa
 from alembic import context
@@ -16,7 +16,7 @@ from afterslip_service.settings import Settings
 LOCK = 0x_AF7E_25_11
 
 
-def _render(kind: str, value: Any, _context: Any) -> str | bool:
+def _render(kind: str, value: Any, _context: Any) -> str | Literal[False]:
     """Write our column types into migrations as plain ones: those never change."""
     if kind == "type" and type(value).__module__.startswith("afterslip_service"):
         return "sa.DateTime(timezone=True)"

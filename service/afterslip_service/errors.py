@@ -1,12 +1,12 @@
 """Errors of the service.
 
 ServiceError
-├── Missing            nothing has that name
-├── Conflict           the thing exists, but its state forbids the action
-├── KeyReused          an Idempotency-Key was sent with another request
-├── LeaseLost          this dispatcher is no longer the leader
-├── BindRefused        listening there would open the service to strangers
-└── DirectoryBusy      another service works in the directory
+├── MissingError         nothing has that name
+├── ConflictError        the thing exists, but its state forbids the action
+├── KeyReusedError       an Idempotency-Key was sent with another request
+├── LeaseLostError       this dispatcher is no longer the leader
+├── BindRefusedError     listening there would open the service to strangers
+└── DirectoryBusyError   another service works in the directory
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class ServiceError(Exception):
     """Anything the service refuses, with a sentence that a user understands."""
 
 
-class Missing(ServiceError):
+class MissingError(ServiceError):
     """Nothing has that name."""
 
     def __init__(self, noun: str, name: str) -> None:
@@ -25,21 +25,21 @@ class Missing(ServiceError):
         self.name = name
 
 
-class Conflict(ServiceError):
+class ConflictError(ServiceError):
     """The state of the thing forbids the action."""
 
 
-class KeyReused(ServiceError):
+class KeyReusedError(ServiceError):
     """An Idempotency-Key was sent before with another request."""
 
 
-class LeaseLost(ServiceError):
+class LeaseLostError(ServiceError):
     """Another dispatcher leads."""
 
 
-class BindRefused(ServiceError):
+class BindRefusedError(ServiceError):
     """The address is reachable by others and this version knows no users."""
 
 
-class DirectoryBusy(ServiceError):
+class DirectoryBusyError(ServiceError):
     """Another service works in the directory."""

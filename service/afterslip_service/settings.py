@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from afterslip_service.errors import BindRefused
+from afterslip_service.errors import BindRefusedError
 
 
 class Settings(BaseSettings):
@@ -70,7 +70,7 @@ def check_bind(host: str) -> None:
 
     Raises
     ------
-    BindRefused
+    BindRefusedError
         If ``host`` is not a loopback address.
     """
     if host == "localhost":
@@ -80,7 +80,7 @@ def check_bind(host: str) -> None:
     except ValueError:
         loopback = False
     if not loopback:
-        raise BindRefused(
+        raise BindRefusedError(
             f"refusing to listen on {host!r}: this version has no authentication, so "
             "everybody who reaches the port could read and cancel campaigns. Listen on "
             "127.0.0.1 and reach it through an SSH tunnel or an authenticating proxy "

@@ -15,7 +15,7 @@ from afterslip_service.db import events
 from afterslip_service.db.tables import campaigns, jobs
 from afterslip_service.engine.campaign import Standing, derive
 from afterslip_service.engine.states import CampaignState, JobKind, JobState
-from afterslip_service.errors import Missing
+from afterslip_service.errors import MissingError
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def get(
 
     Raises
     ------
-    Missing
+    MissingError
         If there is none of that id, or it was deleted.
     """
     query = sa.select(campaigns).where(campaigns.c.id == identity)
@@ -90,7 +90,7 @@ def get(
         query = query.with_for_update()
     row = connection.execute(query).one_or_none()
     if row is None:
-        raise Missing("campaign", identity)
+        raise MissingError("campaign", identity)
     return _campaign(row)
 
 

@@ -12,7 +12,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from afterslip_service import clock
 from afterslip_service.db.tables import datasets, files
-from afterslip_service.errors import Missing
+from afterslip_service.errors import MissingError
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def find(connection: Connection, name: str) -> Dataset:
 
     Raises
     ------
-    Missing
+    MissingError
         If there is none.
     """
     query = (
@@ -66,7 +66,7 @@ def find(connection: Connection, name: str) -> Dataset:
     )
     row = connection.execute(query).one_or_none()
     if row is None:
-        raise Missing("dataset", name)
+        raise MissingError("dataset", name)
     return _dataset(row)
 
 

@@ -12,7 +12,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from afterslip_service import clock
 from afterslip_service.db.tables import idempotency
-from afterslip_service.errors import KeyReused
+from afterslip_service.errors import KeyReusedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ def reserve(
 
     Raises
     ------
-    KeyReused
+    KeyReusedError
         If the key came before with another request.
     """
     dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
@@ -49,7 +49,7 @@ def reserve(
         )
     ).one()
     if row.request != request:
-        raise KeyReused(
+        raise KeyReusedError(
             f"the Idempotency-Key {key!r} was used before for another request; "
             "send a new key with a new request"
         )

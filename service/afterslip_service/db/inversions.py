@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from afterslip_service import clock
 from afterslip_service.db.tables import inversions, jobs
 from afterslip_service.engine.states import JobState
-from afterslip_service.errors import Missing
+from afterslip_service.errors import MissingError
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +59,12 @@ def get(connection: Connection, identity: str) -> Inversion:
 
     Raises
     ------
-    Missing
+    MissingError
         If there is none of that id.
     """
     found = _select(connection, inversions.c.id == identity)
     if not found:
-        raise Missing("inversion", identity)
+        raise MissingError("inversion", identity)
     return found[0]
 
 
@@ -77,7 +77,7 @@ def page(
     connection: Connection, *, before: str | None, limit: int, campaign: str | None
 ) -> list[Inversion]:
     """Return inversions, newest first, from the one after ``before``."""
-    condition = sa.true()
+    condition: sa.ColumnElement[bool] = sa.true()
     if before is not None:
         condition = sa.and_(condition, inversions.c.id < before)
     if campaign is not None:
@@ -104,14 +104,10 @@ def count(connection: Connection, campaign: str) -> int:
     return connection.execute(query).scalar_one()
 
 
-def set_summary(
-    connection: Connection, identity: str, summary: dict[str, Any]
-) -> None:
+def set_summary(connection: Connection, identity: str, summary: dict[str, Any]) -> None:
     """Keep the figures of a finished inversion."""
     connection.execute(
-        inversions.update()
-        .where(inversions.c.id == identity)
-        .values(summary=summary)
+        inversions.update().where(inversions.c.id == identity).values(summary=summary)
     )
 
 

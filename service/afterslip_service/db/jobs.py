@@ -73,16 +73,16 @@ def create(connection: Connection, campaign: str, new: Sequence[NewJob]) -> list
     A job that is there already (same campaign, kind and index) is left alone.
     """
     now = clock.now()
-    query = sa.select(jobs.c.kind, jobs.c.index, jobs.c.id).where(
+    query = sa.select(jobs.c.kind, jobs.c.ordinal, jobs.c.id).where(
         jobs.c.campaign_id == campaign
     )
-    known = {(row.kind, row.index): row.id for row in connection.execute(query)}
+    known = {(row.kind, row.ordinal): row.id for row in connection.execute(query)}
     rows = [
         {
             "id": known.get((job.kind, job.index)) or clock.new_id(),
             "campaign_id": campaign,
             "kind": job.kind,
-            "index": job.index,
+            "ordinal": job.index,
             "state": JobState.WAITING,
             "payload": job.payload,
             "attempts": 0,
@@ -93,7 +93,7 @@ def create(connection: Connection, campaign: str, new: Sequence[NewJob]) -> list
         }
         for job in new
     ]
-    fresh = [row for row in rows if (row["kind"], row["index"]) not in known]
+    fresh = [row for row in rows if (row["kind"], row["ordinal"]) not in known]
     if fresh:
         connection.execute(jobs.insert(), fresh)
     return [str(row["id"]) for row in rows]
@@ -123,7 +123,9 @@ def claim(connection: Connection, dispatcher: str) -> Claim | None:
             sa.not_(campaigns.c.cancelling),
         )
         .order_by(
-            campaigns.c.served_at.asc().nulls_first(), jobs.c.campaign_id, jobs.c.index
+            campaigns.c.served_at.asc().nulls_first(),
+            jobs.c.campaign_id,
+            jobs.c.ordinal,
         )
         .limit(1)
         .with_for_update(of=[jobs, campaigns], skip_locked=True)
@@ -238,11 +240,11 @@ def of_campaign(
 ) -> list[Job]:
     """Return the jobs of a kind, by index, from the one after ``after``."""
     query = sa.select(jobs).where(
-        jobs.c.campaign_id == campaign, jobs.c.kind == kind, jobs.c.index > after
+        jobs.c.campaign_id == campaign, jobs.c.kind == kind, jobs.c.ordinal > after
     )
     if states is not None:
         query = query.where(jobs.c.state.in_(states))
-    rows = connection.execute(query.order_by(jobs.c.index).limit(limit))
+    rows = connection.execute(query.order_by(jobs.c.ordinal).limit(limit))
     return [_job(row) for row in rows]
 
 
@@ -301,7 +303,7 @@ def _job(row: Row) -> Job:
         id=row.id,
         campaign_id=row.campaign_id,
         kind=JobKind(row.kind),
-        index=row.index,
+        index=row.ordinal,
         state=JobState(row.state),
         payload=row.payload,
         attempts=row.attempts,

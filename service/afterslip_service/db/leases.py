@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from afterslip_service.db.session import moment
 from afterslip_service.db.tables import leases
-from afterslip_service.errors import LeaseLost
+from afterslip_service.errors import LeaseLostError
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,9 @@ def acquire(
     return Lease(name, holder, epoch)
 
 
-def _first(connection: Connection, name: str, holder: str, until: object) -> Lease | None:
+def _first(
+    connection: Connection, name: str, holder: str, until: datetime
+) -> Lease | None:
     """Take a lease that nobody has ever held; two may try at once."""
     try:
         with connection.begin_nested():
@@ -65,7 +67,7 @@ def hold(connection: Connection, lease: Lease) -> None:
 
     Raises
     ------
-    LeaseLost
+    LeaseLostError
         If another dispatcher has taken it.
     """
     row = connection.execute(
@@ -74,7 +76,7 @@ def hold(connection: Connection, lease: Lease) -> None:
         .with_for_update()
     ).one_or_none()
     if row is None or (row.holder, row.epoch) != (lease.holder, lease.epoch):
-        raise LeaseLost(f"the lease {lease.name!r} has been taken by another dispatcher")
+        raise LeaseLostError(f"another dispatcher has taken the lease {lease.name!r}")
 
 
 def release(connection: Connection, lease: Lease) -> None:
@@ -88,3 +90,11 @@ def release(connection: Connection, lease: Lease) -> None:
         )
         .values(expires_at=moment(connection))
     )
+
+
+def holder(connection: Connection, name: str) -> str | None:
+    """Return who holds a lease that has not run out."""
+    query = sa.select(leases.c.holder).where(
+        leases.c.name == name, leases.c.expires_at > moment(connection)
+    )
+    return connection.execute(query).scalar_one_or_none()

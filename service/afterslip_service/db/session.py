@@ -86,7 +86,8 @@ def moment(connection: Connection) -> datetime:
     """Return the database's own time, so that machines agree about leases."""
     if connection.dialect.name == "sqlite":
         return clock.now()
-    value: datetime = connection.execute(sa.select(sa.func.clock_timestamp())).scalar_one()
+    query = sa.select(sa.func.clock_timestamp())
+    value: datetime = connection.execute(query).scalar_one()
     return value
 
 

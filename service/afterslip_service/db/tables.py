@@ -70,7 +70,7 @@ jobs = Table(
     Column("id", sa.String(40), primary_key=True),
     Column("campaign_id", ForeignKey("campaigns.id"), nullable=False),
     Column("kind", sa.String(20), nullable=False),
-    Column("index", sa.Integer, nullable=False),
+    Column("ordinal", sa.Integer, nullable=False),
     Column("state", sa.String(20), nullable=False),
     Column("payload", sa.JSON, nullable=False),
     Column("attempts", sa.Integer, nullable=False, default=0),
@@ -82,7 +82,7 @@ jobs = Table(
     Column("updated_at", Moment, nullable=False),
     Column("error_class", sa.String(40)),
     Column("error_message", sa.Text),
-    UniqueConstraint("campaign_id", "kind", "index"),
+    UniqueConstraint("campaign_id", "kind", "ordinal"),
     Index(None, "state", "not_before"),
     Index(None, "campaign_id", "state"),
 )

@@ -54,9 +54,7 @@ FINAL_JOBS = frozenset({JobState.ACCEPTED, JobState.CANCELLED})
 
 MOVES: dict[JobState, frozenset[JobState]] = {
     # waiting -> failed is a job whose attempts are spent without a new one
-    JobState.WAITING: frozenset(
-        {JobState.QUEUED, JobState.FAILED, JobState.CANCELLED}
-    ),
+    JobState.WAITING: frozenset({JobState.QUEUED, JobState.FAILED, JobState.CANCELLED}),
     JobState.QUEUED: frozenset(
         {
             JobState.RUNNING,
@@ -70,9 +68,7 @@ MOVES: dict[JobState, frozenset[JobState]] = {
         {JobState.STORED, JobState.WAITING, JobState.FAILED, JobState.CANCELLED}
     ),
     # stored -> waiting when the bytes that were stored prove to be damaged
-    JobState.STORED: frozenset(
-        {JobState.ACCEPTED, JobState.WAITING, JobState.FAILED}
-    ),
+    JobState.STORED: frozenset({JobState.ACCEPTED, JobState.WAITING, JobState.FAILED}),
     JobState.FAILED: frozenset({JobState.WAITING, JobState.CANCELLED}),
     JobState.ACCEPTED: frozenset(),
     JobState.CANCELLED: frozenset(),

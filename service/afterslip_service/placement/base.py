@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -40,6 +40,8 @@ class Placement(Protocol):
     # True where the tasks die with this process, so that a successor may take
     # every attempt of its predecessor for lost at once
     mortal: bool
+    # called, from any thread, when something has ended
+    wake: Callable[[], None]
 
     def slots(self) -> int:
         """Return the number of attempts that can run at the same time."""

@@ -14,10 +14,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import dask
-from distributed import Client, Future, LocalCluster, fire_and_forget
+import distributed
 
 from afterslip_service.placement.base import Ended, WorkerFacts
 from afterslip_workers import entry
+
+# its functions carry no types
+_dask: Any = distributed
 
 PRELOAD = "afterslip_workers.lifecycle"
 CONFIG = {
@@ -55,14 +58,14 @@ class Cluster:
         self.wake = wake
         self._cluster: Any = None
         self._done: queue.SimpleQueue[Ended] = queue.SimpleQueue()
-        self._held: dict[str, Future] = {}
+        self._held: dict[str, Any] = {}
         self._lock = threading.Lock()
         dask.config.set(CONFIG)
         if self.mortal:
             self._cluster = _local(workers)
-            self._client = Client(self._cluster, set_as_default=False)
+            self._client = _dask.Client(self._cluster, set_as_default=False)
         else:
-            self._client = Client(address, timeout="20 s", set_as_default=False)
+            self._client = _dask.Client(address, timeout="20 s", set_as_default=False)
 
     def slots(self) -> int:
         """Return the number of threads of all workers."""
@@ -83,10 +86,10 @@ class Cluster:
             self._held[token] = future
         if not self.mortal:
             # the attempt outlives this dispatcher: its successor reads the manifest
-            fire_and_forget(future)
+            _dask.fire_and_forget(future)
         future.add_done_callback(lambda done: self._on_done(token, done))
 
-    def _on_done(self, token: str, future: Future) -> None:
+    def _on_done(self, token: str, future: Any) -> None:
         with self._lock:
             held = self._held.pop(token, None) is not None
         ended = _outcome(token, future)
@@ -155,7 +158,7 @@ class Cluster:
             self._cluster.close(timeout=5)
 
 
-def _outcome(token: str, future: Future) -> Ended | None:
+def _outcome(token: str, future: Any) -> Ended | None:
     """Read how a task ended; None if only our connection to it did."""
     if future.status == "finished":
         return Ended(token, future.result(timeout=10))
@@ -182,7 +185,7 @@ def _local(workers: int | None) -> Any:
     if gpus() and (cuda := _cuda_cluster()) is not None:
         visible = list(range(min(workers or gpus(), gpus())))
         return cuda(CUDA_VISIBLE_DEVICES=visible, preload=[PRELOAD], **options)
-    return LocalCluster(
+    return _dask.LocalCluster(
         n_workers=workers or cores(),
         processes=True,
         memory_limit=0,
@@ -199,7 +202,7 @@ def cores() -> int:
 def gpus() -> int:
     """Return the number of NVIDIA GPUs, 0 where nothing can be asked."""
     try:
-        import pynvml
+        import pynvml  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
         return 0
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,6 +43,8 @@ class Context:
     holder: str
     lease: Lease | None = None
     watched: dict[str, Watched] = field(default_factory=dict)
+    # called after every transaction, so that listeners need not wait
+    told: Callable[[], None] = lambda: None
 
     @property
     def store(self) -> Path:
@@ -55,10 +57,11 @@ class Context:
 
         Raises
         ------
-        LeaseLost
+        LeaseLostError
             If another dispatcher has taken the lease.
         """
         with self.database.write() as connection:
             if self.lease is not None:
                 leases.hold(connection, self.lease)
             yield connection
+        self.told()

@@ -16,7 +16,7 @@ from afterslip_service.db import attempts, campaigns, events, idempotency, jobs,
 from afterslip_service.db.jobs import Claim
 from afterslip_service.db.session import Database
 from afterslip_service.engine.states import JobKind
-from afterslip_service.errors import LeaseLost
+from afterslip_service.errors import LeaseLostError
 from afterslip_service.placement.base import Placement
 from afterslip_service.reconcile import receipts, watch
 from afterslip_service.reconcile.context import Context
@@ -91,9 +91,9 @@ class Dispatcher:
             try:
                 self.tick()
                 self.trouble = None
-            except LeaseLost:
+            except LeaseLostError:
                 self._step_down()
-            except Exception as error:  # noqa: BLE001 - the loop outlives everything
+            except Exception as error:  # the loop outlives everything
                 self.trouble = f"{type(error).__name__}: {error}"
                 log.error("the dispatcher stumbled", error=self.trouble, exc_info=True)
                 self._stop.wait(self.context.settings.tick)

@@ -59,9 +59,7 @@ def fail(
         pause(connection, campaign.id, error_class, f"{verdict.reason}. {message}")
     elif target is JobState.FAILED and job.kind is not JobKind.INVERSION:
         where = "the model" if job.kind is JobKind.MODEL else f"group {job.index}"
-        campaigns.set_error(
-            connection, campaign.id, error_class, f"{where}: {message}"
-        )
+        campaigns.set_error(connection, campaign.id, error_class, f"{where}: {message}")
     campaigns.refresh(connection, campaign.id)
     log.warning(
         "attempt failed",

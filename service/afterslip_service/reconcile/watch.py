@@ -68,9 +68,7 @@ def _orphan_ended(context: Context, attempt: Attempt) -> bool:
     return True
 
 
-def give_up(
-    context: Context, attempt: Attempt, error_class: str, message: str
-) -> None:
+def give_up(context: Context, attempt: Attempt, error_class: str, message: str) -> None:
     """Take an attempt for lost; should it still live, it is told to stop."""
     text = entry.read_log(context.store, attempt.token) or None
     with context.write() as connection:

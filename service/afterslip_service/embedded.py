@@ -1,0 +1,136 @@
+"""A whole service inside this process: SQLite, a local cluster, loopback HTTP."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from afterslip_service.errors import DirectoryBusyError, ServiceError
+from afterslip_service.main import MakePlacement, cluster, create_app
+from afterslip_service.server import Server
+from afterslip_service.settings import Settings
+
+LOCK = "service.lock"
+DATABASE = "afterslip.sqlite"
+STORE = "store"
+START_TIMEOUT_S = 120.0
+STOP_TIMEOUT_S = 30.0
+
+
+class Embedded:
+    """A running service; use it in ``with``, or call ``close``.
+
+    Attributes
+    ----------
+    url : where it listens, on loopback.
+    directory : where it keeps everything; a second start there goes on.
+    """
+
+    def __init__(self, server: Server, directory: Path, lock: IO[str]) -> None:
+        self._server = server
+        self._lock = lock
+        self.directory = directory
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._serve, name="service")
+        self._thread.start()
+        self._await_start()
+        self.url = f"http://127.0.0.1:{server.port}"
+
+    def _serve(self) -> None:
+        try:
+            self._server.run()
+        except BaseException as error:  # noqa: BLE001 - told by the starting thread
+            self._error = error
+
+    def _await_start(self) -> None:
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while not self._server.started:
+            if not self._thread.is_alive() or time.monotonic() > deadline:
+                self.close()
+                reason = f": {self._error}" if self._error else "; its log says why"
+                raise ServiceError(f"the service did not start{reason}")
+            time.sleep(0.02)
+
+    def close(self) -> None:
+        """Stop the service; what ran is taken up again by the next start."""
+        self._server.should_exit = True
+        self._thread.join(STOP_TIMEOUT_S)
+        if not self._lock.closed:
+            fcntl.flock(self._lock, fcntl.LOCK_UN)
+            self._lock.close()
+
+    def __enter__(self) -> Embedded:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def start(
+    directory: str | Path,
+    workers: int | None = None,
+    port: int = 0,
+    placement: MakePlacement = cluster,
+    **settings: object,
+) -> Embedded:
+    """Start a service that keeps everything in a directory.
+
+    Parameters
+    ----------
+    directory : made if it is not there.
+    workers : processes that solve; one a core if None.
+    port : on loopback; 0 for any free one.
+    placement : makes the placement.
+    settings : further fields of :class:`Settings`.
+
+    Raises
+    ------
+    DirectoryBusyError
+        If another service works in the directory.
+    ServiceError
+        If the service does not start.
+    """
+    root = Path(directory).absolute()
+    root.mkdir(parents=True, exist_ok=True)
+    lock = _lock(root)
+    chosen = Settings(
+        database=str(root / DATABASE),
+        store=root / STORE,
+        scheduler="local",
+        workers=workers,
+        host="127.0.0.1",
+        port=port,
+        **settings,  # type: ignore[arg-type]
+    )
+    app = create_app(chosen, placement)
+    return Embedded(Server(app, "127.0.0.1", port, log_level="warning"), root, lock)
+
+
+def _lock(root: Path) -> IO[str]:
+    """Take the directory for this process; the kernel frees it when we die."""
+    stream = (root / LOCK).open("a+")
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        stream.seek(0)
+        holder = stream.read().strip() or "unknown"
+        stream.close()
+        raise DirectoryBusyError(
+            f"another service (process {holder}) works in {root}: "
+            "wait for it to end, stop it, or name another directory"
+        ) from None
+    stream.seek(0)
+    stream.truncate()
+    stream.write(str(os.getpid()))
+    stream.flush()
+    return stream

@@ -1,0 +1,1 @@
+"""HTTP: one noun a file."""

@@ -1,0 +1,143 @@
+"""Campaigns."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Query
+from fastapi.responses import JSONResponse
+from sqlalchemy import Connection
+
+from afterslip_service.db import campaigns, inversions, jobs
+from afterslip_service.db.campaigns import Campaign
+from afterslip_service.engine.states import CampaignState
+from afterslip_service.errors import ConflictError
+from afterslip_service.routes import intake
+from afterslip_service.routes.deps import (
+    CursorDep,
+    KeyedDep,
+    Limit,
+    ServiceDep,
+    next_cursor,
+)
+from afterslip_service.routes.problems import responses
+from afterslip_service.routes.shapes import (
+    CampaignBrief,
+    CampaignPage,
+    CampaignShape,
+)
+
+router = APIRouter(prefix="/v1/campaigns", tags=["campaigns"])
+
+SPEC = {"$ref": "#/components/schemas/CampaignSpec"}
+
+
+def show(connection: Connection, identity: str) -> CampaignShape:
+    """Return a campaign as the API shows it."""
+    found = campaigns.get(connection, identity)
+    tallies = campaigns.tallies(connection, [identity])[identity]
+    made = inversions.ids(connection, [identity])[identity]
+    return CampaignShape.of(found, tallies, made)
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model=CampaignShape,
+    responses=responses(400, 413, 422, 503),
+    openapi_extra={"requestBody": {"content": {"application/json": {"schema": SPEC}}}},
+)
+def create_campaign(
+    service: ServiceDep, keyed: KeyedDep, spec: Annotated[Any, Body()]
+) -> JSONResponse:
+    """Check a campaign spec with every file that it names, and set it to work."""
+    checked = intake.check_campaign(service, spec)
+
+    def effect(connection: Connection) -> CampaignShape:
+        return show(connection, intake.write_campaign(connection, checked))
+
+    return keyed.answer(201, effect)
+
+
+@router.get("", responses=responses(422, 503))
+def list_campaigns(
+    service: ServiceDep,
+    before: CursorDep,
+    limit: Limit = 50,
+    state: CampaignState | None = None,
+    digest: Annotated[
+        str | None, Query(description="only campaigns of this very content")
+    ] = None,
+) -> CampaignPage:
+    """List campaigns, newest first."""
+    with service.database.read() as connection:
+        found = campaigns.page(
+            connection, before=before, limit=limit, state=state, digest=digest
+        )
+        ids = [campaign.id for campaign in found]
+        tallies = campaigns.tallies(connection, ids)
+        made = inversions.ids(connection, ids)
+    items = [
+        CampaignBrief(**CampaignBrief.fields(c, tallies[c.id], made[c.id]))
+        for c in found
+    ]
+    return CampaignPage(items=items, next=next_cursor(ids, limit))
+
+
+@router.get("/{campaign}", responses=responses(404, 422, 503))
+def show_campaign(service: ServiceDep, campaign: str) -> CampaignShape:
+    """Show a campaign."""
+    with service.database.read() as connection:
+        return show(connection, campaign)
+
+
+@router.delete("/{campaign}", status_code=204, responses=responses(404, 422, 503))
+def delete_campaign(service: ServiceDep, campaign: str) -> None:
+    """Cancel a campaign and hide it; its Green's functions stay in the store."""
+    with service.database.write() as connection:
+        _cancel(connection, campaigns.get(connection, campaign, lock=True))
+        campaigns.set_deleted(connection, campaign)
+    service.wake()
+
+
+def _cancel(connection: Connection, campaign: Campaign) -> None:
+    """Cancel what waits at once; what runs is stopped by the dispatcher."""
+    campaigns.set_cancelling(connection, campaign.id)
+    jobs.cancel_waiting(connection, campaign.id)
+    campaigns.refresh(connection, campaign.id)
+
+
+def _act(connection: Connection, identity: str, action: str) -> CampaignShape:
+    campaign = campaigns.get(connection, identity, lock=True)
+    ended = campaign.state is CampaignState.CANCELLED
+    if ended or (campaign.cancelling and action != "cancel"):
+        raise ConflictError(
+            f"the campaign {campaign.name!r} is cancelled: submit it again"
+        )
+    if action == "cancel":
+        _cancel(connection, campaign)
+    elif action == "retry":
+        if not jobs.reset_failed(connection, identity):
+            raise ConflictError("nothing has failed in this campaign")
+    else:
+        campaigns.set_paused(connection, identity, action == "pause")
+    campaigns.refresh(connection, identity)
+    return show(connection, identity)
+
+
+def _action(name: str, summary: str) -> None:
+    @router.post(
+        f"/{{campaign}}/{name}",
+        name=f"{name}_campaign",
+        response_model=CampaignShape,
+        responses=responses(404, 409, 422, 503),
+        description=summary,
+    )
+    def act(keyed: KeyedDep, campaign: str) -> JSONResponse:
+        return keyed.answer(200, lambda connection: _act(connection, campaign, name))
+
+
+_action("cancel", "Cancel what waits and stop what runs; what is accepted stays.")
+_action("retry", "Put the jobs that failed back in the queue.")
+_action("pause", "Start no further jobs; what runs goes on.")
+_action("resume", "Go on after a pause.")

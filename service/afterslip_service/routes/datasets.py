@@ -1,0 +1,91 @@
+"""Data sets that come after the campaign."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body
+from fastapi.responses import JSONResponse
+from sqlalchemy import Connection
+
+from afterslip.errors import Problem, SpecError
+from afterslip.identity import plain
+from afterslip.schemas.observation import Dataset
+from afterslip.validation import validate
+from afterslip_service.db import datasets
+from afterslip_service.routes import files
+from afterslip_service.routes.deps import (
+    CursorDep,
+    KeyedDep,
+    Limit,
+    Service,
+    ServiceDep,
+    next_cursor,
+)
+from afterslip_service.routes.problems import responses
+from afterslip_service.routes.shapes import DatasetPage, DatasetShape
+
+router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
+
+REQUEST = {"$ref": "#/components/schemas/DatasetRequest"}
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model=DatasetShape,
+    responses=responses(400, 413, 422, 503),
+    openapi_extra={
+        "requestBody": {"content": {"application/json": {"schema": REQUEST}}}
+    },
+)
+def create_dataset(
+    service: ServiceDep, keyed: KeyedDep, request: Annotated[dict[str, Any], Body()]
+) -> JSONResponse:
+    """Keep observations: a file that was uploaded, or CSV text in the request."""
+    asked = dict(request)
+    csv = asked.pop("csv", None)
+    if csv is not None:
+        if not isinstance(csv, str) or not csv.strip():
+            raise SpecError([Problem("csv", None, "must be the text of a CSV file")])
+        if "file" in asked:
+            raise SpecError([Problem("csv", None, "and file exclude each other")])
+        asked["file"] = files.keep(service.settings.store, csv.encode())
+    dataset = validate(Dataset, asked)
+    count = _count(service, dataset)
+    content: dict[str, Any] = plain(dataset)
+
+    def effect(connection: Connection) -> DatasetShape:
+        datasets.create(
+            connection,
+            name=dataset.name,
+            file=str(dataset.file),
+            content=content,
+            n_observations=count,
+        )
+        return DatasetShape.of(datasets.find(connection, dataset.name))
+
+    return keyed.answer(201, effect)
+
+
+def _count(service: Service, dataset: Dataset) -> int:
+    """Read the file and return the number of observations in it."""
+    return len(service.files.read(str(dataset.file)).splitlines()) - 1
+
+
+@router.get("", responses=responses(422, 503))
+def list_datasets(
+    service: ServiceDep, before: CursorDep, limit: Limit = 50
+) -> DatasetPage:
+    """List data sets, newest first."""
+    with service.database.read() as connection:
+        found = datasets.page(connection, before=before, limit=limit)
+    items = [DatasetShape.of(dataset) for dataset in found]
+    return DatasetPage(items=items, next=next_cursor([d.id for d in found], limit))
+
+
+@router.get("/{dataset}", responses=responses(404, 422, 503))
+def show_dataset(service: ServiceDep, dataset: str) -> DatasetShape:
+    """Show a data set, by its id or the newest of its name."""
+    with service.database.read() as connection:
+        return DatasetShape.of(datasets.find(connection, dataset))

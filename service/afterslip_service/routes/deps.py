@@ -1,0 +1,129 @@
+"""What routes are given."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Depends, Header, HTTPException, Query, Request
+from fastapi.encoders import jsonable_encoder
+from fastapi.responses import JSONResponse
+from sqlalchemy import Connection
+
+from afterslip.files import StoredFiles
+from afterslip_service.db import idempotency
+from afterslip_service.db.session import Database
+from afterslip_service.placement.base import Placement
+from afterslip_service.reconcile.dispatcher import Dispatcher
+from afterslip_service.routes.stream import Hub
+from afterslip_service.settings import Settings
+
+
+@dataclass(slots=True)
+class Service:
+    """The parts of a running service."""
+
+    settings: Settings
+    database: Database
+    hub: Hub
+    placement: Placement | None = None
+    dispatcher: Dispatcher | None = None
+
+    @property
+    def files(self) -> StoredFiles:
+        """Files that specs may name."""
+        return StoredFiles(self.settings.store, self.settings.files)
+
+    def wake(self) -> None:
+        """Tell the dispatcher and the listeners that something has changed."""
+        if self.dispatcher is not None:
+            self.dispatcher.wake()
+        self.hub.wake()
+
+
+def _service(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+ServiceDep = Annotated[Service, Depends(_service)]
+
+
+@dataclass(frozen=True, slots=True)
+class Keyed:
+    """A request that may carry an ``Idempotency-Key``."""
+
+    service: Service
+    route: str
+    key: str | None
+    digest: str
+
+    def answer(self, status: int, effect: Callable[[Connection], Any]) -> JSONResponse:
+        """Do something once, and answer; a repeated request gets the same answer.
+
+        Parameters
+        ----------
+        effect : makes the change in the transaction that it is given and returns
+            what to answer.
+        """
+        with self.service.database.write() as connection:
+            if self.key is None:
+                body = jsonable_encoder(effect(connection))
+            else:
+                known = idempotency.reserve(
+                    connection, self.key, self.route, self.digest
+                )
+                if known is not None:
+                    headers = {"Idempotent-Replayed": "true"}
+                    return JSONResponse(known.body, known.status, headers)
+                body = jsonable_encoder(effect(connection))
+                idempotency.remember(connection, self.key, self.route, status, body)
+        self.service.wake()
+        return JSONResponse(body, status)
+
+
+async def _keyed(
+    request: Request,
+    service: ServiceDep,
+    idempotency_key: Annotated[str | None, Header(min_length=1, max_length=200)] = None,
+) -> Keyed:
+    digest = hashlib.sha256(await request.body()).hexdigest()
+    route = f"{request.method} {request.url.path}"[:200]
+    return Keyed(service, route, idempotency_key, digest)
+
+
+KeyedDep = Annotated[Keyed, Depends(_keyed)]
+
+
+def encode_cursor(identity: str | int) -> str:
+    """Return an opaque cursor that stands behind an item."""
+    return base64.urlsafe_b64encode(str(identity).encode()).decode().rstrip("=")
+
+
+def _decode_cursor(
+    cursor: Annotated[
+        str | None, Query(max_length=100, description="`next` of the page before")
+    ] = None,
+) -> str | None:
+    if cursor is None:
+        return None
+    padded = cursor + "=" * (-len(cursor) % 4)
+    try:
+        return base64.b64decode(padded, altchars=b"-_", validate=True).decode("ascii")
+    except (binascii.Error, ValueError):
+        raise HTTPException(
+            422, "cursor: is not one of ours; take `next` of a page as it is"
+        ) from None
+
+
+CursorDep = Annotated[str | None, Depends(_decode_cursor)]
+Limit = Annotated[int, Query(ge=1, le=500, description="items on a page")]
+
+
+def next_cursor(identities: list[Any], limit: int) -> str | None:
+    """Return the cursor of the next page, None if this page was not full."""
+    return encode_cursor(identities[-1]) if len(identities) == limit else None

@@ -1,0 +1,66 @@
+"""Groups of a campaign and the attempts at them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Path
+
+from afterslip_service.db import attempts, campaigns, jobs
+from afterslip_service.engine.states import JobKind
+from afterslip_service.errors import MissingError
+from afterslip_service.routes.deps import CursorDep, Limit, ServiceDep, next_cursor
+from afterslip_service.routes.problems import responses
+from afterslip_service.routes.shapes import (
+    AttemptShape,
+    ErrorShape,
+    GroupDetail,
+    GroupPage,
+    GroupShape,
+)
+
+router = APIRouter(prefix="/v1/campaigns/{campaign}/groups", tags=["groups"])
+
+
+@router.get("", responses=responses(404, 422, 503))
+def list_groups(
+    service: ServiceDep, campaign: str, after: CursorDep, limit: Limit = 200
+) -> GroupPage:
+    """List the groups of a campaign, by number."""
+    if after is not None and not after.isdigit():
+        raise HTTPException(422, "cursor: is not of a list of groups")
+    with service.database.read() as connection:
+        campaigns.get(connection, campaign)
+        found = jobs.of_campaign(
+            connection,
+            campaign,
+            JobKind.GREENS,
+            after=-1 if after is None else int(after),
+            limit=limit,
+        )
+        latest = attempts.latest(connection, [job.id for job in found])
+    items = [GroupShape.of(job, latest.get(job.id)) for job in found]
+    return GroupPage(items=items, next=next_cursor([j.index for j in found], limit))
+
+
+@router.get("/{index}", responses=responses(404, 422, 503))
+def show_group(
+    service: ServiceDep, campaign: str, index: Annotated[int, Path(ge=0, lt=2**31)]
+) -> GroupDetail:
+    """Show a group with every attempt at it and their convergence."""
+    with service.database.read() as connection:
+        campaigns.get(connection, campaign)
+        found = jobs.of_campaign(
+            connection, campaign, JobKind.GREENS, after=index - 1, limit=1
+        )
+        if not found or found[0].index != index:
+            raise MissingError("group", str(index))
+        job = found[0]
+        tries = attempts.of_job(connection, job.id)
+    return GroupDetail(
+        index=job.index,
+        state=job.state,
+        sources=job.payload.get("sources", []),
+        error=ErrorShape.of(job.error_class, job.error_message),
+        attempts=[AttemptShape.of(attempt) for attempt in tries],
+    )

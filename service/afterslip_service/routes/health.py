@@ -1,0 +1,87 @@
+"""Alive, and ready for work: each part by its name."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+
+from fastapi import APIRouter, Response
+from sqlalchemy.exc import SQLAlchemyError
+
+from afterslip_service.db import leases, migrate
+from afterslip_service.reconcile.dispatcher import LEASE
+from afterslip_service.routes.deps import Service, ServiceDep
+from afterslip_service.routes.shapes import Health, Part, Readiness
+
+router = APIRouter(tags=["health"])
+
+
+@router.get("/healthz")
+async def health() -> Health:
+    """Say that the process lives."""
+    return Health(status="alive")
+
+
+@router.get("/readyz", responses={503: {"model": Readiness}})
+def readiness(service: ServiceDep, response: Response) -> Readiness:
+    """Say of each part whether it can do its work, and what is wrong with it."""
+    checks: dict[str, Callable[[Service], Part]] = {
+        "database": _database,
+        "store": _store,
+        "dispatcher": _dispatcher,
+        "placement": _placement,
+    }
+    parts = {name: check(service) for name, check in checks.items()}
+    ready = all(part.ok for part in parts.values())
+    response.status_code = 200 if ready else 503
+    return Readiness(ready=ready, parts=parts)
+
+
+def _database(service: Service) -> Part:
+    try:
+        service.database.ping()
+        have = migrate.current(service.database)
+    except SQLAlchemyError as error:
+        return Part(ok=False, detail=f"does not answer: {error}")
+    want = migrate.newest(service.database)
+    if have != want:
+        return Part(ok=False, detail=f"has schema {have}, this version needs {want}")
+    return Part(ok=True, detail=f"schema {have}")
+
+
+def _store(service: Service) -> Part:
+    store = service.settings.store
+    try:
+        with tempfile.TemporaryFile(dir=store) as probe:
+            probe.write(b"x")
+    except OSError as error:
+        return Part(ok=False, detail=f"{store} cannot be written: {error.strerror}")
+    return Part(ok=True, detail="can be written")
+
+
+def _dispatcher(service: Service) -> Part:
+    dispatcher = service.dispatcher
+    if dispatcher is not None and not dispatcher.alive:
+        return Part(ok=False, detail="has stopped: restart the service")
+    if dispatcher is not None and dispatcher.trouble is not None:
+        return Part(ok=False, detail=dispatcher.trouble)
+    if dispatcher is not None and dispatcher.leads:
+        return Part(ok=True, detail="leads")
+    try:
+        with service.database.read() as connection:
+            holder = leases.holder(connection, LEASE)
+    except SQLAlchemyError:
+        return Part(ok=False, detail="cannot be asked for: the database is away")
+    if holder is None:
+        return Part(ok=False, detail="nobody holds the dispatcher's lease")
+    return Part(ok=True, detail=f"{holder} leads")
+
+
+def _placement(service: Service) -> Part:
+    placement = service.placement
+    if placement is None:
+        return Part(ok=True, detail="is another process's")
+    trouble = placement.trouble()
+    if trouble is not None:
+        return Part(ok=False, detail=trouble)
+    return Part(ok=True, detail=f"{placement.slots()} slots")

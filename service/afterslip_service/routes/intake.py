@@ -1,0 +1,164 @@
+"""Requests checked to the last file before anything is written down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection
+
+from afterslip.errors import Problem, SpecError
+from afterslip.identity import canonical_spec, digest, plain
+from afterslip.inputs import resolve
+from afterslip.references import contents
+from afterslip.schemas.inversion import Inversion
+from afterslip.spec import parse_campaign
+from afterslip.validation import nearest, validate
+from afterslip_service import clock
+from afterslip_service.db import campaigns, datasets, inversions, jobs
+from afterslip_service.db.campaigns import Campaign
+from afterslip_service.db.jobs import NewJob
+from afterslip_service.engine.states import JobKind
+from afterslip_service.errors import ConflictError, MissingError
+from afterslip_service.routes import files
+from afterslip_service.routes.deps import Service
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedCampaign:
+    """A campaign that may be written down.
+
+    Attributes
+    ----------
+    spec : as the user wrote it, with the files by digest.
+    canonical : in canonical form, which workers read.
+    """
+
+    name: str
+    spec: dict[str, Any]
+    canonical: dict[str, Any]
+    digest: str
+    inversions: tuple[Inversion, ...]
+
+
+def check_campaign(service: Service, data: Any) -> CheckedCampaign:
+    """Check a spec and everything that it names.
+
+    Raises
+    ------
+    SpecError
+        With every problem found. Nothing is left behind.
+    """
+    if not isinstance(data, dict):
+        raise SpecError([Problem("", None, "must be a mapping of keys to values")])
+    campaign = parse_campaign(data)
+    resolve(campaign, service.files)
+    canonical = canonical_spec(campaign, service.files)
+    if service.files.local is not None:
+        # what was named by a path on the server is kept like an upload
+        for _, content in contents(campaign, service.files).values():
+            files.keep(service.settings.store, content)
+    return CheckedCampaign(
+        name=campaign.name,
+        spec=campaign.to_dict(),
+        canonical=canonical,
+        digest=digest(canonical),
+        inversions=tuple(campaign.inversions),
+    )
+
+
+def write_campaign(connection: Connection, checked: CheckedCampaign) -> str:
+    """Write a campaign with its first jobs and return its id."""
+    identity = campaigns.create(
+        connection,
+        name=checked.name,
+        digest=checked.digest,
+        spec=checked.spec,
+        canonical=checked.canonical,
+    )
+    jobs.create(connection, identity, [NewJob(JobKind.MODEL, 0)])
+    for index, inversion in enumerate(checked.inversions):
+        _write_inversion(connection, identity, index, inversion, [])
+    return identity
+
+
+def check_inversion(data: dict[str, Any]) -> Inversion:
+    """Check the request of an inversion.
+
+    Raises
+    ------
+    SpecError
+        With every problem found.
+    """
+    return validate(Inversion, data)
+
+
+def write_inversion(connection: Connection, identity: str, request: Inversion) -> str:
+    """Write an inversion on a campaign and return its id.
+
+    Raises
+    ------
+    SpecError
+        If a data set is neither in the campaign's spec nor uploaded.
+    ConflictError
+        If the campaign will never have Green's functions.
+    """
+    campaign = campaigns.get(connection, identity, lock=True)
+    if campaign.cancelling:
+        raise ConflictError(
+            f"the campaign {campaign.name!r} is cancelled: submit it again first"
+        )
+    extra = _find_datasets(connection, campaign, request)
+    index = inversions.count(connection, identity)
+    return _write_inversion(connection, identity, index, request, extra)
+
+
+def _find_datasets(
+    connection: Connection, campaign: Campaign, request: Inversion
+) -> list[dict[str, Any]]:
+    """Return the uploaded data sets that a request names beside the spec's own."""
+    own = [item["name"] for item in campaign.canonical.get("datasets", [])]
+    found, problems = [], []
+    for index, name in enumerate(request.datasets):
+        if name in own:
+            continue
+        try:
+            found.append({**datasets.find(connection, name).content, "name": name})
+        except MissingError:
+            near = nearest(name, own)
+            mend = f"did you mean {near}?" if near else "upload it as a data set first"
+            problems.append(
+                Problem(f"datasets[{index}]", name, "is not a data set", mend)
+            )
+    if problems:
+        raise SpecError(problems)
+    return found
+
+
+def _write_inversion(
+    connection: Connection,
+    campaign: str,
+    index: int,
+    request: Inversion,
+    extra: list[dict[str, Any]],
+) -> str:
+    """Write an inversion and its job.
+
+    The worker reads ``spec.datasets``; data sets that came later travel with the
+    request.
+    """
+    identity = clock.new_id()
+    asked: dict[str, Any] = plain(request)
+    payload = {"id": identity, **asked, "extra_datasets": extra}
+    (job,) = jobs.create(
+        connection, campaign, [NewJob(JobKind.INVERSION, index, payload)]
+    )
+    inversions.create(
+        connection,
+        identity=identity,
+        campaign=campaign,
+        job=job,
+        name=request.name,
+        request=asked,
+    )
+    return identity

@@ -1,0 +1,165 @@
+"""Inversions and what they leave: result, report, plots."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, HTTPException, Query
+from fastapi.responses import FileResponse, JSONResponse
+from sqlalchemy import Connection
+
+from afterslip.errors import Problem, SpecError
+from afterslip_service.db import campaigns, inversions
+from afterslip_service.engine.states import JobState
+from afterslip_service.errors import ConflictError
+from afterslip_service.routes import intake
+from afterslip_service.routes.deps import (
+    CursorDep,
+    KeyedDep,
+    Limit,
+    Service,
+    ServiceDep,
+    next_cursor,
+)
+from afterslip_service.routes.greens import inside
+from afterslip_service.routes.problems import responses
+from afterslip_service.routes.shapes import (
+    InversionPage,
+    InversionShape,
+    PlotPage,
+)
+
+router = APIRouter(prefix="/v1/inversions", tags=["inversions"])
+
+REQUEST = {"$ref": "#/components/schemas/InversionRequest"}
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model=InversionShape,
+    responses=responses(400, 404, 409, 413, 422, 503),
+    openapi_extra={
+        "requestBody": {"content": {"application/json": {"schema": REQUEST}}}
+    },
+)
+def create_inversion(
+    keyed: KeyedDep, request: Annotated[dict[str, Any], Body()]
+) -> JSONResponse:
+    """Ask for slip from data; it is computed once the campaign is complete."""
+    asked = dict(request)
+    campaign = asked.pop("campaign", None)
+    if not isinstance(campaign, str):
+        mend = "add campaign: the id of a campaign"
+        raise SpecError([Problem("campaign", campaign, "is missing", mend)])
+    checked = intake.check_inversion(asked)
+
+    def effect(connection: Connection) -> InversionShape:
+        identity = intake.write_inversion(connection, campaign, checked)
+        return InversionShape.of(inversions.get(connection, identity))
+
+    return keyed.answer(201, effect)
+
+
+@router.get("", responses=responses(404, 422, 503))
+def list_inversions(
+    service: ServiceDep,
+    before: CursorDep,
+    limit: Limit = 50,
+    campaign: Annotated[str | None, Query(max_length=40)] = None,
+) -> InversionPage:
+    """List inversions, newest first."""
+    with service.database.read() as connection:
+        if campaign is not None:
+            campaigns.get(connection, campaign)
+        found = inversions.page(
+            connection, before=before, limit=limit, campaign=campaign
+        )
+    items = [InversionShape.of(inversion) for inversion in found]
+    return InversionPage(items=items, next=next_cursor([i.id for i in found], limit))
+
+
+@router.get("/{inversion}", responses=responses(404, 422, 503))
+def show_inversion(service: ServiceDep, inversion: str) -> InversionShape:
+    """Show an inversion."""
+    with service.database.read() as connection:
+        return InversionShape.of(inversions.get(connection, inversion))
+
+
+def _file(service: Service, identity: str, name: str) -> Path:
+    with service.database.read() as connection:
+        found = inversions.get(connection, identity)
+    if found.state is not JobState.ACCEPTED:
+        raise ConflictError(
+            f"the inversion {found.name!r} is {found.state.value}: it has no result yet"
+        )
+    path = inside(_folder(service, found.campaign_id, found.id), name)
+    if path is None:
+        raise HTTPException(404, f"the inversion {found.name!r} has no {name}")
+    return path
+
+
+def _folder(service: Service, campaign: str, identity: str) -> Path:
+    return service.settings.store / "campaigns" / campaign / "inversions" / identity
+
+
+@router.get(
+    "/{inversion}/result",
+    response_class=FileResponse,
+    responses=responses(404, 409, 422, 503),
+)
+def read_result(service: ServiceDep, inversion: str) -> FileResponse:
+    """Read the result as NetCDF."""
+    path = _file(service, inversion, "result.nc")
+    return FileResponse(path, media_type="application/x-netcdf", filename="result.nc")
+
+
+@router.get(
+    "/{inversion}/slip",
+    response_class=FileResponse,
+    responses=responses(404, 409, 422, 503),
+)
+def read_slip(service: ServiceDep, inversion: str) -> FileResponse:
+    """Read the slip of each source as CSV."""
+    path = _file(service, inversion, "slip.csv")
+    return FileResponse(path, media_type="text/csv", filename="slip.csv")
+
+
+@router.get(
+    "/{inversion}/report",
+    response_class=FileResponse,
+    responses=responses(404, 409, 422, 503),
+)
+def read_report(service: ServiceDep, inversion: str) -> FileResponse:
+    """Read the report as a page."""
+    # a report is a document: it may bring pictures and styles, never scripts
+    policy = "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'"
+    path = _file(service, inversion, "report.html")
+    headers = {"Content-Security-Policy": policy}
+    return FileResponse(path, media_type="text/html", headers=headers)
+
+
+@router.get("/{inversion}/plots", responses=responses(404, 422, 503))
+def list_plots(service: ServiceDep, inversion: str) -> PlotPage:
+    """List the plots; empty until the inversion is accepted."""
+    with service.database.read() as connection:
+        found = inversions.get(connection, inversion)
+    names: list[str] = []
+    if found.state is JobState.ACCEPTED:
+        folder = _folder(service, found.campaign_id, found.id)
+        names = sorted(path.stem for path in folder.glob("*.png"))
+    here = f"/v1/inversions/{inversion}/plots"
+    items = [{"name": name, "href": f"{here}/{name}.png"} for name in names]
+    return PlotPage(items=items)
+
+
+@router.get(
+    "/{inversion}/plots/{name}.png",
+    response_class=FileResponse,
+    responses=responses(404, 409, 422, 503),
+)
+def read_plot(service: ServiceDep, inversion: str, name: str) -> FileResponse:
+    """Read a plot as PNG."""
+    path = _file(service, inversion, f"{name}.png")
+    return FileResponse(path, media_type="image/png")

@@ -1,0 +1,151 @@
+"""Errors as RFC 9457 problem documents, whatever raised them."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from starlette.exceptions import HTTPException
+
+from afterslip.errors import SpecError
+from afterslip_service.errors import (
+    ConflictError,
+    KeyReusedError,
+    MissingError,
+    ServiceError,
+)
+
+MEDIA = "application/problem+json"
+log = structlog.get_logger()
+
+
+class Finding(BaseModel):
+    """One thing that is wrong with a request."""
+
+    path: str = Field(description="where, e.g. model.layers[1].vs")
+    value: Any = Field(None, description="what stands there")
+    message: str = Field(description="what is wrong with it")
+    mend: str = Field("", description="what to write instead")
+
+
+class Problem(BaseModel):
+    """An RFC 9457 problem document."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+    instance: str | None = None
+    errors: list[Finding] = []
+
+
+def problem(
+    request: Request,
+    status: int,
+    detail: str,
+    *,
+    errors: list[dict[str, Any]] | None = None,
+    headers: dict[str, str] | None = None,
+) -> JSONResponse:
+    """Return a problem document."""
+    content = {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "instance": request.url.path,
+        "errors": errors or [],
+    }
+    return JSONResponse(content, status, headers, media_type=MEDIA)
+
+
+def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return the problem answers of a route, for OpenAPI."""
+    return {
+        status: {
+            "description": HTTPStatus(status).phrase,
+            "model": Problem,
+            "content": {MEDIA: {}},
+        }
+        for status in statuses
+    }
+
+
+def install(app: FastAPI) -> None:
+    """Answer every error of an app with a problem document."""
+    app.add_exception_handler(SpecError, _spec)
+    app.add_exception_handler(RequestValidationError, _request)
+    app.add_exception_handler(ServiceError, _service)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(DBAPIError, _database)
+    app.add_exception_handler(PoolTimeoutError, _database)
+    app.add_exception_handler(Exception, _unforeseen)
+
+
+def _spec(request: Request, error: Exception) -> JSONResponse:
+    errors = error.as_dicts() if isinstance(error, SpecError) else []
+    return problem(request, 422, str(error), errors=errors)
+
+
+def _request(request: Request, error: Exception) -> JSONResponse:
+    found = error.errors() if isinstance(error, RequestValidationError) else []
+    errors = [_finding(detail) for detail in found]
+    lines = "; ".join(f"{item['path']}: {item['message']}" for item in errors)
+    if any(detail["type"] == "json_invalid" for detail in found):
+        return problem(request, 400, f"the body is not JSON: {lines}", errors=errors)
+    return problem(request, 422, lines or "the request is not valid", errors=errors)
+
+
+def _finding(detail: dict[str, Any]) -> dict[str, Any]:
+    loc = [str(part) for part in detail["loc"]]
+    where = ".".join(loc[1:] if loc[:1] == ["body"] and loc[1:] else loc)
+    value = detail.get("input")
+    plain = isinstance(value, str | int | bool) and len(str(value)) <= 80
+    return {
+        "path": where,
+        "value": value if plain else None,
+        "message": detail["msg"],
+        "mend": "",
+    }
+
+
+def _service(request: Request, error: Exception) -> JSONResponse:
+    status = 400
+    if isinstance(error, MissingError):
+        status = 404
+    elif isinstance(error, ConflictError):
+        status = 409
+    elif isinstance(error, KeyReusedError):
+        status = 422
+    return problem(request, status, str(error))
+
+
+def _http(request: Request, error: Exception) -> JSONResponse:
+    if not isinstance(error, HTTPException):
+        return _unforeseen(request, error)
+    detail = str(error.detail)
+    if error.status_code == 404 and detail == "Not Found":
+        detail = f"there is nothing at {request.url.path}"
+    if error.status_code == 405:
+        detail = f"{request.url.path} does not answer to {request.method}"
+    headers = dict(error.headers or {})
+    return problem(request, error.status_code, detail, headers=headers)
+
+
+def _database(request: Request, error: Exception) -> JSONResponse:
+    log.error("the database does not answer", error=str(error), path=request.url.path)
+    detail = "the database does not answer; nothing was changed, try again"
+    return problem(request, 503, detail, headers={"Retry-After": "5"})
+
+
+def _unforeseen(request: Request, error: Exception) -> JSONResponse:
+    log.error("unforeseen error", path=request.url.path, exc_info=error)
+    detail = "an error that we did not foresee; the server's log has the particulars"
+    return problem(request, 500, detail)

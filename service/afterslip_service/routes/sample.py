@@ -1,0 +1,132 @@
+"""Displacements at any point and time, sampled from accepted Green's functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, Body
+from numpy.typing import NDArray
+from pydantic import Field
+
+from afterslip.errors import ArchiveError, Problem, SpecError
+from afterslip.frame import Frame
+from afterslip.schemas.base import Schema
+from afterslip.schemas.values import Duration, Title, Within
+from afterslip.spec import parse_campaign
+from afterslip.validation import validate
+from afterslip_service.db import campaigns
+from afterslip_service.db.campaigns import Campaign
+from afterslip_service.errors import ConflictError
+from afterslip_service.routes.deps import ServiceDep
+from afterslip_service.routes.problems import responses
+from afterslip_service.routes.shapes import SampleShape
+from afterslip_workers import entry
+
+router = APIRouter(prefix="/v1/campaigns/{campaign}/sample", tags=["greens"])
+
+Float = NDArray[np.float64]
+
+YEAR_S = 31_557_600.0
+MAX_VALUES = 10_000_000
+COMPONENTS = 3
+
+
+class Point(Schema):
+    """A point of the ground surface."""
+
+    name: Title = Field(description="name of the station")
+    lon: Annotated[float, Within("deg", least=-180, most=360)] | None = None
+    lat: Annotated[float, Within("deg", least=-90, most=90)] | None = None
+    x_km: Annotated[float, Within("km")] | None = None
+    y_km: Annotated[float, Within("km")] | None = None
+
+    def problems(self) -> Iterator[Problem]:
+        """One pair of coordinates, and only one."""
+        degrees = (self.lon is not None, self.lat is not None)
+        km = (self.x_km is not None, self.y_km is not None)
+        if (all(degrees), all(km)) not in {(True, False), (False, True)} or (
+            any(degrees) and any(km)
+        ):
+            yield Problem(
+                "", None, "has no place", "give lon and lat, or x_km and y_km"
+            )
+
+
+class SampleRequest(Schema):
+    """Points and times."""
+
+    stations: list[Point] = Field(min_length=1, max_length=100_000)
+    times: list[Duration] = Field(min_length=1, max_length=10_000)
+
+
+@router.post(
+    "",
+    responses=responses(400, 404, 409, 413, 422, 503),
+    openapi_extra={
+        "requestBody": {
+            "content": {
+                "application/json": {
+                    "schema": {"$ref": "#/components/schemas/SampleRequest"}
+                }
+            }
+        }
+    },
+)
+def sample(
+    service: ServiceDep, campaign: str, request: Annotated[dict[str, Any], Body()]
+) -> SampleShape:
+    """Sample every Green's function at points and times; nothing is solved."""
+    asked = validate(SampleRequest, request)
+    with service.database.read() as connection:
+        found = campaigns.get(connection, campaign)
+    if found.finished_at is None:
+        raise ConflictError(
+            f"the campaign {found.name!r} is {found.state.value}: its Green's "
+            "functions are not complete yet"
+        )
+    count = (found.n_sources or 0) * len(asked.stations) * len(asked.times)
+    if count * COMPONENTS > MAX_VALUES:
+        raise SpecError(
+            [
+                Problem(
+                    "stations",
+                    len(asked.stations),
+                    f"would make {count * COMPONENTS:,} values of {MAX_VALUES:,}",
+                    "ask for fewer stations or times at once, or read greens.zarr",
+                )
+            ]
+        )
+    x, y = _local(found, asked.stations)
+    try:
+        sampled = entry.sample(
+            service.settings.store, campaign, x, y, [float(t) for t in asked.times]
+        )
+    except ArchiveError as error:
+        raise SpecError([Problem("stations", None, str(error))]) from error
+    data = np.asarray(sampled.values, dtype=np.float64)
+    return SampleShape(
+        dims=[str(dim) for dim in sampled.dims],
+        shape=list(data.shape),
+        unit="m per m of slip",
+        time_yr=[float(t) / YEAR_S for t in asked.times],
+        stations=[point.name for point in asked.stations],
+        data=data.tolist(),
+    )
+
+
+def _local(campaign: Campaign, points: list[Point]) -> tuple[Float, Float]:
+    """Return x, y of the points in m."""
+    frame = Frame.of(parse_campaign(campaign.canonical).model.frame)
+    x, y = np.empty(len(points)), np.empty(len(points))
+    for index, point in enumerate(points):
+        if point.x_km is not None and point.y_km is not None:
+            x[index], y[index] = 1e3 * point.x_km, 1e3 * point.y_km
+            continue
+        if not frame.geographic or point.lon is None or point.lat is None:
+            mend = "give x_km and y_km: the campaign's frame is local"
+            path = f"stations[{index}].lon"
+            raise SpecError([Problem(path, point.lon, "has no meaning here", mend)])
+        x[index], y[index] = frame.to_local(point.lon, point.lat)
+    return x, y

@@ -1,0 +1,353 @@
+"""What the API answers, as JSON."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from afterslip_service.db.attempts import Attempt
+from afterslip_service.db.campaigns import Campaign
+from afterslip_service.db.datasets import Dataset
+from afterslip_service.db.inversions import Inversion
+from afterslip_service.db.jobs import Job
+from afterslip_service.engine.states import (
+    AttemptState,
+    CampaignState,
+    JobKind,
+    JobState,
+)
+
+Tallies = dict[JobKind, dict[JobState, int]]
+
+
+class ErrorShape(BaseModel):
+    """Why something failed."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    class_: str = Field(alias="class", description="one word for the kind of failure")
+    message: str
+
+    @classmethod
+    def of(cls, error_class: str | None, message: str | None) -> ErrorShape | None:
+        """Return the error, None if there is none."""
+        if error_class is None:
+            return None
+        return cls(class_=error_class, message=message or "")
+
+
+class ProgressShape(BaseModel):
+    """Number of groups by state."""
+
+    total: int = 0
+    waiting: int = 0
+    queued: int = 0
+    running: int = 0
+    stored: int = 0
+    accepted: int = 0
+    failed: int = 0
+    cancelled: int = 0
+
+    @classmethod
+    def of(cls, tallies: Tallies) -> ProgressShape:
+        """Count the groups."""
+        greens = {s.value: n for s, n in tallies.get(JobKind.GREENS, {}).items()}
+        return cls(total=sum(greens.values()), **greens)
+
+
+class CampaignBrief(BaseModel):
+    """A campaign in a list."""
+
+    id: str
+    name: str
+    state: CampaignState
+    cancelling: bool = Field(description="cancel was asked for and is under way")
+    created_at: datetime
+    updated_at: datetime
+    digest: str
+    progress: ProgressShape
+    n_sources: int | None
+    error: ErrorShape | None
+    inversions: list[str]
+    links: dict[str, str]
+
+    @classmethod
+    def fields(
+        cls, campaign: Campaign, tallies: Tallies, inversions: list[str]
+    ) -> dict[str, Any]:
+        """Return the fields that a campaign has in a list."""
+        here = f"/v1/campaigns/{campaign.id}"
+        return {
+            "id": campaign.id,
+            "name": campaign.name,
+            "state": campaign.state,
+            "cancelling": campaign.cancelling,
+            "created_at": campaign.created_at,
+            "updated_at": campaign.updated_at,
+            "digest": campaign.digest,
+            "progress": ProgressShape.of(tallies),
+            "n_sources": campaign.n_sources,
+            "error": ErrorShape.of(campaign.error_class, campaign.error_message),
+            "inversions": inversions,
+            "links": {
+                "self": here,
+                "greens": f"{here}/greens.zarr",
+                "groups": f"{here}/groups",
+                "events": f"{here}/events",
+            },
+        }
+
+
+class CampaignShape(CampaignBrief):
+    """A campaign with its spec and model."""
+
+    spec: dict[str, Any]
+    model: dict[str, Any] | None = Field(
+        description="facts of the mesh: n_unknowns, n_elements, quality"
+    )
+
+    @classmethod
+    def of(
+        cls, campaign: Campaign, tallies: Tallies, inversions: list[str]
+    ) -> CampaignShape:
+        """Return a campaign."""
+        fields = cls.fields(campaign, tallies, inversions)
+        return cls(**fields, spec=campaign.spec, model=campaign.model)
+
+
+class CampaignPage(BaseModel):
+    """A page of campaigns, newest first."""
+
+    items: list[CampaignBrief]
+    next: str | None
+
+
+class GroupShape(BaseModel):
+    """Four unit sources that are solved together."""
+
+    index: int
+    state: JobState
+    sources: list[int] = Field(description="numbers of the unit sources")
+    attempts: int
+    worker: str | None = None
+    seconds: float | None = None
+    solves: int | None = None
+    iterations: int | None = None
+    residual: float | None = None
+    progress: dict[str, Any] | None = Field(
+        None, description="phase, solves_done, solves_expected, residual while it runs"
+    )
+    error: ErrorShape | None = None
+
+    @classmethod
+    def of(cls, job: Job, latest: Attempt | None) -> GroupShape:
+        """Return a group with what its newest attempt did."""
+        stats = (latest.stats if latest else None) or {}
+        history = latest.history if latest else []
+        live = job.state is JobState.RUNNING and bool(history)
+        shown = ("seconds", "solves", "iterations", "residual")
+        return cls(
+            index=job.index,
+            state=job.state,
+            sources=job.payload.get("sources", []),
+            attempts=job.attempts,
+            worker=latest.worker if latest else None,
+            progress=history[-1] if live else None,
+            error=ErrorShape.of(job.error_class, job.error_message),
+            **{key: _number(stats.get(key)) for key in shown},
+        )
+
+
+class AttemptShape(BaseModel):
+    """One try at a group."""
+
+    token: str
+    number: int
+    state: AttemptState
+    worker: str | None
+    queued_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    error: ErrorShape | None
+    stats: dict[str, Any] | None
+    history: list[dict[str, Any]] = Field(description="convergence, oldest first")
+    log: str | None = Field(description="last lines of what a failed attempt printed")
+
+    @classmethod
+    def of(cls, attempt: Attempt) -> AttemptShape:
+        """Return an attempt."""
+        return cls(
+            token=attempt.token,
+            number=attempt.number,
+            state=attempt.state,
+            worker=attempt.worker,
+            queued_at=attempt.queued_at,
+            started_at=attempt.started_at,
+            finished_at=attempt.finished_at,
+            error=ErrorShape.of(attempt.error_class, attempt.error_message),
+            stats=attempt.stats,
+            history=attempt.history,
+            log=attempt.log,
+        )
+
+
+class GroupDetail(BaseModel):
+    """A group with every attempt at it."""
+
+    index: int
+    state: JobState
+    sources: list[int]
+    error: ErrorShape | None
+    attempts: list[AttemptShape]
+
+
+class GroupPage(BaseModel):
+    """A page of groups, by number."""
+
+    items: list[GroupShape]
+    next: str | None
+
+
+class FileShape(BaseModel):
+    """An uploaded file; specs name it by ``ref``."""
+
+    ref: str
+    size: int
+
+
+class DatasetShape(BaseModel):
+    """Observations."""
+
+    id: str
+    name: str
+    file: str
+    epoch: str | None
+    sigma: dict[str, Any] | None
+    n_observations: int
+    created_at: datetime
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> DatasetShape:
+        """Return a data set."""
+        return cls(
+            id=dataset.id,
+            name=dataset.name,
+            file=dataset.file,
+            epoch=dataset.content.get("epoch"),
+            sigma=dataset.content.get("sigma"),
+            n_observations=dataset.n_observations,
+            created_at=dataset.created_at,
+        )
+
+
+class DatasetPage(BaseModel):
+    """A page of data sets, newest first."""
+
+    items: list[DatasetShape]
+    next: str | None
+
+
+class InversionShape(BaseModel):
+    """An inversion and, once accepted, its figures."""
+
+    id: str
+    campaign: str
+    name: str
+    state: JobState
+    created_at: datetime
+    request: dict[str, Any]
+    summary: dict[str, Any] | None = Field(
+        description="moment, magnitude, peak_slip, variance_reduction, score"
+    )
+    error: ErrorShape | None
+    links: dict[str, str]
+
+    @classmethod
+    def of(cls, inversion: Inversion) -> InversionShape:
+        """Return an inversion."""
+        here = f"/v1/inversions/{inversion.id}"
+        return cls(
+            id=inversion.id,
+            campaign=inversion.campaign_id,
+            name=inversion.name,
+            state=inversion.state,
+            created_at=inversion.created_at,
+            request=inversion.request,
+            summary=inversion.summary,
+            error=ErrorShape.of(inversion.error_class, inversion.error_message),
+            links={
+                "self": here,
+                "result": f"{here}/result",
+                "report": f"{here}/report",
+                "plots": f"{here}/plots",
+            },
+        )
+
+
+class InversionPage(BaseModel):
+    """A page of inversions, newest first."""
+
+    items: list[InversionShape]
+    next: str | None
+
+
+class PlotPage(BaseModel):
+    """The plots of an inversion."""
+
+    items: list[dict[str, str]]
+
+
+class WorkerShape(BaseModel):
+    """A worker."""
+
+    name: str
+    address: str
+    state: str
+    slots: int
+    facts: dict[str, Any]
+
+
+class WorkerPage(BaseModel):
+    """The workers that the placement knows."""
+
+    items: list[WorkerShape]
+
+
+class SampleShape(BaseModel):
+    """Displacement per metre of slip at points of the surface."""
+
+    dims: list[str]
+    shape: list[int]
+    unit: str
+    time_yr: list[float]
+    stations: list[str]
+    data: list[Any]
+
+
+class Health(BaseModel):
+    """Alive."""
+
+    status: str
+
+
+class Part(BaseModel):
+    """One part of the service."""
+
+    ok: bool
+    detail: str
+
+
+class Readiness(BaseModel):
+    """Whether every part can do its work."""
+
+    ready: bool
+    parts: dict[str, Part]
+
+
+def _number(value: Any) -> Any:
+    """Return a number, of several lanes the largest; None for anything else."""
+    if isinstance(value, list):
+        value = max((v for v in value if isinstance(v, int | float)), default=None)
+    return value if isinstance(value, int | float) else None

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import postgres
+import tiny_worker
+
+from afterslip_service.db import campaigns, jobs, migrate
+from afterslip_service.db.jobs import NewJob
+from afterslip_service.db.session import Database
+from afterslip_service.engine.states import JobKind
+from afterslip_service.main import create_app
+from afterslip_service.placement.inprocess import InProcess
+from afterslip_service.reconcile.dispatcher import Dispatcher
+from afterslip_service.server import Server
+from afterslip_service.settings import Settings
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory):
+    path = tmp_path_factory.mktemp("template") / "db.sqlite"
+    database = Database(str(path))
+    migrate.upgrade(database)
+    with database.engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    database.close()
+    return path
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    with postgres.server() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def postgres_template(postgres_server):
+    with postgres.database(postgres_server) as url:
+        database = Database(url)
+        migrate.upgrade(database)
+        database.close()
+        yield url.partition("?")[0].rpartition("/")[2]
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request, tmp_path):
+    """A fresh, migrated database: every test that asks for it runs on both."""
+    if request.param == "sqlite":
+        path = tmp_path / "db.sqlite"
+        shutil.copy(request.getfixturevalue("sqlite_template"), path)
+        yield str(path)
+        return
+    server = request.getfixturevalue("postgres_server")
+    template = request.getfixturevalue("postgres_template")
+    with postgres.database(server, template) as url:
+        yield url
+
+
+@pytest.fixture
+def database(database_url):
+    database = Database(database_url)
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def settings(database_url, tmp_path):
+    return Settings(
+        database=database_url, store=tmp_path / "store", tick=0.02, lost_after=30
+    )
+
+
+@pytest.fixture
+def worker():
+    return tiny_worker.TinyWorker()
+
+
+def add_campaign(database, name="tiny"):
+    with database.write() as connection:
+        campaign = campaigns.create(
+            connection, name=name, digest="sha256:0", spec={}, canonical={"name": name}
+        )
+        jobs.create(connection, campaign, [NewJob(JobKind.MODEL, 0)])
+    return campaign
+
+
+@pytest.fixture
+def new_campaign(database):
+    return lambda name="tiny": add_campaign(database, name)
+
+
+@pytest.fixture
+def new_dispatcher(database, settings, worker):
+    """Make dispatchers that are turned by hand, tick by tick."""
+    made = []
+
+    def make(execute=None, slots=2, **changes):
+        placement = InProcess(execute or worker, slots)
+        chosen = settings.model_copy(update=changes)
+        dispatcher = Dispatcher(database, placement, chosen)
+        made.append(dispatcher)
+        return dispatcher
+
+    yield make
+    worker.gate.set()
+    for dispatcher in made:
+        dispatcher.context.placement.close()
+
+
+@pytest.fixture
+def turn(database):
+    """Tick a dispatcher until a campaign is in a state."""
+
+    def until(dispatcher, campaign, *states, seconds=20):
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            dispatcher.tick()
+            with database.read() as connection:
+                found = campaigns.get(connection, campaign, deleted=True)
+            if found.state in states:
+                return found
+            time.sleep(0.01)
+        raise AssertionError(f"still {found.state}, not {states}: {found}")
+
+    return until
+
+
+@pytest.fixture
+def serve(settings, worker):
+    """Start services on a real socket, with the tiny worker."""
+    started = []
+
+    def start(**changes):
+        chosen = settings.model_copy(update=changes)
+        app = create_app(chosen, lambda _: InProcess(worker, 2))
+        server = Server(app, "127.0.0.1", 0, log_level="warning")
+        thread = threading.Thread(target=server.run)
+        thread.start()
+        deadline = time.monotonic() + 20
+        while not server.started and thread.is_alive():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+        def stop():
+            server.should_exit = True
+            thread.join(15)
+            assert not thread.is_alive()
+
+        started.append(stop)
+        server.url = f"http://127.0.0.1:{server.port}"
+        server.stop = stop
+        server.app = app
+        return server
+
+    yield start
+    worker.gate.set()
+    for stop in started:
+        stop()
+
+
+@pytest.fixture
+def client(serve):
+    server = serve()
+    with httpx.Client(base_url=server.url, timeout=20) as client:
+        client.server = server
+        yield client
+
+
+@pytest.fixture
+def wait_for(client):
+    """Wait until a campaign is in one of some states."""
+
+    def wait(campaign, *states, seconds=20):
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            shown = client.get(f"/v1/campaigns/{campaign}").json()
+            if shown["state"] in states:
+                return shown
+            time.sleep(0.02)
+        raise AssertionError(f"still {shown['state']}, not {states}")
+
+    return wait

@@ -1,0 +1,229 @@
+"""A worker whose tasks are quick, but write what real tasks write.
+
+Attempt folders, progress, manifests, checksums and Zarr chunks are real, so that
+promotion, closing and reading are tested with the real functions.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import zarr
+
+from afterslip_workers import entry
+from afterslip_workers.envelope import parse
+from afterslip_workers.progress import ProgressFile, cancel_requested
+from afterslip_workers.store import durable, manifest, paths
+
+N_NODE = 5
+N_MODE = 2
+DIGEST = "sha256:" + "ab" * 32
+
+
+class TinyWorker:
+    """Callable like ``entry.execute``.
+
+    Attributes
+    ----------
+    n_sources : unit sources of every campaign.
+    delay_s : how long a group takes.
+    fail : (kind, index) -> outcomes of the next attempts: an error class, or a
+        callable that is called with the envelope before the work.
+    ran : number of attempts begun, by (campaign, kind, index).
+    """
+
+    def __init__(self, n_sources=10, delay_s=0.0):
+        self.n_sources = n_sources
+        self.delay_s = delay_s
+        self.fail = {}
+        self.ran = Counter()
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def __call__(self, content):
+        envelope = parse(content)
+        index = (envelope.group or {}).get("index", 0)
+        self.ran[envelope.campaign, envelope.kind, index] += 1
+        envelope.folder.mkdir(parents=True, exist_ok=True)
+        progress = ProgressFile(envelope.folder, envelope.token)
+        progress.beat(force=True)
+        planned = self.fail.get((envelope.kind, index), [])
+        plan = planned.pop(0) if planned else None
+        if callable(plan):
+            plan = plan(envelope)
+        if plan is not None:
+            error = {"class": plan, "message": f"a planned {plan}"}
+            return self._receipt(envelope, "failed", error=error)
+        if not self._wait(envelope, progress):
+            return self._receipt(envelope, "cancelled")
+        made = getattr(self, f"_{envelope.kind}")(envelope)
+        return self._receipt(envelope, "stored", made)
+
+    def _wait(self, envelope, progress):
+        end = time.monotonic() + self.delay_s
+        done = 0
+        while time.monotonic() < end or not self.gate.is_set():
+            if cancel_requested(envelope.folder):
+                return False
+            done += 1
+            news = {"phase": "solving", "solves_done": done, "residual": 10.0**-done}
+            progress.update({**news, "solves_expected": 8})
+            progress.beat(force=True)
+            time.sleep(0.02)
+        return not cancel_requested(envelope.folder)
+
+    def _receipt(self, envelope, outcome, made=None, error=None):
+        stats = {"solves": 3, "iterations": 30, "seconds": 0.1, "residual": 1e-9}
+        return {
+            "token": envelope.token,
+            "outcome": outcome,
+            "manifest": made,
+            "error": error,
+            "stats": {**stats, "worker": "tiny"},
+        }
+
+    def _model(self, envelope):
+        sources = list(range(self.n_sources))
+        groups = [sources[i : i + 4] for i in range(0, len(sources), 4)]
+        folder = paths.campaign(envelope.root, envelope.campaign)
+        root = paths.greens(envelope.root, envelope.campaign)
+        if not (folder / "model.json").exists():
+            scratch = durable.scratch_beside(root)
+            template(scratch, self.n_sources)
+            durable.publish_directory(scratch, root)
+            facts = {"digest": DIGEST, "groups": groups}
+            durable.write_json(folder / "model.json", facts)
+        made = manifest.new(
+            envelope,
+            model_digest=DIGEST,
+            groups=groups,
+            n_sources=self.n_sources,
+            n_node=N_NODE,
+            n_unknowns=3 * N_NODE,
+            n_elements=2,
+            quality={"min": 0.5, "mean": 0.8},
+            files={},
+        )
+        manifest.commit(envelope.folder, made)
+        return made
+
+    def _greens(self, envelope):
+        group = envelope.group
+        part = envelope.folder / "group.zarr"
+        arrays = template(part, 4, fill=False)
+        lanes = len(group["sources"])
+        values = np.full((4, N_MODE, N_NODE, 3), np.nan, np.float32)
+        for lane, source in enumerate(group["sources"]):
+            values[lane] = response(source)
+        arrays["response"][:] = values
+        arrays["mode_count"][:] = np.r_[np.full(lanes, N_MODE), np.zeros(4 - lanes)]
+        files = manifest.seal(part)
+        files = {name: s for name, s in files.items() if "/c/" in name}
+        made = manifest.new(
+            envelope, model_digest=DIGEST, group=group, files=files, stats={"solves": 3}
+        )
+        manifest.commit(envelope.folder, made)
+        return made
+
+    def _inversion(self, envelope):
+        part = envelope.folder / "result"
+        part.mkdir(exist_ok=True)
+        (part / "result.nc").write_bytes(b"CDF tiny")
+        (part / "slip.csv").write_text("source,slip\n0,1.0\n")
+        (part / "report.html").write_text("<!doctype html><title>tiny</title>")
+        (part / "slip.png").write_bytes(b"\x89PNG tiny")
+        made = manifest.new(
+            envelope,
+            model_digest=DIGEST,
+            inversion={"id": envelope.inversion["id"]},
+            summary={"magnitude": 9.0, "peak_slip": 50.0},
+            files=manifest.seal(part),
+        )
+        manifest.commit(envelope.folder, made)
+        return made
+
+
+def response(source):
+    """Return the (mode, node, component) response that a tiny source has."""
+    shape = (N_MODE, N_NODE, 3)
+    return (source + np.arange(np.prod(shape)).reshape(shape) / 100).astype("f4")
+
+
+def template(root: Path, n_sources: int, fill: bool = True):
+    """Write the arrays of a store, without chunks."""
+    group = zarr.open_group(str(root), mode="w", zarr_format=3)
+    shape = (n_sources, N_MODE, N_NODE, 3)
+    group.create_array(
+        "response",
+        shape=shape,
+        chunks=(1, 1, N_NODE, 3),
+        shards=(4, N_MODE, N_NODE, 3),
+        dtype="f4",
+        fill_value=np.nan,
+        dimension_names=("source", "mode", "node", "component"),
+    )
+    group.create_array(
+        "mode_count",
+        shape=(n_sources,),
+        chunks=(4,),
+        dtype="i4",
+        fill_value=-1,
+        dimension_names=("source",),
+    )
+    if fill:
+        group.attrs["status"] = "building"
+        zarr.consolidate_metadata(str(root), zarr_format=3)
+    return group
+
+
+def stored(store: Path, campaign: str):
+    """Return the response array of an accepted campaign."""
+    return zarr.open_group(str(paths.greens(store, campaign)), mode="r")["response"][:]
+
+
+def spec(name="tiny", **changes):
+    """Return a small valid campaign spec."""
+    whole = {
+        "name": name,
+        "model": {
+            "frame": {"kind": "local"},
+            "domain": {"x": [-100, 100], "y": [-100, 100], "depth": 60},
+            "layers": [
+                {"name": "crust", "bottom": 20, "vp": 6.4, "vs": 3.7, "rho": 2800},
+                {
+                    "name": "mantle",
+                    "bottom": 60,
+                    "vp": 8.0,
+                    "vs": 4.6,
+                    "rho": 3300,
+                    "rheology": {"maxwell": {"viscosity": 1e19}},
+                },
+            ],
+            "faults": [
+                {
+                    "name": "main",
+                    "plane": {
+                        "x": 0,
+                        "y": 0,
+                        "top": 2,
+                        "strike": 0,
+                        "dip": 30,
+                        "length": 40,
+                        "width": 20,
+                    },
+                }
+            ],
+            "mesh": {"size": {"fault": 10, "far": 40}},
+        },
+        "sources": {"fault": "main", "along_strike": 5, "down_dip": 1},
+        "times": {"until": "1 yr", "output": ["0 d", "30 d"]},
+    }
+    return json.loads(json.dumps({**whole, **changes}))
+
+
+assert entry.VERSION == 1
