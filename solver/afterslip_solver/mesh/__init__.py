@@ -1,5 +1,6 @@
 """Meshes that honour faults: build, import, refine, locate, judge."""
 
+from afterslip_solver.mesh.builder import build_mesh
 from afterslip_solver.mesh.errors import MeshError
 from afterslip_solver.mesh.geometry import (
     Box,
@@ -7,6 +8,11 @@ from afterslip_solver.mesh.geometry import (
     Geometry,
     MeshSize,
     PlaneFault,
+)
+from afterslip_solver.mesh.quality import (
+    QualityReport,
+    check_quality,
+    quality_report,
 )
 from afterslip_solver.mesh.split import split_nodes
 from afterslip_solver.mesh.trace import surface_trace
@@ -18,6 +24,10 @@ __all__ = [
     "MeshError",
     "MeshSize",
     "PlaneFault",
+    "QualityReport",
+    "build_mesh",
+    "check_quality",
+    "quality_report",
     "split_nodes",
     "surface_trace",
 ]

@@ -1,0 +1,176 @@
+"""Build the mesh of a box with faults."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations, pairwise
+
+import numpy as np
+
+from afterslip_solver.mesh.curved import CurvedSurface, place_curved
+from afterslip_solver.mesh.errors import MeshError
+from afterslip_solver.mesh.geometry import (
+    Box,
+    CurvedFault,
+    Geometry,
+    MeshSize,
+    PlaneFault,
+)
+from afterslip_solver.mesh.mesher import Mesher, RawMesh, quiet_gmsh
+from afterslip_solver.mesh.numbering import second_order
+from afterslip_solver.mesh.order import in_space_order
+from afterslip_solver.mesh.planar import EmbeddedPlane, place_plane
+from afterslip_solver.mesh.quality import check_quality
+from afterslip_solver.mesh.refine import refine_uniformly
+from afterslip_solver.mesh.split import split_nodes
+
+# elements in a layer are at most this many times its thickness
+_FLATNESS = 3.0
+# in sizes of fault elements: surfaces this close would leave slivers between them
+_APART = 0.1
+_CLOSE = 0.3
+_ROUNDING = 1e-6
+
+
+def build_mesh(
+    box: Box,
+    faults: Sequence[PlaneFault | CurvedFault],
+    size: MeshSize,
+    horizons: Sequence[float] = (),
+    refine: int = 0,
+) -> Geometry:
+    """Tetrahedra that conform to faults, layers and the free surface.
+
+    Parameters
+    ----------
+    horizons : m, depths of the bottoms of layers, embedded where all faults are
+        planar.
+    refine : number of uniform refinements, each making eight elements of one.
+
+    Returns
+    -------
+    Geometry. The same input gives the same mesh. Raises MeshError.
+    """
+    _check(box, faults, size)
+    notes: list[str] = []
+    surfaces = [_place(fault, box, size, notes) for fault in faults]
+    with quiet_gmsh():
+        mesher = Mesher(box, size)
+        for surface in surfaces:
+            surface.embed(mesher)
+        _check_apart(mesher)
+        layers = _embed_horizons(mesher, horizons, surfaces, notes)
+        raw = mesher.mesh(layers)
+    return _finish(raw, surfaces, refine, notes)
+
+
+def _place(
+    fault: PlaneFault | CurvedFault, box: Box, size: MeshSize, notes: list[str]
+) -> EmbeddedPlane | CurvedSurface:
+    if isinstance(fault, PlaneFault):
+        return place_plane(fault, box, size.fault)
+    surface = place_curved(fault, box, size.fault)
+    notes.append(f"fault {fault.name}: {surface.smooth.report()}")
+    return surface
+
+
+def _finish(
+    raw: RawMesh,
+    surfaces: Sequence[EmbeddedPlane | CurvedSurface],
+    refine: int,
+    notes: list[str],
+) -> Geometry:
+    """Number, refine and split the raw mesh."""  # noqa: D401
+    vertices, cells, triangles = in_space_order(raw)
+    mesh = second_order(vertices, cells)
+    check_quality(mesh)
+    curved = {s.name: s.project for s in surfaces if isinstance(s, CurvedSurface)}
+    for level in range(1, refine + 1):
+        mesh, triangles, left = refine_uniformly(mesh, triangles, curved)
+        if left:
+            notes.append(
+                f"refinement {level}: {left} new vertices stay on straight edges, "
+                "because moving them onto the curved fault would spoil elements"
+            )
+    check_quality(mesh)
+    meshes = {s.name: s.fault_mesh(mesh, triangles[s.name]) for s in surfaces}
+    splits = {name: split_nodes(mesh, fault) for name, fault in meshes.items()}
+    return Geometry(mesh, meshes, splits, tuple(notes))
+
+
+def _check(
+    box: Box, faults: Sequence[PlaneFault | CurvedFault], size: MeshSize
+) -> None:
+    """Refuse what gmsh would only fail on later."""
+    if not (box.x[0] < box.x[1] and box.y[0] < box.y[1] and box.depth > 0.0):
+        raise MeshError("model.domain is empty: give x and y as [low, high], depth > 0")
+    if not 0.0 < size.fault <= size.far:
+        raise MeshError(
+            f"mesh.size: fault ({size.fault / 1e3:g} km) must be positive and at most "
+            f"far ({size.far / 1e3:g} km)"
+        )
+    if size.growth <= 0.0:
+        raise MeshError("mesh.size.growth must be positive; 0.2 to 0.4 is usual")
+    names = [fault.name for fault in faults]
+    if len(set(names)) < len(names):
+        raise MeshError(f"two faults share a name among {', '.join(names)}; rename one")
+
+
+def _check_apart(mesher: Mesher) -> None:
+    size = mesher.size
+    for first, second in combinations(mesher.surfaces, 2):
+        apart = mesher.distance(first, second)
+        if apart < _APART * size.fault:
+            raise MeshError(
+                f"faults {first} and {second} intersect, or come closer than their "
+                f"margins of one element ({size.fault / 1e3:g} km); move them apart "
+                "or reduce mesh.size.fault"
+            )
+
+
+def _embed_horizons(
+    mesher: Mesher,
+    horizons: Sequence[float],
+    surfaces: Sequence[EmbeddedPlane | CurvedSurface],
+    notes: list[str],
+) -> list[tuple[float, float, float]]:
+    """Add the planes of layers, and return the sizes that thin layers need."""
+    depths = sorted({h for h in horizons if 0.0 < h < mesher.box.depth})
+    if depths and any(isinstance(surface, CurvedSurface) for surface in surfaces):
+        notes.append(
+            "bottoms of layers are not embedded beside a curved fault: elements "
+            "take the material at their centre"
+        )
+        return []
+    used = []
+    for depth in depths:
+        gap = _nearest_edge(depth, surfaces)
+        if _ROUNDING < gap < _CLOSE * mesher.size.fault:
+            notes.append(
+                f"the layer's bottom at {depth / 1e3:g} km is not embedded, because "
+                f"it passes {gap / 1e3:.2g} km from an edge of a fault; elements "
+                "there take the material at their centre"
+            )
+            continue
+        mesher.add_horizon(depth)
+        used.append(depth)
+    edges = [0.0, *used, mesher.box.depth]
+    return [
+        (top, bottom, _FLATNESS * (bottom - top))
+        for top, bottom in pairwise(edges)
+        if _FLATNESS * (bottom - top) < mesher.size.far
+    ]
+
+
+def _nearest_edge(
+    depth: float, surfaces: Sequence[EmbeddedPlane | CurvedSurface]
+) -> float:
+    """Smallest vertical distance of a depth from the edges of planes, m."""
+    return min(
+        (
+            float(np.abs(surface.edge_depths - depth).min())
+            for surface in surfaces
+            if isinstance(surface, EmbeddedPlane)
+        ),
+        default=np.inf,
+    )

@@ -1,0 +1,195 @@
+"""A curved interface as a surface of the mesh and as a fault.
+
+The slipping part is bounded by two lines across strike and by an upper and a lower
+edge, whose depths may vary along strike. It is unrolled to a rectangle: ``along`` is
+the distance along the interface's mean strike; ``down`` is the arc length down dip
+from the upper edge at that ``along``, stretched so that the lower edge is at
+``width`` everywhere (the mean arc length between the edges).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from afterslip_solver.mesh.errors import MeshError
+from afterslip_solver.mesh.fault import Unrolled, curved_fault_mesh
+from afterslip_solver.mesh.geometry import Box, CurvedFault
+from afterslip_solver.mesh.interface import Interface
+from afterslip_solver.mesh.mesher import Mesher
+from afterslip_solver.mesh.region import Region, region_of
+from afterslip_solver.model import FaultMesh, Float, Int, TetMesh
+
+# a strip this much wider than the margin may remain between it and the surface
+_ROOM = 1.5
+# control points of the embedded surface along strike and in depth
+_POLES = (20, 14)
+# the surface begins this share of its depth above the free surface it pierces
+_ABOVE = 0.04
+_DEPTHS = 161
+
+
+@dataclass(frozen=True, slots=True)
+class CurvedSurface:
+    """A curved fault placed in a domain.
+
+    Attributes
+    ----------
+    smooth : the embedded surface, margin included.
+    region : its slipping part.
+    """
+
+    name: str
+    smooth: Interface
+    region: Region
+
+    def embed(self, mesher: Mesher) -> None:
+        """Add the surface to the mesher."""
+        mesher.add_spline(self.name, self.smooth.poles(), self.smooth.knots)
+
+    def project(self, points: Float) -> Float:
+        """Move (n, 3) points, m, horizontally onto the smooth surface."""
+        return self.smooth.project(points)
+
+    def fault_mesh(self, mesh: TetMesh, triangles: Int) -> FaultMesh:
+        """Fault of (n_tri, 3) triangles of the mesh."""
+        arc = _ArcLength.of(self.smooth, self.region)
+        region = self.region
+
+        def coordinates(points: Float) -> tuple[Float, Float]:
+            s, _ = self.smooth.local(points[:, 0], points[:, 1])
+            upper = arc.at(s, np.interp(s, region.lines, region.top))
+            lower = arc.at(s, np.interp(s, region.lines, region.bottom))
+            down = (arc.at(s, -points[:, 2]) - upper) / (lower - upper)
+            return s - region.lines[0], down * arc.mean_width
+
+        length = float(region.lines[-1] - region.lines[0])
+        shape = Unrolled(
+            self.name,
+            coordinates,
+            length,
+            arc.mean_width,
+            region.open_top,
+            self.smooth.strike,
+        )
+        return curved_fault_mesh(mesh, shape, triangles)
+
+
+@dataclass(frozen=True, slots=True)
+class _ArcLength:
+    """Table of the arc length down dip on lines across strike."""
+
+    lines: Float
+    depths: Float
+    table: Float
+    mean_width: float
+
+    @classmethod
+    def of(cls, smooth: Interface, region: Region) -> _ArcLength:
+        low, high = smooth.knots[1][0], smooth.knots[1][-1]
+        # midpoints of straight edges may lie a little beyond the surface
+        depths = np.linspace(min(low, 0.0), high + 0.1 * (high - low), _DEPTHS)
+        across = smooth.across(region.lines[:, None], depths[None, :])
+        step = np.hypot(np.diff(across, axis=1), np.diff(depths))
+        table = np.zeros(across.shape)
+        table[:, 1:] = np.cumsum(step, axis=1)
+        arc = cls(region.lines, depths, table, 0.0)
+        width = arc.at(region.lines, region.bottom) - arc.at(region.lines, region.top)
+        return cls(region.lines, depths, table, float(width.mean()))
+
+    def at(self, s: Float, depth: Float) -> Float:
+        """Arc length at s and depth, m, bilinear; constant beyond the lines."""
+        row, v = _cell(s, self.lines)
+        column, w = _cell(depth, self.depths)
+        table = self.table
+        upper = (1.0 - w) * table[row, column] + w * table[row, column + 1]
+        lower = (1.0 - w) * table[row + 1, column] + w * table[row + 1, column + 1]
+        return np.asarray((1.0 - v) * upper + v * lower)
+
+
+def _cell(values: Float, grid: Float) -> tuple[Int, Float]:
+    """Cell of a uniform grid, and the position in it from 0 to 1."""
+    place = np.clip((values - grid[0]) / (grid[1] - grid[0]), 0.0, len(grid) - 1.0)
+    cell = np.minimum(place.astype(np.int64), len(grid) - 2)
+    return cell, place - cell
+
+
+def place_curved(fault: CurvedFault, box: Box, size: float) -> CurvedSurface:
+    """Fit the interface, find its slipping part, add a margin.
+
+    The margin is one element wide. It is halved until it fits in the domain.
+
+    Parameters
+    ----------
+    size : m, size of elements on the fault.
+
+    Raises MeshError where the slipping part leaves the domain.
+    """
+    smooth, region = region_of(fault, size)
+    _check_inside(fault.name, smooth, region, box)
+    margin = size
+    for _ in range(6):
+        s, depth = _reach(smooth, region, margin)
+        # denser above, where interfaces bend and the mesh is thinnest
+        part = np.linspace(0.0, 1.0, _POLES[1])
+        depths = depth[0] + (depth[1] - depth[0]) * (0.5 * part + 0.5 * part**2)
+        embedded = smooth.resampled(np.linspace(*s, _POLES[0]), depths)
+        if _outside(embedded.position(*_grid(s, depth)), box, 0.1 * margin) == 0:
+            return CurvedSurface(fault.name, embedded, region)
+        margin *= 0.5
+    raise MeshError(
+        f"fault {fault.name} leaves no room for a margin around its buried edges; "
+        "enlarge model.domain, or limit the fault by its outline or maximum depth"
+    )
+
+
+def _reach(
+    smooth: Interface, region: Region, margin: float
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Ranges along strike and in depth of the embedded surface, m."""
+    lean = 1.0 / np.hypot(1.0, smooth.slope(region.lines, region.bottom))
+    below = float(np.max(region.bottom + margin * lean))
+    lean = 1.0 / np.hypot(1.0, smooth.slope(region.lines, region.top))
+    if float(np.min(region.top / lean)) < _ROOM * margin:
+        above = -_ABOVE * below
+    else:
+        above = float(np.min(region.top - margin * lean))
+    return (
+        (float(region.lines[0]) - margin, float(region.lines[-1]) + margin),
+        (above, below),
+    )
+
+
+def _grid(s: tuple[float, float], depth: tuple[float, float]) -> tuple[Float, Float]:
+    grid = np.meshgrid(
+        np.linspace(*s, 41), np.linspace(max(depth[0], 0.0), depth[1], 21)
+    )
+    return grid[0].ravel(), grid[1].ravel()
+
+
+def _outside(points: Float, box: Box, gap: float) -> int:
+    """How many points (n, 3) lie outside the domain or nearer than gap to a wall."""
+    inside = (
+        (points[:, 0] > box.x[0] + gap)
+        & (points[:, 0] < box.x[1] - gap)
+        & (points[:, 1] > box.y[0] + gap)
+        & (points[:, 1] < box.y[1] - gap)
+        & (points[:, 2] > -box.depth + gap)
+    )
+    return int((~inside).sum())
+
+
+def _check_inside(name: str, smooth: Interface, region: Region, box: Box) -> None:
+    part = np.linspace(0.0, 1.0, 21)[:, None]
+    depth = region.top + (region.bottom - region.top) * part
+    points = smooth.position(region.lines, depth).reshape(-1, 3)
+    if _outside(points, box, 0.0) == 0:
+        return
+    low, high = points.min(axis=0) / 1e3, points.max(axis=0) / 1e3
+    raise MeshError(
+        f"fault {name} leaves the domain: continued to the free surface, it spans "
+        f"x {low[0]:.0f}..{high[0]:.0f}, y {low[1]:.0f}..{high[1]:.0f}, depth "
+        f"{-high[2]:.0f}..{-low[2]:.0f} km; enlarge model.domain, or limit the fault "
+        "by its outline or maximum depth"
+    )

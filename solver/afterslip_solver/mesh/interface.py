@@ -1,0 +1,396 @@
+"""A smooth curved interface through scattered points.
+
+The interface is a bicubic spline d(s, depth): horizontal distance across strike as
+a function of distance along strike and of depth. Unlike depth(x, y) it stays
+single-valued for steep dips and continues well: above the shallowest data it goes
+on linearly with the local dip and so reaches the free surface.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.interpolate import BSpline, make_interp_spline
+from scipy.linalg import eigh
+
+from afterslip_solver.mesh.errors import MeshError
+from afterslip_solver.model import Float
+
+_DEGREE = 3
+_INTERVALS = (18, 10)
+# share by which the spline reaches beyond the data along strike and in depth
+_PAD = 0.15
+_TABLE = (161, 161)
+# rms misfit that smoothing may cause, as a share of the depth range
+_TOLERATED = 0.005
+_WEIGHTS = np.logspace(1, -11, 61)
+# share of the depth range, and of the lines across strike, that may fold back
+_FOLD = 0.2
+# cotangent of the smallest dip with which the interface goes on to the surface
+_FLATTEST = 1.0 / np.tan(np.radians(4.0))
+
+
+@dataclass(frozen=True)
+class Interface:
+    """Fitted interface; made by ``Interface.fit``.
+
+    Attributes
+    ----------
+    origin : (2,) float64, m, x and y where s = d = 0.
+    strike : radians clockwise from north; the interface dips to its right.
+    knots : knot vectors along strike (m) and in depth (m, positive down).
+    coefficients : (n_s, n_depth) float64, m, of d(s, depth).
+    data_s, data_depth : (low, high), m, ranges of the points.
+    misfit_rms, misfit_max : m, distance of the points from the interface,
+        measured at right angles to it.
+    n_points : number of points fitted.
+    """
+
+    origin: Float
+    strike: float
+    knots: tuple[Float, Float]
+    coefficients: Float
+    data_s: tuple[float, float]
+    data_depth: tuple[float, float]
+    misfit_rms: float
+    misfit_max: float
+    n_points: int
+
+    @classmethod
+    def fit(cls, points: Float) -> Interface:
+        """Fit points.
+
+        Parameters
+        ----------
+        points : (n, 3) float64, m, local x, y, z (negative below the surface).
+        """
+        points = _checked(points)
+        strike = strike_of(points)
+        origin = points[:, :2].mean(axis=0)
+        s, d = _rotate(points[:, 0] - origin[0], points[:, 1] - origin[1], strike)
+        depth = -points[:, 2]
+        knots = (
+            _knots(*_padded(s, _PAD, _PAD), np.linspace(0.0, 1.0, _INTERVALS[0] + 1)),
+            _knots(*_depth_range(s, depth), _denser_above(_INTERVALS[1])),
+        )
+        coefficients = _penalised_fit(knots, s, depth, d)
+        fitted = _spline(knots, coefficients, s, depth)
+        slope = _spline(knots, coefficients, s, depth, (0, 1))
+        misfit = (d - fitted) / np.hypot(1.0, slope)
+        return cls(
+            origin=origin,
+            strike=strike,
+            knots=knots,
+            coefficients=coefficients,
+            data_s=(float(s.min()), float(s.max())),
+            data_depth=(float(depth.min()), float(depth.max())),
+            misfit_rms=float(np.sqrt(np.mean(misfit**2))),
+            misfit_max=float(np.abs(misfit).max()),
+            n_points=len(points),
+        )
+
+    def report(self) -> str:
+        """One line about the fit, in km."""
+        return (
+            f"interface through {self.n_points} points, strike "
+            f"{np.degrees(self.strike):.0f} degrees, misfit "
+            f"{self.misfit_rms / 1e3:.2f} km rms, "
+            f"{self.misfit_max / 1e3:.2f} km at most"
+        )
+
+    def local(self, x: ArrayLike, y: ArrayLike) -> tuple[Float, Float]:
+        """Distance along and across strike, m, of positions x, y in m."""
+        return _rotate(
+            np.asarray(x, dtype=np.float64) - self.origin[0],
+            np.asarray(y, dtype=np.float64) - self.origin[1],
+            self.strike,
+        )
+
+    def position(self, s: ArrayLike, depth: ArrayLike) -> Float:
+        """(..., 3) float64, m, points of the interface by s and depth."""
+        s, depth = np.broadcast_arrays(
+            np.asarray(s, dtype=np.float64), np.asarray(depth, dtype=np.float64)
+        )
+        return self._place(s, self.across(s, depth), depth)
+
+    def _place(self, s: Float, d: Float, depth: Float) -> Float:
+        sin, cos = np.sin(self.strike), np.cos(self.strike)
+        x = self.origin[0] + s * sin + d * cos
+        y = self.origin[1] + s * cos - d * sin
+        return np.stack([x, y, -depth], axis=-1)
+
+    def across(self, s: ArrayLike, depth: ArrayLike) -> Float:
+        """Distance d across strike, m, at s and depth in m.
+
+        Beyond the spline d stays as at its end along strike and goes on with the
+        last dip in depth; towards the surface with 4 degrees at least.
+        """
+        s, depth = np.broadcast_arrays(
+            np.asarray(s, dtype=np.float64), np.asarray(depth, dtype=np.float64)
+        )
+        inside = np.clip(depth, self.knots[1][0], self.knots[1][-1])
+        value = _spline(self.knots, self.coefficients, s, inside)
+        beyond = depth - inside
+        out = beyond != 0.0
+        if np.any(out):
+            slope = self.slope(s[out], inside[out])
+            # flatter wedges than this ruin the elements at the trace
+            gentle = np.where(beyond[out] < 0.0, np.minimum(slope, _FLATTEST), slope)
+            value[out] += beyond[out] * gentle
+        return value
+
+    def slope(self, s: ArrayLike, depth: ArrayLike) -> Float:
+        """Cotangent of the dip, d across / d depth."""
+        s, depth = np.broadcast_arrays(
+            np.asarray(s, dtype=np.float64), np.asarray(depth, dtype=np.float64)
+        )
+        return _spline(self.knots, self.coefficients, s, depth, (0, 1))
+
+    def resampled(self, s: Float, depth: Float) -> Interface:
+        """Interface of one spline that interpolates this one on a control grid.
+
+        Parameters
+        ----------
+        s, depth : (n,), (m,) float64, m, rising, at least four of each.
+        """
+        values = self.across(s[:, None], depth[None, :])
+        first = make_interp_spline(s, values, k=_DEGREE)
+        second = make_interp_spline(depth, first.c.T, k=_DEGREE)
+        return replace(
+            self,
+            knots=(first.t, second.t),
+            coefficients=np.ascontiguousarray(second.c.T),
+        )
+
+    def poles(self) -> Float:
+        """(n_s, n_depth, 3) float64, m, control points of the spline as a surface."""
+        s, depth = (
+            np.array([k[i + 1 : i + 1 + _DEGREE].mean() for i in range(n)])
+            for k, n in zip(self.knots, self.coefficients.shape, strict=True)
+        )
+        s, depth = np.meshgrid(s, depth, indexing="ij")
+        return self._place(s, self.coefficients, depth)
+
+    def project(self, points: Float) -> Float:
+        """Move points (n, 3), m, across strike onto the interface; z is kept."""
+        s, _ = self.local(points[:, 0], points[:, 1])
+        moved = self.position(s, -points[:, 2])
+        moved[:, 2] = points[:, 2]
+        return moved
+
+    def depth(self, x: ArrayLike, y: ArrayLike) -> Float:
+        """Depth of the interface, m, positive down, at x, y in m.
+
+        0 where the interface lies above the free surface, that is on the side of
+        its trace (the trench) from which it does not dip.
+        """
+        return self.depth_at(*self.local(x, y))
+
+    def depth_at(self, s: Float, d: Float) -> Float:
+        """Depth as ``depth`` gives it, at distances along and across strike, m."""
+        return np.asarray(self._inverse(s, d)[0])
+
+    def dip(self, x: ArrayLike, y: ArrayLike) -> Float:
+        """Dip in radians of the interface below x, y in m."""
+        s, d = self.local(x, y)
+        slope = self.slope(s, self._inverse(s, d)[0])
+        return np.asarray(np.arctan2(1.0, slope))
+
+    def _inverse(self, s: Float, d: Float) -> tuple[Float, Float]:
+        """Depth at (s, d), and the cotangent of dip there, from a table."""
+        lines, depths, table = self._table
+        place = np.clip(
+            (s - lines[0]) / (lines[1] - lines[0]), 0.0, len(lines) - 1.000001
+        )
+        row = place.astype(np.int64)
+        part = place - row
+        low = np.zeros(np.shape(s), dtype=np.int64)
+        high = np.full(np.shape(s), len(depths) - 1, dtype=np.int64)
+
+        def across(column: np.ndarray) -> Float:
+            value = (1.0 - part) * table[row, column] + part * table[row + 1, column]
+            return np.asarray(value)
+
+        # bisection on the columns of the table, which rise with depth
+        while np.any(high - low > 1):
+            middle = (low + high) // 2
+            deeper = across(middle) <= d
+            open_ = high - low > 1
+            low = np.where(open_ & deeper, middle, low)
+            high = np.where(open_ & ~deeper, middle, high)
+        start, end = across(low), across(high)
+        step = depths[high] - depths[low]
+        slope = np.maximum((end - start) / step, 1e-6)
+        return np.maximum(depths[low] + (d - start) / slope, 0.0), slope
+
+    @cached_property
+    def _table(self) -> tuple[Float, Float, Float]:
+        lines = np.linspace(self.knots[0][0], self.knots[0][-1], _TABLE[0])
+        depths = np.linspace(min(self.knots[1][0], 0.0), self.knots[1][-1], _TABLE[1])
+        table = self.across(lines[:, None], depths[None, :])
+        risen = np.maximum.accumulate(table, axis=1)
+        folded = (risen - table).max(axis=1) > _FOLD * np.ptp(depths)
+        # corners without data may fold a little; there the interface is vertical
+        if folded.mean() > _FOLD:
+            raise MeshError(
+                "the interface is overturned or folds back, so it has no single depth "
+                "below a point; smooth its points or use fewer of them"
+            )
+        return lines, depths, risen
+
+
+def strike_of(points: Float) -> float:
+    """Strike of an interface, radians clockwise from north.
+
+    The chord of its contour at mid depth, so that bent interfaces stay
+    single-valued along it; the strike of the best plane where that contour is not
+    longer than wide. The interface dips to the right.
+    """
+    centred = points - points.mean(axis=0)
+    normal = np.linalg.svd(centred, full_matrices=False)[2][2]
+    normal = normal if normal[2] > 0.0 else -normal
+    if np.hypot(*normal[:2]) < 1e-6:
+        raise MeshError("the points of an interface lie in a horizontal plane")
+    dip_direction = normal[:2] / np.hypot(*normal[:2])
+    along = np.array([-dip_direction[1], dip_direction[0]])
+    order = np.argsort(centred[:, 2])
+    count = len(points)
+    band = centred[order[int(0.42 * count) : max(int(0.58 * count), 3)], :2]
+    _, spread, axes = np.linalg.svd(band - band.mean(axis=0), full_matrices=False)
+    if len(band) > 3 and spread[0] > 2.0 * spread[1]:
+        along = axes[0] if axes[0] @ along > 0.0 else -axes[0]
+    return float(np.arctan2(along[0], along[1]) % (2.0 * np.pi))
+
+
+def _rotate(x: Float, y: Float, strike: float) -> tuple[Float, Float]:
+    """Along strike and to its right, from x east and y north."""
+    sin, cos = np.sin(strike), np.cos(strike)
+    return np.asarray(x * sin + y * cos), np.asarray(x * cos - y * sin)
+
+
+def _checked(points: Float) -> Float:
+    points = np.asarray(points, dtype=np.float64)
+    if points.ndim != 2 or points.shape[1] != 3 or len(points) < 12:
+        raise MeshError(
+            "an interface needs at least 12 points of x, y, z; got an array of shape "
+            f"{points.shape}"
+        )
+    if not np.isfinite(points).all():
+        raise MeshError(
+            f"{int((~np.isfinite(points).all(axis=1)).sum())} points of an interface "
+            "are not finite; remove them"
+        )
+    return points
+
+
+def _padded(values: Float, below: float, above: float) -> tuple[float, float]:
+    low, high = float(values.min()), float(values.max())
+    return low - below * (high - low), high + above * (high - low)
+
+
+def _depth_range(s: Float, depth: Float) -> tuple[float, float]:
+    """Range of the spline: from the usual upper limit of the data to below them."""
+    bins = np.digitize(s, np.linspace(s.min(), s.max(), 12)[1:-1])
+    tops = [float(depth[bins == k].min()) for k in np.unique(bins)]
+    return float(np.median(tops)), _padded(depth, 0.0, _PAD)[1]
+
+
+def _denser_above(intervals: int) -> Float:
+    """Relative knots, half as dense at depth: interfaces bend near the trench."""
+    part = np.linspace(0.0, 1.0, intervals + 1)
+    return np.asarray(0.5 * part + 0.5 * part**2)
+
+
+def _knots(low: float, high: float, parts: Float) -> Float:
+    inner = low + (high - low) * parts[1:-1]
+    ends = _DEGREE + 1
+    return np.concatenate([[low] * ends, inner, [high] * ends])
+
+
+def _basis(knots: Float, at: Float, derivative: int = 0) -> Float:
+    """(n, n_basis) values of all B-splines; ends are continued constantly."""
+    count = len(knots) - _DEGREE - 1
+    at = np.clip(at, knots[0], knots[-1])
+    spline = BSpline(knots, np.eye(count), _DEGREE)
+    return np.asarray(spline(at, nu=derivative), dtype=np.float64)
+
+
+def _spline(
+    knots: tuple[Float, Float],
+    coefficients: Float,
+    s: Float,
+    depth: Float,
+    derivative: tuple[int, int] = (0, 0),
+) -> Float:
+    """Value or derivative of the tensor spline at points of any shape."""
+    shape = np.shape(s)
+    result = np.empty(int(np.prod(shape, dtype=np.int64)))
+    flat_s, flat_depth = np.ravel(s), np.ravel(depth)
+    for start in range(0, len(result), 100_000):
+        part = slice(start, start + 100_000)
+        result[part] = _spline_rows(
+            _basis(knots[0], flat_s[part], derivative[0]),
+            _basis(knots[1], flat_depth[part], derivative[1]),
+            coefficients,
+        )
+    return result.reshape(shape)
+
+
+def _gram(knots: Float, derivative: int) -> Float:
+    """(n_basis, n_basis) integrals of products of derivatives over unit length."""
+    cells = np.unique(knots)
+    point, weight = np.polynomial.legendre.leggauss(4)
+    middle, half = 0.5 * (cells[1:] + cells[:-1]), 0.5 * np.diff(cells)
+    at = (middle[:, None] + half[:, None] * point).ravel()
+    span = cells[-1] - cells[0]
+    w = (half[:, None] * weight).ravel() / span
+    values = _basis(knots, at, derivative) * span**derivative
+    return np.asarray(values.T @ (w[:, None] * values))
+
+
+def _penalised_fit(
+    knots: tuple[Float, Float], s: Float, depth: Float, d: Float
+) -> Float:
+    """Coefficients of least squares with thin-plate roughness.
+
+    The smoothest surface is taken whose misfit, at right angles to it, is within
+    ``_TOLERATED`` of the depth range or 1.5 times the smallest (discrepancy
+    principle): neighbouring points of published interfaces are not independent,
+    so cross-validation would follow their noise and spoil the continuation.
+    """
+    rows, columns = _basis(knots[0], s), _basis(knots[1], depth)
+    shape = (rows.shape[1], columns.shape[1])
+    design = (rows[:, :, None] * columns[:, None, :]).reshape(len(s), -1)
+    gram = [[_gram(k, order) for order in range(3)] for k in knots]
+    rough = (
+        np.kron(gram[0][2], gram[1][0])
+        + 2.0 * np.kron(gram[0][1], gram[1][1])
+        + np.kron(gram[0][0], gram[1][2])
+    )
+    n = len(s)
+    normal = design.T @ design / n
+    # a trace of roughness settles cells without data
+    base = normal + 1e-10 * rough * np.trace(normal) / np.trace(rough)
+    base += 1e-14 * np.trace(base) / len(base) * np.eye(len(base))
+    value, vector = eigh(rough, base)
+    value = np.maximum(value, 0.0)
+    data = vector.T @ (design.T @ d) / n
+    # from smooth to rough: stop where the data are met as well as they deserve
+    tries = [vector @ (data / (1.0 + weight * value)) for weight in _WEIGHTS]
+    slope = _spline_rows(rows, _basis(knots[1], depth, 1), tries[-1].reshape(shape))
+    misfit = [_rms((d - design @ trial) / np.hypot(1.0, slope)) for trial in tries]
+    allowed = max(_TOLERATED * float(np.ptp(depth)), 1.5 * min(misfit))
+    chosen = next(i for i, value in enumerate(misfit) if value <= allowed)
+    return np.asarray(tries[chosen].reshape(shape))
+
+
+def _rms(values: Float) -> float:
+    return float(np.sqrt(np.mean(values**2)))
+
+
+def _spline_rows(rows: Float, columns: Float, coefficients: Float) -> Float:
+    """Tensor spline from the values of its B-splines at scattered points."""
+    return np.asarray(np.einsum("ij,ij->i", rows @ coefficients, columns))

@@ -1,0 +1,113 @@
+"""Uniform refinement, one tetrahedron into eight."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from afterslip_solver.mesh.fault import second_order_triangles
+from afterslip_solver.mesh.numbering import second_order, signed_volumes
+from afterslip_solver.model import Bool, Float, Int, TetMesh
+
+# a moved vertex may cost an element this share of its volume at most
+_SMALLEST_SHARE = 0.3
+
+# children at the corners, in local P2 nodes
+_CORNERS = np.array([[0, 4, 6, 7], [4, 1, 5, 8], [6, 5, 2, 9], [7, 8, 9, 3]])
+# the octahedron of midpoints, cut along each of its three diagonals; the other
+# four midpoints stand around the diagonal in the order of a right-handed screw
+_DIAGONALS = ((4, 9, (5, 6, 7, 8)), (5, 7, (4, 8, 9, 6)), (6, 8, (4, 5, 9, 7)))
+
+# moves positions of new vertices onto a smooth surface
+Projection = Callable[[Float], Float]
+
+
+def refine_uniformly(
+    mesh: TetMesh,
+    surfaces: Mapping[str, Int],
+    projections: Mapping[str, Projection],
+) -> tuple[TetMesh, dict[str, Int], int]:
+    """Halve every edge.
+
+    The children of element e are elements 8e..8e+7 and the vertices of the
+    coarse mesh keep their numbers, its midpoints become the vertices behind them:
+    the vertex numbers of a parent are its children's corners 0..3.
+
+    Parameters
+    ----------
+    surfaces : by name (n_tri, 3) int64 vertex numbers of fault triangles.
+    projections : for curved faults, from (n, 3) m to (n, 3) m.
+
+    Returns
+    -------
+    mesh, surfaces : refined alike.
+    left : number of new vertices that stayed at the straight midpoint because
+        moving them onto the smooth surface would have spoilt an element.
+    """
+    fine_surfaces = {
+        name: _children_of_triangles(second_order_triangles(mesh, triangles))
+        for name, triangles in surfaces.items()
+    }
+    vertices = mesh.nodes.copy()
+    cells = _children_of_cells(mesh)
+    left = 0
+    for name, project in projections.items():
+        new = np.unique(fine_surfaces[name])
+        new = new[new >= mesh.n_vertex]
+        left += _move(vertices, cells, new, project(vertices[new]))
+    tags = np.repeat(mesh.tags, 8)
+    fine = second_order(vertices, cells, tags, mesh.tag_names)
+    return fine, fine_surfaces, left
+
+
+def _children_of_cells(mesh: TetMesh) -> Int:
+    """(8 n_elem, 4) int64 vertex numbers, the shortest diagonal chosen."""
+    nodes = mesh.nodes[mesh.elements]
+    lengths = np.stack(
+        [np.linalg.norm(nodes[:, a] - nodes[:, b], axis=1) for a, b, _ in _DIAGONALS]
+    )
+    # rounding must not decide between equal diagonals
+    shortest = np.argmin(np.round(lengths / lengths.max(axis=0), 9), axis=0)
+    inner = np.array(
+        [
+            [(a, b, ring[i], ring[(i + 1) % 4]) for i in range(4)]
+            for a, b, ring in _DIAGONALS
+        ]
+    )
+    local = np.concatenate(
+        [np.broadcast_to(_CORNERS, (len(nodes), 4, 4)), inner[shortest]], axis=1
+    )
+    element = np.arange(len(nodes))[:, None, None]
+    return np.asarray(mesh.elements[element, local].reshape(-1, 4))
+
+
+def _children_of_triangles(triangles: Int) -> Int:
+    """(4 n_tri, 3) from (n_tri, 6), same orientation."""
+    local = np.array([[0, 3, 5], [3, 1, 4], [5, 4, 2], [3, 4, 5]])
+    return np.asarray(triangles[:, local].reshape(-1, 3))
+
+
+def _move(vertices: Float, cells: Int, moving: Int, target: Float) -> int:
+    """Move vertices, except where an element would lose most of its volume.
+
+    Returns
+    -------
+    Number of vertices left where they were.
+    """
+    is_moving = np.zeros(len(vertices), dtype=np.bool_)
+    is_moving[moving] = True
+    near = cells[is_moving[cells].any(axis=1)]
+    before = signed_volumes(vertices, near)
+    start = vertices[moving].copy()
+    vertices[moving] = target
+    stay: Bool = np.zeros(len(vertices), dtype=np.bool_)
+    while True:
+        bad = signed_volumes(vertices, near) < _SMALLEST_SHARE * before
+        back = np.zeros(len(vertices), dtype=np.bool_)
+        back[near[bad]] = True
+        back &= is_moving & ~stay
+        if not back.any():
+            return int(stay.sum())
+        stay |= back
+        vertices[moving[back[moving]]] = start[back[moving]]
