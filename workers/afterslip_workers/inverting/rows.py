@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from afterslip.tables.observations import SAME_PLACE, Observations
 from afterslip_solver.model import Float, Int
-
-COMPONENTS = ("east", "north", "up", "los")
-LOS = 3
+from afterslip_workers.errors import TaskError
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,48 +47,52 @@ class Rows:
         return len(self.value)
 
 
-class RowCollector:
-    """Builds rows one number at a time; stations are told apart by name."""
+def collect(tables: Mapping[str, Observations]) -> Rows:
+    """Join data sets; a station is one place, whoever observed there.
 
-    def __init__(self) -> None:
-        self._stations: dict[str, tuple[int, float, float]] = {}
-        self._rows: list[tuple[int, int, Float, float, float, str, str, float]] = []
+    Parameters
+    ----------
+    tables : name of the data set → its observations.
 
-    def add(
-        self,
-        station: tuple[str, float, float],
-        component: int,
-        direction: Float,
-        value: float,
-        sigma: float,
-        label: tuple[str, str, float],
-    ) -> None:
-        """Take one number.
+    Raises
+    ------
+    TaskError
+        Class ``bad_input``: two data sets put a station at different places.
+    """
+    places: dict[str, tuple[float, float]] = {}
+    number: dict[str, int] = {}
+    parts: dict[str, list[NDArray[Any]]] = {}
+    for dataset, table in tables.items():
+        for name, x, y in zip(table.name, table.x, table.y, strict=True):
+            first = places.setdefault(name, (float(x), float(y)))
+            number.setdefault(name, len(number))
+            _same_place(dataset, name, first, (float(x), float(y)))
+        rows = table.rows()
+        of_entry = np.array([number[name] for name in table.name], dtype=np.int64)
+        columns = {
+            "station": of_entry[rows.station],
+            "component": rows.component,
+            "direction": rows.direction,
+            "value": rows.value,
+            "sigma": rows.sigma,
+            "kind": rows.kind,
+            "dataset": np.full(len(rows), dataset),
+            "epoch": rows.time,
+        }
+        for key, values in columns.items():
+            parts.setdefault(key, []).append(values)
+    xy = np.array(list(places.values()), dtype=np.float64).reshape(-1, 2)
+    joined = {key: np.concatenate(values) for key, values in parts.items()}
+    return Rows(stations=tuple(places), x=xy[:, 0], y=xy[:, 1], **joined)
 
-        Parameters
-        ----------
-        station : name, x, y (m).
-        value, sigma : m.
-        label : type, data set, epoch (s).
-        """
-        name, x, y = station
-        place, _, _ = self._stations.setdefault(name, (len(self._stations), x, y))
-        self._rows.append((place, component, direction, value, sigma, *label))
 
-    def collect(self) -> Rows:
-        """Return everything taken so far as arrays."""
-        held = list(self._stations.values())
-        columns = list(zip(*self._rows, strict=True)) if self._rows else [[]] * 8
-        return Rows(
-            stations=tuple(self._stations),
-            x=np.array([item[1] for item in held], dtype=np.float64),
-            y=np.array([item[2] for item in held], dtype=np.float64),
-            station=np.array(columns[0], dtype=np.int64),
-            component=np.array(columns[1], dtype=np.int64),
-            direction=np.array(columns[2], dtype=np.float64).reshape(-1, 3),
-            value=np.array(columns[3], dtype=np.float64),
-            sigma=np.array(columns[4], dtype=np.float64),
-            kind=np.array(columns[5], dtype=str),
-            dataset=np.array(columns[6], dtype=str),
-            epoch=np.array(columns[7], dtype=np.float64),
+def _same_place(
+    dataset: str, name: str, first: tuple[float, float], here: tuple[float, float]
+) -> None:
+    apart = float(np.hypot(first[0] - here[0], first[1] - here[1]))
+    if apart > SAME_PLACE:
+        raise TaskError(
+            "bad_input",
+            f"dataset {dataset}, station {name} = {apart:.0f} m away: another data set "
+            "has this station elsewhere; rename one of them",
         )

@@ -1,0 +1,36 @@
+"""A model comes back from its file bit for bit."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from afterslip_workers.store import model_file
+
+
+def _same(first, second):
+    for item in fields(first):
+        a, b = getattr(first, item.name), getattr(second, item.name)
+        if isinstance(a, np.ndarray):
+            assert a.dtype == b.dtype, item.name
+            assert np.array_equal(a, b), item.name
+        else:
+            assert a == b, item.name
+
+
+def test_model_survives_its_file(broken_ground, tmp_path):
+    model_file.save(tmp_path / "model.npz", broken_ground)
+    back = model_file.load(tmp_path / "model.npz")
+    for part in ("mesh", "materials", "surface"):
+        _same(getattr(broken_ground, part), getattr(back, part))
+    _same(broken_ground.faults["main"], back.faults["main"])
+    _same(broken_ground.splits["main"], back.splits["main"])
+    assert np.array_equal(back.fixed, broken_ground.fixed)
+
+
+def test_file_of_another_format_is_refused(broken_ground, tmp_path, monkeypatch):
+    monkeypatch.setattr(model_file, "FORMAT", 99)
+    model_file.save(tmp_path / "model.npz", broken_ground)
+    monkeypatch.undo()
+    with pytest.raises(ValueError, match="format 99"):
+        model_file.load(tmp_path / "model.npz")
