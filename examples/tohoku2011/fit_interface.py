@@ -41,7 +41,7 @@ TRENCH = (
     (41.0, 144.77),
     (41.4, 145.20),
 )
-ROWS_KM = (-3.0, 0.0, 4.0, 9.0, 15.0, 22.0, 30.0, 40.0, 52.0, 65.0, 90.0, 125.0, 170.0)
+ROWS_KM = (0.0, 4.0, 9.0, 15.0, 22.0, 30.0, 40.0, 52.0, 65.0, 90.0, 125.0, 170.0)
 COLUMNS = 14
 SLIP_TO_KM = 58.0
 SLIP_LATITUDES = (35.4, 40.4)  # where the trench leaves the part that may slip
@@ -120,11 +120,7 @@ def control_grid(slab: Points) -> tuple[np.ndarray, np.ndarray]:
         w=np.concatenate([1.0 / spread, np.full_like(trench_s, 2.0)]),
     )
     along = np.linspace(trench_s.min(), trench_s.max(), COLUMNS)
-    rows = np.array(ROWS_KM)
-    down = spline(along, np.maximum(rows, 0.0))
-    slope = spline(along, [1.0])[:, 0] - spline(along, [0.0])[:, 0]
-    down[:, rows < 0.0] += slope[:, None] * rows[rows < 0.0]
-    return along, down
+    return along, spline(along, ROWS_KM)
 
 
 def outline(along: np.ndarray, down: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -133,7 +129,7 @@ def outline(along: np.ndarray, down: np.ndarray) -> tuple[np.ndarray, np.ndarray
     ends, _ = to_oblique(np.interp(SLIP_LATITUDES, lat, lon), np.array(SLIP_LATITUDES))
     s = np.linspace(ends[1], ends[0], 9)
     surface = RectBivariateSpline(along, ROWS_KM, down)
-    # the seaward side lies on the row above ground, so that slip reaches the trench
+    # the seaward side is the trench, so that slip reaches it
     edge = np.concatenate(
         [surface(s, ROWS_KM[:1])[:, 0], surface(s, [SLIP_TO_KM])[::-1, 0]]
     )
