@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import xarray as xr
@@ -76,7 +76,7 @@ def check(result: xr.Dataset) -> xr.Dataset:
     return result
 
 
-def open_result(path: str | Path) -> xr.Dataset:
+def open_result(path: str | Path | IO[bytes]) -> xr.Dataset:
     """Read ``result.nc`` into memory, so that the file may go away.
 
     Raises

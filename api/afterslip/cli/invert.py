@@ -1,0 +1,102 @@
+"""``afterslip invert``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from afterslip.cli.server import DEFAULT, AsJson, Server, Token, Which, connect
+from afterslip.errors import one_problem
+
+
+def invert(
+    which: Which,
+    dataset: Annotated[
+        list[str],
+        typer.Option(
+            help="Name of a data set, or NAME=FILE.csv to send one; may be repeated."
+        ),
+    ],
+    name: Annotated[str, typer.Option(help="What to call it.")] = "inversion",
+    smoothness: Annotated[str, typer.Option(help="λ: auto or a number.")] = "auto",
+    sparsity: Annotated[str, typer.Option(help="μ: auto or a number.")] = "auto",
+    folds: Annotated[int, typer.Option(min=2, help="Of the cross-validation.")] = 5,
+    sign: Annotated[
+        list[str] | None,
+        typer.Option(help="Such as dip=positive; may be repeated."),
+    ] = None,
+    epoch: Annotated[str, typer.Option(help="Of data that are sent.")] = "0 d",
+    sigma: Annotated[
+        str | None,
+        typer.Option(
+            metavar="H,V", help="Errors in m of data that are sent without any."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for result and report.")
+    ] = None,
+    server: Server = DEFAULT,
+    token: Token = None,
+    as_json: AsJson = False,
+) -> None:
+    """Estimate slip from data sets with a campaign's Green's functions."""
+    weights = [_weight("--smoothness", smoothness), _weight("--sparsity", sparsity)]
+    signs = dict(_pair("--sign", item) for item in sign or [])
+    errors = _sigma(sigma)
+    with connect(server, token) as client:
+        campaign = client.campaign(which)
+        names = []
+        for item in dataset:
+            if "=" in item:
+                title, file = _pair("--dataset", item)
+                client.add_dataset(title, file, epoch=epoch, sigma=errors)
+                names.append(title)
+            else:
+                names.append(item)
+        inversion = campaign.invert(
+            names,
+            name=name,
+            smoothness=weights[0],
+            sparsity=weights[1],
+            folds=folds,
+            sign=signs,
+        )
+        if out is not None:
+            inversion.save(out)
+        if as_json:
+            typer.echo(json.dumps(inversion.data, indent=2))
+            return
+        typer.echo(
+            f"{inversion.name} {inversion.id}: Mw {inversion.magnitude:.2f}, largest "
+            f"slip {inversion.peak_slip:.1f} m, variance reduction "
+            f"{inversion.variance_reduction:.1%}, score {inversion.score:.3g}"
+        )
+
+
+def _weight(option: str, text: str) -> float | Literal["auto"]:
+    if text == "auto":
+        return "auto"
+    try:
+        return float(text)
+    except ValueError:
+        raise one_problem(option, text, "must be auto or a number") from None
+
+
+def _pair(option: str, text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals and value):
+        raise one_problem(option, text, "is not of the form NAME=VALUE")
+    return name.strip(), value.strip()
+
+
+def _sigma(text: str | None) -> dict[str, float] | None:
+    if text is None:
+        return None
+    try:
+        horizontal, vertical = (float(part) for part in text.split(","))
+    except ValueError:
+        raise one_problem("--sigma", text, "must be two numbers, H,V in m") from None
+    return {"horizontal": horizontal, "vertical": vertical}

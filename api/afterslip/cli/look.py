@@ -1,0 +1,169 @@
+"""``afterslip list`` and ``afterslip show``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from afterslip.cli.server import DEFAULT, AsJson, Server, Token, Which, connect
+
+if TYPE_CHECKING:
+    from afterslip.client.campaign import CampaignHandle
+    from afterslip.client.inversion import Inversion
+
+COLOURS = {
+    "complete": "green",
+    "accepted": "green",
+    "failed": "red",
+    "cancelled": "dim",
+    "paused": "yellow",
+    "running": "cyan",
+    "building": "cyan",
+}
+MOST_FAILED = 12
+
+
+def list_campaigns(
+    state: Annotated[str | None, typer.Option(help="Only those in this state.")] = None,
+    server: Server = DEFAULT,
+    token: Token = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the campaigns of a server, newest first."""
+    with connect(server, token) as client:
+        found = client.campaigns(state)
+    if as_json:
+        typer.echo(json.dumps([c.data for c in found], indent=2))
+        return
+    if not found:
+        typer.echo("no campaigns")
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for head in ("id", "name", "state", "groups", "inversions", "created"):
+        table.add_column(head, justify="right" if head == "groups" else "left",
+                         no_wrap=head == "id")  # fmt: skip
+    for campaign in found:
+        data = campaign.data
+        table.add_row(
+            campaign.id,
+            escape(campaign.name),
+            coloured(campaign.state),
+            groups_done(data),
+            str(len(data.get("inversions") or [])),
+            when(data.get("created_at")),
+        )
+    Console().print(table)
+
+
+def show(
+    which: Which,
+    server: Server = DEFAULT,
+    token: Token = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a campaign: its model, groups, failures and inversions."""
+    with connect(server, token) as client:
+        campaign = client.campaign(which)
+        groups = campaign.groups()
+        inversions = campaign.inversions()
+    if as_json:
+        whole = campaign.data | {
+            "groups": groups,
+            "inversions": [i.data for i in inversions],
+        }
+        typer.echo(json.dumps(whole, indent=2))
+        return
+    console = Console(highlight=False)
+    _print_campaign(console, campaign)
+    _print_failures(console, groups)
+    _print_inversions(console, inversions)
+
+
+def _print_campaign(console: Console, campaign: CampaignHandle) -> None:
+    data = campaign.data
+    console.print(
+        f"[bold]{escape(campaign.name)}[/bold]  {campaign.id}  "
+        f"{coloured(campaign.state)}"
+    )
+    model = data.get("model") or {}
+    rows = [
+        ("created", when(data.get("created_at"))),
+        ("groups", groups_done(data)),
+        ("unit sources", data.get("n_sources")),
+        ("unknowns", _thousands(model.get("n_unknowns"))),
+        ("elements", _thousands(model.get("n_elements"))),
+        ("digest", data.get("digest")),
+        ("error", _reason(data.get("error"))),
+    ]
+    for name, value in rows:
+        if value:
+            console.print(f"  {name:<13}{escape(str(value))}", soft_wrap=True)
+
+
+def _print_failures(console: Console, groups: list[dict[str, Any]]) -> None:
+    failed = [g for g in groups if g.get("error")]
+    for group in failed[:MOST_FAILED]:
+        console.print(
+            f"  [red]group {group['index']}[/red] {group['state']} after "
+            f"{group.get('attempts')} attempts: {escape(_reason(group['error']))}",
+            soft_wrap=True,
+        )
+    if len(failed) > MOST_FAILED:
+        console.print(f"  and {len(failed) - MOST_FAILED} more")
+
+
+def _print_inversions(console: Console, inversions: list[Inversion]) -> None:
+    for inversion in inversions:
+        summary = inversion.data.get("summary") or {}
+        parts = [coloured(inversion.state)]
+        for name, form in (
+            ("magnitude", "Mw {:.2f}"),
+            ("peak_slip", "largest slip {:.1f} m"),
+            ("variance_reduction", "variance reduction {:.1%}"),
+            ("score", "score {:.3g}"),
+        ):
+            if isinstance(summary.get(name), int | float):
+                parts.append(form.format(summary[name]))
+        if inversion.data.get("error"):
+            parts.append(escape(_reason(inversion.data["error"])))
+        console.print(
+            f"  inversion [bold]{escape(inversion.name)}[/bold] {inversion.id}: "
+            + ", ".join(parts),
+            soft_wrap=True,
+        )
+
+
+def coloured(state: str) -> str:
+    """Return a state in its colour, as rich's markup."""
+    colour = COLOURS.get(state)
+    return f"[{colour}]{state}[/{colour}]" if colour else state
+
+
+def groups_done(data: Mapping[str, Any]) -> str:
+    """Return ``accepted/total`` and what has failed."""
+    counts = data.get("progress") or {}
+    if not counts.get("total"):
+        return "–"
+    text = f"{counts.get('accepted', 0)}/{counts['total']}"
+    return text + (f", {counts['failed']} failed" if counts.get("failed") else "")
+
+
+def when(text: str | None) -> str:
+    """Return an ISO time to the minute, as the server has it."""
+    return (text or "")[:16].replace("T", " ")
+
+
+def _thousands(value: Any) -> str | None:
+    return f"{value:,}" if isinstance(value, int) else None
+
+
+def _reason(error: Mapping[str, Any] | None) -> str:
+    if not error:
+        return ""
+    return f"{error.get('message') or 'no message'} ({error.get('class')})"

@@ -1,0 +1,66 @@
+"""The verbs of the command, and where each is found; nothing of them is imported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+
+GROUP = "afterslip.commands"
+
+HERE = "On this machine"
+THERE = "On a server"
+
+# name → (module:function, what it does)
+CLIENT = {
+    "submit": ("afterslip.cli.submit:submit", "Send a campaign to a server."),
+    "list": ("afterslip.cli.look:list_campaigns", "List the campaigns of a server."),
+    "show": ("afterslip.cli.look:show", "Show a campaign, its groups and inversions."),
+    "watch": ("afterslip.cli.watch:watch", "Follow a campaign with live bars."),
+    "cancel": ("afterslip.cli.act:cancel", "Stop a campaign; what is done stays."),
+    "retry": ("afterslip.cli.act:retry", "Queue again what has failed."),
+    "pause": ("afterslip.cli.act:pause", "Start no further work of a campaign."),
+    "resume": ("afterslip.cli.act:resume", "Go on after a pause."),
+    "fetch": ("afterslip.cli.fetch:fetch", "Copy a campaign's results to a folder."),
+    "invert": ("afterslip.cli.invert:invert", "Estimate slip from data sets."),
+}
+
+# rooms above the client bring these; listed here so that help imports none of them
+SUMMARIES = {
+    "run": "Run a whole campaign here, from spec to report.",
+    "forward": "Displacement of a given slip, without a service.",
+    "serve": "Serve the API, the dispatcher and the dashboard.",
+    "worker": "Join a scheduler as a worker.",
+    "verify": "Compare the solver with exact solutions.",
+    "bench": "Measure speed beside the machine's bounds.",
+    "doctor": "Say what this machine can do, and what is wrong.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """One verb of the command.
+
+    Attributes
+    ----------
+    target : ``module:function``, imported only when the verb is used.
+    summary : one line for the list of verbs.
+    panel : heading in the list.
+    """
+
+    name: str
+    target: str
+    summary: str
+    panel: str
+
+
+def verbs() -> dict[str, Verb]:
+    """Return all verbs, those of this machine first."""
+    found = {point.name: point for point in entry_points(group=GROUP)}
+    names = [name for name in SUMMARIES if name in found]
+    names += sorted(set(found) - set(SUMMARIES))
+    here = [
+        Verb(n, found[n].value, SUMMARIES.get(n, f"From {found[n].module}."), HERE)
+        for n in names
+    ]
+    there = [Verb(n, target, text, THERE) for n, (target, text) in CLIENT.items()]
+    return {verb.name: verb for verb in [*here, *there]}

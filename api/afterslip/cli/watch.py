@@ -1,0 +1,137 @@
+"""``afterslip watch``: live bars from the server's events."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from afterslip.cli.server import DEFAULT, AsJson, Server, Token, Which, connect
+
+if TYPE_CHECKING:
+    from afterslip.client.campaign import CampaignHandle
+    from afterslip.client.events import Event
+    from afterslip.client.progress import Display
+
+ASK_EVERY_S = 0.5
+"""Counts are asked for at most so often, however many events come."""
+
+
+def watch(
+    which: Which,
+    server: Server = DEFAULT,
+    token: Token = None,
+    as_json: AsJson = False,
+) -> None:
+    """Follow a campaign until it ends; Ctrl-C stops watching, not the campaign.
+
+    With --json every event is a line of JSON.
+    """
+    with connect(server, token) as client:
+        campaign = client.campaign(which)
+        if as_json:
+            for event in campaign.events():
+                line = {"id": event.id, "kind": event.kind, "time": event.time}
+                typer.echo(json.dumps(line | {"data": event.data}))
+            _verdict(campaign)
+        else:
+            follow(campaign)
+
+
+def follow(campaign: CampaignHandle) -> None:
+    """Show bars until the campaign and its inversions have ended.
+
+    Raises
+    ------
+    typer.Exit
+        with 1 where it failed or was cancelled.
+    """
+    from afterslip.client.campaign import ENDED
+    from afterslip.client.progress import Display
+
+    try:
+        with Display() as display:
+            screen = _Screen(campaign, display)
+            if campaign.state not in ENDED:
+                for event in campaign.events(None):
+                    screen.take(event)
+            screen.ask(now=True)
+            _wait_for_inversions(campaign, display)
+    except KeyboardInterrupt:
+        typer.echo(
+            f"stopped watching; {campaign.name} goes on "
+            f"(afterslip watch {campaign.id})", err=True,
+        )  # fmt: skip
+        raise typer.Exit(130) from None
+    _verdict(campaign)
+
+
+class _Screen:
+    """What is known from events, asked for again where they do not say it all."""
+
+    def __init__(self, campaign: CampaignHandle, display: Display) -> None:
+        self.campaign, self.display = campaign, display
+        self.running: dict[int, dict[str, Any]] = {}
+        self.asked = 0.0
+        for group in campaign.groups():
+            if group.get("state") == "running":
+                self.running[int(group["index"])] = group
+        self.draw()
+
+    def take(self, event: Event) -> None:
+        """Take in an event."""
+        data = event.data
+        index = int(data.get("index") or 0)
+        if event.kind == "group.state":
+            if data.get("state") == "running":
+                self.running.setdefault(index, {"index": index, "state": "running"})
+            else:
+                self.running.pop(index, None)
+            if data.get("state") == "failed" and data.get("error"):
+                reason = data["error"].get("message") or data["error"].get("class")
+                self.display.say(f"group {index} failed: {reason}")
+        elif event.kind == "group.progress" and data.get("job") != "model":
+            group = self.running.setdefault(index, {"index": index, "state": "running"})
+            group["progress"] = data
+        self.ask(now=event.kind == "campaign.state")
+
+    def ask(self, *, now: bool = False) -> None:
+        """Refresh the counts, if it is time to."""
+        if now or time.monotonic() - self.asked > ASK_EVERY_S:
+            self.campaign.refresh()
+            self.asked = time.monotonic()
+        self.draw()
+
+    def draw(self) -> None:
+        """Draw."""
+        groups = [self.running[i] for i in sorted(self.running)]
+        self.display.update(self.campaign.data, groups)
+
+
+def _wait_for_inversions(campaign: CampaignHandle, display: Display) -> None:
+    from afterslip.client.errors import CampaignError
+
+    if campaign.state != "complete":
+        return
+    for inversion in campaign.inversions():
+        try:
+            inversion.wait()
+        except CampaignError as error:
+            display.say(str(error))
+        else:
+            display.say(
+                f"inversion {inversion.name}: Mw {inversion.magnitude:.2f}, largest "
+                f"slip {inversion.peak_slip:.1f} m, variance reduction "
+                f"{inversion.variance_reduction:.1%}"
+            )
+
+
+def _verdict(campaign: CampaignHandle) -> None:
+    campaign.refresh()
+    error = campaign.data.get("error") or {}
+    reason = f": {error.get('message')}" if error.get("message") else ""
+    typer.echo(f"{campaign.name} {campaign.id}: {campaign.state}{reason}", err=True)
+    if campaign.state != "complete":
+        raise typer.Exit(1)

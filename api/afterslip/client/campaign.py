@@ -1,0 +1,293 @@
+"""A campaign on a server."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from afterslip.client.errors import CampaignError
+from afterslip.client.events import Event, follow
+from afterslip.client.inversion import Inversion
+from afterslip.client.transport import Transport
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+ENDED = frozenset({"complete", "failed", "cancelled"})
+POLL_S = (0.2, 2.0)
+
+Strength = float | Literal["auto"]
+
+
+class CampaignHandle:
+    """A campaign on a server: what it does, and what it has found.
+
+    Attributes
+    ----------
+    data : the campaign as the server last described it.
+    """
+
+    def __init__(self, transport: Transport, data: dict[str, Any]) -> None:
+        self._transport = transport
+        self.data = data
+
+    def __repr__(self) -> str:
+        return f"<Campaign {self.name!r} {self.id} {self.state}>"
+
+    @property
+    def id(self) -> str:
+        """Identifier."""
+        return str(self.data["id"])
+
+    @property
+    def name(self) -> str:
+        """Name given in the spec."""
+        return str(self.data.get("name", ""))
+
+    @property
+    def state(self) -> str:
+        """waiting, building, running, complete, failed, cancelled or paused."""
+        return str(self.data["state"])
+
+    @property
+    def progress(self) -> dict[str, int]:
+        """Number of groups by state, and ``total``."""
+        return dict(self.data.get("progress") or {})
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The spec in its canonical form, files by their content."""
+        if "spec" not in self.data:
+            self.refresh()
+        return dict(self.data["spec"])
+
+    @property
+    def _path(self) -> str:
+        return f"/v1/campaigns/{self.id}"
+
+    def refresh(self) -> CampaignHandle:
+        """Ask the server again; returns itself."""
+        self.data = self._transport.get(self._path)
+        return self
+
+    def cancel(self) -> CampaignHandle:
+        """Stop it; what is accepted stays."""
+        return self._act("cancel")
+
+    def retry(self) -> CampaignHandle:
+        """Put what failed back in the queue."""
+        return self._act("retry")
+
+    def pause(self) -> CampaignHandle:
+        """Start nothing further; what runs goes on."""
+        return self._act("pause")
+
+    def resume(self) -> CampaignHandle:
+        """Go on after a pause."""
+        return self._act("resume")
+
+    def _act(self, verb: str) -> CampaignHandle:
+        self.data = self._transport.post(f"{self._path}/{verb}")
+        return self
+
+    def groups(self) -> list[dict[str, Any]]:
+        """Return the groups of four unit sources: state, attempts, residual, error."""
+        return list(pages(self._transport, f"{self._path}/groups"))
+
+    def group(self, index: int) -> dict[str, Any]:
+        """Return a group with all its attempts and their convergence."""
+        return dict(self._transport.get(f"{self._path}/groups/{index}"))
+
+    def events(
+        self, after: int | None = 0, *, forever: bool = False
+    ) -> Iterator[Event]:
+        """Follow what happens; goes on by itself when the line breaks.
+
+        Parameters
+        ----------
+        after : number of the last event already seen; 0: from the beginning;
+            None: only what is new.
+        forever : go on after the campaign has ended.
+        """
+        for event in follow(self._transport, f"{self._path}/events", after):
+            yield event
+            told = event.data.get("state") if event.kind == "campaign.state" else None
+            if told in ENDED and not forever and self.refresh().state == told:
+                return
+
+    def wait(
+        self,
+        *,
+        progress: bool = False,
+        timeout: float | None = None,
+        inversions: bool = True,
+    ) -> CampaignHandle:
+        """Wait for the Green's functions, and for the inversions of the spec.
+
+        Parameters
+        ----------
+        progress : show bars on the terminal.
+        timeout : s.
+        inversions : also wait for those that the spec asks for.
+
+        Returns
+        -------
+        Itself.
+
+        Raises
+        ------
+        CampaignError
+            when it fails or is cancelled.
+        TimeoutError
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        if progress:
+            self._wait_with_bars(deadline)
+        else:
+            poll(self._ended, deadline, f"campaign {self.name}")
+        if self.state != "complete":
+            raise CampaignError(
+                f"campaign {self.name}", self.state, self.data.get("error")
+            )
+        if inversions:
+            for inversion in self.inversions():
+                left = None if deadline is None else deadline - time.monotonic()
+                inversion.wait(timeout=left)
+        return self
+
+    def _ended(self) -> bool:
+        return self.refresh().state in ENDED
+
+    def _wait_with_bars(self, deadline: float | None) -> None:
+        from afterslip.client.progress import Display
+
+        with Display() as display:
+
+            def look() -> bool:
+                ended = self._ended()
+                running = self.state == "running"
+                display.update(self.data, self.groups() if running else ())
+                return ended
+
+            poll(look, deadline, f"campaign {self.name}")
+
+    def greens(self) -> xr.Dataset:
+        """Open the Green's functions; values are fetched when they are used."""
+        from afterslip.archive import open_greens
+
+        return open_greens(f"{self._transport.url}{self._path}/greens.zarr")
+
+    def sample(
+        self, stations: Any, times: Sequence[str], *, most: int = 1_000_000
+    ) -> xr.DataArray:
+        """Evaluate the Green's functions at any place and time; nothing is solved.
+
+        Parameters
+        ----------
+        stations : a CSV file with ``station,lon,lat`` or ``station,x_km,y_km``; or
+            a list of such mappings (with ``name``); or ``{name: (lon, lat)}``, in
+            km for a local frame.
+        times : such as ``["30 d", "1 yr"]``.
+        most : values asked for at once; more are fetched in parts.
+
+        Returns
+        -------
+        xr.DataArray (source, time, station, component) float64, m per m of slip;
+        ``time`` in yr; components east, north, up.
+        """
+        from afterslip.client.sampling import sample
+
+        return sample(self, self._transport, stations, list(times), most)
+
+    def invert(
+        self,
+        datasets: Sequence[str],
+        *,
+        name: str = "inversion",
+        smoothness: Strength = "auto",
+        sparsity: Strength = "auto",
+        folds: int = 5,
+        sign: Mapping[str, str] | None = None,
+        wait: bool = True,
+        timeout: float | None = None,
+    ) -> Inversion:
+        """Estimate slip from data.
+
+        Parameters
+        ----------
+        datasets : names of data sets, of the campaign or added to the server.
+        name : what to call it.
+        smoothness, sparsity : weights λ and μ; ``auto``: by cross-validation.
+        folds : parts into which the stations are split.
+        sign : such as ``{"dip": "positive"}``.
+        wait : for the result; else it may not be there yet.
+        timeout : s to wait at most.
+
+        Raises
+        ------
+        ApiError
+            when the request is wrong.
+        CampaignError
+            when the inversion fails.
+        """
+        names = [datasets] if isinstance(datasets, str) else list(datasets)
+        body = {
+            "campaign": self.id,
+            "name": name,
+            "datasets": names,
+            "smoothness": smoothness,
+            "sparsity": sparsity,
+            "folds": folds,
+            "sign": dict(sign or {}),
+        }
+        data = self._transport.post("/v1/inversions", body)
+        inversion = Inversion(self._transport, data)
+        return inversion.wait(timeout=timeout) if wait else inversion
+
+    def inversions(self) -> list[Inversion]:
+        """Return the inversions of this campaign, oldest first."""
+        found = pages(self._transport, "/v1/inversions", campaign=self.id)
+        return [Inversion(self._transport, data) for data in found][::-1]
+
+    def fetch(self, directory: str | Path, *, greens: bool = True) -> Path:
+        """Copy everything found to a folder.
+
+        It holds ``campaign.json``, ``greens.zarr`` and for each inversion a folder
+        with result, report and figures. Files that are there already are not
+        fetched again.
+
+        Parameters
+        ----------
+        greens : False leaves out the Green's functions, the largest part.
+        """
+        from afterslip.client.download import fetch
+
+        return fetch(self, self._transport, Path(directory), greens=greens)
+
+
+def pages(transport: Transport, path: str, **params: Any) -> Iterator[dict[str, Any]]:
+    """Yield the items of a list, page after page."""
+    cursor = None
+    while True:
+        page = transport.get(path, cursor=cursor, **params)
+        yield from page["items"]
+        cursor = page.get("next")
+        if not cursor:
+            return
+
+
+def poll(done: Any, deadline: float | None, what: str) -> None:
+    """Ask again and again, ever more seldom, until ``done()`` is true.
+
+    Raises
+    ------
+    TimeoutError
+    """
+    pause, longest = POLL_S
+    while not done():
+        if deadline is not None and time.monotonic() + pause > deadline:
+            raise TimeoutError(f"{what} has not ended in time")
+        time.sleep(pause)
+        pause = min(pause * 1.5, longest)

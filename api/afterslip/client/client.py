@@ -1,0 +1,214 @@
+"""The client: a server, or one that runs inside this program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from afterslip.client.campaign import CampaignHandle, pages
+from afterslip.client.errors import ApiError, NoServerError
+from afterslip.client.inversion import Inversion
+from afterslip.client.transport import Transport
+
+if TYPE_CHECKING:
+    import httpx
+
+    from afterslip.schemas.campaign import Campaign
+
+EMBEDDED = "afterslip.embedded"
+
+
+class Client:
+    """A connection to an afterslip server.
+
+    Parameters
+    ----------
+    url : such as ``http://127.0.0.1:8000``.
+    token : where the server asks for one.
+    timeout : s to wait for an answer.
+    tries : how often a request is tried when the line breaks or the server is busy.
+    transport : instead of the network (an httpx transport), for tests.
+
+    Examples
+    --------
+    >>> from afterslip import Campaign, Client
+    >>> client = Client("http://127.0.0.1:8000")                # doctest: +SKIP
+    >>> c = client.submit(Campaign.from_yaml("tohoku.yaml"))    # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:8000",
+        token: str | None = None,
+        *,
+        timeout: float = 60.0,
+        tries: int = 5,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self._transport = Transport(
+            url, token, timeout=timeout, tries=tries, transport=transport
+        )
+        self._stop: Callable[[], Any] | None = None
+
+    @classmethod
+    def embedded(cls, directory: str | Path, **options: Any) -> Self:
+        """Start a service in this program, which ends with the client.
+
+        Parameters
+        ----------
+        directory : holds its database and store; what is there is taken up again.
+        options : for the service, such as ``workers=2``.
+
+        Raises
+        ------
+        NoServerError
+            where the service is not installed.
+        """
+        found = list(entry_points(group=EMBEDDED))
+        if not found:
+            raise NoServerError(
+                "the service is not installed here: install afterslip with it, or "
+                "use Client(url)"
+            )
+        handle = found[0].load()(directory, **options)
+        try:
+            client = cls(handle.url)
+        except BaseException:
+            handle.close()
+            raise
+        client._stop = handle.close
+        return client
+
+    @property
+    def url(self) -> str:
+        """Address of the server."""
+        return self._transport.url
+
+    def __repr__(self) -> str:
+        return f"<Client {self.url}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection, and the embedded service if there is one."""
+        self._transport.close()
+        stop, self._stop = self._stop, None
+        if stop is not None:
+            stop()
+
+    def submit(
+        self,
+        campaign: Campaign | Mapping[str, Any] | str | Path,
+        files_base: str | Path | None = None,
+        *,
+        key: str | None = None,
+    ) -> CampaignHandle:
+        """Send a campaign with the files that it names, and set it to work.
+
+        Parameters
+        ----------
+        campaign : spec, plain data, or the path of a YAML or JSON file.
+        files_base : folder of its files; by default that of the spec.
+        key : the same key twice submits once; a fresh one by default.
+
+        Raises
+        ------
+        SpecError
+            when the spec or one of its files is wrong.
+        ApiError
+            when the server refuses it.
+        """
+        from afterslip.client.uploads import prepare
+
+        spec = prepare(campaign, files_base, self.upload)
+        return CampaignHandle(
+            self._transport, self._transport.post("/v1/campaigns", spec, key=key)
+        )
+
+    def upload(self, content: bytes | str | Path) -> str:
+        """Send a file (bytes, or a path); returns its name ``sha256:…``."""
+        if not isinstance(content, bytes):
+            content = Path(content).read_bytes()
+        return str(self._transport.upload("/v1/files", content)["ref"])
+
+    def campaigns(self, state: str | None = None) -> list[CampaignHandle]:
+        """Return all campaigns, newest first, or those in a state."""
+        found = pages(self._transport, "/v1/campaigns", state=state)
+        return [CampaignHandle(self._transport, data) for data in found]
+
+    def campaign(self, which: str) -> CampaignHandle:
+        """Return a campaign by its id, the beginning of it, or its name.
+
+        Raises
+        ------
+        ApiError
+            404 when there is none, 409 when several have that name.
+        """
+        from urllib.parse import quote
+
+        try:
+            path = f"/v1/campaigns/{quote(which, safe='')}"
+            return CampaignHandle(self._transport, self._transport.get(path))
+        except ApiError as error:
+            if error.status not in (404, 422) or not which:
+                raise
+            every = self.campaigns()
+            found = [c for c in every if c.name == which]
+            found = found or [c for c in every if c.id.startswith(which)]
+            if not found:
+                raise
+            if len(found) > 1:
+                ids = ", ".join(c.id for c in found)
+                detail = f"{which} is the name of several campaigns: {ids}"
+                raise ApiError(409, "Conflict", detail) from None
+            return found[0].refresh()
+
+    def datasets(self) -> list[dict[str, Any]]:
+        """Return the data sets that the server holds."""
+        return list(pages(self._transport, "/v1/datasets"))
+
+    def add_dataset(
+        self,
+        name: str,
+        file: str | Path,
+        *,
+        epoch: str = "0 d",
+        sigma: Mapping[str, float] | None = None,
+    ) -> dict[str, Any]:
+        """Add observations, for inversions to come.
+
+        Parameters
+        ----------
+        name : by which inversions call it.
+        file : CSV, as ``docs/files.md`` says.
+        epoch : when it was observed, such as ``"0 d"`` or ``"1 yr"``.
+        sigma : ``{"horizontal": m, "vertical": m}`` where the file has none.
+        """
+        body: dict[str, Any] = {"name": name, "file": self.upload(Path(file))}
+        body |= {"epoch": epoch}
+        if sigma is not None:
+            body["sigma"] = dict(sigma)
+        return dict(self._transport.post("/v1/datasets", body))
+
+    def inversion(self, identity: str) -> Inversion:
+        """Return an inversion by its id."""
+        from urllib.parse import quote
+
+        path = f"/v1/inversions/{quote(identity, safe='')}"
+        return Inversion(self._transport, self._transport.get(path))
+
+    def workers(self) -> list[dict[str, Any]]:
+        """Return the workers that the server knows."""
+        return list(self._transport.get("/v1/workers")["items"])

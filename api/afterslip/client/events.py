@@ -1,0 +1,117 @@
+"""Server-sent events that go on where they stopped when the line breaks."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from afterslip.client.errors import ApiError, NoServerError
+from afterslip.client.transport import RETRIED, Transport
+
+PATIENCE = 8
+"""Failed connections in a row after which we give up: about a minute."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened.
+
+    Attributes
+    ----------
+    id : rises by time; give the last one seen to go on after it.
+    kind : ``campaign.state``, ``model.built``, ``group.state``,
+        ``group.progress`` or ``inversion.state``.
+    time : ISO 8601.
+    campaign : id of the campaign.
+    data : what is told, by kind.
+    """
+
+    id: int
+    kind: str
+    time: str = ""
+    campaign: str | None = None
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+def parse(lines: Iterable[str]) -> Iterator[Event]:
+    """Read events from the lines of a stream; comments are passed over."""
+    number, kind, data = "", "", list[str]()
+    for line in lines:
+        if not line:
+            if data and number.isdigit():
+                yield _event(int(number), kind, "\n".join(data))
+            number, kind, data = "", "", []
+            continue
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if name == "id":
+            number = value
+        elif name == "event":
+            kind = value
+        elif name == "data":
+            data.append(value)
+
+
+def _event(number: int, kind: str, text: str) -> Event:
+    try:
+        body = json.loads(text)
+    except ValueError:
+        body = {}
+    if not isinstance(body, dict):
+        body = {}
+    return Event(
+        id=number,
+        kind=str(body.get("kind") or kind),
+        time=str(body.get("time") or ""),
+        campaign=body.get("campaign"),
+        data=body.get("data") or {},
+    )
+
+
+def follow(
+    transport: Transport,
+    path: str,
+    after: int | None = 0,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Iterator[Event]:
+    """Yield events without end, each once, whatever happens to the line.
+
+    Parameters
+    ----------
+    after : number of the last event seen; 0 for all that the server keeps, None
+        for new ones only.
+
+    Raises
+    ------
+    ApiError
+        when the server refuses.
+    NoServerError
+        when it cannot be reached for about a minute.
+    """
+    failures = 0
+    while True:
+        headers = {"Accept": "text/event-stream"}
+        if after is not None:
+            headers["Last-Event-ID"] = str(after)
+        try:
+            with transport.stream(path, headers) as response:
+                for event in parse(response.iter_lines()):
+                    failures = 0
+                    if after is None or event.id > after:
+                        after = event.id
+                        yield event
+            failures += 1  # the server ended the stream: it may be going down
+        except ApiError as error:
+            if error.status not in RETRIED:
+                raise
+            failures += 1
+        except httpx.TransportError:
+            failures += 1
+        if failures > PATIENCE:
+            raise NoServerError(f"{transport.url} has been out of reach for a minute")
+        sleep(min(0.25 * 2.0**failures, 10.0))

@@ -1,0 +1,175 @@
+"""An inversion on a server, and its result."""
+
+from __future__ import annotations
+
+import io
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from afterslip.client.errors import CampaignError
+from afterslip.client.transport import Transport
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+ENDED = frozenset({"accepted", "failed", "cancelled"})
+
+
+class Inversion:
+    """Slip estimated from data.
+
+    The numbers of the result are fetched when first asked for.
+
+    Attributes
+    ----------
+    data : the inversion as the server last described it.
+    """
+
+    def __init__(self, transport: Transport, data: dict[str, Any]) -> None:
+        self._transport = transport
+        self.data = data
+        self._result: xr.Dataset | None = None
+        self._bytes: bytes | None = None
+
+    def __repr__(self) -> str:
+        return f"<Inversion {self.name!r} {self.id} {self.state}>"
+
+    @property
+    def id(self) -> str:
+        """Identifier."""
+        return str(self.data["id"])
+
+    @property
+    def name(self) -> str:
+        """Name given in the request."""
+        return str(self.data.get("name", ""))
+
+    @property
+    def state(self) -> str:
+        """waiting, queued, running, stored, accepted, failed or cancelled."""
+        return str(self.data["state"])
+
+    @property
+    def _path(self) -> str:
+        return f"/v1/inversions/{self.id}"
+
+    def refresh(self) -> Inversion:
+        """Ask the server again; returns itself."""
+        self.data = self._transport.get(self._path)
+        return self
+
+    def wait(self, *, timeout: float | None = None) -> Inversion:
+        """Wait for the result; returns itself.
+
+        Raises
+        ------
+        CampaignError
+            when it fails or is cancelled.
+        TimeoutError
+        """
+        from afterslip.client.campaign import poll
+
+        deadline = None if timeout is None else time.monotonic() + timeout
+        if self.state not in ENDED:
+            poll(self._ended, deadline, f"inversion {self.name}")
+        if self.state != "accepted":
+            raise CampaignError(
+                f"inversion {self.name}", self.state, self.data.get("error")
+            )
+        return self
+
+    def _ended(self) -> bool:
+        return self.refresh().state in ENDED
+
+    def result_bytes(self) -> bytes:
+        """Return ``result.nc`` as the server holds it."""
+        if self._bytes is None:
+            self._bytes = self._transport.read(f"{self._path}/result")
+        return self._bytes
+
+    @property
+    def result(self) -> xr.Dataset:
+        """Everything: slip, fit, series, score, as ``docs/files.md`` lays it out."""
+        if self._result is None:
+            from afterslip.result import open_result
+
+            self._result = open_result(io.BytesIO(self.result_bytes()))
+        return self._result
+
+    @property
+    def slip(self) -> xr.DataArray:
+        """Coefficients of the unit sources (source), m, with their places."""
+        names = ["source_fault", "source_component", "source_patch", "source_position"]
+        result = self.result
+        return result["slip"].assign_coords(
+            {name: result[name] for name in names if name in result}
+        )
+
+    @property
+    def fault_slip(self) -> xr.DataArray:
+        """Slip at the fault's nodes (fault_node, slip_component), m."""
+        result = self.result
+        names = [f"fault_{n}" for n in ("x", "y", "z", "lon", "lat", "along", "down")]
+        return result["fault_slip"].assign_coords(
+            {name: result[name] for name in names if name in result}
+        )
+
+    @property
+    def predicted(self) -> xr.DataArray:
+        """Predicted data (obs), m, with station, component and observed value."""
+        result = self.result
+        names = ["observed", "sigma", "obs_station", "obs_component", "obs_type"]
+        return result["predicted"].assign_coords({n: result[n] for n in names})
+
+    @property
+    def moment(self) -> float:
+        """Seismic moment, N m."""
+        return self._number("moment")
+
+    @property
+    def magnitude(self) -> float:
+        """Moment magnitude Mw."""
+        return self._number("magnitude")
+
+    @property
+    def peak_slip(self) -> float:
+        """Largest slip, m."""
+        return self._number("peak_slip")
+
+    @property
+    def variance_reduction(self) -> float:
+        """1 - Σ(residual/sigma)² / Σ(observed/sigma)²."""
+        return self._number("variance_reduction")
+
+    @property
+    def score(self) -> float:
+        """Mean squared held-out residual over sigma; nan without cross-validation."""
+        return self._number("score")
+
+    def _number(self, name: str) -> float:
+        summary = self.data.get("summary") or {}
+        value = summary.get(name)
+        if value is None:
+            value = self.result.attrs.get(name)
+        return float("nan") if value is None else float(value)
+
+    def plot_slip(self, path: str | Path | None = None) -> Figure:
+        """Draw the slip map; also written where a path is given."""
+        from afterslip.plot import save, slip_map
+
+        figure = slip_map(self.result)
+        if path is not None:
+            save(figure, path)
+        return figure
+
+    def save(self, directory: str | Path) -> Path:
+        """Write result.nc, report.html, slip.csv and figures; returns the folder."""
+        from afterslip.report import write_report
+
+        folder = Path(directory)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "result.nc").write_bytes(self.result_bytes())
+        write_report(folder, self.result)
+        return folder

@@ -1,0 +1,115 @@
+"""Live bars of a campaign on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+SHOWN_GROUPS = 8
+
+
+class Display:
+    """Bars: the groups that are done, and how far each running one is.
+
+    Parameters
+    ----------
+    console : where to; the terminal's standard error by default, so that a
+        command's output can be piped.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description}", style="bold"),
+            BarColumn(bar_width=28),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[note]}", style="dim"),
+            console=console or Console(stderr=True),
+        )
+        self._whole: TaskID | None = None
+        self._groups: dict[int, TaskID] = {}
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def update(
+        self, campaign: Mapping[str, Any], groups: Sequence[Mapping[str, Any]] = ()
+    ) -> None:
+        """Show a campaign and its groups as the API gives them."""
+        counts = campaign.get("progress") or {}
+        total = int(counts.get("total") or 0) or None
+        if self._whole is None:
+            self._whole = self._progress.add_task("", total=total, note="")
+        state = str(campaign.get("state", ""))
+        self._progress.update(
+            self._whole,
+            description=f"{campaign.get('name', '')}: {state}",
+            total=total,
+            completed=int(counts.get("accepted") or 0),
+            note=_note(counts, campaign),
+        )
+        self._running([g for g in groups if g.get("state") == "running"])
+
+    def _running(self, groups: Sequence[Mapping[str, Any]]) -> None:
+        shown = {int(g["index"]): g for g in groups[:SHOWN_GROUPS]}
+        for index in set(self._groups) - set(shown):
+            self._progress.remove_task(self._groups.pop(index))
+        for index, group in shown.items():
+            if index not in self._groups:
+                self._groups[index] = self._progress.add_task(
+                    f"  group {index}", total=None, note=""
+                )
+            live = group.get("progress") or {}
+            expected = live.get("solves_expected")
+            self._progress.update(
+                self._groups[index],
+                total=expected or None,
+                completed=int(live.get("solves_done") or 0),
+                note=_group_note(live, group),
+            )
+
+    def say(self, text: str) -> None:
+        """Write a line above the bars."""
+        self._progress.console.print(text, highlight=False)
+
+
+def _note(counts: Mapping[str, Any], campaign: Mapping[str, Any]) -> str:
+    parts = [
+        f"{counts[state]} {state}"
+        for state in ("running", "queued", "failed", "cancelled")
+        if counts.get(state)
+    ]
+    if not counts.get("total") and campaign.get("state") == "building":
+        parts.append("mesh and materials")
+    return ", ".join(parts)
+
+
+def _group_note(live: Mapping[str, Any], group: Mapping[str, Any]) -> str:
+    parts = [str(live.get("phase") or "")]
+    residual = live.get("residual")
+    if isinstance(residual, int | float):
+        parts.append(f"residual {residual:.1e}")
+    parts.append(str(group.get("worker") or ""))
+    return " · ".join(part for part in parts if part)

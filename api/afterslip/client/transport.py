@@ -1,0 +1,189 @@
+"""Requests that survive a flaky line: time-outs, retries, readable errors."""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+
+from afterslip import __version__
+from afterslip.client.errors import ApiError, NoServerError
+
+RETRIED = frozenset({429, 500, 502, 503, 504})
+MAX_PAUSE_S = 8.0
+MAX_RETRY_AFTER_S = 30.0
+
+
+class Transport:
+    """HTTP with the habits of this client.
+
+    Every request may be repeated without harm: a GET by nature, a POST because it
+    carries an ``Idempotency-Key``. So each is retried, with growing pauses, when
+    the line breaks or the server says that it cannot now.
+
+    Parameters
+    ----------
+    url : address of the server.
+    token : sent as bearer token.
+    timeout : s to wait for an answer.
+    tries : how often to try in all.
+    transport : instead of the network, for tests.
+    sleep : waits some seconds, for tests.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        timeout: float = 60.0,
+        tries: int = 5,
+        transport: httpx.BaseTransport | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.url = url.rstrip("/")
+        if not self.url.startswith(("http://", "https://")):
+            raise NoServerError(f"{url}: an address starts with http:// or https://")
+        self.headers = {"User-Agent": f"afterslip/{__version__}"}
+        if token:
+            self.headers["Authorization"] = f"Bearer {token}"
+        self._tries = tries
+        self._sleep = sleep
+        self._http = httpx.Client(
+            base_url=self.url,
+            headers=self.headers,
+            timeout=httpx.Timeout(timeout, connect=min(timeout, 10.0)),
+            transport=transport,
+            follow_redirects=True,
+        )
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._http.close()
+
+    def get(self, path: str, **params: Any) -> Any:
+        """Return the JSON at a path; parameters that are None are left out."""
+        wanted = {key: value for key, value in params.items() if value is not None}
+        return _json(self.request("GET", path, params=wanted))
+
+    def post(self, path: str, body: Any = None, *, key: str | None = None) -> Any:
+        """Send JSON and return the answer; repeated tries have one effect.
+
+        Parameters
+        ----------
+        key : the ``Idempotency-Key``; a fresh one by default.
+        """
+        headers = {"Idempotency-Key": key or uuid.uuid4().hex}
+        return _json(self.request("POST", path, json=body, headers=headers))
+
+    def upload(self, path: str, content: bytes) -> Any:
+        """Send bytes and return the JSON answer."""
+        headers = {
+            "Content-Type": "application/octet-stream",
+            "Idempotency-Key": uuid.uuid4().hex,
+        }
+        return _json(self.request("POST", path, content=content, headers=headers))
+
+    def read(self, path: str, **headers: str) -> bytes:
+        """Return the bytes at a path."""
+        return self.request("GET", path, headers=headers).content
+
+    def request(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """Send a request until it is answered, or the tries are used up.
+
+        Raises
+        ------
+        ApiError
+            when the server refuses or fails.
+        NoServerError
+            when nothing answers.
+        """
+        failure: Exception | None = None
+        for number in range(self._tries):
+            if number:
+                self._sleep(_pause(number, failure))
+            try:
+                response = self._http.request(method, path, **options)
+            except httpx.TransportError as error:
+                failure = error
+                continue
+            if response.is_success:
+                return response
+            failure = _Refusal(response)
+            if response.status_code not in RETRIED:
+                break
+        if isinstance(failure, _Refusal):
+            raise failure.error()
+        raise _no_server(self.url, failure)
+
+    @contextmanager
+    def stream(self, path: str, headers: dict[str, str]) -> Iterator[httpx.Response]:
+        """Open a stream, once; silence of a minute counts as a broken line.
+
+        Raises
+        ------
+        ApiError, httpx.TransportError
+        """
+        timeout = httpx.Timeout(60.0, connect=10.0)
+        with self._http.stream(
+            "GET", path, headers=headers, timeout=timeout
+        ) as response:
+            if not response.is_success:
+                response.read()
+                raise _Refusal(response).error()
+            yield response
+
+
+class _Refusal(Exception):  # noqa: N818 never leaves this file
+    """An answer that is no success."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        self.response = response
+        super().__init__(response.status_code)
+
+    def error(self) -> ApiError:
+        try:
+            document = self.response.json()
+        except ValueError:
+            document = None
+        return ApiError.of(self.response.status_code, document)
+
+
+def _pause(number: int, failure: Exception | None) -> float:
+    """Return how long to wait before try ``number``, in s.
+
+    Doubles from a quarter of a second; a random part keeps many clients from
+    coming back at the same instant. A server's ``Retry-After`` is respected.
+    """
+    if isinstance(failure, _Refusal):
+        wish = failure.response.headers.get("Retry-After", "")
+        if wish.isdigit():
+            return min(float(wish), MAX_RETRY_AFTER_S)
+    pause = min(0.25 * 2.0 ** (number - 1), MAX_PAUSE_S)
+    return pause * random.uniform(0.75, 1.25)  # noqa: S311 no secret
+
+
+def _no_server(url: str, failure: Exception | None) -> NoServerError:
+    if isinstance(failure, httpx.TimeoutException):
+        return NoServerError(f"{url} does not answer in time")
+    reason = str(failure) or type(failure).__name__
+    return NoServerError(
+        f"no server answers at {url} ({reason}); start one with `afterslip serve`, "
+        "or name another with --server or AFTERSLIP_SERVER"
+    )
+
+
+def _json(response: httpx.Response) -> Any:
+    if response.status_code == 204 or not response.content:
+        return None
+    try:
+        return response.json()
+    except ValueError:
+        raise NoServerError(
+            f"{response.url} answers, but not in JSON: is this an afterslip server?"
+        ) from None
