@@ -1,0 +1,220 @@
+"""Creating stores: the campaign's, and those of groups."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zarr
+from numpy.typing import ArrayLike, NDArray
+
+from afterslip.archive.layout import (
+    CONVENTIONS,
+    FORMAT_VERSION,
+    GROUP,
+    Integrator,
+    Sizes,
+    SourceTable,
+    StationTable,
+    SurfaceTable,
+    Variable,
+    fixed_arrays,
+    group_arrays,
+)
+from afterslip.errors import ArchiveError
+from afterslip.units import YEAR
+
+
+def create_campaign_store(
+    path: str | Path,
+    *,
+    sources: SourceTable,
+    surface: SurfaceTable,
+    stations: StationTable | None,
+    times: ArrayLike,
+    until: float,
+    n_mode: int,
+    integrator: Integrator = "spectral",
+    step_times: ArrayLike | None = None,
+    attributes: Mapping[str, Any] | None = None,
+) -> Sizes:
+    """Create a campaign's store, in which no group is stored yet.
+
+    Parameters
+    ----------
+    path : folder that must not exist.
+    times : (n_time,) s, output times.
+    until : s, end of the curve.
+    n_mode : largest number of modes of a source, the elastic one included.
+    step_times : (n_mode,) s, for stepping, the first 0.
+    attributes : spec, digests, versions, …; mappings and lists are kept as JSON.
+
+    Returns
+    -------
+    The lengths of its dimensions, which `create_group_store` needs.
+
+    Raises
+    ------
+    ArchiveError
+        The folder exists.
+    """
+    sizes = Sizes(
+        source=len(sources),
+        mode=n_mode,
+        node=len(surface.nodes),
+        face=len(surface.faces),
+        station=0 if stations is None else len(stations),
+        time=np.size(times),
+    )
+    if Path(path).exists():
+        raise ArchiveError(f"{Path(path).name} exists already")
+    root = zarr.open_group(str(path), mode="w", zarr_format=3)
+    steps = None if step_times is None else np.asarray(step_times, np.float64) / YEAR
+    time = np.asarray(times, dtype=np.float64) / YEAR
+    coordinates = []
+    for variable, values in fixed_arrays(
+        sources, surface, stations, time, steps, n_mode
+    ):
+        array = _create(root, variable, sizes, sizes.source)
+        if variable.dtype == "str":
+            array[...] = np.array(list(values), dtype=object)
+        else:
+            array[...] = np.asarray(values, dtype=variable.dtype)
+        coordinates.append(variable.name)
+    for variable in group_arrays(sizes, integrator):
+        _create(root, variable, sizes, sizes.source)
+    root.attrs.update(
+        {
+            "Conventions": CONVENTIONS,
+            "format_version": FORMAT_VERSION,
+            "integrator": integrator,
+            "until_yr": float(until) / YEAR,
+            "status": "building",
+            "coordinates": " ".join(coordinates),
+            **_flat(attributes or {}),
+        }
+    )
+    with warnings.catch_warnings():
+        # consolidated metadata is an agreed extension of version 3, not its core
+        warnings.simplefilter("ignore")
+        zarr.consolidate_metadata(str(path))
+    return sizes
+
+
+def create_group_store(
+    path: str | Path,
+    sizes: Sizes,
+    values: Mapping[str, ArrayLike],
+    integrator: Integrator = "spectral",
+) -> list[str]:
+    """Write a group as a store of its own, with the files of the campaign's store.
+
+    Parameters
+    ----------
+    path : folder that must not exist.
+    sizes : of the campaign's store.
+    values : for each name of `group_arrays` an array whose first axis is the group's
+        lanes, at most four; ``response`` and ``recurrence`` may have fewer modes than
+        the store. What is missing stays NaN (0 for whole numbers).
+
+    Returns
+    -------
+    Chunk files below ``path``, to be renamed to `chunk_file` of the campaign's group.
+
+    Raises
+    ------
+    ArchiveError
+        A value is missing, unknown, or does not fit; the folder exists.
+    """
+    variables = group_arrays(sizes, integrator)
+    wrong = {v.name for v in variables} ^ set(values)
+    if wrong:
+        raise ArchiveError(f"a group needs other arrays: {', '.join(sorted(wrong))}")
+    if Path(path).exists():
+        raise ArchiveError(f"{Path(path).name} exists already")
+    padded = [_padded(v, sizes, np.asarray(values[v.name])) for v in variables]
+    root = zarr.open_group(str(path), mode="w", zarr_format=3)
+    for variable, block in zip(variables, padded, strict=True):
+        _create(root, variable, sizes, GROUP)[...] = block
+    folder = Path(path)
+    return sorted(
+        str(file.relative_to(folder).as_posix())
+        for file in folder.rglob("*")
+        if file.is_file() and file.name != "zarr.json"
+    )
+
+
+def set_attributes(path: str | Path, **attributes: Any) -> None:
+    """Change attributes of a store's root, atomically.
+
+    Parameters
+    ----------
+    attributes : as for `create_campaign_store`, e.g. ``status="complete"``.
+
+    Raises
+    ------
+    ArchiveError
+        There is no store.
+    """
+    file = Path(path) / "zarr.json"
+    try:
+        document = json.loads(file.read_text())
+    except (OSError, ValueError):
+        raise ArchiveError(f"{Path(path).name} is not a store") from None
+    document.setdefault("attributes", {}).update(_flat(attributes))
+    new = file.with_suffix(".new")
+    with new.open("w") as stream:
+        json.dump(document, stream, indent=1)
+        stream.flush()
+        os.fsync(stream.fileno())
+    new.replace(file)
+
+
+def _create(root: Any, variable: Variable, sizes: Sizes, n_source: int) -> Any:
+    shape = tuple(
+        n_source if dim == "source" else sizes.of(dim) for dim in variable.dims
+    )
+    files, chunks = variable.files(sizes), variable.chunks(sizes)
+    with warnings.catch_warnings():
+        # variable-length strings: agreed, but not in the core of version 3
+        warnings.simplefilter("ignore")
+        return root.create_array(
+            variable.name,
+            shape=shape,
+            dtype=str if variable.dtype == "str" else variable.dtype,
+            chunks=chunks if shape else (),
+            shards=files if files != chunks else None,
+            fill_value=variable.fill,
+            dimension_names=list(variable.dims),
+            attributes=variable.attributes,
+            # a group's file must exist even where all its values are the fill value
+            config={"write_empty_chunks": variable.grouped and files == chunks},
+        )
+
+
+def _padded(variable: Variable, sizes: Sizes, values: NDArray[Any]) -> NDArray[Any]:
+    shape = variable.files(sizes)
+    padded = np.full(shape, variable.fill, dtype=variable.dtype)
+    exact = [dim not in ("source", "mode") for dim in variable.dims]
+    fits = values.ndim == len(shape) and all(
+        have == room if same else have <= room
+        for have, room, same in zip(values.shape, shape, exact, strict=True)
+    )
+    if not fits:
+        raise ArchiveError(
+            f"{variable.name} has shape {values.shape}, which is no part of {shape}"
+        )
+    padded[tuple(slice(n) for n in values.shape)] = values
+    return padded
+
+
+def _flat(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: json.dumps(value) if isinstance(value, dict | list | tuple) else value
+        for key, value in attributes.items()
+    }

@@ -1,0 +1,260 @@
+"""Reading ``greens.zarr``: labelled arrays, and curves at any place and time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike, NDArray
+
+from afterslip.archive.curve import curve_coefficients, step_coefficients
+from afterslip.archive.layout import GROUP
+from afterslip.archive.surface import SurfaceInterpolator
+from afterslip.errors import ArchiveError, one_problem
+from afterslip.units import COMPONENTS, YEAR
+
+Float = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+
+def open_greens(
+    path_or_url: str | Path, headers: Mapping[str, str] | None = None
+) -> xr.Dataset:
+    """Open a store, lazily: values are read when they are asked for.
+
+    Parameters
+    ----------
+    path_or_url : folder, or ``http(s)://…/greens.zarr``.
+    headers : for a server that wants a token.
+
+    Raises
+    ------
+    ArchiveError
+        There is no store, or it is not one of Green's functions.
+    """
+    text = str(path_or_url)
+    options: dict[str, Any] = {}
+    if "://" in text and headers:
+        options["storage_options"] = {"client_kwargs": {"headers": dict(headers)}}
+    try:
+        found = xr.open_dataset(
+            text, engine="zarr", chunks=None, consolidated=True, **options
+        )
+    except (OSError, ValueError, KeyError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ArchiveError(f"{text} cannot be opened as a store: {reason}") from None
+    if "response" not in found:
+        raise ArchiveError(f"{text} holds no Green's functions")
+    # plain strings: NumPy's variable-length ones cannot be written to NetCDF
+    names = [name for name in ("station", "component") if name in found.coords]
+    plain = {name: [str(text) for text in found[name].values] for name in names}
+    return found.assign_coords(plain)
+
+
+class GreensStore:
+    """Green's functions, evaluated from their modes.
+
+    Parameters
+    ----------
+    source : folder, address, or what `open_greens` returned.
+    headers : as for `open_greens`.
+
+    Attributes
+    ----------
+    dataset : the whole store, lazily.
+    """
+
+    def __init__(
+        self,
+        source: str | Path | xr.Dataset,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        if not isinstance(source, xr.Dataset):
+            source = open_greens(source, headers)
+        self.dataset: xr.Dataset = source
+
+    @property
+    def spectral(self) -> bool:
+        """True where modes are Lanczos vectors, False where they are time steps."""
+        return self.dataset.attrs.get("integrator") != "stepping"
+
+    @property
+    def until(self) -> float:
+        """End of the curve, s."""
+        return float(self.dataset.attrs["until_yr"]) * YEAR
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The campaign's spec."""
+        found: dict[str, Any] = json.loads(self.dataset.attrs["spec"])
+        return found
+
+    @cached_property
+    def mode_count(self) -> Int:
+        """(n_source,) int64 modes of each source, 0 where it is not stored yet."""
+        return self.dataset["mode_count"].values.astype(np.int64)
+
+    @cached_property
+    def interpolator(self) -> SurfaceInterpolator:
+        """Interpolation between the surface's nodes."""
+        nodes = [self.dataset[f"node_{axis}"].values for axis in "xy"]
+        faces = self.dataset["face_node_connectivity"].values
+        return SurfaceInterpolator(np.column_stack(nodes), faces)
+
+    def evaluate(
+        self,
+        times: ArrayLike,
+        nodes: ArrayLike | None = None,
+        sources: ArrayLike | None = None,
+    ) -> xr.DataArray:
+        """Return the displacement of nodes per metre of slip.
+
+        Parameters
+        ----------
+        times : (n_time,) s after the event, from 0 to `until`.
+        nodes : (n_node,) positions of surface nodes; None: all.
+        sources : (n_source,) positions of sources; None: all.
+
+        Returns
+        -------
+        (source, time, node, component) float64, m per m; NaN for sources that are
+        not stored yet.
+        """
+        t = self._times(times)
+        chosen = self._positions("node", nodes)
+        rows = self._positions("source", sources)
+        found = np.full((len(rows), len(t), len(chosen), 3), np.nan)
+        for place, coefficients, modes in self._curves(rows, t):
+            part = modes[:, chosen]
+            found[place] = np.tensordot(coefficients, part, axes=1)
+        return self._labelled(found, rows, t, "node").assign_coords(
+            node=("node", chosen)
+        )
+
+    def sample(
+        self,
+        x: ArrayLike,
+        y: ArrayLike,
+        times: ArrayLike,
+        names: Sequence[str] | None = None,
+        sources: ArrayLike | None = None,
+    ) -> xr.DataArray:
+        """Return the displacement at places of the surface per metre of slip.
+
+        Parameters
+        ----------
+        x, y : (n_station,) m, local.
+        times : (n_time,) s after the event, from 0 to `until`.
+        names : of the places, as the coordinate ``station`` and for messages.
+        sources : (n_source,) positions of sources; None: all.
+
+        Returns
+        -------
+        (source, time, station, component) float64, m per m; NaN for sources that
+        are not stored yet.
+
+        Raises
+        ------
+        SpecError
+            Places outside the surface, times outside the curve.
+        """
+        t = self._times(times)
+        nodes, weights = self.interpolator.weights(x, y, names)
+        rows = self._positions("source", sources)
+        found = np.full((len(rows), len(t), len(nodes), 3), np.nan)
+        for place, coefficients, modes in self._curves(rows, t):
+            at_places = np.einsum("sk,mskc->msc", weights, modes[:, nodes])
+            found[place] = np.tensordot(coefficients, at_places, axes=1)
+        labels = list(names) if names is not None else np.arange(len(nodes))
+        return self._labelled(found, rows, t, "station").assign_coords(
+            station=("station", labels)
+        )
+
+    def coefficients(self, source: int, times: ArrayLike) -> Float:
+        """Return what each mode of a source contributes at given times.
+
+        Returns
+        -------
+        (n_time, mode_count) float64.
+        """
+        count = int(self.mode_count[source])
+        if self.spectral:
+            pairs, norms, shifts = self._recurrence
+            return curve_coefficients(
+                pairs[source, :count], norms[source], shifts[source], times
+            )
+        return step_coefficients(self._step_times[:count], times)
+
+    @cached_property
+    def _recurrence(self) -> tuple[Float, Float, Float]:
+        names = ("recurrence", "start_norm", "shift")
+        pairs, norms, shifts = (self.dataset[name].values for name in names)
+        return pairs, norms, shifts
+
+    @cached_property
+    def _step_times(self) -> Float:
+        return np.asarray(self.dataset["step_time"].values * YEAR)
+
+    def _curves(self, rows: Int, t: Float) -> Iterator[tuple[int, Float, Float]]:
+        """Yield place in ``rows``, coefficients and modes of each stored source.
+
+        Sources of a group are read together: they are one file.
+        """
+        for group in np.unique(rows // GROUP):
+            places = np.flatnonzero(
+                (rows // GROUP == group) & (self.mode_count[rows] > 0)
+            )
+            if not len(places):
+                continue
+            count = int(self.mode_count[rows[places]].max())
+            members = np.unique(rows[places])
+            start, stop = int(members[0]), int(members[-1]) + 1
+            block = self.dataset["response"].isel(
+                source=slice(start, stop), mode=slice(0, count)
+            )
+            responses = block.values.astype(np.float64)
+            for place in places:
+                source = int(rows[place])
+                coefficients = self.coefficients(source, t)
+                yield (
+                    int(place),
+                    coefficients,
+                    responses[source - start, : coefficients.shape[1]],
+                )
+
+    def _positions(self, dim: str, chosen: ArrayLike | None) -> Int:
+        size = self.dataset.sizes[dim]
+        if chosen is None:
+            return np.arange(size, dtype=np.int64)
+        positions = np.atleast_1d(np.asarray(chosen, dtype=np.int64))
+        if len(positions) and (positions.min() < 0 or positions.max() >= size):
+            raise ArchiveError(f"the store has only {size} of dimension {dim}")
+        return positions
+
+    def _times(self, times: ArrayLike) -> Float:
+        t = np.atleast_1d(np.asarray(times, dtype=np.float64))
+        if not np.isfinite(t).all() or (t < 0).any():
+            raise one_problem("times", None, "must be zero or more, after the event")
+        if (t > self.until * (1 + 1e-9)).any():
+            end = f"{self.until / YEAR:g} yr"
+            value = f"{t.max() / YEAR:g} yr"
+            raise one_problem("times", value, f"is after the end of the curve, {end}")
+        return t
+
+    def _labelled(self, values: Float, rows: Int, t: Float, dim: str) -> xr.DataArray:
+        return xr.DataArray(
+            values,
+            dims=("source", "time", dim, "component"),
+            coords={
+                "source": rows,
+                "time": ("time", t / YEAR, {"units": "yr"}),
+                "component": list(COMPONENTS),
+            },
+            name="displacement",
+            attrs={"units": "m m-1"},
+        )
