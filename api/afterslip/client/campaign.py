@@ -177,7 +177,8 @@ class CampaignHandle:
         """Open the Green's functions; values are fetched when they are used."""
         from afterslip.archive import open_greens
 
-        return open_greens(f"{self._transport.url}{self._path}/greens.zarr")
+        url = f"{self._transport.url}{self._path}/greens.zarr"
+        return open_greens(url, self._transport.headers)
 
     def sample(
         self, stations: Any, times: Sequence[str], *, most: int = 1_000_000

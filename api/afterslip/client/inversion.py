@@ -101,11 +101,16 @@ class Inversion:
     @property
     def slip(self) -> xr.DataArray:
         """Coefficients of the unit sources (source), m, with their places."""
-        names = ["source_fault", "source_component", "source_patch", "source_position"]
         result = self.result
-        return result["slip"].assign_coords(
-            {name: result[name] for name in names if name in result}
-        )
+        places = {
+            "fault": result["source_fault"],
+            "slip_component": result["source_component"],
+        }
+        for i, name in enumerate(("along", "down")):
+            places[name] = result["source_patch"][:, i]
+        for i, name in enumerate("xyz"):
+            places[name] = result["source_position"][:, i]
+        return result["slip"].assign_coords(places)
 
     @property
     def fault_slip(self) -> xr.DataArray:
