@@ -1,5 +1,6 @@
 """Meshes that honour faults: build, import, refine, locate, judge."""
 
+from afterslip_solver.mesh.boundary import boundary_conditions
 from afterslip_solver.mesh.builder import build_mesh
 from afterslip_solver.mesh.errors import MeshError
 from afterslip_solver.mesh.geometry import (
@@ -9,6 +10,8 @@ from afterslip_solver.mesh.geometry import (
     MeshSize,
     PlaneFault,
 )
+from afterslip_solver.mesh.interface import Interface
+from afterslip_solver.mesh.locate import Locator
 from afterslip_solver.mesh.quality import (
     QualityReport,
     check_quality,
@@ -21,10 +24,13 @@ __all__ = [
     "Box",
     "CurvedFault",
     "Geometry",
+    "Interface",
+    "Locator",
     "MeshError",
     "MeshSize",
     "PlaneFault",
     "QualityReport",
+    "boundary_conditions",
     "build_mesh",
     "check_quality",
     "quality_report",

@@ -38,7 +38,8 @@ def split_nodes(mesh: TetMesh, fault: FaultMesh) -> SplitNodes:
     pair[index >= 0] = np.arange(int((index >= 0).sum()))
     n_pair = int(pair.max()) + 1
 
-    first, second, on_fault, positive = _matched_faces(mesh, fault, touching)
+    first, second, triangle, positive = _matched_faces(mesh, fault, touching)
+    on_fault = triangle >= 0
     joined = pair.reshape(-1)
     faces = np.array(TET_FACES_P2)
     cut = on_fault[first]
@@ -81,13 +82,13 @@ def _sorted_nodes(mesh: TetMesh, touching: Int, face: Int) -> Int:
 
 def _matched_faces(
     mesh: TetMesh, fault: FaultMesh, touching: Int
-) -> tuple[Int, Int, Bool, Bool]:
+) -> tuple[Int, Int, Int, Bool]:
     """Pair up the faces of the touching elements, and find those on the fault.
 
     Returns
     -------
     first, second : (n_pair,) face numbers (4 * position in touching + local).
-    on_fault : (4 n_touch,) face lies on the fault.
+    triangle : (4 n_touch,) the fault's triangle that the face is, or -1.
     positive : (4 n_touch,) the element lies on the + side of that face.
     """
     faces = cell_faces(mesh.elements[touching]).reshape(-1, 3)
@@ -113,7 +114,21 @@ def _matched_faces(
     )
     order = np.argsort(face_key, kind="stable")
     equal = np.flatnonzero(face_key[order][1:] == face_key[order][:-1])
-    return order[equal], order[equal + 1], on_fault, positive
+    triangle = np.where(on_fault, triangle, -1)
+    return order[equal], order[equal + 1], triangle, positive
+
+
+def elements_beside(mesh: TetMesh, fault: FaultMesh) -> Int:
+    """(n_tri, 2) int64 elements on the + and on the - side of each triangle."""
+    on_fault = np.zeros(len(mesh.nodes), dtype=np.bool_)
+    on_fault[fault.nodes] = True
+    touching = np.flatnonzero(on_fault[mesh.cells].sum(axis=1) >= 3)
+    _, _, triangle, positive = _matched_faces(mesh, fault, touching)
+    face = np.flatnonzero(triangle >= 0)
+    beside = np.empty((len(fault.triangles), 2), dtype=np.int64)
+    side = np.where(positive[face], 0, 1)
+    beside[triangle[face], side] = touching[face // 4]
+    return beside
 
 
 def _check_two_sides(fault: FaultMesh, index: Int, sign: np.ndarray) -> None:

@@ -1,0 +1,155 @@
+"""One material per element."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.interpolate import RegularGridInterpolator
+
+from afterslip_solver.materials.properties import (
+    Body,
+    Layer,
+    MaterialError,
+    PropertyGrid,
+    check_properties,
+)
+from afterslip_solver.model import Bool, Float, Materials, TetMesh
+
+
+def assign(
+    mesh: TetMesh,
+    layers: Sequence[Layer],
+    bodies: Sequence[Body] = (),
+    grid: PropertyGrid | None = None,
+    by_tag: bool = False,
+) -> Materials:
+    """Give each element the material at its centroid.
+
+    A grid overrides layers where it has values; bodies override both, later ones
+    earlier ones.
+
+    Parameters
+    ----------
+    by_tag : the elements' tags name their layer or body (imported meshes); depths
+        and interfaces are then not used.
+
+    Returns
+    -------
+    Materials. Raises MaterialError where an element is left without a material or
+    a property is not physical.
+    """
+    parts: list[Layer | Body] = [*layers, *bodies]
+    for part in parts:
+        check_properties(part.name, part.vp, part.vs, part.rho, part.viscosity)
+    # vp, vs, rho, viscosity
+    values = np.full((len(mesh.elements), 4), np.nan)
+    centres = mesh.nodes[mesh.cells].mean(axis=1)
+    if by_tag:
+        _by_tag(mesh, parts, values)
+    else:
+        _by_layer(layers, -centres[:, 2], values)
+    if grid is not None:
+        _by_grid(grid, centres, values)
+    if not by_tag:
+        for body in bodies:
+            values[_inside(body, centres)] = _row(body)
+    return _moduli(values, centres)
+
+
+def _row(part: Layer | Body) -> list[float]:
+    return [part.vp, part.vs, part.rho, part.viscosity]
+
+
+def _by_layer(layers: Sequence[Layer], depth: Float, values: Float) -> None:
+    bottoms = np.array([layer.bottom for layer in layers], dtype=np.float64)
+    if len(bottoms) and (bottoms[0] <= 0.0 or np.any(np.diff(bottoms) <= 0.0)):
+        raise MaterialError(
+            "layers must be listed from the surface down, each bottom deeper than "
+            f"the one above; got {', '.join(f'{b / 1e3:g}' for b in bottoms)} km"
+        )
+    which = np.searchsorted(bottoms, depth)
+    for i, layer in enumerate(layers):
+        values[which == i] = _row(layer)
+
+
+def _by_tag(mesh: TetMesh, parts: Sequence[Layer | Body], values: Float) -> None:
+    known = {part.name: part for part in parts}
+    for i, name in enumerate(mesh.tag_names):
+        chosen = mesh.tags == i
+        if not chosen.any():
+            continue
+        if name not in known:
+            raise MaterialError(
+                f"the mesh's part {name!r} ({int(chosen.sum())} elements) has no "
+                f"material; known are {', '.join(known) or 'none'}: name layers and "
+                "bodies like the physical groups of the mesh"
+            )
+        values[chosen] = _row(known[name])
+
+
+def _by_grid(grid: PropertyGrid, centres: Float, values: Float) -> None:
+    axes = (grid.x, grid.y, grid.depth)
+    shape = tuple(len(axis) for axis in axes)
+    fields = {"vp": grid.vp, "vs": grid.vs, "rho": grid.rho}
+    if grid.viscosity is not None:
+        if np.any(grid.viscosity <= 0.0):
+            raise MaterialError("grid: viscosities must be positive (inf is elastic)")
+        fields["viscosity"] = np.log10(grid.viscosity)
+    for axis in axes:
+        if len(axis) < 2 or np.any(np.diff(axis) <= 0.0):
+            raise MaterialError("grid: each axis needs two or more rising values")
+    at = np.column_stack([centres[:, 0], centres[:, 1], -centres[:, 2]])
+    found = []
+    for name, field in fields.items():
+        if field.shape != shape:
+            raise MaterialError(f"grid: {name} has shape {field.shape}, not {shape}")
+        # infinite viscosities would turn into NaN between a finite neighbour
+        finite = np.where(np.isposinf(field), 60.0, field)
+        found.append(RegularGridInterpolator(axes, finite, bounds_error=False)(at))
+    known: Bool = np.isfinite(np.stack(found)).all(axis=0)
+    for column, value in enumerate(found[:3]):
+        values[known, column] = value[known]
+    if len(found) == 4:
+        # beyond 1e30 Pa s nothing flows in geological time
+        flows = found[3][known] < 30.0
+        values[known, 3] = np.where(flows, 10.0 ** found[3][known], np.inf)
+    elif np.isnan(values[known, 3]).any():
+        values[known & np.isnan(values[:, 3]), 3] = np.inf
+
+
+def _inside(body: Body, centres: Float) -> Bool:
+    if body.thickness <= 0.0:
+        raise MaterialError(f"{body.name}: thickness must be positive")
+    x, y = centres[:, 0], centres[:, 1]
+    below = -centres[:, 2] - body.interface.depth(x, y)
+    # thickness is measured at right angles to the interface
+    across = below * np.cos(body.interface.dip(x, y))
+    return np.asarray((across > 0.0) & (across <= body.thickness))
+
+
+def _moduli(values: Float, centres: Float) -> Materials:
+    bare = np.isnan(values).any(axis=1)
+    if bare.any():
+        deepest = -float(centres[bare, 2].max()) / 1e3
+        raise MaterialError(
+            f"{int(bare.sum())} elements have no material, the shallowest at "
+            f"{deepest:.1f} km depth; let the last layer's bottom reach the domain's"
+        )
+    vp, vs, rho, viscosity = values.T
+    mu = rho * vs**2
+    lam = rho * vp**2 - 2.0 * mu
+    bad = ~(mu > 0.0) | ~(lam + 2.0 / 3.0 * mu > 0.0) | ~(rho > 0.0)
+    if bad.any():
+        worst = int(np.flatnonzero(bad)[0])
+        raise MaterialError(
+            f"{int(bad.sum())} elements have moduli that are not positive, for example "
+            f"vp = {vp[worst]:.0f} m/s, vs = {vs[worst]:.0f} m/s, rho = "
+            f"{rho[worst]:.0f} kg/m3; vs must be below vp / 1.155"
+        )
+    return Materials(
+        lam=np.ascontiguousarray(lam),
+        mu=np.ascontiguousarray(mu),
+        rho=np.ascontiguousarray(rho),
+        viscosity=np.ascontiguousarray(viscosity),
+    )

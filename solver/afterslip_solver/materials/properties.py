@@ -1,0 +1,92 @@
+"""Where materials come from: layers, bodies under an interface, grids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from afterslip_solver.mesh.interface import Interface
+from afterslip_solver.model import Float
+
+
+class MaterialError(ValueError):
+    """Materials that make no sense or leave elements without any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Horizontal layer, or the material of a named part of an imported mesh.
+
+    Attributes
+    ----------
+    bottom : m, depth of its bottom; the top is the bottom of the layer above.
+    vp, vs : m/s. rho : kg/m3.
+    viscosity : Pa s of the Maxwell dashpot; inf where elastic.
+    """
+
+    name: str
+    bottom: float
+    vp: float
+    vs: float
+    rho: float
+    viscosity: float = float("inf")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Body:
+    """Plate of even thickness under an interface, such as a slab.
+
+    Seaward of the trench, where the interface has depth 0, it lies under the free
+    surface.
+
+    Attributes
+    ----------
+    thickness : m, at right angles to the interface.
+    vp, vs, rho, viscosity : as of ``Layer``.
+    """
+
+    name: str
+    interface: Interface
+    thickness: float
+    vp: float
+    vs: float
+    rho: float
+    viscosity: float = float("inf")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PropertyGrid:
+    """Properties on a regular grid, interpolated trilinearly.
+
+    Attributes
+    ----------
+    x, y, depth : (n_x,), (n_y,), (n_depth,) float64, m, rising.
+    vp, vs : (n_x, n_y, n_depth) float64, m/s; rho the same, kg/m3. NaN where the
+        grid knows nothing.
+    viscosity : (n_x, n_y, n_depth) float64, Pa s (interpolated in its logarithm),
+        or None to keep the viscosity of layers and bodies.
+    """
+
+    x: Float
+    y: Float
+    depth: Float
+    vp: Float
+    vs: Float
+    rho: Float
+    viscosity: Float | None = None
+
+
+def check_properties(
+    name: str, vp: float, vs: float, rho: float, viscosity: float
+) -> None:
+    """Refuse a material that is not stable."""
+    values = {"vp": vp, "vs": vs, "rho": rho, "viscosity": viscosity}
+    for key, value in values.items():
+        if not value > 0.0 or (np.isinf(value) and key != "viscosity"):
+            raise MaterialError(f"{name}: {key} = {value:g} must be positive")
+    if vs >= vp * np.sqrt(0.75):
+        raise MaterialError(
+            f"{name}: vs = {vs:g} m/s must be below vp / 1.155 = {vp / 1.1547:.0f} "
+            "m/s, else the bulk modulus is not positive"
+        )

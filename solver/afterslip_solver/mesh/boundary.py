@@ -1,0 +1,104 @@
+"""Which displacement components are held at the walls of the domain."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from afterslip_solver.mesh.errors import MeshError
+from afterslip_solver.mesh.topology import TET_FACES_P2, boundary_faces
+from afterslip_solver.model import Bool, Float, Int, TetMesh
+
+Support = Literal["roller", "fixed", "free"]
+
+# cosine of the angle by which a wall may lean and still be held by rollers
+_UPRIGHT = 1e-6
+
+
+def boundary_conditions(
+    mesh: TetMesh, sides: Support = "roller", bottom: Support = "fixed"
+) -> Bool:
+    """Components held at zero.
+
+    The top, where all vertices lie at the largest z, is always free.
+
+    Parameters
+    ----------
+    sides, bottom : "fixed" holds all components, "roller" the one across the wall,
+        "free" none.
+
+    Returns
+    -------
+    (n_node, 3) bool. Raises MeshError where the body could still move rigidly, or
+    where rollers stand on a wall that is not parallel to an axis.
+    """
+    for place, support in (("sides", sides), ("bottom", bottom)):
+        if support not in ("roller", "fixed", "free"):
+            raise MeshError(
+                f"boundary.{place}: {support!r} is not one of roller, fixed, free"
+            )
+    at_bottom, at_sides = _walls(mesh)
+    fixed = np.zeros((len(mesh.nodes), 3), dtype=np.bool_)
+    if bottom == "fixed":
+        fixed[at_bottom.ravel()] = True
+    elif bottom == "roller":
+        fixed[at_bottom.ravel(), 2] = True
+    if sides == "fixed":
+        fixed[at_sides.ravel()] = True
+    elif sides == "roller":
+        axis = _wall_axes(mesh, at_sides)
+        fixed[at_sides.ravel(), np.repeat(axis, 6)] = True
+    loose = _loose_motions(mesh.nodes, fixed)
+    if loose:
+        raise MeshError(
+            f"boundary: sides {sides} with bottom {bottom} leave the body free to move "
+            f"rigidly ({loose} of 6 motions); use bottom: fixed, or sides: roller with "
+            "bottom: roller"
+        )
+    return fixed
+
+
+def _walls(mesh: TetMesh) -> tuple[Int, Int]:
+    """P2 faces (n, 6) at the bottom and at the sides."""
+    element, local = boundary_faces(mesh.cells, mesh.n_vertex)
+    faces = mesh.elements[element[:, None], np.array(TET_FACES_P2)[local]]
+    z = mesh.nodes[:, 2]
+    close = 1e-9 * (z.max() - z.min())
+    top = (z[faces[:, :3]] >= z.max() - close).all(axis=1)
+    bottom = (z[faces[:, :3]] <= z.min() + close).all(axis=1)
+    return faces[bottom], faces[~top & ~bottom]
+
+
+def _wall_axes(mesh: TetMesh, faces: Int) -> Int:
+    """(n_face,) axis across each side face."""
+    a, b, c = (mesh.nodes[faces[:, i]] for i in range(3))
+    normal = np.cross(b - a, c - a)
+    normal /= np.linalg.norm(normal, axis=1, keepdims=True)
+    axis = np.argmax(np.abs(normal), axis=1)
+    leaning = np.abs(normal[np.arange(len(axis)), axis]) < 1.0 - _UPRIGHT
+    if leaning.any():
+        raise MeshError(
+            f"boundary.sides: rollers need walls parallel to x or y, but "
+            f"{int(leaning.sum())} of {len(axis)} side faces are not; use sides: fixed"
+        )
+    return np.asarray(axis, dtype=np.int64)
+
+
+def _loose_motions(nodes: Float, fixed: Bool) -> int:
+    """Count the rigid-body motions that the held components allow."""
+    x, y, z = ((nodes - nodes.mean(axis=0)) / np.ptp(nodes, axis=0).max()).T
+    one, nil = np.ones(len(nodes)), np.zeros(len(nodes))
+    modes = np.array(
+        [
+            [one, nil, nil],
+            [nil, one, nil],
+            [nil, nil, one],
+            [nil, -z, y],
+            [z, nil, -x],
+            [-y, x, nil],
+        ]
+    )
+    held = modes[:, fixed.T]
+    gram = held @ held.T / max(int(fixed.sum()), 1)
+    return int((np.linalg.eigvalsh(gram) < 1e-9).sum())

@@ -1,0 +1,32 @@
+"""Slip on faults: unit sources, prescribed slip, potencies."""
+
+from afterslip_solver.sources.basis import (
+    SourceError,
+    UnitSource,
+    element_width,
+    group_in_fours,
+    slip_of,
+    unit_sources,
+)
+from afterslip_solver.sources.potency import (
+    potency,
+    source_area,
+    source_position,
+    source_rigidity,
+)
+from afterslip_solver.sources.prescribed import interpolated_slip, uniform_slip
+
+__all__ = [
+    "SourceError",
+    "UnitSource",
+    "element_width",
+    "group_in_fours",
+    "interpolated_slip",
+    "potency",
+    "slip_of",
+    "source_area",
+    "source_position",
+    "source_rigidity",
+    "uniform_slip",
+    "unit_sources",
+]

@@ -1,0 +1,224 @@
+"""Unit sources: one basis function of slip and one component each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from afterslip_solver.model import FaultMesh, Float
+from afterslip_solver.sources.profile import (
+    bspline_centre,
+    bspline_profile,
+    step_profile,
+)
+
+Shape = Literal["patch", "bspline"]
+Component = Literal["strike", "dip"]
+
+# a source must reach this value at one node, and be seen by this many
+_LEAST_PEAK, _LEAST_NODES = 0.3, 4
+
+
+class SourceError(ValueError):
+    """Slip that the fault's mesh cannot carry."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitSource:
+    """One basis function of slip, peak 1 m.
+
+    Attributes
+    ----------
+    index : position among the fault's unit sources.
+    fault : name of the fault.
+    patch : (along strike, down dip) number, from the fault's start and top.
+    component : "strike" (left-lateral) or "dip" (reverse).
+    shape : "patch" or "bspline".
+    counts : functions along strike and down dip.
+    centre : (along, down), m, of the peak or the cell's centre.
+    """
+
+    index: int
+    fault: str
+    patch: tuple[int, int]
+    component: Component
+    shape: Shape
+    counts: tuple[int, int]
+    centre: tuple[float, float]
+
+
+def unit_sources(
+    fault: FaultMesh,
+    along_strike: int,
+    down_dip: int,
+    shape: Shape = "bspline",
+    components: Sequence[Component] = ("strike", "dip"),
+) -> list[UnitSource]:
+    """List the unit sources of a fault, neighbours next to each other.
+
+    They are listed in strips of two rows, to and fro along strike, the components
+    of a patch together, so that any four in a row lie close together.
+
+    Parameters
+    ----------
+    along_strike, down_dip : number of functions in each direction.
+
+    Raises SourceError where the mesh is too coarse to carry a function.
+    """
+    if along_strike < 1 or down_dip < 1:
+        raise SourceError("sources: along_strike and down_dip must be at least 1")
+    if not components or len(set(components)) < len(components):
+        raise SourceError("sources: components must name strike, dip or both, once")
+    counts = (along_strike, down_dip)
+    sources: list[UnitSource] = []
+    for patch in _to_and_fro(along_strike, down_dip):
+        centre = _centre(fault, shape, counts, patch)
+        for component in components:
+            sources.append(
+                UnitSource(
+                    len(sources), fault.name, patch, component, shape, counts, centre
+                )
+            )
+    _check_seen(sources[:: len(components)], fault)
+    return sources
+
+
+def group_in_fours(sources: Sequence[UnitSource]) -> list[list[int]]:
+    """Positions of sources that are solved together; the last group may be short."""
+    return [
+        list(range(start, min(start + 4, len(sources))))
+        for start in range(0, len(sources), 4)
+    ]
+
+
+def shape_values(source: UnitSource, fault: FaultMesh) -> Float:
+    """(n_fault_node,) values of a source's basis function."""
+    (n, m), (i, j) = source.counts, source.patch
+    if source.shape == "bspline":
+        first = bspline_profile(fault.along, fault.length, n, i, open_start=False)
+        second = bspline_profile(fault.down, fault.width, m, j, fault.open_top)
+        return first * second
+    a, b = fault.length / n, fault.width / m
+    cells = (i * a, (i + 1) * a), (j * b, (j + 1) * b)
+    return box_values(fault, *cells)
+
+
+def box_values(
+    fault: FaultMesh, along: tuple[float, float], down: tuple[float, float]
+) -> Float:
+    """(n_fault_node,) indicator of a cell of the rectangle, with ramps.
+
+    Parameters
+    ----------
+    along, down : start and end, m.
+    """
+    width, sharp = element_width(fault), has_edge_lines(fault)
+    first = step_profile(
+        fault.along,
+        fault.length,
+        along,
+        min(width, along[1] - along[0]),
+        open_start=False,
+        sharp_ends=sharp,
+    )
+    second = step_profile(
+        fault.down,
+        fault.width,
+        down,
+        min(width, down[1] - down[0]),
+        open_start=fault.open_top,
+        sharp_ends=sharp,
+    )
+    return first * second * (_edge_balance(fault) if sharp else 1.0)
+
+
+def slip_of(source: UnitSource, fault: FaultMesh) -> Float:
+    """(n_fault_node, 3) float64, m, slip vectors of a source in x, y, z."""
+    axis = fault.strike if source.component == "strike" else fault.updip
+    return np.asarray(shape_values(source, fault)[:, None] * axis)
+
+
+def element_width(fault: FaultMesh) -> float:
+    """Edge of the equilateral triangle of median area on the fault, m."""
+    return float(np.sqrt(np.median(_areas(fault)) * 4.0 / np.sqrt(3.0)))
+
+
+def _areas(fault: FaultMesh) -> Float:
+    """(n_tri,) float64, m2, areas in (along, down)."""
+    corner = np.searchsorted(fault.nodes, fault.triangles[:, :3])
+    along, down = fault.along[corner], fault.down[corner]
+    u = along[:, 1:] - along[:, :1], down[:, 1:] - down[:, :1]
+    return np.asarray(0.5 * np.abs(u[0][:, 0] * u[1][:, 1] - u[0][:, 1] * u[1][:, 0]))
+
+
+def _edge_balance(fault: FaultMesh) -> Float:
+    """(n_fault_node,) factors that make the half value on edges conserve potency.
+
+    A midpoint on the rectangle's edge carries a third of the areas of both triangles
+    beside it, so its value must be the inner one's share of these areas.
+    """
+    place = np.searchsorted(fault.nodes, fault.triangles)
+    area = _areas(fault)
+    along = fault.along[place[:, :3]].mean(axis=1)
+    down = fault.down[place[:, :3]].mean(axis=1)
+    inner = (along > 0.0) & (along < fault.length) & (down > 0.0) & (down < fault.width)
+    middle = place[:, 3:].ravel()
+    count = len(fault.nodes)
+    inside = np.bincount(middle, np.repeat(area * inner, 3), minlength=count)
+    both = np.bincount(middle, np.repeat(area, 3), minlength=count)
+    # a surface without margin, or an open top, has triangles on one side only
+    shared = (inside > 0.0) & (inside < both * (1.0 - 1e-12))
+    return np.where(shared, 2.0 * inside / np.maximum(both, 1e-300), 1.0)
+
+
+def has_edge_lines(fault: FaultMesh) -> bool:
+    """Whether lines of the mesh follow the buried edges of the rectangle."""
+    near_l, near_w = 1e-6 * fault.length, 1e-6 * fault.width
+    inside = (fault.down > -near_w) & (fault.down < fault.width + near_w)
+    lines = [
+        inside & (np.abs(fault.along) < near_l),
+        inside & (np.abs(fault.along - fault.length) < near_l),
+        np.abs(fault.down - fault.width) < near_w,
+    ]
+    if not fault.open_top:
+        lines.append(np.abs(fault.down) < near_w)
+    return all(int(line.sum()) >= 3 for line in lines)
+
+
+def _to_and_fro(n: int, m: int) -> list[tuple[int, int]]:
+    path = []
+    for strip, start in enumerate(range(0, m, 2)):
+        columns = range(n) if strip % 2 == 0 else range(n - 1, -1, -1)
+        path += [(i, j) for i in columns for j in range(start, min(start + 2, m))]
+    return path
+
+
+def _centre(
+    fault: FaultMesh, shape: Shape, counts: tuple[int, int], patch: tuple[int, int]
+) -> tuple[float, float]:
+    (n, m), (i, j) = counts, patch
+    if shape == "bspline":
+        return (
+            bspline_centre(fault.length, n, i, open_start=False),
+            bspline_centre(fault.width, m, j, open_start=fault.open_top),
+        )
+    return (i + 0.5) * fault.length / n, (j + 0.5) * fault.width / m
+
+
+def _check_seen(sources: Sequence[UnitSource], fault: FaultMesh) -> None:
+    for source in sources:
+        value = shape_values(source, fault)
+        seen = int((value > 1e-3).sum())
+        if value.max(initial=0.0) >= _LEAST_PEAK and seen >= _LEAST_NODES:
+            continue
+        (n, m), here = source.counts, element_width(fault) / 1e3
+        a, b = fault.length / n / 1e3, fault.width / m / 1e3
+        raise SourceError(
+            f"sources: fault {fault.name}'s function {source.patch} is seen by {seen} "
+            f"nodes only; functions are {a:.3g} x {b:.3g} km apart, elements on the "
+            f"fault about {here:.3g} km: reduce mesh.size.fault to "
+            f"{min(a, b):.2g} km or ask for fewer functions"
+        )

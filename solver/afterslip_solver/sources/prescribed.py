@@ -1,0 +1,94 @@
+"""Slip that a user prescribes for a forward run."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.interpolate import LinearNDInterpolator
+from scipy.spatial import QhullError, cKDTree
+
+from afterslip_solver.model import FaultMesh, Float, TetMesh
+from afterslip_solver.sources.basis import SourceError, box_values, element_width
+from afterslip_solver.sources.profile import taper_profile
+
+# slip falls to zero over this share of length and width
+_TAPER = 0.2
+# a table may lie off the fault by so many elements, or this share of its width
+_OFF_ELEMENTS, _OFF_WIDTH = 2.0, 0.25
+
+
+def uniform_slip(
+    fault: FaultMesh, strike: float = 0.0, dip: float = 0.0, taper: bool = False
+) -> Float:
+    """Uniform slip on the rectangle.
+
+    Without a taper slip is whole inside, about half on the buried edges (a quarter at
+    corners) and zero outside, such that the potency is exact. Where the mesh has no lines
+    along the edges, slip falls linearly over one element across them. With a taper
+    slip falls to zero at the buried edges by a half cosine over the outer fifth of
+    length and width. It is whole at an open top.
+
+    Parameters
+    ----------
+    strike, dip : m, left-lateral and reverse slip.
+
+    Returns
+    -------
+    (n_fault_node, 3) float64, m, in x, y, z.
+    """
+    if taper:
+        shape = taper_profile(fault.along, fault.length, _TAPER, open_start=False)
+        shape = shape * taper_profile(fault.down, fault.width, _TAPER, fault.open_top)
+    else:
+        shape = box_values(fault, (0.0, fault.length), (0.0, fault.width))
+    return np.asarray(shape[:, None] * (strike * fault.strike + dip * fault.updip))
+
+
+def interpolated_slip(
+    fault: FaultMesh, mesh: TetMesh, points: Float, slip: Float
+) -> Float:
+    """Slip from a table of scattered values.
+
+    Values are interpolated linearly on the fault's mean plane; slip is zero beyond
+    the table's hull and on the fault's margin.
+
+    Parameters
+    ----------
+    points : (n, 3) float64, m, x, y, z on or near the fault.
+    slip : (n, 2) float64, m, left-lateral and reverse.
+
+    Returns
+    -------
+    (n_fault_node, 3) float64, m, in x, y, z. Raises SourceError where the table
+    does not lie on the fault.
+    """
+    points, slip = np.asarray(points, np.float64), np.asarray(slip, np.float64)
+    if not (np.isfinite(points).all() and np.isfinite(slip).all()):
+        raise SourceError("slip: the table holds values that are not finite")
+    on_fault = mesh.nodes[fault.nodes]
+    _check_near(fault, on_fault, points)
+    centre = on_fault.mean(axis=0)
+    axes = np.linalg.svd(on_fault - centre, full_matrices=False)[2][:2]
+    try:
+        table = LinearNDInterpolator((points - centre) @ axes.T, slip, fill_value=0.0)
+    except QhullError as error:
+        raise SourceError(
+            "slip: the table needs at least three points that are not on one line"
+        ) from error
+    value = np.asarray(table((on_fault - centre) @ axes.T), dtype=np.float64)
+    near = 1e-9 * (fault.length + fault.width)
+    inside = (fault.along > -near) & (fault.along < fault.length + near)
+    inside &= (fault.down > -near) & (fault.down < fault.width + near)
+    value[~inside] = 0.0
+    return np.asarray(value[:, :1] * fault.strike + value[:, 1:] * fault.updip)
+
+
+def _check_near(fault: FaultMesh, on_fault: Float, points: Float) -> None:
+    distance = cKDTree(on_fault).query(points)[0]
+    limit = max(_OFF_ELEMENTS * element_width(fault), _OFF_WIDTH * fault.width)
+    off = float(np.median(distance))
+    if off > limit:
+        raise SourceError(
+            f"slip: the table's points lie {off / 1e3:.1f} km from fault {fault.name} "
+            "(median); check the units (km), the frame and the sign of depth "
+            "(positive down)"
+        )
