@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import logging
 import shutil
 import sys
 import threading
@@ -14,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import postgres
 import tiny_worker
 
+from afterslip_service import logs
 from afterslip_service.db import campaigns, jobs, migrate
 from afterslip_service.db.jobs import NewJob
 from afterslip_service.db.session import Database
@@ -23,6 +25,8 @@ from afterslip_service.placement.inprocess import InProcess
 from afterslip_service.reconcile.dispatcher import Dispatcher
 from afterslip_service.server import Server
 from afterslip_service.settings import Settings
+
+logs.configure(level=logging.ERROR)
 
 
 @pytest.fixture(scope="session")

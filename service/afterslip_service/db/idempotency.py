@@ -40,8 +40,9 @@ def reserve(
         dialect.insert(idempotency)
         .values(key=key, route=route, request=request, created_at=clock.now())
         .on_conflict_do_nothing()
-    ).rowcount
-    if made:
+        .returning(idempotency.c.key)
+    ).first()
+    if made is not None:
         return None
     row = connection.execute(
         sa.select(idempotency).where(

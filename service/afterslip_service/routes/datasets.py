@@ -9,8 +9,10 @@ from fastapi.responses import JSONResponse
 from sqlalchemy import Connection
 
 from afterslip.errors import Problem, SpecError
+from afterslip.frame import Frame
 from afterslip.identity import plain
 from afterslip.schemas.observation import Dataset
+from afterslip.tables.observations import read_observations
 from afterslip.validation import validate
 from afterslip_service.db import datasets
 from afterslip_service.routes import files
@@ -69,8 +71,31 @@ def create_dataset(
 
 
 def _count(service: Service, dataset: Dataset) -> int:
-    """Read the file and return the number of observations in it."""
-    return len(service.files.read(str(dataset.file)).splitlines()) - 1
+    """Read the file and return the number of observations in it.
+
+    Which coordinates it must give depends on the campaign that it will be used
+    with, so either kind is good here.
+
+    Raises
+    ------
+    SpecError
+        If it cannot be read in either.
+    """
+    content = service.files.read(str(dataset.file))
+    kinds = [Frame("local"), Frame("geographic")]
+    if b"x_km" in content.partition(b"\n")[0]:
+        kinds.reverse()  # the last one's complaints are told
+    failure = SpecError([])
+    for frame in kinds:
+        try:
+            found = read_observations(
+                content, frame, dataset.sigma, float(dataset.epoch), "file"
+            )
+        except SpecError as error:
+            failure = error
+        else:
+            return len(found.name)
+    raise failure
 
 
 @router.get("", responses=responses(422, 503))

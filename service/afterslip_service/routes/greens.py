@@ -22,9 +22,9 @@ _KEY = re.compile(r"[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*")
 METADATA = "zarr.json"
 
 
-@router.api_route(
+@router.head("/{key:path}", include_in_schema=False)
+@router.get(
     "/{key:path}",
-    methods=["GET", "HEAD"],
     response_class=FileResponse,
     responses={
         200: {"content": {"application/octet-stream": {}}},

@@ -9,9 +9,10 @@ from sqlalchemy import Connection
 
 from afterslip.errors import Problem, SpecError
 from afterslip.identity import canonical_spec, digest, plain
-from afterslip.inputs import resolve
+from afterslip.inputs import read_dataset, resolve
 from afterslip.references import contents
 from afterslip.schemas.inversion import Inversion
+from afterslip.schemas.observation import Dataset
 from afterslip.spec import parse_campaign
 from afterslip.validation import nearest, validate
 from afterslip_service import clock
@@ -82,40 +83,72 @@ def write_campaign(connection: Connection, checked: CheckedCampaign) -> str:
     return identity
 
 
-def check_inversion(data: dict[str, Any]) -> Inversion:
-    """Check the request of an inversion.
+@dataclass(frozen=True, slots=True)
+class CheckedInversion:
+    """An inversion that may be written down, with data sets beside the spec's."""
+
+    campaign: str
+    request: Inversion
+    extra: list[dict[str, Any]]
+
+
+def check_inversion(service: Service, data: dict[str, Any]) -> CheckedInversion:
+    """Check the request of an inversion against its campaign.
 
     Raises
     ------
     SpecError
-        With every problem found.
+        With every problem found, also in data sets that were uploaded.
+    MissingError
+        If there is no such campaign.
     """
-    return validate(Inversion, data)
+    asked = dict(data)
+    identity = asked.pop("campaign", None)
+    if not isinstance(identity, str):
+        mend = "add campaign: the id of a campaign"
+        raise SpecError([Problem("campaign", identity, "is missing", mend)])
+    request = validate(Inversion, asked)
+    with service.database.read() as connection:
+        campaign = campaigns.get(connection, identity)
+        found = _find_datasets(connection, campaign, request)
+    spec = parse_campaign(campaign.canonical)
+    problems = [
+        Problem(f"sign.{component}", sign, "is about a component without sources")
+        for component, sign in request.sign.items()
+        if component not in spec.sources.components
+    ]
+    for dataset in found:
+        try:
+            read_dataset(dataset, spec.model, spec.times, service.files)
+        except SpecError as error:
+            problems += [item.under(dataset.name) for item in error.problems]
+    if problems:
+        raise SpecError(problems)
+    return CheckedInversion(identity, request, [plain(item) for item in found])
 
 
-def write_inversion(connection: Connection, identity: str, request: Inversion) -> str:
+def write_inversion(connection: Connection, checked: CheckedInversion) -> str:
     """Write an inversion on a campaign and return its id.
 
     Raises
     ------
-    SpecError
-        If a data set is neither in the campaign's spec nor uploaded.
     ConflictError
         If the campaign will never have Green's functions.
     """
-    campaign = campaigns.get(connection, identity, lock=True)
+    campaign = campaigns.get(connection, checked.campaign, lock=True)
     if campaign.cancelling:
         raise ConflictError(
             f"the campaign {campaign.name!r} is cancelled: submit it again first"
         )
-    extra = _find_datasets(connection, campaign, request)
-    index = inversions.count(connection, identity)
-    return _write_inversion(connection, identity, index, request, extra)
+    index = inversions.count(connection, campaign.id)
+    return _write_inversion(
+        connection, campaign.id, index, checked.request, checked.extra
+    )
 
 
 def _find_datasets(
     connection: Connection, campaign: Campaign, request: Inversion
-) -> list[dict[str, Any]]:
+) -> list[Dataset]:
     """Return the uploaded data sets that a request names beside the spec's own."""
     own = [item["name"] for item in campaign.canonical.get("datasets", [])]
     found, problems = [], []
@@ -123,7 +156,8 @@ def _find_datasets(
         if name in own:
             continue
         try:
-            found.append({**datasets.find(connection, name).content, "name": name})
+            content = {**datasets.find(connection, name).content, "name": name}
+            found.append(validate(Dataset, content))
         except MissingError:
             near = nearest(name, own)
             mend = f"did you mean {near}?" if near else "upload it as a data set first"

@@ -9,7 +9,6 @@ from fastapi import APIRouter, Body, HTTPException, Query
 from fastapi.responses import FileResponse, JSONResponse
 from sqlalchemy import Connection
 
-from afterslip.errors import Problem, SpecError
 from afterslip_service.db import campaigns, inversions
 from afterslip_service.engine.states import JobState
 from afterslip_service.errors import ConflictError
@@ -45,18 +44,13 @@ REQUEST = {"$ref": "#/components/schemas/InversionRequest"}
     },
 )
 def create_inversion(
-    keyed: KeyedDep, request: Annotated[dict[str, Any], Body()]
+    service: ServiceDep, keyed: KeyedDep, request: Annotated[dict[str, Any], Body()]
 ) -> JSONResponse:
     """Ask for slip from data; it is computed once the campaign is complete."""
-    asked = dict(request)
-    campaign = asked.pop("campaign", None)
-    if not isinstance(campaign, str):
-        mend = "add campaign: the id of a campaign"
-        raise SpecError([Problem("campaign", campaign, "is missing", mend)])
-    checked = intake.check_inversion(asked)
+    checked = intake.check_inversion(service, request)
 
     def effect(connection: Connection) -> InversionShape:
-        identity = intake.write_inversion(connection, campaign, checked)
+        identity = intake.write_inversion(connection, checked)
         return InversionShape.of(inversions.get(connection, identity))
 
     return keyed.answer(201, effect)

@@ -1,0 +1,111 @@
+"""Green's functions over HTTP, and what was made from them."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+import tiny_worker
+import xarray as xr
+
+from afterslip_service.routes.greens import inside
+
+
+@pytest.fixture
+def complete(client, wait_for):
+    made = client.post("/v1/campaigns", json=tiny_worker.spec()).json()
+    return wait_for(made["id"], "complete")
+
+
+def test_xarray_opens_the_store_by_its_address(client, complete):
+    url = client.server.url + complete["links"]["greens"]
+    with xr.open_zarr(url) as greens:
+        assert greens.attrs["status"] == "complete"
+        assert greens.response.dims == ("source", "mode", "node", "component")
+        expected = np.stack([tiny_worker.response(source) for source in range(10)])
+        np.testing.assert_array_equal(greens.response.values, expected)
+        # one source of a shard: only a part of the file goes over the line
+        np.testing.assert_array_equal(greens.response[5, 1], expected[5, 1])
+
+
+def test_half_finished_store_opens_with_gaps(client, worker, wait_for):
+    worker.fail["greens", 1] = [lambda _: time.sleep(0.3) or "bad_input"]
+    made = client.post("/v1/campaigns", json=tiny_worker.spec()).json()
+    shown = wait_for(made["id"], "failed")
+    with xr.open_zarr(client.server.url + shown["links"]["greens"]) as greens:
+        known = np.isfinite(greens.response.values).all(axis=(1, 2, 3))
+    assert known.tolist() == [True] * 4 + [False] * 4 + [True] * 2
+
+
+def test_byte_ranges(client, complete):
+    url = complete["links"]["greens"] + "/response/c/0/0/0/0"
+    whole = client.get(url).content
+    head = client.head(url)
+    assert int(head.headers["content-length"]) == len(whole)
+    assert head.content == b""
+    assert head.headers["accept-ranges"] == "bytes"
+    for spec, expected in (
+        ("bytes=0-9", whole[:10]),
+        ("bytes=10-", whole[10:]),
+        ("bytes=-16", whole[-16:]),
+    ):
+        part = client.get(url, headers={"Range": spec})
+        assert part.status_code == 206
+        assert part.content == expected
+    beyond = client.get(url, headers={"Range": f"bytes={len(whole)}-"})
+    assert beyond.status_code == 416
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["../model.json", "..%2fmodel.json", "%2e%2e/model.json", "response/../../model.json",
+     "/etc/passwd", "response", "", "response/c", "no/such/key", "a%00b"],
+)  # fmt: skip
+def test_nothing_outside_the_store_is_read(client, complete, key):
+    answer = client.get(f"{complete['links']['greens']}/{key}")
+    assert answer.status_code == 404
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_links_out_of_the_store_are_not_followed(tmp_path):
+    root = tmp_path / "greens.zarr"
+    (root / "real").mkdir(parents=True)
+    (tmp_path / "secret").write_text("s")
+    (root / "link").symlink_to(tmp_path / "secret")
+    (root / "folder").symlink_to(tmp_path)
+    (root / "real" / "chunk").write_text("c")
+    assert inside(root, "real/chunk") == root / "real" / "chunk"
+    assert inside(root, "link") is None
+    assert inside(root, "folder/secret") is None
+    assert inside(root, "real/../real/chunk") is None
+
+
+def test_sample_before_the_end_is_a_conflict(client, worker):
+    worker.gate.clear()
+    made = client.post("/v1/campaigns", json=tiny_worker.spec()).json()
+    body = {"stations": [{"name": "A", "x_km": 0, "y_km": 0}], "times": ["0 d"]}
+    answer = client.post(f"/v1/campaigns/{made['id']}/sample", json=body)
+    assert answer.status_code == 409
+
+
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [
+        ({"stations": [], "times": ["0 d"]}, "stations"),
+        ({"stations": [{"name": "A"}], "times": ["0 d"]}, "stations[0]"),
+        ({"stations": [{"name": "A", "x_km": 0, "y_km": 0}], "times": [3]}, "times[0]"),
+        ({"stations": [{"name": "A", "x_km": 0, "y_km": 0}]}, "times"),
+    ],
+)
+def test_sample_request_that_is_wrong_says_where(client, complete, body, path):
+    answer = client.post(f"/v1/campaigns/{complete['id']}/sample", json=body)
+    assert answer.status_code == 422
+    assert [error["path"] for error in answer.json()["errors"]] == [path]
+
+
+def test_sample_with_degrees_in_a_local_frame_is_refused(client, complete):
+    body = {"stations": [{"name": "A", "lon": 1, "lat": 2}], "times": ["0 d"]}
+    answer = client.post(f"/v1/campaigns/{complete['id']}/sample", json=body)
+    assert answer.status_code == 422
+    assert "x_km" in answer.json()["errors"][0]["mend"]

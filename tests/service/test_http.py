@@ -1,0 +1,139 @@
+"""What the server answers whatever was asked."""
+
+from __future__ import annotations
+
+import pytest
+import tiny_worker
+from sqlalchemy.exc import OperationalError
+
+from afterslip_service.db import campaigns
+from afterslip_service.errors import BindRefusedError
+from afterslip_service.settings import check_bind
+
+PROBLEM = "application/problem+json"
+
+
+def test_unknown_path_and_method_are_problems(client):
+    for answer, status in (
+        (client.get("/v1/nothing"), 404),
+        (client.get("/v1/campaigns/none"), 404),
+        (client.put("/v1/campaigns"), 405),
+        (client.get("/v1/campaigns", params={"limit": 0}), 422),
+        (client.get("/v1/campaigns", params={"state": "asleep"}), 422),
+        (client.get("/v1/campaigns", params={"cursor": "%%%"}), 422),
+    ):
+        assert answer.status_code == status
+        assert answer.headers["content-type"] == PROBLEM
+        problem = answer.json()
+        assert problem["status"] == status
+        assert problem["title"]
+        assert problem["detail"]
+        assert problem["instance"].startswith("/v1/")
+
+
+def test_body_that_is_too_large_is_refused_before_it_is_read(serve):
+    import httpx
+
+    server = serve(max_body=2000, max_upload=3000)
+    with httpx.Client(base_url=server.url) as client:
+        told = client.post("/v1/campaigns", content=b"x" * 4000)
+        untold = client.post("/v1/files", content=iter([b"x" * 2000] * 3))
+        fine = client.post("/v1/files", content=b"x" * 2500)
+    for answer in (told, untold):
+        assert answer.status_code == 413
+        assert answer.headers["content-type"] == PROBLEM
+    assert fine.status_code == 201
+
+
+def test_error_that_nobody_foresaw_is_a_problem_without_particulars(
+    client, monkeypatch
+):
+    def break_down(*_args, **_kwargs):
+        raise ZeroDivisionError("secret")
+
+    monkeypatch.setattr(campaigns, "page", break_down)
+    answer = client.get("/v1/campaigns")
+    assert answer.status_code == 500
+    assert answer.headers["content-type"] == PROBLEM
+    assert "secret" not in answer.text
+
+
+def test_database_that_is_away_is_said_so(client, monkeypatch):
+    def away(*_args, **_kwargs):
+        raise OperationalError("SELECT", {}, Exception("gone"))
+
+    monkeypatch.setattr(campaigns, "page", away)
+    answer = client.get("/v1/campaigns")
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"] == "5"
+
+
+def test_foreign_host_names_and_origins_are_turned_away(client):
+    rebound = client.get("/v1/campaigns", headers={"Host": "evil.example"})
+    assert rebound.status_code == 421
+    foreign = client.post(
+        "/v1/campaigns",
+        json=tiny_worker.spec(),
+        headers={"Origin": "https://evil.example"},
+    )
+    assert foreign.status_code == 403
+    own = client.post(
+        "/v1/campaigns",
+        json=tiny_worker.spec(),
+        headers={"Origin": client.server.url},
+    )
+    assert own.status_code == 201
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.2", "example.org", ""])
+def test_listening_for_strangers_is_refused(host):
+    with pytest.raises(BindRefusedError, match="no authentication"):
+        check_bind(host)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "127.9.9.9"])
+def test_listening_on_loopback_is_fine(host):
+    check_bind(host)
+
+
+def test_health_and_readiness_name_each_part(client, settings):
+    assert client.get("/healthz").json() == {"status": "alive"}
+    for _ in range(100):
+        answer = client.get("/readyz")
+        if answer.status_code == 200:
+            break
+    parts = answer.json()["parts"]
+    assert set(parts) == {"database", "store", "dispatcher", "placement"}
+    assert all(part["ok"] for part in parts.values())
+    settings.store.rename(settings.store.with_name("gone"))
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    assert not answer.json()["parts"]["store"]["ok"]
+    settings.store.with_name("gone").rename(settings.store)
+
+
+def test_workers_are_listed(client):
+    (worker,) = client.get("/v1/workers").json()["items"]
+    assert worker["slots"] == 2
+
+
+def test_openapi_describes_the_spec_and_the_problems(client):
+    api = client.get("/openapi.json").json()
+    schemas = api["components"]["schemas"]
+    assert "viscosity" in str(schemas)
+    post = api["paths"]["/v1/campaigns"]["post"]
+    body = post["requestBody"]["content"]["application/json"]["schema"]
+    assert body["$ref"] == "#/components/schemas/CampaignSpec"
+    assert PROBLEM in post["responses"]["422"]["content"]
+    text = str(api)
+    for name in (
+        part.split("'")[0] for part in text.split("#/components/schemas/")[1:]
+    ):
+        assert name in schemas, name
+
+
+def test_page_is_served_with_a_policy(client):
+    answer = client.get("/")
+    assert answer.status_code == 200
+    assert "default-src 'self'" in answer.headers["content-security-policy"]
+    assert answer.headers["x-content-type-options"] == "nosniff"

@@ -1,0 +1,156 @@
+"""Events over a real socket: order, resumption, shutdown."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+
+import httpx
+import pytest
+import tiny_worker
+
+from afterslip_service.db import events
+from afterslip_service.routes import stream
+
+
+def follow(url, last=None, until=lambda event: False, seconds=15):
+    """Return the events of a stream up to the one that ``until`` accepts."""
+    headers = {} if last is None else {"Last-Event-ID": str(last)}
+    found = []
+    with httpx.stream("GET", url, headers=headers, timeout=seconds) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        fields = {}
+        for line in answer.iter_lines():
+            if line.startswith(":"):
+                continue
+            if line:
+                key, _, value = line.partition(": ")
+                fields[key] = value
+            elif "data" in fields:
+                event = json.loads(fields["data"])
+                assert fields["id"] == str(event["id"])
+                assert fields["event"] == event["kind"]
+                found.append(event)
+                if until(event):
+                    return found
+                fields = {}
+    return found
+
+
+def complete(event):
+    return event["kind"] == "campaign.state" and event["data"]["state"] == "complete"
+
+
+def test_campaign_can_be_followed_to_its_end(client, worker):
+    worker.delay_s = 0.1
+    made = client.post("/v1/campaigns", json=tiny_worker.spec()).json()
+    url = client.server.url + made["links"]["events"]
+    found = follow(url, 0, complete)
+    kinds = [event["kind"] for event in found]
+    assert kinds[0] == "campaign.state"
+    assert kinds.index("model.built") < kinds.index("group.state")
+    assert "group.progress" in kinds
+    states = [e["data"]["state"] for e in found if e["kind"] == "campaign.state"]
+    assert states == ["waiting", "building", "running", "complete"]
+    assert all(event["campaign"] == made["id"] for event in found)
+    ids = [event["id"] for event in found]
+    assert ids == sorted(set(ids))
+
+
+def test_stream_goes_on_behind_the_last_event_seen(client):
+    made = client.post("/v1/campaigns", json=tiny_worker.spec()).json()
+    url = client.server.url + made["links"]["events"]
+    whole = follow(url, 0, complete)
+    for cut in (0, 3, len(whole) - 2):
+        rest = follow(url, whole[cut]["id"], complete)
+        assert rest == whole[cut + 1 :]
+
+
+def test_stream_survives_a_restart_of_the_service(serve, worker):
+    first = serve()
+    made = httpx.post(first.url + "/v1/campaigns", json=tiny_worker.spec()).json()
+    seen = follow(first.url + "/v1/events", 0, complete)
+    first.stop()
+    second = serve()
+    httpx.post(second.url + "/v1/campaigns", json=tiny_worker.spec("next"))
+    rest = follow(second.url + "/v1/events", seen[2]["id"], complete)
+    assert rest[: len(seen) - 3] == seen[3:]
+    assert rest[0]["campaign"] == made["id"]
+
+
+def test_without_a_last_event_only_news_are_told(client, wait_for):
+    old = client.post("/v1/campaigns", json=tiny_worker.spec("old")).json()
+    wait_for(old["id"], "complete")
+    found = []
+    url = client.server.url + "/v1/events"
+    thread = threading.Thread(target=lambda: found.extend(follow(url, None, complete)))
+    thread.start()
+    time.sleep(0.5)
+    new = client.post("/v1/campaigns", json=tiny_worker.spec("new")).json()
+    thread.join(15)
+    assert {event["campaign"] for event in found} == {new["id"]}
+
+
+def test_events_of_long_ago_are_read_from_the_database(client, database, monkeypatch):
+    """Far more events than a page, and than the hub keeps in memory."""
+    monkeypatch.setattr(stream, "PAGE", 20)
+    with database.write() as connection:
+        for number in range(90):
+            name = "a" if number % 3 else "b"
+            events.append(connection, name, "group.state", {"number": number})
+        events.append(connection, "a", "group.state", {"number": "end"})
+    url = client.server.url + "/v1/events"
+    found = follow(url, 0, lambda event: event["data"].get("number") == "end")
+    numbers = [event["data"].get("number") for event in found]
+    assert numbers == [*range(90), "end"]
+
+
+def test_heartbeat_keeps_a_quiet_stream_open(client, monkeypatch):
+    monkeypatch.setattr(stream, "HEARTBEAT_S", 0.2)
+    with httpx.stream("GET", client.server.url + "/v1/events", timeout=5) as answer:
+        beats = 0
+        for line in answer.iter_lines():
+            beats += line.startswith(":")
+            if beats == 2:
+                break
+    assert beats == 2
+
+
+def test_unknown_campaign_and_malformed_id_are_problems(client):
+    assert client.get("/v1/campaigns/none/events").status_code == 404
+    headers = {"Last-Event-ID": "yesterday"}
+    assert client.get("/v1/events", headers=headers).status_code == 422
+
+
+def test_server_stops_in_seconds_while_somebody_listens(serve):
+    server = serve()
+    ended = threading.Event()
+
+    def listen():
+        follow(server.url + "/v1/events")
+        ended.set()
+
+    threading.Thread(target=listen, daemon=True).start()
+    time.sleep(0.4)
+    began = time.monotonic()
+    server.stop()
+    assert time.monotonic() - began < 4
+    assert ended.wait(2)
+
+
+@pytest.mark.parametrize("listeners", [30])
+def test_many_listeners_hear_everything(client, listeners):
+    url = client.server.url + "/v1/events"
+    heard = []
+    threads = [
+        threading.Thread(target=lambda: heard.append(follow(url, 0, complete)))
+        for _ in range(listeners)
+    ]
+    for thread in threads:
+        thread.start()
+    client.post("/v1/campaigns", json=tiny_worker.spec())
+    for thread in threads:
+        thread.join(20)
+    assert len(heard) == listeners
+    assert all(found == heard[0] for found in heard)
