@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from afterslip_solver.greens.curve import evaluate_curve, mode_weights
-from afterslip_solver.greens.prepare import Prepared, SettingsError, prepare
+from afterslip_solver.greens.prepared import Prepared, SettingsError, prepare
 
 __all__ = ["Prepared", "SettingsError", "evaluate_curve", "mode_weights", "prepare"]
