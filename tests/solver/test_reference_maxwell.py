@@ -6,7 +6,8 @@ from scipy.integrate import solve_ivp
 
 from afterslip_solver.reference import (
     confined_axial_stress,
-    layered_shear_interface,
+    layered_opening,
+    layered_shear,
     shear_stress,
     uniaxial_stress,
 )
@@ -59,9 +60,25 @@ def test_axial_stress_solves_the_rate_equations(formula, lateral_free):
     assert exact == pytest.approx(tensor_stress(TIMES, lateral_free), rel=1e-7)
 
 
-def test_sheared_layers_start_elastic_and_end_with_an_unloaded_lid():
-    u = layered_shear_interface(
+def test_sheared_layers_start_elastic_and_end_unloaded():
+    upper, lower = layered_shear(
         np.array([0.0, 1e15]), 1.0, (10e3, 30e9), (30e3, 60e9, 1e19)
     )
-    assert u[0] == pytest.approx((10 / 30) / (10 / 30 + 30 / 60))
-    assert abs(u[1]) < 1e-12
+    assert upper[0] * 30e9 == pytest.approx(lower[0] * 60e9)
+    assert 10e3 * upper + 30e3 * lower == pytest.approx([-1.0, -1.0])
+    assert abs(upper[1]) < 1e-16
+
+
+def test_opened_layers_obey_the_rate_equation():
+    layers = (10e3, LAM, MU), (30e3, 2 * LAM, 2 * MU, ETA)
+    step = 1e-4 * ETA / MU
+    times = np.array([0.0, 1.0, 1.0 + 1e-4, 500.0]) * ETA / MU
+    upper, lower = layered_opening(times, 1.0, *layers)
+    creep = ((2 * LAM + 4 * MU) * lower - (LAM + 2 * MU) * upper) / (4 * MU)
+    assert abs(creep[0]) < 1e-16
+    assert 10e3 * upper + 30e3 * lower == pytest.approx([-1.0] * 4)
+    rate = 2 * MU / ETA * (2 / 3 * lower[1] - creep[1])
+    assert (creep[2] - creep[1]) / step == pytest.approx(rate, rel=1e-3)
+    # in the end only the bulk modulus carries
+    bulk = 2 * LAM + 4 / 3 * MU
+    assert bulk * lower[3] == pytest.approx((LAM + 2 * MU) * upper[3])

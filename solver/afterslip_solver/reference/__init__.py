@@ -8,7 +8,8 @@ from afterslip_solver.reference.halfspace import (
 )
 from afterslip_solver.reference.maxwell import (
     confined_axial_stress,
-    layered_shear_interface,
+    layered_opening,
+    layered_shear,
     shear_stress,
     uniaxial_stress,
 )
@@ -19,7 +20,8 @@ __all__ = [
     "Rectangles",
     "confined_axial_stress",
     "dislocation_surface",
-    "layered_shear_interface",
+    "layered_opening",
+    "layered_shear",
     "point_source_surface",
     "shear_stress",
     "surface_displacement",

@@ -50,18 +50,17 @@ def uniaxial_stress(
     return np.asarray(young * strain * np.exp(-np.asarray(times) * rate))
 
 
-def layered_shear_interface(
+def layered_shear(
     times: Float,
     slip: float,
     elastic: tuple[float, float],
     maxwell: tuple[float, float, float],
-) -> Float:
-    """Motion of the interface of two sheared layers held at both far ends.
+) -> tuple[Float, Float]:
+    """Shear strains of two layers held at both far ends, with a jump in between.
 
-    The jump ``slip`` lies inside the Maxwell layer (upper side minus lower side),
-    the elastic layer is above. The shear stress is uniform and decays with
-    (H_v / eta) / (H_e / mu_e + H_v / mu_v); the interface is held by the elastic
-    layer alone.
+    The jump ``slip`` (upper minus lower side) lies in the Maxwell layer or at its
+    edge. The stress is uniform and decays with the rate
+    (H_v / eta) / (H_e / mu_e + H_v / mu_v).
 
     Parameters
     ----------
@@ -70,11 +69,45 @@ def layered_shear_interface(
 
     Returns
     -------
-    m, displacement of the interface in the direction of slip.
+    Engineering shear strain of the elastic and of the Maxwell layer, per time.
     """
     height_e, mu_e = elastic
     height_v, mu_v, viscosity = maxwell
     compliance = height_e / mu_e + height_v / mu_v
     rate = height_v / viscosity / compliance
-    stress = -slip / compliance * np.exp(-np.asarray(times) * rate)
-    return np.asarray(-stress * height_e / mu_e)
+    upper = -slip / compliance / mu_e * np.exp(-np.asarray(times) * rate)
+    return np.asarray(upper), np.asarray((-slip - height_e * upper) / height_v)
+
+
+def layered_opening(
+    times: Float,
+    slip: float,
+    elastic: tuple[float, float, float],
+    maxwell: tuple[float, float, float, float],
+) -> tuple[Float, Float]:
+    """Axial strains of two layers held at both far ends and at their sides.
+
+    The jump ``slip`` opens the Maxwell layer. With e its axial strain and c the
+    deviatoric creep along the axis, c' = mu/eta (2/3 e - c), and the stress
+    (lam + 2 mu) e - 2 mu c equals that of the elastic layer: one exponential.
+
+    Parameters
+    ----------
+    times : s. slip : m.
+    elastic : thickness (m), lam, mu (Pa).
+    maxwell : thickness (m), lam, mu (Pa), viscosity (Pa s).
+
+    Returns
+    -------
+    Axial strain of the elastic and of the Maxwell layer, per time.
+    """
+    height_e, lam_e, mu_e = elastic
+    height_v, lam_v, mu_v, viscosity = maxwell
+    stiff = (lam_e + 2.0 * mu_e) / height_e
+    total = lam_v + 2.0 * mu_v + stiff * height_v
+    # e = a + b c, so c' = mu/eta (2/3 a - (1 - 2/3 b) c)
+    a, b = -stiff * slip / total, 2.0 * mu_v / total
+    rate = mu_v / viscosity * (1.0 - 2.0 / 3.0 * b)
+    limit = 2.0 / 3.0 * a / (1.0 - 2.0 / 3.0 * b)
+    lower = a + b * limit * (1.0 - np.exp(-np.asarray(times) * rate))
+    return np.asarray((-slip - height_v * lower) / height_e), np.asarray(lower)

@@ -1,0 +1,150 @@
+"""Relaxation of layers against exact exponentials, by every integrator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from afterslip_solver.greens import evaluate_curve, prepare
+from afterslip_solver.mesh import surface_trace
+from afterslip_solver.model import (
+    Bool,
+    Float,
+    Materials,
+    Model,
+    SolverSettings,
+    TetMesh,
+)
+from afterslip_solver.reference import layered_opening, layered_shear
+from afterslip_solver.verification.blocks import FAULT, cut_box, on_sides
+from afterslip_solver.verification.check import Check, Size, at_least, at_most
+
+NAME = "relaxation"
+LAM, MU, VISCOSITY = (40e9, 60e9), (30e9, 65e9), 1e19  # elastic, Maxwell
+EDGE = 1e3  # x of the interface; the Maxwell layer holds the fault x = 0
+HALF = 3e3  # half the length of the box
+TAU = VISCOSITY / MU[1]
+TIMES = TAU * np.array([0.0, 0.25, 0.5, 2.0, 6.0])
+MOTIONS = ("shear", "opening")
+REFERENCE = "exact exponential of two layers in series"
+
+
+def run(size: Size) -> Iterator[Check]:
+    """Shear and opening of two layers by both spectral schemes and by stepping."""
+    tight = SolverSettings(
+        times=tuple(TIMES), until=float(TIMES[-1]), tolerance=1e-10, time_tolerance=1e-9
+    )
+    cases = {
+        "polynomial": replace(tight, scheme="polynomial"),
+        "shift-invert": replace(tight, scheme="shift_invert"),
+    }
+    finest = 16 if size == "small" else 64
+    for motion in MOTIONS:
+        for words, settings in cases.items():
+            yield at_most(
+                NAME,
+                f"{motion} of two layers to 6 relaxation times, {words}, largest error "
+                "of all nodes relative to the slip",
+                layer_error(motion, settings),
+                1e-7,
+                REFERENCE,
+                "one decaying mode: only the linear solver's 1e-10 remains",
+            )
+        coarse, fine = (
+            layer_error(motion, _stepping(tight, TAU / n))
+            for n in (finest // 2, finest)
+        )
+        yield at_most(
+            NAME,
+            f"{motion} of two layers, stepping with 1/{finest} relaxation time",
+            fine,
+            2e-4 * (16.0 / finest) ** 2,
+            REFERENCE,
+            "second order: (dt/tau)^2/24 of what relaxes is 1.6e-4 at dt = tau/16",
+        )
+        yield at_least(
+            NAME,
+            f"{motion} of two layers, stepping: order from 1/{finest // 2} to 1/{finest}",
+            float(np.log2(coarse / fine)),
+            1.9,
+            REFERENCE,
+            "the exponential step is second order",
+        )
+
+
+def _stepping(settings: SolverSettings, step: float) -> SolverSettings:
+    return replace(settings, integrator="stepping", step=step, max_modes=500)
+
+
+def layer_error(motion: str, settings: SolverSettings) -> float:
+    """Largest error of a curve, relative to the slip of 1 m."""
+    geometry = cut_box((6, 2, 2), (2 * HALF, 2e3, 2e3))
+    mesh, fault = geometry.mesh, geometry.faults[FAULT]
+    model = Model(
+        mesh,
+        _materials(mesh),
+        _held(mesh, motion),
+        surface_trace(mesh),
+        geometry.faults,
+        geometry.splits,
+    )
+    slip = (fault.strike if motion == "shear" else fault.normal)[:, :, None]
+    prepared = prepare(model, settings, backend="cpu")
+    nodes = np.arange(len(mesh.nodes))
+    result = prepared.solve(np.ascontiguousarray(slip), nodes)
+    if result.outcome != "converged":
+        return float("nan")
+    u = evaluate_curve(result, TIMES)[0]
+    return float(np.abs(u - _exact(mesh, motion)).max())
+
+
+def _materials(mesh: TetMesh) -> Materials:
+    """Elastic beyond the interface, Maxwell before it."""
+    centre = mesh.nodes[mesh.cells].mean(axis=1)[:, 0]
+    lid = centre > EDGE
+    return Materials(
+        lam=np.where(lid, *LAM),
+        mu=np.where(lid, *MU),
+        rho=np.full(len(centre), 3000.0),
+        viscosity=np.where(lid, np.inf, VISCOSITY),
+    )
+
+
+def _held(mesh: TetMesh, motion: str) -> Bool:
+    """Ends held; sides so that the motion stays one-dimensional."""
+    low, high = on_sides(mesh)
+    side = low | high
+    fixed = np.repeat(side[:, :1], 3, axis=1)
+    if motion == "shear":
+        # the shear stress pulls the sides y = const along x
+        fixed[:, 0] |= side[:, 1]
+    else:
+        fixed[:, 1] |= side[:, 1]
+        fixed[:, 2] |= side[:, 2]
+    return fixed
+
+
+def _exact(mesh: TetMesh, motion: str) -> Float:
+    """(n_time, n_node, 3) m."""
+    heights = HALF - EDGE, HALF + EDGE
+    if motion == "shear":
+        strains = layered_shear(
+            TIMES, 1.0, (heights[0], MU[0]), (heights[1], MU[1], VISCOSITY)
+        )
+    else:
+        strains = layered_opening(
+            TIMES,
+            1.0,
+            (heights[0], LAM[0], MU[0]),
+            (heights[1], LAM[1], MU[1], VISCOSITY),
+        )
+    upper, lower = (s[:, None] for s in strains)
+    x = np.round(mesh.nodes[:, 0], 6)[None]
+    jump = np.where(x > 0, 1.0, np.where(x == 0, 0.5, 0.0))
+    before = lower * (x + HALF) + jump
+    value = np.where(x <= EDGE, before, upper * (x - HALF))
+    u = np.zeros((*value.shape, 3))
+    u[..., 1 if motion == "shear" else 0] = value
+    return u
