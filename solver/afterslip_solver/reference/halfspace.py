@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial import KDTree
 
 from afterslip_solver.model import Float, Int
 
@@ -27,6 +26,8 @@ QUADRATURE_POINTS = np.array(
         for i in range(3)
     ]
 )
+_DOWN = np.array([1.0, 1.0, -1.0])  # z up to z down and back
+CHUNK = 200_000  # pairs evaluated at once, for the cache
 QUADRATURE_WEIGHTS = np.array([9 / 40, *[_WA] * 3, *[_WB] * 3])
 
 
@@ -46,51 +47,68 @@ class PointSources:
     normal: Float
 
 
-def _surface_force_gradient(x: Float, y: Float, depth: Float, poisson: float) -> Float:
-    """Gradient of the displacement of unit surface forces, times 4 pi mu.
+def _response(offset: Float, moment: Float, poisson: float) -> Float:
+    """Work of unit surface forces on moments, times 4 pi mu.
 
-    Axes x, y, and z *down*. Displacement of force k is
+    In axes x, y, and z *down* from the force k the displacement is
     delta_ik/R + x_i x_k/R^3 + (1-2 nu) e_i chi_,ik with e = (-1, -1, 1) and
-    chi = z ln(R+z) - R (both classical solutions written as one).
+    chi = z ln(R+z) - R (both classical solutions written as one). Its gradient
+    contracted with a symmetric moment leaves what is below.
+
+    Parameters
+    ----------
+    offset : (n, 3) m, source minus surface point, z down.
+    moment : (n, 3, 3) symmetric, m3.
 
     Returns
     -------
-    (..., 3, 3, 3): component i, derivative j, force k.
+    (n, 3) for forces along x, y and down.
     """
-    X = np.stack((x, y, depth), axis=-1)
-    R = np.sqrt((X * X).sum(axis=-1))
-    S = R + depth
-    eye = np.eye(3)
-    distance = R[..., None, None, None]
-    third = _chi_third(X, R, S)
-    sign = np.array([-1.0, -1.0, 1.0])[:, None, None]
-    i, j, k = X[..., :, None, None], X[..., None, :, None], X[..., None, None, :]
-    kelvin = (
-        -eye[:, None, :] * j + eye[:, :, None] * k + eye[None, :, :] * i
-    ) / distance**3 - 3.0 * i * j * k / distance**5
-    return np.asarray(kelvin + (1.0 - 2.0 * poisson) * sign * third)
+    z = offset[:, 2]
+    R = np.sqrt((offset * offset).sum(axis=1))
+    S = R + z
+    plane = offset[:, :2]
+    along = np.einsum("nab,nb->na", moment[:, :2, :2], plane)
+    Q = (along * plane).sum(axis=1)
+    flat = moment[:, 0, 0] + moment[:, 1, 1]
+    vertical = moment[:, 2, 2]
+    form = np.einsum("ni,nij,nj->n", offset, moment, offset)
+    kelvin = (flat + vertical) / R**3 - 3.0 * form / R**5
+    out = kelvin[:, None] * offset
+    third = Q * (1.0 / (R**3 * S**2) + 2.0 / (R**2 * S**3)) - flat / (R * S**2)
+    horizontal = (third - vertical / R**3)[:, None] * plane
+    horizontal -= 2.0 * along / (R * S**2)[:, None]
+    down = Q * (1.0 / (R**3 * S) + 1.0 / (R**2 * S**2)) - flat / (R * S)
+    down -= vertical * z / R**3
+    out[:, :2] += (1.0 - 2.0 * poisson) * horizontal
+    out[:, 2] += (1.0 - 2.0 * poisson) * down
+    return np.asarray(out)
 
 
-def _chi_third(X: Float, R: Float, S: Float) -> Float:
-    """Third derivatives of z ln(R+z) - R, (..., 3, 3, 3)."""
-    third = np.zeros((*R.shape, 3, 3, 3))
-    T = 1.0 / (R**3 * S**2) + 2.0 / (R**2 * S**3)
-    for a in range(2):
-        for b in range(2):
-            plane = -X[..., a] * X[..., b] * (1 / (R**3 * S) + 1 / (R**2 * S**2))
-            plane = plane + (a == b) / (R * S)
-            for index in ((a, b, 2), (a, 2, b), (2, a, b)):
-                third[(..., *index)] = plane
-            for c in range(2):
-                linear = (a == b) * X[..., c] + (a == c) * X[..., b]
-                linear = linear + (b == c) * X[..., a]
-                third[..., a, b, c] = (
-                    linear / (R * S**2) - X[..., a] * X[..., b] * X[..., c] * T
-                )
-        for index in ((a, 2, 2), (2, a, 2), (2, 2, a)):
-            third[(..., *index)] = -X[..., a] / R**3
-    third[..., 2, 2, 2] = -X[..., 2] / R**3
-    return third
+def _moments(sources: PointSources, poisson: float) -> tuple[Float, Float]:
+    """Positions and moments over mu, both with z down."""
+    if not -1.0 < poisson < 0.5:
+        raise ValueError(f"Poisson's ratio must be in (-1, 0.5), not {poisson}")
+    if (sources.position[:, 2] >= 0.0).any():
+        raise ValueError("a point source must lie below the surface (z < 0)")
+    slip, normal = sources.potency * _DOWN, sources.normal * _DOWN
+    moment = slip[:, :, None] * normal[:, None, :]
+    moment = moment + moment.transpose(0, 2, 1)
+    opening = 2.0 * poisson / (1.0 - 2.0 * poisson) * (slip * normal).sum(axis=1)
+    return sources.position * _DOWN, moment + opening[:, None, None] * np.eye(3)
+
+
+def _add_pairs(
+    out: Float, points: Float, sources: PointSources, pairs: tuple[Int, Int], nu: float
+) -> None:
+    """Add the responses of pairs (point, source) to out (n_point, 3)."""
+    position, moment = _moments(sources, nu)
+    surface = np.column_stack((points, np.zeros(len(points))))
+    for start in range(0, len(pairs[0]), CHUNK):
+        p, s = (index[start : start + CHUNK] for index in pairs)
+        values = _response(position[s] - surface[p], moment[s], nu)
+        for k in range(3):
+            out[:, k] += np.bincount(p, values[:, k], minlength=len(out))
 
 
 def point_source_surface(
@@ -108,64 +126,34 @@ def point_source_surface(
     -------
     (n_point, 3) float64, m, east, north, up.
     """
-    if not -1.0 < poisson < 0.5:
-        raise ValueError(f"Poisson's ratio must be in (-1, 0.5), not {poisson}")
-    if (sources.position[:, 2] >= 0.0).any():
-        raise ValueError("a point source must lie below the surface (z < 0)")
-    flip = np.array([1.0, 1.0, -1.0])  # z up to z down, for both vectors
-    slip, normal = sources.potency * flip, sources.normal * flip
-    trace = 2.0 * poisson / (1.0 - 2.0 * poisson)
-    # stress contracted with the moment needs only gradient : M / mu
-    moment = slip[:, :, None] * normal[:, None, :]
-    moment = moment + moment.transpose(0, 2, 1)
-    moment = moment + trace * (slip * normal).sum(1)[:, None, None] * np.eye(3)
+    pairs = np.indices((len(points), len(sources.position))).reshape(2, -1)
     result = np.zeros((len(points), 3))
-    size = max(1, 200_000 // max(1, len(points)))
-    for start in range(0, len(slip), size):
-        part = slice(start, start + size)
-        position = sources.position[part]
-        gradient = _surface_force_gradient(
-            position[None, :, 0] - points[:, None, 0],
-            position[None, :, 1] - points[:, None, 1],
-            np.broadcast_to(-position[None, :, 2], (len(points), len(position))),
-            poisson,
-        )
-        result += np.einsum("psijk,sij->pk", gradient, moment[part], optimize=True)
-    return np.asarray(result * flip / (4.0 * np.pi))
+    _add_pairs(result, points, sources, (pairs[0], pairs[1]), poisson)
+    return np.asarray(result * _DOWN / (4.0 * np.pi))
 
 
-def triangle_sources(
-    corners: Float, slip: Float, points: Float | None = None, ratio: float = 3.0
-) -> PointSources:
-    """Point sources at quadrature points of triangles with P2 slip.
+def triangle_sources(corners: Float, slip: Float) -> PointSources:
+    """Seven point sources at the quadrature points (degree 5) of each triangle.
 
-    Each triangle is split in four until it is ``ratio`` times smaller than its
-    distance to the nearest of ``points`` (at most eight times). Seven points of
-    degree 5 in each then integrate the kernel, which is smooth on the scale of that
-    distance, to about (2 ratio)^-6 of the triangle's own contribution. Without
-    ``points`` nothing is split and the sum holds beyond about three edges.
+    Their sum holds where points are some three edges away from every triangle; use
+    `dislocation_surface` for points that are closer.
 
     Parameters
     ----------
     corners : (n_tri, 3, 3) float64, m, right-hand normal into the + side.
     slip : (n_tri, 6, 3) float64, m, at the vertices and the midpoints of
         (0,1), (1,2), (2,0).
-    points : (n_point, 2) float64, m, on the surface.
     """
-    corners, slip = np.asarray(corners), np.asarray(slip)
-    done: list[tuple[Float, Float]] = []
-    if points is not None:
-        tree = KDTree(np.column_stack((points, np.zeros(len(points)))))
-        for _ in range(8):
-            size = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(1)
-            near = tree.query(corners.mean(axis=1))[0] < ratio * size
-            done.append((corners[~near], slip[~near]))
-            corners, slip = _split(corners[near], slip[near])
-            if not len(corners):
-                break
-    done.append((corners, slip))
-    return _at_quadrature(
-        np.concatenate([c for c, _ in done]), np.concatenate([s for _, s in done])
+    cross = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    double = np.linalg.norm(cross, axis=1)
+    weights = QUADRATURE_WEIGHTS[None, :] * double[:, None] / 2.0
+    values = np.einsum("qa,tax->tqx", _p2_shape(QUADRATURE_POINTS), slip)
+    position = np.einsum("qv,tvx->tqx", QUADRATURE_POINTS, corners)
+    normal = np.repeat(cross / double[:, None], len(QUADRATURE_WEIGHTS), axis=0)
+    return PointSources(
+        position=position.reshape(-1, 3),
+        potency=(values * weights[:, :, None]).reshape(-1, 3),
+        normal=normal,
     )
 
 
@@ -174,20 +162,49 @@ def dislocation_surface(
     corners: Float,
     slip: Float,
     poisson: float = 0.25,
-    ratio: float = 3.0,
+    ratio: float = 2.0,
 ) -> Float:
     """Surface displacement of P2 slip on triangles.
 
-    Parameters are those of `triangle_sources` and `point_source_surface`. Points
-    that lie on the trace of a surface-breaking fault are singular: leave out those
-    within about an element of it.
+    A triangle is split in four (at most ten times) for those points that are
+    closer than ``ratio`` times its longest edge. On that scale the kernel is
+    smooth, and the quadrature of degree 5 leaves about (2 ratio)^-6 of the
+    triangle's own part.
+
+    Parameters
+    ----------
+    points : (n_point, 2) float64, m. On the trace of a fault that breaks the
+        surface the displacement is singular or double-valued: leave such points out.
+    corners, slip : as for `triangle_sources`.
 
     Returns
     -------
     (n_point, 3) float64, m, east, north, up.
     """
-    sources = triangle_sources(corners, slip, points, ratio)
-    return point_source_surface(points, sources, poisson)
+    result = np.zeros((len(points), 3))
+    surface = np.column_stack((points, np.zeros(len(points))))
+    triangle = np.repeat(np.arange(len(corners)), len(points))
+    point = np.tile(np.arange(len(points)), len(corners))
+    n_quadrature = len(QUADRATURE_WEIGHTS)
+    for level in range(11):
+        size = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
+        distance = np.linalg.norm(
+            surface[point] - corners.mean(axis=1)[triangle], axis=1
+        )
+        near = (distance < ratio * size[triangle]) & (level < 10)
+        sources = triangle_sources(corners, slip)
+        children = np.arange(n_quadrature)
+        far = (triangle[~near, None] * n_quadrature + children).ravel()
+        repeated = np.repeat(point[~near], n_quadrature)
+        _add_pairs(result, points, sources, (repeated, far), poisson)
+        used, inverse = np.unique(triangle[near], return_inverse=True)
+        if not len(used):
+            break
+        corners, slip = _split(corners[used], slip[used])
+        # child c of used triangle k is number c * len(used) + k
+        triangle = (inverse[:, None] + len(used) * np.arange(4)).ravel()
+        point = np.repeat(point[near], 4)
+    return np.asarray(result * _DOWN / (4.0 * np.pi))
 
 
 def _p2_shape(barycentric: Float) -> Float:
@@ -224,17 +241,3 @@ def _split(corners: Float, slip: Float) -> tuple[Float, Float]:
             )
         )
     return np.concatenate([c for c, _ in parts]), np.concatenate([s for _, s in parts])
-
-
-def _at_quadrature(corners: Float, slip: Float) -> PointSources:
-    cross = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    double = np.linalg.norm(cross, axis=1)
-    weights = QUADRATURE_WEIGHTS[None, :] * double[:, None] / 2.0
-    values = np.einsum("qa,tax->tqx", _p2_shape(QUADRATURE_POINTS), slip)
-    position = np.einsum("qv,tvx->tqx", QUADRATURE_POINTS, corners)
-    normal = np.repeat(cross / double[:, None], len(QUADRATURE_WEIGHTS), axis=0)
-    return PointSources(
-        position=position.reshape(-1, 3),
-        potency=(values * weights[:, :, None]).reshape(-1, 3),
-        normal=normal,
-    )
