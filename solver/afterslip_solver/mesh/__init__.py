@@ -3,6 +3,7 @@
 from afterslip_solver.mesh.boundary import boundary_conditions
 from afterslip_solver.mesh.builder import build_mesh
 from afterslip_solver.mesh.errors import MeshError
+from afterslip_solver.mesh.exchange import export_vtu, import_mesh
 from afterslip_solver.mesh.geometry import (
     Box,
     CurvedFault,
@@ -33,6 +34,8 @@ __all__ = [
     "boundary_conditions",
     "build_mesh",
     "check_quality",
+    "export_vtu",
+    "import_mesh",
     "quality_report",
     "split_nodes",
     "surface_trace",

@@ -120,12 +120,31 @@ def _by_outline(smooth: Interface, outline: Float) -> tuple[Float, Float, Float]
     low, high = float(s.min()), float(s.max())
     lines = np.linspace(low, high, _LINES)
     tip = _TIP * (high - low)
+    # ends that point to a tip would make the band infinitely thin
     cut = np.clip(lines, low + tip, high - tip)[:, None]
-    start, end = s, np.roll(s, -1)
+    ends = np.roll(s, -1), np.roll(d, -1)
+    upper, lower = band_edges(cut, (s, d), ends)
+    return lines, smooth.depth_at(lines, upper), smooth.depth_at(lines, lower)
+
+
+def band_edges(
+    lines: Float, start: tuple[Float, Float], end: tuple[Float, Float]
+) -> tuple[Float, Float]:
+    """First and last crossing of lines s = const with a set of segments.
+
+    Parameters
+    ----------
+    lines : (n, 1) float64, m.
+    start, end : s and d, (n_segment,) each, m, of the segments' ends.
+
+    Returns
+    -------
+    upper, lower : (n,) float64, m, smallest and largest d.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
-        part = (cut - start) / (end - start)
-    crossing = d + part * (np.roll(d, -1) - d)
-    hit = (start != end) & (part >= 0.0) & (part <= 1.0)
+        part = (lines - start[0]) / (end[0] - start[0])
+        crossing = start[1] + part * (end[1] - start[1])
+    hit = (start[0] != end[0]) & (part >= 0.0) & (part <= 1.0)
     upper = np.where(hit, crossing, np.inf).min(axis=1)
     lower = np.where(hit, crossing, -np.inf).max(axis=1)
-    return lines, smooth.depth_at(lines, upper), smooth.depth_at(lines, lower)
+    return upper, lower
