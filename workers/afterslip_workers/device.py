@@ -53,6 +53,12 @@ def graphics() -> tuple[dict[str, Any], ...]:
     return tuple(found)
 
 
+def name_of(backend: str) -> str:
+    """Name of the device behind a backend of the solver."""
+    cards = graphics() if backend == "gpu" else ()
+    return str(cards[0]["name"]) if cards else processor_name()
+
+
 def describe() -> dict[str, Any]:
     """Processor, devices, memory and threads of this worker.
 

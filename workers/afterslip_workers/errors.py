@@ -29,6 +29,16 @@ CLASSES = frozenset(
     }
 )
 
+_BAD_INPUT = frozenset(
+    {
+        "SpecError",
+        "MaterialError",
+        "ModelError",
+        "SettingsError",
+        "SourceError",
+        "InversionError",
+    }
+)
 _LEAST_FREE = 1 << 20
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -87,7 +97,7 @@ def classify(error: BaseException, store: Path | None = None) -> TaskError:
         return TaskError(
             "store_full", f"no space left in the store ({text}): free some, then retry"
         )
-    if "SpecError" in names:
+    if names & _BAD_INPUT:
         return TaskError("bad_input", str(error))
     if "MeshError" in names:
         return TaskError("mesh", str(error))

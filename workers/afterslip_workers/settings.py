@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from afterslip.schemas.solver import Solver, Times
 from afterslip_solver.model import SolverSettings
+
+# a step is kept on either side of an output time
+_STEPS_PER_TIME = 2
+_MODES = 64
 
 
 def settings_of(times: Times, solver: Solver) -> SolverSettings:
@@ -22,11 +28,19 @@ def settings_of(times: Times, solver: Solver) -> SolverSettings:
         predictor=_predictor(solver),
         tolerance=solver.tolerance,
         time_tolerance=solver.time_tolerance,
+        max_modes=_modes(times, solver),
     )
 
 
-def _predictor(solver: Solver) -> str:
-    return "galerkin" if solver.predictor is None else solver.predictor
+def _predictor(solver: Solver) -> Literal["galerkin", "adams_bashforth"]:
+    # the schema refuses the third
+    return "adams_bashforth" if solver.predictor == "adams_bashforth" else "galerkin"
+
+
+def _modes(times: Times, solver: Solver) -> int:
+    if solver.integrator == "spectral":
+        return _MODES
+    return max(_MODES, _STEPS_PER_TIME * len(times.output) + 2)
 
 
 def backend_of(solver: Solver, asked: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -64,7 +65,7 @@ def fault_variables(
     for number, name in enumerate(names):
         fault = model.faults[name]
         xyz = model.mesh.nodes[fault.nodes]
-        columns = {
+        columns: dict[str, Any] = {
             "fault_slip": slip.get(name, np.zeros((len(fault.nodes), 2))),
             "fault_x": xyz[:, 0],
             "fault_y": xyz[:, 1],

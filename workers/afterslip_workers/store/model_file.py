@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -61,13 +61,8 @@ def load(path: Path) -> Model:
     values = {**plain, **arrays}
 
     def part(kind: Any, name: str) -> Any:
-        assert is_dataclass(kind)  # noqa: S101 - called with the classes below only
-        return kind(
-            **{
-                item.name: _value(values[f"{name}.{item.name}"])
-                for item in fields(kind)
-            }
-        )
+        wanted = [item.name for item in fields(kind)]
+        return kind(**{item: _value(values[f"{name}.{item}"]) for item in wanted})
 
     names: list[str] = plain["faults"]
     return Model(

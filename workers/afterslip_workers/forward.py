@@ -1,0 +1,247 @@
+"""One forward run: given slip in, displacement at points out. No service needed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from afterslip.files import Files, LocalFiles
+from afterslip.identity import canonical_spec, digest, model_digest
+from afterslip.inputs import Inputs, resolve
+from afterslip.schemas.forward import Forward, SlipFile
+from afterslip.spec import load, parse_forward
+from afterslip.tables.places import Points
+from afterslip_solver.greens import evaluate_curve, prepare
+from afterslip_solver.mesh import Locator
+from afterslip_solver.model import Float, GroupResult, Int, Model
+from afterslip_solver.sources import interpolated_slip, uniform_slip
+from afterslip_workers.errors import TaskError
+from afterslip_workers.modelling.building import build_model
+from afterslip_workers.settings import settings_of
+from afterslip_workers.store import durable
+
+YEAR = 365.25 * 86400.0
+PACKAGES = ("afterslip", "numpy", "scipy", "numba", "gmsh")
+
+Report = Callable[[dict[str, Any]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Points in the mesh.
+
+    Attributes
+    ----------
+    element : (n_point,) int64.
+    trace : (n_trace,) int64, mesh nodes that the points need.
+    rows : (n_point, 10) int64, positions in ``trace``.
+    weights : (n_point, 10) float64.
+    """
+
+    element: Int
+    trace: Int
+    rows: Int
+    weights: Float
+
+
+def run_forward(
+    spec: str | Path | Mapping[str, Any],
+    out: str | Path | None = None,
+    report: Report | None = None,
+    backend: str | None = None,
+    base: str | Path | None = None,
+) -> xr.Dataset:
+    """Compute the displacement of points for the slip of a forward spec.
+
+    Parameters
+    ----------
+    spec : path of a YAML or JSON file, or its content.
+    out : NetCDF file to write; None for none.
+    report : called with {"phase", ...} and, while solving, with the solver's
+        progress.
+    backend : "auto", "cpu" or "gpu"; None for the spec's own.
+    base : folder of the spec's files, where ``spec`` is its content.
+
+    Returns
+    -------
+    Data set with ``displacement(time, point, component)`` in m.
+
+    Raises
+    ------
+    SpecError
+        With everything that is wrong in the spec and its files.
+    MeshError
+        If no mesh can be made of it.
+    TaskError
+        If the solver gave up; the message says what to try.
+    """
+    if isinstance(spec, str | Path):
+        forward = parse_forward(load(Path(spec)), Path(spec).parent)
+    else:
+        forward = parse_forward(dict(spec), base)
+    files = LocalFiles(forward.base)
+    told = report or (lambda _: None)
+    told({"phase": "reading files"})
+    inputs = resolve(forward, files)
+    model, facts = build_model(
+        forward.model, inputs, files, lambda phase: told({"phase": phase})
+    )
+    told({"phase": "preparing", "n_unknowns": facts["n_unknowns"]})
+    slip = _slip(forward, inputs, model)
+    points = inputs.points
+    assert points is not None  # noqa: S101 - resolve reads them for forward specs
+    places = _locate(model, points)
+    found = _solve(forward, model, slip, places, told, backend)
+    times = np.array([float(time) for time in forward.times.output])
+    motion = _at_points(found, model, slip, places, times)
+    result = _dataset(inputs, points, times, motion)
+    result.attrs.update(_attributes(forward, files, facts, found))
+    if out is not None:
+        _write(result, Path(out))
+    return result
+
+
+def _slip(forward: Forward, inputs: Inputs, model: Model) -> dict[str, Float]:
+    """Return fault name → (n_fault_node, 3, 1) float64, m."""
+    if isinstance(forward.slip, SlipFile):
+        name = forward.slip.fault or forward.model.faults[0].name
+        table = inputs.slip_table
+        assert table is not None  # noqa: S101 - resolve reads it for forward specs
+        values = interpolated_slip(
+            model.faults[name], model.mesh, table.points, table.slip
+        )
+        return {name: values[:, :, None]}
+    return {
+        item.fault: uniform_slip(
+            model.faults[item.fault], item.strike, item.dip, forward.tapered(item)
+        )[:, :, None]
+        for item in forward.slip
+    }
+
+
+def _locate(model: Model, points: Points) -> _Places:
+    """Find points in the mesh; depth 0 is the top of the mesh."""
+    top = float(model.mesh.nodes[:, 2].max())
+    xyz = np.column_stack([points.x, points.y, np.minimum(top - points.depth, top)])
+    element, nodes, weights = Locator(model.mesh).find(xyz)
+    trace, rows = np.unique(nodes, return_inverse=True)
+    return _Places(element, trace, rows.reshape(nodes.shape), weights)
+
+
+def _solve(
+    forward: Forward,
+    model: Model,
+    slip: dict[str, Float],
+    places: _Places,
+    report: Report,
+    backend: str | None,
+) -> GroupResult:
+    settings = settings_of(forward.times, forward.solver)
+    prepared = prepare(model, settings, backend or forward.solver.backend)
+    report({"phase": "solving"})
+    found = prepared.solve(slip, places.trace, report)
+    if found.outcome != "converged":
+        kind = "nan" if found.outcome == "nan" else "not_converged"
+        raise TaskError(kind, f"{found.advice} (residual {found.residual.max():.1e})")
+    return found
+
+
+def _at_points(
+    found: GroupResult,
+    model: Model,
+    slip: dict[str, Float],
+    places: _Places,
+    times: Float,
+) -> Float:
+    """(n_time, n_point, 3) float64, m.
+
+    An element beside the fault moves by the nodes' mean and its own half of the
+    slip, so a point there gets the offset that its element sees.
+    """
+    curve = evaluate_curve(found, times)[0]
+    motion = np.einsum("pk,tpkc->tpc", places.weights, curve[:, places.rows])
+    for name, values in slip.items():
+        split = model.splits[name]
+        order = np.argsort(split.elements)
+        place = np.searchsorted(split.elements[order], places.element)
+        touch = order[np.minimum(place, len(order) - 1)]
+        beside = split.elements[touch] == places.element
+        offsets = split.offsets(values)[touch[beside], :, :, 0]
+        motion[:, beside] += np.einsum("pk,pkc->pc", places.weights[beside], offsets)
+    return np.asarray(motion)
+
+
+def _dataset(inputs: Inputs, points: Points, times: Float, motion: Float) -> xr.Dataset:
+    metres = {"units": "m"}
+    coords: dict[str, Any] = {
+        "time": (
+            "time",
+            times / YEAR,
+            {"units": "yr", "long_name": "time after the slip, Julian years"},
+        ),
+        "component": ("component", ["east", "north", "up"]),
+        "x": ("point", points.x, {**metres, "long_name": "east of the origin"}),
+        "y": ("point", points.y, {**metres, "long_name": "north of the origin"}),
+        "depth": (
+            "point",
+            points.depth,
+            {**metres, "positive": "down", "standard_name": "depth"},
+        ),
+    }
+    if inputs.frame.geographic:
+        lon = {"units": "degrees_east", "standard_name": "longitude"}
+        lat = {"units": "degrees_north", "standard_name": "latitude"}
+        coords["lon"] = ("point", points.lon, lon)
+        coords["lat"] = ("point", points.lat, lat)
+    long_name = "displacement since before the slip"
+    return xr.Dataset(
+        {
+            "displacement": (
+                ("time", "point", "component"),
+                motion,
+                {**metres, "long_name": long_name, "featureType": "timeSeries"},
+            )
+        },
+        coords,
+    )
+
+
+def _attributes(
+    forward: Forward, files: Files, facts: dict[str, Any], found: GroupResult
+) -> dict[str, Any]:
+    spec = canonical_spec(forward, files)
+    return {
+        "Conventions": "CF-1.11",
+        "title": forward.name,
+        "spec": json.dumps(spec),
+        "digest": digest(spec),
+        "model_digest": model_digest(forward, files),
+        "versions": json.dumps({name: version(name) for name in PACKAGES}),
+        "integrator": forward.solver.integrator,
+        "n_unknowns": facts["n_unknowns"],
+        "n_elements": facts["n_elements"],
+        "notes": json.dumps(facts["notes"]),
+        "residual": float(found.residual.max()),
+        "time_error": float(found.time_error.max()),
+        "solves": found.solves,
+        "iterations": found.iterations,
+    }
+
+
+def _write(result: xr.Dataset, path: Path) -> None:
+    """Write the file beside its name first, so that no torn one is ever seen."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = durable.scratch_beside(path)
+    try:
+        result.to_netcdf(scratch, engine="h5netcdf")
+        durable.sync_file(scratch)
+        scratch.replace(path)
+    finally:
+        scratch.unlink(missing_ok=True)

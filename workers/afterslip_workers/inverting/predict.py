@@ -1,0 +1,60 @@
+"""Green's functions at the data, and what slip predicts for any time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from afterslip.archive import GreensStore
+from afterslip_solver.model import Float
+from afterslip_workers.inverting.rows import Rows
+
+N_TIME = 48
+_STATIONS_AT_ONCE = 256
+
+
+def design_matrix(store: GreensStore, rows: Rows) -> Float:
+    """(n_obs, n_source) float64, m per m: each datum's response to each source."""
+    epochs, of_row = np.unique(rows.epoch, return_inverse=True)
+    G = np.empty((len(rows), store.dataset.sizes["source"]))
+    for number, epoch in enumerate(epochs):
+        mine = np.flatnonzero(of_row.ravel() == number)
+        stations, column = np.unique(rows.station[mine], return_inverse=True)
+        motion = _sample(store, rows.x[stations], rows.y[stations], np.array([epoch]))
+        G[mine] = np.einsum("sri,ri->rs", motion[:, 0, column], rows.direction[mine])
+    return G
+
+
+def _sample(store: GreensStore, x: Float, y: Float, times: Float) -> Float:
+    """(n_source, n_time, n_station, 3) float64, m per m."""
+    found: Any = store.sample(x, y, times)
+    return np.asarray(found.values, dtype=np.float64)
+
+
+def series_times(until: float) -> Float:
+    """(n_time,) float64, s, from 0 to ``until``, denser where curves bend most."""
+    return np.asarray(until * np.linspace(0.0, 1.0, N_TIME) ** 2)
+
+
+def station_series(
+    store: GreensStore, x: Float, y: Float, slip: Float, times: Float
+) -> Float:
+    """Predicted motion of stations.
+
+    Parameters
+    ----------
+    x, y : (n_station,) float64, m.
+    slip : (n_source,) float64, m, coefficients.
+    times : (n_time,) float64, s.
+
+    Returns
+    -------
+    (n_time, n_station, 3) float64, m.
+    """
+    series = np.empty((len(times), len(x), 3))
+    for first in range(0, len(x), _STATIONS_AT_ONCE):
+        part = slice(first, first + _STATIONS_AT_ONCE)
+        motion = _sample(store, x[part], y[part], times)
+        series[:, part] = np.einsum("s,stpc->tpc", slip, motion)
+    return series

@@ -1,0 +1,1 @@
+"""From a spec to what the solver takes."""

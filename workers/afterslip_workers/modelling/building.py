@@ -1,0 +1,150 @@
+"""The solver's model from a spec and its files; kilometres end here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, fields
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from afterslip.files import Files
+from afterslip.inputs import Inputs
+from afterslip.schemas import earth
+from afterslip.schemas.fault import Fault
+from afterslip_solver import mesh as meshes
+from afterslip_solver.materials import Body, Layer, PropertyGrid, assign
+from afterslip_solver.mesh import CurvedFault, Geometry, Interface, PlaneFault
+from afterslip_solver.model import Materials, Model
+
+KM = 1e3
+
+_SUFFIX = {"gmsh": ".msh", "exodus": ".exo", "vtu": ".vtu"}
+_GRID = fields(PropertyGrid)
+
+Phase = Callable[[str], None]
+
+
+def build_model(
+    spec: earth.Model, inputs: Inputs, files: Files, phase: Phase
+) -> tuple[Model, dict[str, Any]]:
+    """Mesh, materials and supports.
+
+    Parameters
+    ----------
+    inputs : the spec's files, read and checked.
+    files : where they came from; a mesh is read from there.
+    phase : told what begins.
+
+    Returns
+    -------
+    The model, and what people want to know of it: {"n_unknowns", "n_elements",
+    "n_node", "quality", "notes", "materials"}. Raises MeshError and MaterialError.
+    """
+    phase("meshing")
+    geometry = _geometry(spec, inputs, files)
+    phase("assigning materials")
+    materials = _materials(spec, inputs, geometry)
+    model = Model(
+        mesh=geometry.mesh,
+        materials=materials,
+        fixed=meshes.boundary_conditions(
+            geometry.mesh, spec.boundary.sides, spec.boundary.bottom
+        ),
+        surface=meshes.surface_trace(geometry.mesh),
+        faults=geometry.faults,
+        splits=geometry.splits,
+    )
+    return model, _facts(model, geometry)
+
+
+def _geometry(spec: earth.Model, inputs: Inputs, files: Files) -> Geometry:
+    if spec.mesh.size is None:
+        return _imported(spec, inputs, files)
+    return meshes.build_mesh(
+        meshes.Box(inputs.box.x, inputs.box.y, inputs.box.depth),
+        [_fault(item, inputs) for item in spec.faults],
+        meshes.MeshSize(spec.mesh.size.fault * KM, spec.mesh.size.far * KM),
+        horizons=[layer.bottom * KM for layer in spec.layers],
+        refine=spec.mesh.refine,
+    )
+
+
+def _imported(spec: earth.Model, inputs: Inputs, files: Files) -> Geometry:
+    """Read the mesh that the spec names; readers tell formats by the file's name."""
+    suffix = _SUFFIX[inputs.mesh_format or "gmsh"]
+    with TemporaryDirectory(prefix="afterslip-mesh-") as folder:
+        path = Path(folder) / f"mesh{suffix}"
+        path.write_bytes(files.read(spec.mesh.file or ""))
+        return meshes.import_mesh(
+            path,
+            scale=KM,
+            faults=[fault.name for fault in spec.faults],
+            refine=spec.mesh.refine,
+        )
+
+
+def _fault(spec: Fault, inputs: Inputs) -> PlaneFault | CurvedFault:
+    plane = spec.plane
+    if plane is None:
+        found = inputs.interfaces[spec.name]
+        return CurvedFault(spec.name, found.points, found.outline)
+    return PlaneFault(
+        name=spec.name,
+        x=plane.x * KM,
+        y=plane.y * KM,
+        top=plane.top * KM,
+        strike=plane.strike,
+        dip=plane.dip,
+        length=plane.length * KM,
+        width=plane.width * KM,
+    )
+
+
+def _properties(spec: earth.Material) -> dict[str, float]:
+    return {
+        "vp": spec.vp * KM,
+        "vs": spec.vs * KM,
+        "rho": spec.rho,
+        "viscosity": np.inf if spec.viscosity is None else spec.viscosity,
+    }
+
+
+def _materials(spec: earth.Model, inputs: Inputs, geometry: Geometry) -> Materials:
+    layers = [
+        Layer(name=item.name, bottom=item.bottom * KM, **_properties(item))
+        for item in spec.layers
+    ]
+    bodies = [
+        Body(
+            name=item.name,
+            interface=Interface.fit(inputs.surfaces[item.name]),
+            thickness=item.thickness * KM,
+            **_properties(item),
+        )
+        for item in spec.bodies
+    ]
+    grid = None
+    if inputs.grid is not None:
+        columns = {item.name: getattr(inputs.grid, item.name) for item in _GRID}
+        grid = PropertyGrid(**columns)
+    return assign(
+        geometry.mesh, layers, bodies, grid, by_tag=spec.mesh.file is not None
+    )
+
+
+def _facts(model: Model, geometry: Geometry) -> dict[str, Any]:
+    quality = asdict(meshes.quality_report(model.mesh))
+    materials = model.materials
+    flowing = materials.relaxation_time[np.isfinite(materials.viscosity)]
+    return {
+        "n_node": len(model.mesh.nodes),
+        "n_unknowns": 3 * len(model.mesh.nodes),
+        "n_elements": len(model.mesh.elements),
+        "n_surface_node": len(model.surface.nodes),
+        "quality": quality,
+        "relaxation_time_min_s": float(flowing.min()) if len(flowing) else None,
+        "notes": list(geometry.notes),
+    }

@@ -1,0 +1,60 @@
+"""The shape of a campaign's store, known before anything is solved."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from afterslip.archive import Sizes
+from afterslip.archive.layout import Integrator
+from afterslip_solver.greens.stepping import recorded_steps
+from afterslip_solver.model import Model, SolverSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Modes:
+    """Second axis of the responses.
+
+    Attributes
+    ----------
+    integrator : of the store; an elastic model has the one mode of "spectral".
+    count : largest number of modes of a source.
+    step_times : (count,) s, of stepping; None otherwise.
+    """
+
+    integrator: Integrator
+    count: int
+    step_times: tuple[float, ...] | None = None
+
+
+def modes_of(model: Model, settings: SolverSettings) -> Modes:
+    """Say how many modes a source of this model can have."""
+    until = max(settings.until, *settings.times, 0.0)
+    if until == 0.0 or not np.isfinite(model.materials.viscosity).any():
+        return Modes("spectral", 1)
+    if settings.integrator == "spectral":
+        return Modes("spectral", settings.max_modes + 1)
+    n_step = int(np.ceil(until / settings.step - 1e-9))
+    step = until / n_step
+    times = np.unique([*settings.times, until])
+    kept = recorded_steps(times[times > 0.0], step, n_step, settings.max_modes)
+    return Modes("stepping", len(kept), tuple(step * number for number in kept))
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """What a group needs to know of its campaign's store."""
+
+    sizes: Sizes
+    integrator: Integrator
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain values, for ``model.json``."""
+        return {"sizes": asdict(self.sizes), "integrator": self.integrator}
+
+
+def template_of(facts: dict[str, Any]) -> Template:
+    """Read the template from a campaign's ``model.json``."""
+    return Template(Sizes(**facts["sizes"]), facts["integrator"])

@@ -1,0 +1,205 @@
+"""One group of unit sources: solve, write, synchronise, read back, say so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zarr
+
+from afterslip.archive import (
+    StationTable,
+    SurfaceInterpolator,
+    chunk_file,
+    create_group_store,
+    group_arrays,
+)
+from afterslip.archive.layout import POLYGON_ORDER
+from afterslip.schemas.campaign import Campaign
+from afterslip.spec import parse_campaign
+from afterslip_solver.greens import Prepared, evaluate_curve, prepare
+from afterslip_solver.model import Float, GroupResult, Model
+from afterslip_workers import device
+from afterslip_workers.context import Context
+from afterslip_workers.errors import CancelledError, TaskError
+from afterslip_workers.modelling.cache import campaign_facts, load_model
+from afterslip_workers.modelling.sources import UnitSources, unit_slip
+from afterslip_workers.modelling.template import Template, template_of
+from afterslip_workers.settings import backend_of, settings_of
+from afterslip_workers.store import manifest
+from afterslip_workers.store.commit import GROUP
+from afterslip_workers.trace import Trace, two_sided
+
+_FAILURES = {"not_converged": "not_converged", "nan": "nan"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A model with everything that its groups share, kept warm."""
+
+    model: Model
+    prepared: Prepared
+    trace: Trace
+    bytes: int
+
+
+def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Solve the envelope's group and seal it in the attempt's folder."""
+    envelope = context.envelope
+    campaign = parse_campaign(envelope.spec)
+    facts = campaign_facts(context.store, envelope.campaign)
+    ready = _ready(context, campaign, facts["digest"])
+    template = template_of(facts)
+    group = envelope.group or {}
+    chosen = [int(source) for source in group["sources"]]
+    slip = unit_slip(UnitSources.of(campaign.sources, ready.model), chosen)
+    context.phase("solving")
+    found = ready.prepared.solve(
+        slip, ready.trace.nodes, _reporter(context), context.should_stop
+    )
+    _refuse(found)
+    ready.trace.add_offsets(_slipping(found), slip)
+    context.phase("writing")
+    stations = StationTable(**facts["stations"]) if facts.get("stations") else None
+    values = _values(found, ready, stations, campaign)
+    part = context.folder / GROUP
+    manifest.clear(part)
+    files = _write(part, template, values)
+    stats = _stats(found, ready.prepared)
+    written = manifest.new(
+        envelope,
+        model_digest=facts["digest"],
+        group={"index": int(group["index"]), "sources": chosen},
+        files=files,
+        stats=stats,
+        history=found.history,
+    )
+    manifest.commit(context.folder, written)
+    return written, stats
+
+
+def _ready(context: Context, campaign: Campaign, digest: str) -> _Ready:
+    """Prepare the model, unless an earlier group left it warm."""
+    settings = settings_of(campaign.times, campaign.solver)
+    backend = backend_of(campaign.solver, context.envelope.backend)
+
+    def build() -> _Ready:
+        context.phase("preparing the model")
+        model = load_model(context.store, digest)
+        prepared = prepare(model, settings, backend)
+        return _Ready(model, prepared, two_sided(model), prepared.bytes)
+
+    ready: _Ready = context.warm.get(f"{digest} {settings} {backend}", build)
+    return ready
+
+
+def _reporter(context: Context) -> Callable[[dict[str, Any]], None]:
+    def report(news: dict[str, Any]) -> None:
+        known = {key: value for key, value in news.items() if key != "solve"}
+        context.report({**known, "solves_done": news.get("solve", 0)})
+
+    return report
+
+
+def _refuse(found: GroupResult) -> None:
+    """Turn an outcome without a result into the error that it is."""
+    if found.outcome == "stopped":
+        raise CancelledError
+    if found.outcome in _FAILURES:
+        worst = float(np.max(found.residual))
+        raise TaskError(
+            _FAILURES[found.outcome],
+            f"{found.advice} "
+            f"(residual {worst:.1e} after {found.iterations} iterations)",
+        )
+
+
+def _slipping(found: GroupResult) -> Float:
+    """Modes that hold the slip itself: all steps, or the elastic response."""
+    return found.response if len(found.step_times) else found.response[:, :1]
+
+
+def _values(
+    found: GroupResult, ready: _Ready, stations: StationTable | None, campaign: Campaign
+) -> dict[str, Any]:
+    """Arrays of the group's store; lanes first."""
+    lanes = len(found.response)
+    response = found.response.copy()
+    for lane, count in enumerate(found.mode_count):
+        response[lane, count:] = np.nan
+    values: dict[str, Any] = {
+        "response": response,
+        "recurrence": found.recurrence,
+        "start_norm": found.start_norm,
+        "shift": found.shift,
+        "mode_count": found.mode_count,
+        "residual": found.residual,
+        "time_error": found.time_error,
+        "iterations": np.full(lanes, found.iterations),
+    }
+    if stations is not None and len(stations):
+        times = np.array([float(time) for time in campaign.times.output])
+        values["displacement"] = _at_stations(found, ready, stations, times)
+    return values
+
+
+def _at_stations(
+    found: GroupResult, ready: _Ready, stations: StationTable, times: Float
+) -> Float:
+    """(n_lane, n_time, n_station, 3) float64, m per m."""
+    xy = ready.model.mesh.nodes[ready.trace.nodes, :2]
+    faces = ready.trace.faces[:, list(POLYGON_ORDER)]
+    nodes, weights = SurfaceInterpolator(xy, faces).weights(
+        stations.x, stations.y, list(stations.name)
+    )
+    curve = evaluate_curve(found, times)
+    return np.asarray(np.einsum("sk,ltskc->ltsc", weights, curve[:, :, nodes]))
+
+
+def _write(part: Path, template: Template, values: dict[str, Any]) -> dict[str, str]:
+    """Write the group's store and return the checksums of its chunk files."""
+    wanted = {v.name for v in group_arrays(template.sizes, template.integrator)}
+    kept = {name: value for name, value in values.items() if name in wanted}
+    create_group_store(part, template.sizes, kept, template.integrator)
+    sums = manifest.seal(part)
+    _read_back(part, kept)
+    files = {}
+    for variable in group_arrays(template.sizes, template.integrator):
+        name = chunk_file(variable, 0)
+        files[name] = sums[name]
+    return files
+
+
+def _read_back(part: Path, values: dict[str, Any]) -> None:
+    """Compare what the disk holds with what was meant.
+
+    Raises
+    ------
+    TaskError
+        Class ``store_full``: the file system kept something else.
+    """
+    stored: Any = zarr.open_group(str(part), mode="r")
+    for name, value in values.items():
+        array = stored[name]
+        there = array[tuple(slice(n) for n in np.shape(value))]
+        meant = np.asarray(value).astype(array.dtype)
+        equal = np.array_equal(there, meant, equal_nan=meant.dtype.kind == "f")
+        if not equal:
+            raise TaskError(
+                "store_full", f"{name} reads back differently: check the store's disk"
+            )
+
+
+def _stats(found: GroupResult, prepared: Prepared) -> dict[str, Any]:
+    return {
+        "solves": found.solves,
+        "iterations": found.iterations,
+        "residual": float(np.max(found.residual)),
+        "time_error": float(np.max(found.time_error)),
+        "modes": [int(count) for count in found.mode_count],
+        "scheme": prepared.scheme,
+        "device": device.name_of(prepared.backend.name),
+    }

@@ -1,0 +1,252 @@
+"""Slip from data sets and accepted Green's functions."""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from afterslip.archive import GreensStore
+from afterslip.files import StoredFiles
+from afterslip.frame import Frame
+from afterslip.inputs import read_dataset
+from afterslip.report import write_report
+from afterslip.schemas.campaign import Campaign
+from afterslip.schemas.inversion import Inversion
+from afterslip.schemas.observation import Dataset
+from afterslip.spec import parse_campaign
+from afterslip.validation import validate
+from afterslip_solver.inversion import (
+    InversionError,
+    InversionProblem,
+    InversionSettings,
+    InversionSolution,
+    invert,
+)
+from afterslip_solver.model import Float, Model
+from afterslip_workers.context import Context
+from afterslip_workers.errors import TaskError
+from afterslip_workers.inverting import predict, result
+from afterslip_workers.inverting.faults import fault_variables
+from afterslip_workers.inverting.rows import Rows, collect
+from afterslip_workers.modelling.cache import campaign_facts, load_model
+from afterslip_workers.modelling.sources import UnitSources, slip_on_nodes
+from afterslip_workers.store import manifest, paths
+from afterslip_workers.store.commit import RESULT
+
+_SIGN = {"positive": 1, "negative": -1, "free": 0}
+
+
+def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Invert, write result and report, and seal them in the attempt's folder."""
+    envelope = context.envelope
+    asked = dict(envelope.inversion or {})
+    identity = str(asked.pop("id"))
+    extra = [validate(Dataset, item) for item in asked.pop("extra_datasets", [])]
+    request = validate(Inversion, asked)
+    campaign = parse_campaign(envelope.spec)
+    facts = campaign_facts(context.store, envelope.campaign)
+    context.phase("reading data")
+    model = load_model(context.store, facts["digest"])
+    rows = _rows(context, campaign, request, extra)
+    store = GreensStore(paths.greens(context.store, envelope.campaign))
+    context.phase("sampling Green's functions")
+    problem = _problem(campaign, request, model, store, rows)
+    context.phase("cross-validation")
+    solution = _solve(context, problem, request)
+    context.phase("writing the result")
+    found = _assemble(campaign, model, store, rows, solution)
+    _annotate(found, context, campaign, request, facts, solution)
+    part = context.folder / RESULT
+    manifest.clear(part)
+    part.mkdir()
+    result.write_netcdf(found, part / "result.nc")
+    (part / "slip.geojson").write_text(result.slip_geojson(found))
+    context.phase("drawing the report")
+    write_report(part, found)
+    written = manifest.new(
+        envelope,
+        model_digest=facts["digest"],
+        inversion={"id": identity, "name": request.name},
+        summary=_summary(found),
+        files=manifest.seal(part),
+    )
+    manifest.commit(context.folder, written)
+    return written, {"solves": 0, "iterations": 0}
+
+
+def _rows(
+    context: Context, campaign: Campaign, request: Inversion, extra: list[Dataset]
+) -> Rows:
+    """Read the data sets of a request; those of the campaign come first."""
+    envelope = context.envelope
+    files = StoredFiles(context.store, envelope.files_base)
+    known = {item.name: item for item in [*extra, *campaign.datasets]}
+    missing = [name for name in request.datasets if name not in known]
+    if missing:
+        raise TaskError("bad_input", f"there is no data set {', '.join(missing)}")
+    tables = {
+        name: read_dataset(known[name], campaign.model, campaign.times, files)
+        for name in request.datasets
+    }
+    return collect(tables)
+
+
+def _problem(
+    campaign: Campaign,
+    request: Inversion,
+    model: Model,
+    store: GreensStore,
+    rows: Rows,
+) -> InversionProblem:
+    greens = store.dataset
+    units = UnitSources.of(campaign.sources, model)
+    faults = list(model.faults.values())
+    component = greens["source_component"].values.astype(np.int64)
+    signs = np.array([_SIGN[request.sign.get(c, "free")] for c in ("strike", "dip")])
+    grid = np.column_stack(
+        [greens["source_fault"].values, component, greens["source_patch"].values]
+    )
+    return InversionProblem(
+        G=predict.design_matrix(store, rows),
+        data=rows.value,
+        sigma=rows.sigma,
+        station=rows.station,
+        kind=rows.kind,
+        grid=grid.astype(np.int64),
+        area=greens["source_area"].values,
+        rigidity=greens["source_rigidity"].values,
+        sign=signs[component],
+        # sources are on one fault; the others' spacing is never used
+        spacing=np.tile(units.spacing(), (len(faults), 1)),
+        open_top=np.array([fault.open_top for fault in faults]),
+        position=np.column_stack([rows.x, rows.y]),
+    )
+
+
+def _solve(
+    context: Context, problem: InversionProblem, request: Inversion
+) -> InversionSolution:
+    def report(trials: int, score: float) -> None:
+        context.phase("cross-validation")
+        context.report({"solves_done": trials, "residual": float(score)})
+
+    settings = InversionSettings(
+        smoothness=request.smoothness, sparsity=request.sparsity, folds=request.folds
+    )
+    try:
+        solution = invert(problem, settings, report)
+    except InversionError as error:
+        raise TaskError("bad_input", str(error)) from error
+    if solution.outcome != "converged":
+        raise TaskError("not_converged", solution.advice)
+    return solution
+
+
+def _assemble(
+    campaign: Campaign,
+    model: Model,
+    store: GreensStore,
+    rows: Rows,
+    solution: InversionSolution,
+) -> xr.Dataset:
+    frame = Frame.of(campaign.model.frame)
+    names = list(model.faults)
+    times = predict.series_times(float(campaign.times.until))
+    units = UnitSources.of(campaign.sources, model)
+    slip = slip_on_nodes(units, solution.slip)
+    return xr.Dataset(
+        {
+            **result.source_variables(store.dataset, solution),
+            **fault_variables(model, frame, slip, names),
+            **result.data_variables(rows, solution, frame),
+            **result.choice_variables(solution),
+            **result.series_variables(
+                times,
+                predict.station_series(store, rows.x, rows.y, solution.slip, times),
+            ),
+        }
+    )
+
+
+def _annotate(
+    found: xr.Dataset,
+    context: Context,
+    campaign: Campaign,
+    request: Inversion,
+    facts: dict[str, Any],
+    solution: InversionSolution,
+) -> None:
+    spec = context.envelope.spec
+    greens = paths.greens(context.store, context.envelope.campaign)
+    found.attrs.update(result.figures(found, solution))
+    found.attrs.update(
+        Conventions="CF-1.11",
+        campaign=context.envelope.campaign,
+        campaign_name=campaign.name,
+        inversion=request.name,
+        frame=json.dumps(campaign.model.frame.model_dump(mode="json")),
+        spec=json.dumps(spec),
+        request=json.dumps(request.model_dump(mode="json")),
+        model=json.dumps({k: facts[k] for k in _MODEL_FACTS if k in facts}),
+        digest=str(facts.get("campaign_digest", "")),
+        versions=json.dumps(versions()),
+        solver=json.dumps(_solver_facts(greens)),
+        warnings=json.dumps(_warnings(solution)),
+    )
+
+
+_MODEL_FACTS = ("n_unknowns", "n_elements", "n_node", "quality")
+
+
+def versions() -> dict[str, str]:
+    """Versions of the packages whose numbers are in a result."""
+    names = ("afterslip", "numpy", "scipy", "numba", "pyamg", "gmsh", "zarr", "xarray")
+    return {name: version(name) for name in names}
+
+
+def _solver_facts(greens: Path) -> dict[str, Any]:
+    store = xr.open_zarr(greens)
+    return {
+        "integrator": store.attrs.get("integrator"),
+        "residual": float(store["residual"].max()),
+        "time_error": float(store["time_error"].max()),
+        "iterations": int(store["iterations"].sum()),
+    }
+
+
+def _warnings(solution: InversionSolution) -> list[str]:
+    said = [solution.advice] if solution.advice else []
+    hidden = int(solution.unseen.sum())
+    if hidden:
+        said.append(
+            f"{hidden} of {len(solution.unseen)} sources are hardly seen by the data: "
+            "their slip comes from the smoothness"
+        )
+    return said
+
+
+_SUMMARY = (
+    "magnitude",
+    "moment",
+    "peak_slip",
+    "variance_reduction",
+    "score",
+    "score_se",
+    "folds",
+    "smoothness",
+    "sparsity",
+)
+
+
+def _summary(found: xr.Dataset) -> dict[str, Any]:
+    numbers: dict[str, Float | Any] = {
+        key: found.attrs[key] for key in _SUMMARY if key in found.attrs
+    }
+    return {
+        key: value if np.isfinite(value) else None for key, value in numbers.items()
+    }

@@ -1,0 +1,162 @@
+"""Build a campaign's model and the empty store of its Green's functions."""
+
+from __future__ import annotations
+
+import shutil
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from afterslip.archive import StationTable, SurfaceTable, create_campaign_store
+from afterslip.files import StoredFiles
+from afterslip.frame import Frame
+from afterslip.identity import campaign_digest, greens_digest, model_digest
+from afterslip.inputs import Inputs, resolve
+from afterslip.schemas.campaign import Campaign
+from afterslip.spec import parse_campaign
+from afterslip_solver.model import Model
+from afterslip_workers.context import Context
+from afterslip_workers.modelling import sources as unit
+from afterslip_workers.modelling.building import build_model
+from afterslip_workers.modelling.cache import get_or_build
+from afterslip_workers.modelling.sources import UnitSources
+from afterslip_workers.modelling.template import Template, modes_of
+from afterslip_workers.settings import settings_of
+from afterslip_workers.store import durable, manifest, paths
+from afterslip_workers.trace import two_sided
+
+PACKAGES = ("afterslip", "numpy", "scipy", "numba", "gmsh", "zarr", "xarray")
+_OF_MODEL = ("n_unknowns", "n_elements", "n_node", "quality", "notes")
+
+
+def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Build, or find, everything that the groups of a campaign need."""
+    envelope = context.envelope
+    campaign = parse_campaign(envelope.spec)
+    files = StoredFiles(context.store, envelope.files_base)
+    context.phase("reading files")
+    inputs = resolve(campaign, files)
+    digest = model_digest(campaign, files)
+    model, known, warm = get_or_build(
+        context.store,
+        digest,
+        lambda: build_model(campaign.model, inputs, files, context.phase),
+    )
+    context.phase("shaping sources")
+    units = UnitSources.of(campaign.sources, model)
+    facts = {
+        "digest": digest,
+        "campaign_digest": campaign_digest(campaign, files),
+        "greens_digest": greens_digest(campaign, files),
+        **{key: known[key] for key in _OF_MODEL},
+        "n_sources": len(units),
+        "groups": units.groups,
+    }
+    context.phase("creating the store")
+    facts = _create_store(context, campaign, inputs, model, units, facts)
+    written = manifest.new(
+        envelope,
+        model_digest=digest,
+        n_sources=len(units),
+        groups=facts["groups"],
+        sources=facts["sources"],
+        from_cache=warm,
+        **{key: facts[key] for key in _OF_MODEL},
+    )
+    manifest.commit(context.folder, written)
+    return written, {"solves": 0, "iterations": 0}
+
+
+def _create_store(
+    context: Context,
+    campaign: Campaign,
+    inputs: Inputs,
+    model: Model,
+    units: UnitSources,
+    facts: dict[str, Any],
+) -> dict[str, Any]:
+    """Create ``greens.zarr`` and ``model.json``, unless both are there already.
+
+    The store appears last: where it is, ``model.json`` belongs to it.
+    """
+    folder = paths.campaign(context.store, context.envelope.campaign)
+    final = paths.greens(context.store, context.envelope.campaign)
+    before = durable.read_json(folder / "model.json")
+    if final.is_dir() and before and before["digest"] == facts["digest"]:
+        return dict(before)
+    table = units.table(model)
+    modes = modes_of(model, settings_of(campaign.times, campaign.solver))
+    stations = _stations(inputs)
+    scratch = durable.scratch_beside(final)
+    try:
+        sizes = create_campaign_store(
+            scratch,
+            sources=table,
+            surface=_surface(model, inputs.frame),
+            stations=stations,
+            times=[float(time) for time in campaign.times.output],
+            until=float(campaign.times.until),
+            n_mode=modes.count,
+            integrator=modes.integrator,
+            step_times=modes.step_times,
+            attributes=_attributes(context, campaign, facts),
+        )
+        facts = {
+            **facts,
+            **Template(sizes, modes.integrator).as_json(),
+            "sources": unit.describe(units, table),
+            "stations": None if stations is None else _plain(stations),
+        }
+        durable.write_json(folder / "model.json", facts)
+        durable.publish_directory(scratch, final)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return facts
+
+
+def _surface(model: Model, frame: Frame) -> SurfaceTable:
+    trace = two_sided(model)
+    nodes = model.mesh.nodes[trace.nodes]
+    lon = lat = None
+    if frame.geographic:
+        lon, lat = frame.to_geographic(nodes[:, 0], nodes[:, 1])
+    return SurfaceTable(nodes=nodes, faces=trace.faces, lon=lon, lat=lat)
+
+
+def _stations(inputs: Inputs) -> StationTable | None:
+    """Return the campaign's stations, each name once: data tables repeat them."""
+    found = inputs.stations
+    if found is None or not len(found):
+        return None
+    first = np.sort(np.unique(np.array(found.name), return_index=True)[1])
+    degrees = inputs.frame.geographic
+    return StationTable(
+        name=[found.name[k] for k in first],
+        x=found.x[first],
+        y=found.y[first],
+        lon=found.lon[first] if degrees else None,
+        lat=found.lat[first] if degrees else None,
+    )
+
+
+def _plain(stations: StationTable) -> dict[str, Any]:
+    columns: dict[str, Any] = {"name": list(stations.name)}
+    for key in ("x", "y", "lon", "lat"):
+        values = getattr(stations, key)
+        columns[key] = None if values is None else np.asarray(values).tolist()
+    return columns
+
+
+def _attributes(
+    context: Context, campaign: Campaign, facts: dict[str, Any]
+) -> dict[str, Any]:
+    return {
+        "title": campaign.name,
+        "campaign": context.envelope.campaign,
+        "spec": context.envelope.spec,
+        "digest": facts["campaign_digest"],
+        "model_digest": facts["digest"],
+        "greens_digest": facts["greens_digest"],
+        "versions": {name: version(name) for name in PACKAGES},
+    }
