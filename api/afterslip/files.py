@@ -45,7 +45,10 @@ class LocalFiles:
         problem = path_problem(ref)
         if problem:
             raise one_problem(ref, None, problem, "name a file in the spec's folder")
-        path = (self.base / ref).resolve()
+        try:
+            path = (self.base / ref).resolve()
+        except (OSError, RuntimeError):  # links that go round
+            raise one_problem(ref, None, "cannot be read") from None
         if not path.is_relative_to(self.base):
             raise one_problem(ref, None, "is a link that leads out of its folder")
         return path
@@ -67,7 +70,7 @@ class LocalFiles:
         """Say whether there is such a file."""
         try:
             return self.path(ref).is_file()
-        except SpecError:
+        except (SpecError, OSError):
             return False
 
 
@@ -113,7 +116,7 @@ class StoredFiles:
         """Say whether there is such an upload or file."""
         try:
             return self.path(ref).is_file()
-        except SpecError:
+        except (SpecError, OSError):
             return False
 
 

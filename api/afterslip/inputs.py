@@ -226,7 +226,9 @@ def _model_inputs(model: Model, reader: _Reader) -> Inputs:
         surfaces[body.name] = top
     grid = kind = None
     if model.grid is not None:
-        grid = reader.read("model.grid.file", lambda c, lbl: read_grid(c, frame, lbl))
+        grid = reader.read(
+            "model.grid.file", lambda c, label: read_grid(c, frame, box.x, box.y, label)
+        )
     if model.mesh.file is not None:
         kind = reader.read("model.mesh.file", mesh_format)
     return Inputs(frame, box, interfaces, surfaces, grid, kind)

@@ -64,7 +64,7 @@ def _plain(kind: str, value: Any, context: dict[str, Any]) -> tuple[str, str]:
     if kind == "literal_error":
         options = str(context["expected"]).replace("'", "").replace(" or ", ", ")
         known = options.split(", ")
-        near = difflib.get_close_matches(str(value), known, n=1, cutoff=0.5)
+        near = difflib.get_close_matches(str(value), known, n=1)
         return (
             f"must be {'one of ' if len(known) > 1 else ''}{options}",
             f"did you mean {near[0]}?" if near else "",
@@ -115,7 +115,7 @@ def _unknown_mend(loc: Sequence[str | int], model: type[BaseModel]) -> str:
 def nearest(word: str, known: Sequence[str]) -> str | None:
     """Return the known word that is most like ``word``, if any is like it."""
     lower = {name.lower(): name for name in known}
-    found = difflib.get_close_matches(word.lower(), list(lower), n=1, cutoff=0.5)
+    found = difflib.get_close_matches(word.lower(), list(lower), n=1)
     if found:
         return lower[found[0]]
     inside = [k for k in lower if k.startswith(word.lower()) or word.lower() in k]

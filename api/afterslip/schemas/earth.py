@@ -167,7 +167,9 @@ class Body(Material):
 
     name: Name = Field(description="name of the body")
     below: FileRef = Field(description="file of the points of its top surface")
-    thickness: Depth = Field(description="thickness of the body, km")
+    thickness: Depth = Field(
+        description="thickness, at right angles to its top surface, km"
+    )
 
 
 class Grid(Schema):

@@ -121,6 +121,8 @@ def path_problem(ref: str) -> str:
     """Return why a text is not a relative path inside a folder; empty if it is."""
     if not ref.strip():
         return "is an empty file name"
+    if len(ref) > 1000:
+        return "is longer than a file name can be"
     if "\0" in ref or not ref.isprintable():
         return "has characters that no file name may have"
     if "://" in ref:

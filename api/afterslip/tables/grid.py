@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
+from scipy.interpolate import interpn
 
 from afterslip.errors import Problem, SpecError, one_problem
 from afterslip.frame import Frame
@@ -31,21 +32,20 @@ _VARIABLES = (
 
 @dataclass(frozen=True, slots=True)
 class PropertyGrid:
-    """Properties on a rectilinear grid of the model's frame.
+    """Properties on a rectilinear grid in local metres.
 
     Attributes
     ----------
-    geographic : the first two axes are lon, lat in degrees, else x, y in m.
-    first, second : (n1,), (n2,) increasing: lon, lat in degrees, or x, y in m.
-    depth : (n3,) m, increasing, positive down.
-    vp, vs : (n1, n2, n3) m/s; NaN where the layers hold.
-    rho : (n1, n2, n3) kg/m3.
-    viscosity : (n1, n2, n3) Pa s, inf where elastic; None where the file has none.
+    x, y, depth : (n_x,), (n_y,), (n_depth,) float64, m, increasing; depth positive
+        down.
+    vp, vs : (n_x, n_y, n_depth) float64, m/s; NaN where the layers hold.
+    rho : (n_x, n_y, n_depth) float64, kg/m3.
+    viscosity : (n_x, n_y, n_depth) float64, Pa s, inf where elastic; None where the
+        file has none.
     """
 
-    geographic: bool
-    first: Float
-    second: Float
+    x: Float
+    y: Float
     depth: Float
     vp: Float
     vs: Float
@@ -53,11 +53,22 @@ class PropertyGrid:
     viscosity: Float | None
 
 
-def read_grid(content: bytes, frame: Frame, label: str = "grid") -> PropertyGrid:
+def read_grid(
+    content: bytes,
+    frame: Frame,
+    x_range: tuple[float, float],
+    y_range: tuple[float, float],
+    label: str = "grid",
+) -> PropertyGrid:
     """Read ``vp, vs, rho`` and maybe ``viscosity`` on x, y, depth or lon, lat, depth.
 
     Units come from the attribute ``units``; without it they are km, km/s, kg/m3 and
-    Pa s. NaN means that the layers hold there.
+    Pa s. NaN means that the layers hold there. A grid on lon, lat is interpolated to
+    local metres over the domain, about as fine as it was.
+
+    Parameters
+    ----------
+    x_range, y_range : (low, high) of the domain, m.
 
     Raises
     ------
@@ -66,18 +77,35 @@ def read_grid(content: bytes, frame: Frame, label: str = "grid") -> PropertyGrid
     """
     data = open_bytes(content, label)
     geographic = frame.geographic and ("lon" in data or "longitude" in data)
-    names = (
-        (("lon", "longitude"), ("lat", "latitude"))
-        if geographic
-        else (("x", "x_km"), ("y", "y_km"))
-    )
+    names = [("x", "x_km"), ("y", "y_km")]
+    if geographic:
+        names = [("lon", "longitude"), ("lat", "latitude")]
     axes = [pick(data, label, *choice) for choice in names]
     axes.append(pick(data, label, "depth", "depth_km"))
     values = [
         _axis(axis, label, 1.0 if geographic and i < 2 else None)
         for i, axis in enumerate(axes)
     ]
-    dims = tuple(str(axis.dims[0]) for axis in axes)
+    fields = _fields(data, label, tuple(str(axis.dims[0]) for axis in axes))
+    grid = PropertyGrid(
+        values[0],
+        values[1],
+        values[2],
+        fields["vp"],
+        fields["vs"],
+        fields["rho"],
+        fields.get("viscosity"),
+    )
+    if geographic:
+        grid = _regrid(grid, frame, x_range, y_range)
+    inside = (grid.x[0] < x_range[1]) & (grid.x[-1] > x_range[0])
+    inside &= (grid.y[0] < y_range[1]) & (grid.y[-1] > y_range[0])
+    if not inside or not np.isfinite(grid.vp).any():
+        raise one_problem(label, None, "has no values inside the domain")
+    return grid
+
+
+def _fields(data: xr.Dataset, label: str, dims: tuple[str, ...]) -> dict[str, Float]:
     problems: list[Problem] = []
     fields: dict[str, Float] = {}
     for name, kind, unit, low, high in _VARIABLES:
@@ -99,16 +127,41 @@ def read_grid(content: bytes, frame: Frame, label: str = "grid") -> PropertyGrid
         problems += _together(fields, label)
     if problems:
         raise SpecError(problems)
-    return PropertyGrid(
-        geographic,
-        values[0],
-        values[1],
-        values[2],
-        fields["vp"],
-        fields["vs"],
-        fields["rho"],
-        fields.get("viscosity"),
+    return fields
+
+
+def _regrid(
+    grid: PropertyGrid,
+    frame: Frame,
+    x_range: tuple[float, float],
+    y_range: tuple[float, float],
+) -> PropertyGrid:
+    """Interpolate a grid on lon, lat (in ``x``, ``y``) to local metres."""
+    degree = 111.2e3
+    steps = (
+        float(np.diff(grid.x).min()) * degree * float(np.cos(np.radians(frame.lat0))),
+        float(np.diff(grid.y).min()) * degree,
     )
+    x, y = (
+        np.linspace(low, high, int(np.clip((high - low) / step, 2, 1000)) + 1)
+        for (low, high), step in zip((x_range, y_range), steps, strict=True)
+    )
+    lon, lat = frame.to_geographic(*np.meshgrid(x, y, indexing="ij"))
+    # the file may count longitudes from 0 to 360 or from -180 to 180
+    lon = grid.x[0] + np.mod(lon - grid.x[0], 360.0)
+    where = np.stack([lon, lat], axis=-1)
+
+    def at(values: Float, method: str) -> Float:
+        return np.asarray(
+            interpn((grid.x, grid.y), values, where, method, bounds_error=False)
+        )
+
+    viscosity = grid.viscosity
+    if viscosity is not None:
+        # nearest: between elastic (inf) and viscous there is no mean
+        viscosity = at(viscosity, "nearest")
+    vp, vs, rho = (at(values, "linear") for values in (grid.vp, grid.vs, grid.rho))
+    return PropertyGrid(x, y, grid.depth, vp, vs, rho, viscosity)
 
 
 def _axis(axis: xr.DataArray, label: str, factor: float | None) -> Float:

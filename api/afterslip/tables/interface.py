@@ -46,7 +46,7 @@ def read_interface(content: bytes, frame: Frame, label: str = "interface") -> Fl
     if len(np.unique(points, axis=0)) < FEWEST_POINTS:
         raise one_problem(label, len(points), "has fewer than four different points")
     spread = np.linalg.svd(points[:, :2] - points[:, :2].mean(0), compute_uv=False)
-    if spread[1] < 1e-6 * spread[0]:
+    if spread[1] <= max(1.0, 1e-6 * spread[0]):
         raise one_problem(label, None, "has all its points on one line in the map")
     return points
 

@@ -1,0 +1,126 @@
+"""Observations: data, missing data, and standard deviations."""
+
+import numpy as np
+import pytest
+
+from afterslip.errors import SpecError
+from afterslip.frame import Frame
+from afterslip.schemas.observation import Sigma
+from afterslip.tables.observations import kind_of, read_observations
+from afterslip.units import DAY, YEAR
+
+GEO = Frame("geographic", 142.4, 38.3)
+HEAD = "station,lon,lat,east,north,up,sigma_e,sigma_n,sigma_u,type"
+SIGMA = Sigma(horizontal=0.01, vertical=0.03)
+
+
+def read(lines: str, head: str = HEAD, **more):
+    return read_observations(f"{head}\n{lines}".encode(), GEO, label="d", **more)
+
+
+def problems(lines: str, head: str = HEAD, **more) -> str:
+    with pytest.raises(SpecError) as caught:
+        read(lines, head, **more)
+    return str(caught.value)
+
+
+def test_rows_are_the_data_that_are_there() -> None:
+    found = read(
+        "A,142,38,1,-2,3,.1,.2,.3,gnss\nB,142,39,,,5,,,.4,obp\nC,143,39,7,,,.5,,,gnssa"
+    )
+    rows = found.rows()
+    assert rows.value.tolist() == [1, -2, 3, 5, 7]
+    assert rows.sigma.tolist() == [0.1, 0.2, 0.3, 0.4, 0.5]
+    assert rows.station.tolist() == [0, 0, 0, 1, 2]
+    assert rows.component.tolist() == [0, 1, 2, 2, 0]
+    assert rows.direction[3].tolist() == [0, 0, 1]
+    assert rows.line.tolist() == [2, 2, 2, 3, 4]
+    assert rows.kind.tolist() == ["gnss", "gnss", "gnss", "obp", "gnssa"]
+
+
+def test_sigma_of_the_spec_fills_only_what_the_file_leaves_empty() -> None:
+    found = read("A,142,38,1,-2,3,.1,,,gnss", sigma=SIGMA)
+    assert found.sigma[0].tolist() == [0.1, 0.01, 0.03]
+
+
+def test_there_is_no_silent_sigma() -> None:
+    text = problems("A,142,38,1,,,.1,,,gnss\nB,142,38,1,2,,.1,,,gnss")
+    assert "d line 3, column sigma_n: has no standard deviation" in text
+    assert "sigma: {horizontal: ...}" in text
+    assert "sigma: {vertical" in problems(
+        "A,142,38,1,2,3,,,,gnss", sigma=Sigma(horizontal=0.1)
+    )
+
+
+@pytest.mark.parametrize("value", ["0", "-0.1"])
+def test_a_sigma_of_zero_or_less_is_refused_by_line(value: str) -> None:
+    text = problems(f"A,142,38,1,2,3,.1,.1,.1,gnss\nB,142,38,1,2,3,.1,{value},.1,gnss")
+    assert text.startswith(
+        f"d line 3, column sigma_n = {value}: must be more than zero"
+    )
+
+
+def test_millimetres_are_noticed() -> None:
+    text = problems("A,142,38,5098,1,2,.1,.1,.1,gnss")
+    assert "line 2, column east = 5098" in text
+    assert "millimetres: write metres" in text
+
+
+def test_pressure_gauges_feel_only_the_vertical() -> None:
+    found = read("P,142,38,0,0,5,,,0.2,obp")
+    assert len(found.rows()) == 1
+
+
+def test_a_station_has_one_place_and_may_have_many_epochs() -> None:
+    head = HEAD + ",time"
+    found = read("A,142,38,1,,,.1,,,gnss,0.5\nA,142,38,2,,,.1,,,gnss,1.5", head)
+    assert found.time.tolist() == [0.5 * YEAR, 1.5 * YEAR]
+    assert "line 3, column station = A: is at another place than in line 2" in problems(
+        "A,142,38,1,,,.1,,,gnss,0.5\nA,142.1,38,2,,,.1,,,gnss,1.5", head
+    )
+
+
+def test_times_may_carry_units_and_default_to_the_epoch() -> None:
+    head = HEAD + ",time"
+    found = read(
+        "A,142,38,1,,,.1,,,gnss,30 d\nB,142,38,1,,,.1,,,gnss,", head, epoch=7.0
+    )
+    assert found.time.tolist() == [30 * DAY, 7.0]
+    found = read("A,142,38,1,,,.1,,,gnss,3", HEAD + ",time_d")
+    assert found.time.tolist() == [3 * DAY]
+    assert "before the event" in problems("A,142,38,1,,,.1,,,gnss,-1", head)
+    assert "not a time" in problems("A,142,38,1,,,.1,,,gnss,soon", head)
+
+
+def test_kinds_have_the_names_that_files_use() -> None:
+    for text, kind in {
+        "gnss": "gnss",
+        "GPS": "gnss",
+        "gnss_geonet": "gnss",
+        "gnss_other": "gnss",
+        "gnss_a_seafloor": "gnssa",
+        "GNSS-A": "gnssa",
+        "gnssa": "gnssa",
+        "obp": "obp",
+        "insar_alos": "insar",
+        "gravity": None,
+    }.items():
+        assert kind_of(text) == kind
+    assert "did you mean insar?" in problems("A,142,38,1,1,1,1,1,1,inzar")
+
+
+INSAR = "station,lon,lat,los,sigma_los,los_e,los_n,los_u,type"
+
+
+def test_insar_is_one_number_along_its_direction() -> None:
+    found = read("p1,142,38,-0.2,0.01,0.6,0,0.8,insar", INSAR).rows()
+    assert found.component.tolist() == [3]
+    np.testing.assert_allclose(found.direction, [[0.6, 0, 0.8]])
+    assert found.value.tolist() == [-0.2]
+    assert "unit vector" in problems("p1,142,38,-0.2,0.01,0.6,0,0.9,insar", INSAR)
+    assert "has no column los_e" in problems("A,142,38,1,2,3,.1,.1,.1,insar")
+    assert "sigma: {los" in problems("p1,142,38,-0.2,,0.6,0,0.8,insar", INSAR)
+
+
+def test_a_table_without_data_is_refused() -> None:
+    assert "has no displacements" in problems("A,142,38,,,,,,,gnss")
