@@ -206,7 +206,7 @@ def _dataset(inputs: Inputs, points: Points, times: Float, motion: Float) -> xr.
             "displacement": (
                 ("time", "point", "component"),
                 motion,
-                {**metres, "long_name": long_name, "featureType": "timeSeries"},
+                {**metres, "long_name": long_name},
             )
         },
         coords,

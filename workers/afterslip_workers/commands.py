@@ -1,0 +1,178 @@
+"""Verbs of the command line that compute here: ``forward`` and ``verify``."""
+
+from __future__ import annotations
+
+import json
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from rich.table import Table
+
+    from afterslip_solver.verification import Check
+
+
+_PAGE = 160  # columns of a table that goes to a file
+
+
+class Size(StrEnum):
+    """How large the cases of the suite are."""
+
+    small = "small"
+    full = "full"
+
+
+class Backend(StrEnum):
+    """Where to compute."""
+
+    auto = "auto"
+    cpu = "cpu"
+    gpu = "gpu"
+
+
+def forward(
+    spec: Annotated[Path, typer.Argument(help="Forward spec, YAML or JSON.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="NetCDF file to write.")
+    ] = Path("forward.nc"),
+    backend: Annotated[
+        Backend | None, typer.Option(help="Instead of the spec's own.")
+    ] = None,
+) -> None:
+    """Displacement of a given slip at points and times, without a service."""
+    from afterslip_workers.forward import run_forward
+
+    console = Console(stderr=True)
+    started = time.monotonic()
+    bars = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[detail]}"),
+        console=console,
+        transient=True,
+    )
+    with bars:
+        bar = bars.add_task("starting", total=None, detail="")
+
+        def report(news: dict[str, Any]) -> None:
+            _advance(bars, bar, news)
+
+        result = run_forward(spec, out, report, backend.value if backend else None)
+    _say(result, out, time.monotonic() - started)
+
+
+def _advance(bars: Progress, bar: Any, news: dict[str, Any]) -> None:
+    expected = news.get("solves_expected")
+    if expected is None:
+        size = news.get("n_unknowns")
+        detail = f"{size:,} unknowns" if size else ""
+        bars.update(bar, description=news["phase"], detail=detail)
+        return
+    detail = (
+        f"solve {news['solve'] + 1}, iteration {news['iteration']}, "
+        f"residual {news['residual']:.1e}"
+    )
+    bars.update(
+        bar,
+        description=news["phase"],
+        total=expected,
+        completed=min(news["solve"], expected),
+        detail=detail,
+    )
+
+
+def _say(result: xr.Dataset, out: Path, seconds: float) -> None:
+    import numpy as np
+
+    motion = result["displacement"].values
+    attrs = result.attrs
+    size = np.linalg.norm(motion, axis=2)
+    typer.echo(
+        f"{attrs['title']}: {attrs['n_unknowns']:,} unknowns, {attrs['solves']} solves "
+        f"of {attrs['iterations']} iterations in all, residual "
+        f"{attrs['residual']:.1e}, {seconds:.1f} s"
+    )
+    for note in json.loads(attrs["notes"]):
+        typer.echo(f"note: {note}")
+    for when, sizes in zip(result["time"].values, size, strict=True):
+        typer.echo(f"  {when:8.3f} yr: largest displacement {sizes.max():.4g} m")
+    typer.echo(f"wrote {out}")
+
+
+def verify(
+    name: Annotated[
+        str | None, typer.Argument(help="One item of the suite; all without it.")
+    ] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write the checks to a file too.")
+    ] = None,
+    size: Annotated[
+        Size, typer.Option(help="small: seconds; full: minutes, finer meshes.")
+    ] = Size.small,
+) -> None:
+    """Compare the solver with exact solutions; exit 1 if one is missed."""
+    from afterslip_solver import verification
+
+    known = verification.names()
+    if name is not None and name not in known:
+        raise typer.BadParameter(f"{name!r} is none of {', '.join(known)}")
+    console = Console()
+    if not console.is_terminal:
+        console.width = _PAGE
+    checks: list[Check] = []
+    started = time.monotonic()
+    for item in [name] if name else known:
+        with console.status(f"{item} …"):
+            checks += verification.run(item, size.value)
+    console.print(_table(checks))
+    missed = [check for check in checks if not check.passed]
+    seconds = time.monotonic() - started
+    console.print(
+        f"{len(checks) - len(missed)} of {len(checks)} checks passed in {seconds:.0f} s"
+    )
+    if json_file is not None:
+        _write(json_file, checks, size, seconds)
+    if missed:
+        raise typer.Exit(1)
+
+
+def _table(checks: list[Check]) -> Table:
+    from rich.table import Table
+
+    table = Table(title="Verification", show_lines=False)
+    for heading in ("check", "quantity", "value", "tolerance", "reference", "pass"):
+        right = heading in ("value", "tolerance")
+        table.add_column(heading, justify="right" if right else "left")
+    for check in checks:
+        table.add_row(
+            check.name,
+            check.quantity,
+            f"{check.value:.3g}",
+            f"{check.tolerance:.3g}",
+            check.reference,
+            "[green]yes[/]" if check.passed else "[bold red]NO[/]",
+        )
+    return table
+
+
+def _write(path: Path, checks: list[Check], size: Size, seconds: float) -> None:
+    from dataclasses import asdict
+
+    from afterslip import __version__
+
+    content = {
+        "version": __version__,
+        "size": size.value,
+        "seconds": round(seconds, 3),
+        "passed": all(check.passed for check in checks),
+        "checks": [asdict(check) for check in checks],
+    }
+    path.write_text(json.dumps(content, indent=1) + "\n")
