@@ -4,16 +4,8 @@ import pytest
 
 from afterslip_solver import verification
 
-SLOW = frozenset()
 
-
-def items():
-    for name in verification.names():
-        marks = [pytest.mark.slow] if name in SLOW else []
-        yield pytest.param(name, marks=marks)
-
-
-@pytest.mark.parametrize("name", items())
+@pytest.mark.parametrize("name", verification.names())
 def test_item_meets_its_tolerances(name):
     checks = verification.run(name, "small")
     assert checks

@@ -123,11 +123,11 @@ def _stepping(
     )
     yield at_least(
         NAME,
-        f"order of stepping towards the spectral curve, {steps[-2]} to {steps[-1]} steps",
+        f"order of stepping towards the spectral curve, last {steps[-1]} steps",
         float(np.log2(errors[-2] / errors[-1])),
         1.8,
         "spectral curve at a time tolerance of 1e-9",
-        "second order as dt goes to 0; the fast body is not yet in the asymptotic range",
+        "second order as dt goes to 0; the fast body still lags a little",
     )
 
 

@@ -66,7 +66,7 @@ def run(size: Size) -> Iterator[Check]:
         )
         yield at_least(
             NAME,
-            f"{motion} of two layers, stepping: order from 1/{finest // 2} to 1/{finest}",
+            f"{motion} of two layers, stepping: order up to 1/{finest}",
             float(np.log2(coarse / fine)),
             1.9,
             REFERENCE,
@@ -113,7 +113,7 @@ def _materials(mesh: TetMesh) -> Materials:
 
 
 def _held(mesh: TetMesh, motion: str) -> Bool:
-    """Ends held; sides so that the motion stays one-dimensional."""
+    """Hold the ends, and the sides so that the motion stays one-dimensional."""
     low, high = on_sides(mesh)
     side = low | high
     fixed = np.repeat(side[:, :1], 3, axis=1)

@@ -6,15 +6,26 @@ from collections.abc import Callable, Iterator
 
 from afterslip_solver.verification import (
     conservation,
+    halfspace,
+    integrators,
     manufactured,
     patch,
     reciprocity,
+    relaxation,
 )
 from afterslip_solver.verification.check import Check, Size
 
 _ITEMS: dict[str, Callable[[Size], Iterator[Check]]] = {
     module.NAME: module.run
-    for module in (patch, manufactured, conservation, reciprocity)
+    for module in (
+        patch,
+        conservation,
+        manufactured,
+        relaxation,
+        reciprocity,
+        integrators,
+        halfspace,
+    )
 }
 
 
