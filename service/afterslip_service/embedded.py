@@ -8,10 +8,18 @@ import threading
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import IO
+from typing import IO, Any
+
+from fastapi import FastAPI
 
 from afterslip_service.errors import DirectoryBusyError, ServiceError
-from afterslip_service.main import MakePlacement, cluster, create_app
+from afterslip_service.main import (
+    MakePlacement,
+    bring_down,
+    bring_up,
+    cluster,
+    create_app,
+)
 from afterslip_service.server import Server
 from afterslip_service.settings import Settings
 
@@ -31,37 +39,40 @@ class Embedded:
     directory : where it keeps everything; a second start there goes on.
     """
 
-    def __init__(self, server: Server, directory: Path, lock: IO[str]) -> None:
-        self._server = server
+    def __init__(self, app: FastAPI, port: int, directory: Path, lock: IO[str]) -> None:
+        self._app = app
         self._lock = lock
         self.directory = directory
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._serve, name="service")
-        self._thread.start()
-        self._await_start()
-        self.url = f"http://127.0.0.1:{server.port}"
-
-    def _serve(self) -> None:
+        self._thread: threading.Thread | None = None
         try:
-            self._server.run()
-        except BaseException as error:  # noqa: BLE001 - told by the starting thread
-            self._error = error
+            bring_up(app)
+            self._server = Server(app, "127.0.0.1", port)
+            self._thread = threading.Thread(
+                target=self._server.serve_here, name="service"
+            )
+            self._thread.start()
+            self._await_start()
+        except BaseException:
+            self.close()
+            raise
+        self.url = f"http://127.0.0.1:{self._server.port}"
 
     def _await_start(self) -> None:
         deadline = time.monotonic() + START_TIMEOUT_S
         while not self._server.started:
-            if not self._thread.is_alive() or time.monotonic() > deadline:
-                self.close()
-                reason = f": {self._error}" if self._error else "; its log says why"
-                raise ServiceError(f"the service did not start{reason}")
+            if not self._thread or not self._thread.is_alive():
+                raise ServiceError("the service did not start; its log says why")
+            if time.monotonic() > deadline:
+                raise ServiceError(f"the service did not start in {START_TIMEOUT_S} s")
             time.sleep(0.02)
 
     def close(self) -> None:
         """Stop the service; what ran is taken up again by the next start."""
-        self._server.should_exit = True
-        self._thread.join(STOP_TIMEOUT_S)
+        if self._thread is not None:
+            self._server.should_exit = True
+            self._thread.join(STOP_TIMEOUT_S)
+        bring_down(self._app)
         if not self._lock.closed:
-            fcntl.flock(self._lock, fcntl.LOCK_UN)
             self._lock.close()
 
     def __enter__(self) -> Embedded:
@@ -81,7 +92,7 @@ def start(
     workers: int | None = None,
     port: int = 0,
     placement: MakePlacement = cluster,
-    **settings: object,
+    **settings: Any,
 ) -> Embedded:
     """Start a service that keeps everything in a directory.
 
@@ -110,10 +121,9 @@ def start(
         workers=workers,
         host="127.0.0.1",
         port=port,
-        **settings,  # type: ignore[arg-type]
+        **settings,
     )
-    app = create_app(chosen, placement)
-    return Embedded(Server(app, "127.0.0.1", port, log_level="warning"), root, lock)
+    return Embedded(create_app(chosen, placement), port, root, lock)
 
 
 def _lock(root: Path) -> IO[str]:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
 
 import structlog
 
 
-def configure(json: bool = False, level: int = logging.INFO) -> None:
-    """Send structured logs to the standard error stream.
+def configure(
+    json: bool = False, level: int = logging.INFO, stream: TextIO | None = None
+) -> None:
+    """Send structured logs to a stream, the standard error if None.
 
     Tracebacks are written without the values of variables, which may be a
     user's data or a password.
@@ -30,6 +35,24 @@ def configure(json: bool = False, level: int = logging.INFO) -> None:
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(stream or sys.stderr),
         cache_logger_on_first_use=False,
     )
+
+
+@contextmanager
+def to(stream: TextIO, level: int) -> Iterator[None]:
+    """Send all logs, also those of libraries, to a stream for a while.
+
+    A command that shows progress keeps its terminal for itself.
+    """
+    configure(stream=stream, level=level)
+    root = logging.getLogger()
+    handler = logging.StreamHandler(stream)
+    handler.setLevel(max(level, logging.WARNING))
+    root.addHandler(handler)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+        configure()

@@ -69,13 +69,14 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         service: Service = app.state.service
-        await run_in_threadpool(_open, service, placement)
+        if not service.up:
+            await run_in_threadpool(bring_up, app)
         await service.hub.start()
         try:
             yield
         finally:
             await service.hub.close()
-            await run_in_threadpool(_close, service)
+            await run_in_threadpool(bring_down, app)
 
     app = FastAPI(
         title="afterslip",
@@ -85,6 +86,7 @@ def create_app(
     )
     database = Database(chosen.database)
     app.state.service = Service(chosen, database, Hub(database))
+    app.state.placement = placement
     problems.install(app)
     for module in ROUTERS:
         app.include_router(module.router)
@@ -94,11 +96,17 @@ def create_app(
     return app
 
 
-def _open(service: Service, placement: MakePlacement | None) -> None:
-    """Bring up schema, store, placement and dispatcher, in this order."""
+def bring_up(app: FastAPI) -> None:
+    """Bring up schema, store, placement and dispatcher, in this order.
+
+    The server does it on start; whoever wants to see what goes wrong does it before.
+    """
+    service: Service = app.state.service
+    placement: MakePlacement | None = app.state.placement
     migrate.upgrade(service.database)
     for name in ("files", "campaigns", "models", "attempts"):
         (service.settings.store / name).mkdir(parents=True, exist_ok=True)
+    service.up = True
     if placement is None:
         return
     service.placement = placement(service.settings)
@@ -109,7 +117,9 @@ def _open(service: Service, placement: MakePlacement | None) -> None:
     dispatcher.start()
 
 
-def _close(service: Service) -> None:
+def bring_down(app: FastAPI) -> None:
+    """Stop dispatcher, placement and database; may be repeated."""
+    service: Service = app.state.service
     if service.dispatcher is not None:
         service.dispatcher.stop()
     if service.placement is not None:

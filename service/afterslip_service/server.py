@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import socket
-from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
+
+from afterslip_service.errors import ServiceError
 
 GRACE_S = 5
 
@@ -16,27 +17,58 @@ class Server(uvicorn.Server):
 
     Listeners of events would otherwise keep their connections for ever, and
     uvicorn waits for connections before it tells the application anything.
+
+    Parameters
+    ----------
+    port : 0 for any free one.
+
+    Raises
+    ------
+    ServiceError
+        If the port is taken, or may not be listened on.
     """
 
-    def __init__(self, app: FastAPI, host: str, port: int, **options: Any) -> None:
+    def __init__(self, app: FastAPI, host: str, port: int) -> None:
         self._app = app
+        self._socket = listen(host, port)
+        self.port = int(self._socket.getsockname()[1])
         super().__init__(
             uvicorn.Config(
                 app,
-                host=host,
-                port=port,
                 access_log=False,
+                log_level="warning",
                 timeout_graceful_shutdown=GRACE_S,
-                **options,
             )
         )
+
+    def serve_here(self) -> None:
+        """Serve in this thread until told to stop."""
+        self.run(sockets=[self._socket])
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the streams, then everything else."""
         await self._app.state.service.hub.close()
         await super().shutdown(sockets)
 
-    @property
-    def port(self) -> int:
-        """The port that the server listens on, once it has started."""
-        return int(self.servers[0].sockets[0].getsockname()[1])
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket.
+
+    Raises
+    ------
+    ServiceError
+        If the port is taken, or may not be listened on.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen(2048)
+    except OSError as error:
+        listening.close()
+        reason = (error.strerror or str(error)).lower()
+        raise ServiceError(
+            f"cannot listen on {host}:{port}: {reason}; name another port with --port"
+        ) from error
+    return listening

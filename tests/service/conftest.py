@@ -146,8 +146,8 @@ def serve(settings, worker):
     def start(**changes):
         chosen = settings.model_copy(update=changes)
         app = create_app(chosen, lambda _: InProcess(worker, 2))
-        server = Server(app, "127.0.0.1", 0, log_level="warning")
-        thread = threading.Thread(target=server.run)
+        server = Server(app, "127.0.0.1", 0)
+        thread = threading.Thread(target=server.serve_here)
         thread.start()
         deadline = time.monotonic() + 20
         while not server.started and thread.is_alive():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 
-import pytest
 import tiny_worker
 
 PROBLEM = "application/problem+json"
@@ -179,13 +178,13 @@ def test_uploaded_stations_are_checked_against_the_domain(client):
     assert "outside" in answer.json()["detail"]
 
 
-@pytest.mark.parametrize("body", [b"{", b"\xff\xfe", b"[1, 2]", b'"x"', b"null", b""])
-def test_body_that_is_no_spec_is_a_problem(client, body):
+def test_body_that_is_no_spec_is_a_problem(client):
     headers = {"content-type": "application/json"}
-    answer = client.post("/v1/campaigns", content=body, headers=headers)
-    assert answer.status_code in (400, 422)
-    assert answer.headers["content-type"] == PROBLEM
-    assert answer.json()["detail"]
+    for body in (b"{", b"\xff\xfe", b"[1, 2]", b'"x"', b"null", b""):
+        answer = client.post("/v1/campaigns", content=body, headers=headers)
+        assert answer.status_code in (400, 422), body
+        assert answer.headers["content-type"] == PROBLEM
+        assert answer.json()["detail"]
 
 
 def test_idempotency_key_makes_one_campaign_of_two_posts(client, worker):

@@ -93,21 +93,18 @@ def test_failed_inversion_leaves_the_campaign_complete(
     wait(client, shown["id"], "accepted")
 
 
-@pytest.mark.parametrize(
-    ("changes", "path"),
-    [
+def test_request_that_is_wrong_says_where(client, complete, dataset):
+    good = {"campaign": complete["id"], "name": "i1", "datasets": ["late"]}
+    for changes, path in (
         ({"datasets": ["nothing"]}, "datasets[0]"),
         ({"datasets": []}, "datasets"),
         ({"campaign": None}, "campaign"),
         ({"folds": 1}, "folds"),
         ({"smothness": 1}, "smothness"),
-    ],
-)
-def test_request_that_is_wrong_says_where(client, complete, dataset, changes, path):
-    body = {"campaign": complete["id"], "name": "i1", "datasets": ["late"], **changes}
-    answer = client.post("/v1/inversions", json=body)
-    assert answer.status_code == 422
-    assert [error["path"] for error in answer.json()["errors"]] == [path]
+    ):
+        answer = client.post("/v1/inversions", json={**good, **changes})
+        assert answer.status_code == 422
+        assert [error["path"] for error in answer.json()["errors"]] == [path]
 
 
 def test_inversion_of_an_unknown_campaign_is_not_found(client):

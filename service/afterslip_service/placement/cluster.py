@@ -16,6 +16,7 @@ from typing import Any
 import dask
 import distributed
 
+from afterslip_service.errors import ServiceError
 from afterslip_service.placement.base import Ended, WorkerFacts
 from afterslip_workers import entry
 
@@ -24,6 +25,8 @@ _dask: Any = distributed
 
 PRELOAD = "afterslip_workers.lifecycle"
 CONFIG = {
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
     # our own count decides: one death must not damn the tasks beside it
     "distributed.scheduler.allowed-failures": 0,
     # the solve runs in a child; a worker that is silent that long is dead
@@ -65,7 +68,7 @@ class Cluster:
             self._cluster = _local(workers)
             self._client = _dask.Client(self._cluster, set_as_default=False)
         else:
-            self._client = _dask.Client(address, timeout="20 s", set_as_default=False)
+            self._client = _connect(address)
 
     def slots(self) -> int:
         """Return the number of threads of all workers."""
@@ -158,6 +161,16 @@ class Cluster:
             self._cluster.close(timeout=5)
 
 
+def _connect(address: str) -> Any:
+    try:
+        return _dask.Client(address, timeout="20 s", set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise ServiceError(
+            f"no Dask scheduler answers at {address!r} ({error}): start one with "
+            "`dask scheduler`, or use --scheduler local"
+        ) from error
+
+
 def _outcome(token: str, future: Any) -> Ended | None:
     """Read how a task ended; None if only our connection to it did."""
     if future.status == "finished":
@@ -178,8 +191,10 @@ def _local(workers: int | None) -> Any:
     options: dict[str, Any] = {
         "threads_per_worker": 1,
         "host": "127.0.0.1",
-        "dashboard_address": None,
-        "worker_dashboard_address": None,
+        # pages that know no users; without routes, and on loopback like all the rest
+        "dashboard_address": "127.0.0.1:0",
+        "scheduler_kwargs": {"dashboard": False},
+        "worker_dashboard_address": "127.0.0.1:0",
         "silence_logs": 40,
     }
     if gpus() and (cuda := _cuda_cluster()) is not None:

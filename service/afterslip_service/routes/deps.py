@@ -32,6 +32,7 @@ class Service:
     hub: Hub
     placement: Placement | None = None
     dispatcher: Dispatcher | None = None
+    up: bool = False
 
     @property
     def files(self) -> StoredFiles:

@@ -1,0 +1,193 @@
+"""``afterslip doctor``: what this machine can do, what is wrong, and the mend."""
+
+from __future__ import annotations
+
+import importlib
+import platform
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated, Literal
+
+import psutil
+import typer
+from rich.console import Console
+from rich.table import Table
+from sqlalchemy.exc import SQLAlchemyError
+
+from afterslip_service.db import migrate
+from afterslip_service.db.session import Database, shown_url
+from afterslip_service.settings import Settings
+
+GIB = 1024**3
+SMALL_MEMORY, SMALL_DISK = 4 * GIB, 5 * GIB
+PACKAGES = (
+    "afterslip", "numpy", "scipy", "numba", "pyamg", "gmsh", "dask", "distributed",
+    "zarr", "xarray", "fastapi", "sqlalchemy",
+)  # fmt: skip
+MARKS = {"ok": "[green]ok[/]", "note": "[yellow]note[/]", "wrong": "[red]wrong[/]"}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at; ``wrong`` means that nothing will run."""
+
+    name: str
+    state: Literal["ok", "note", "wrong"]
+    detail: str
+    mend: str = ""
+
+
+def doctor(
+    database: Annotated[
+        str | None, typer.Option(help="Database to look at, URL or file.")
+    ] = None,
+    store: Annotated[Path | None, typer.Option(help="Store to look at.")] = None,
+) -> None:
+    """Say what this machine can do and what is wrong; exit 1 if it cannot work."""
+    given = {"database": database, "store": store}
+    settings = Settings(**{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
+    table = Table("", "", "what", "mend", show_lines=False)
+    findings = list(examine(settings))
+    for finding in findings:
+        table.add_row(MARKS[finding.state], finding.name, finding.detail, finding.mend)
+    Console().print(table)
+    if any(finding.state == "wrong" for finding in findings):
+        raise typer.Exit(1)
+
+
+def examine(settings: Settings) -> Iterator[Finding]:
+    """Look at everything in turn."""
+    yield _python()
+    yield _packages()
+    yield _cpu()
+    yield _memory()
+    yield from _gpu()
+    yield _gmsh()
+    yield _database(settings)
+    yield _store(settings)
+    yield _disk(settings)
+
+
+def _python() -> Finding:
+    text = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    return Finding("Python", "ok", text)
+
+
+def _packages() -> Finding:
+    found, missing = [], []
+    for name in PACKAGES:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            missing.append(name)
+    if missing:
+        mend = "run `make setup`, or pip install afterslip again"
+        return Finding("packages", "wrong", f"missing: {', '.join(missing)}", mend)
+    return Finding("packages", "ok", ", ".join(found))
+
+
+def _cpu() -> Finding:
+    from afterslip_service.placement.cluster import cores
+
+    count = psutil.cpu_count(logical=False) or "?"
+    return Finding("CPU", "ok", f"{cores()} usable cores ({count} physical)")
+
+
+def _memory() -> Finding:
+    memory = psutil.virtual_memory()
+    text = f"{memory.available / GIB:.1f} GiB free of {memory.total / GIB:.1f} GiB"
+    if memory.available < SMALL_MEMORY:
+        mend = "a campaign of 100,000 unknowns takes about 4 GiB: close something"
+        return Finding("memory", "note", text, mend)
+    return Finding("memory", "ok", text)
+
+
+def _gpu() -> Iterator[Finding]:
+    from afterslip_service.placement.cluster import gpus
+    from afterslip_service.placement.launch import has_gpu
+
+    if not gpus():
+        yield Finding("GPU", "ok", "none found: the solver uses the CPU")
+    elif not has_gpu() or not _importable("cupy"):
+        mend = "pip install 'afterslip[gpu]'"
+        yield Finding("GPU", "note", f"{gpus()} found, cannot be used", mend)
+    else:
+        yield Finding("GPU", "ok", f"{gpus()} found, one worker each")
+
+
+def _importable(name: str) -> bool:
+    try:
+        importlib.import_module(name)
+    except (ImportError, OSError):
+        return False
+    return True
+
+
+def _gmsh() -> Finding:
+    try:
+        gmsh = importlib.import_module("gmsh")
+    except (ImportError, OSError) as error:
+        mend = "install its libraries: sh deploy/system-libraries.sh"
+        return Finding("gmsh", "wrong", f"does not load: {error}", mend)
+    return Finding("gmsh", "ok", f"{gmsh.__version__} loads")
+
+
+def _database(settings: Settings) -> Finding:
+    shown = shown_url(settings.database)
+    database = Database(settings.database)
+    if database.is_sqlite:
+        path = Path(database.engine.url.database or "")
+        if not path.exists():
+            return _attempt(
+                "database", f"{shown} will be made", lambda: _probe(path.parent)
+            )
+    try:
+        database.ping()
+        have, want = migrate.current(database), migrate.newest(database)
+    except SQLAlchemyError as error:
+        reason = str(getattr(error, "orig", error)).strip().splitlines()[0]
+        mend = "start it, or name another with --database"
+        return Finding("database", "wrong", f"{shown}: {reason}", mend)
+    finally:
+        database.close()
+    if have != want:
+        detail = f"{shown}: schema {have or 'none'}, upgraded to {want} on start"
+        return Finding("database", "note", detail)
+    return Finding("database", "ok", f"{shown}: schema {have}")
+
+
+def _store(settings: Settings) -> Finding:
+    store = settings.store
+    if not store.exists():
+        parent = next(path for path in store.parents if path.exists())
+        return _attempt("store", f"{store} will be made", lambda: _probe(parent))
+    return _attempt("store", f"{store} can be written", lambda: _probe(store))
+
+
+def _probe(folder: Path) -> None:
+    with tempfile.TemporaryFile(dir=folder) as probe:
+        probe.write(b"x")
+
+
+def _attempt(name: str, detail: str, probe: Callable[[], None]) -> Finding:
+    try:
+        probe()
+    except OSError as error:
+        mend = "mend its permissions, or name another"
+        where = error.filename or ""
+        return Finding(name, "wrong", f"{where}: {error.strerror}", mend)
+    return Finding(name, "ok", detail)
+
+
+def _disk(settings: Settings) -> Finding:
+    store = settings.store
+    folder = next(path for path in (store, *store.parents) if path.exists())
+    free = shutil.disk_usage(folder).free
+    text = f"{free / GIB:.1f} GiB free for the store"
+    if free < SMALL_DISK:
+        return Finding("disk", "note", text, "a large campaign needs more")
+    return Finding("disk", "ok", text)

@@ -1,0 +1,194 @@
+"""``afterslip run``: a whole campaign in this process, from spec to report."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import signal
+import time
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from afterslip_service import logs
+
+if TYPE_CHECKING:
+    from afterslip.client import Client
+    from afterslip.client.campaign import CampaignHandle
+    from afterslip.schemas.campaign import Campaign
+
+LOG = "service.log"
+LOOK_EVERY_S = 0.3
+ENDED = frozenset({"complete", "failed", "cancelled", "paused"})
+ENDED_INVERSION = frozenset({"accepted", "failed", "cancelled"})
+
+
+def run(
+    spec: Annotated[Path, typer.Argument(help="Campaign, YAML or JSON.")],
+    out: Annotated[
+        Path, typer.Option(help="Folder for everything; an earlier run there goes on.")
+    ],
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Solving processes; one a core if unset.")
+    ] = None,
+    port: Annotated[int, typer.Option(help="Of the page, 0 for any.")] = 0,
+) -> None:
+    """Run a whole campaign here: model, Green's functions, inversions, report.
+
+    Ctrl-C stops it; the same command goes on where it stopped.
+    """
+    from afterslip.client import Client
+    from afterslip.schemas.campaign import Campaign
+    from afterslip_service import embedded
+
+    campaign = Campaign.from_yaml(spec)
+    console = Console(stderr=True)
+    signal.signal(signal.SIGTERM, _interrupt)
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        with (
+            (out / LOG).open("a") as log,
+            logs.to(log, logging.INFO),
+            embedded.start(out, workers, port) as service,
+            Client(service.url) as client,
+        ):
+            console.print(f"progress also at {service.url}", highlight=False)
+            handle = _begin(client, campaign, console)
+            _follow(handle, console)
+            handle.refresh()
+            found = [inversion.data for inversion in handle.inversions()]
+            if handle.state == "complete":
+                _deliver(out, handle, found)
+    except KeyboardInterrupt:
+        console.print(f"stopped; the same command goes on in {out}", highlight=False)
+        raise typer.Exit(130) from None
+    _verdict(handle.data, found, out, console)
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _begin(client: Client, campaign: Campaign, console: Console) -> CampaignHandle:
+    """Submit the campaign, or go on with the same one of an earlier run."""
+    from afterslip.files import LocalFiles
+    from afterslip.identity import campaign_digest
+
+    digest = campaign_digest(campaign, LocalFiles(campaign.base))
+    for handle in client.campaigns():
+        cancelled = handle.state == "cancelled" or handle.data.get("cancelling")
+        if handle.data.get("digest") != digest or cancelled:
+            continue
+        done = handle.progress.get("accepted", 0)
+        total = handle.progress.get("total", 0)
+        console.print(f"going on: {done} of {total} groups are done", highlight=False)
+        inversions = [inversion.state for inversion in handle.inversions()]
+        if handle.state == "failed" or "failed" in inversions:
+            handle.retry()
+        if handle.state == "paused":
+            handle.resume()
+        return handle
+    return client.submit(campaign)
+
+
+def _follow(handle: CampaignHandle, console: Console) -> None:
+    """Show bars until the campaign and its inversions have ended."""
+    from afterslip.client.progress import Display
+
+    with Display(console) as display:
+        while True:
+            handle.refresh()
+            running = handle.state == "running"
+            display.update(handle.data, handle.groups() if running else ())
+            if handle.state == "complete":
+                break
+            if handle.state in ENDED:
+                return
+            time.sleep(LOOK_EVERY_S)
+        for inversion in handle.inversions():
+            display.say(f"inversion {inversion.name} …")
+            while inversion.refresh().state not in ENDED_INVERSION:
+                time.sleep(LOOK_EVERY_S)
+
+
+def _deliver(
+    out: Path, handle: CampaignHandle, inversions: list[dict[str, Any]]
+) -> None:
+    """Put what was found where a user looks for it."""
+    from afterslip.client.download import safe_name
+    from afterslip_service.embedded import STORE
+
+    home = Path(STORE) / "campaigns" / handle.id
+    _link(out / "greens.zarr", home / "greens.zarr")
+    text = json.dumps(handle.data, indent=2, ensure_ascii=False)
+    (out / "campaign.json").write_text(text + "\n")
+    for inversion in inversions:
+        if inversion["state"] != "accepted":
+            continue
+        folder = out
+        if len(inversions) > 1:
+            folder = out / safe_name(inversion["name"], inversion["id"])
+            folder.mkdir(exist_ok=True)
+        for path in (out / home / "inversions" / inversion["id"]).iterdir():
+            shutil.copyfile(path, folder / path.name)
+
+
+def _link(link: Path, target: Path) -> None:
+    """Point a link at a target, also where it pointed elsewhere before."""
+    fresh = link.with_name(f".{link.name}.{os.getpid()}")
+    fresh.symlink_to(target)
+    fresh.replace(link)
+
+
+def _verdict(
+    campaign: dict[str, Any], inversions: list[dict[str, Any]], out: Path,
+    console: Console,
+) -> None:  # fmt: skip
+    """Print the figures; exit with 1 if anything failed."""
+    if campaign["state"] != "complete":
+        error = campaign.get("error") or {}
+        reason = error.get("message") or "see the page or the log for why"
+        console.print(
+            f"{campaign['name']} {campaign['state']}: {reason}", highlight=False
+        )
+        raise typer.Exit(1)
+    table = Table("inversion", "Mw", "peak slip", "variance reduction", "CV score")
+    failed = []
+    for inversion in inversions:
+        if inversion["state"] != "accepted":
+            failed.append(inversion)
+            continue
+        summary = inversion.get("summary") or {}
+        table.add_row(
+            inversion["name"],
+            _figure(summary.get("magnitude"), "{:.2f}"),
+            _figure(summary.get("peak_slip"), "{:.1f} m"),
+            _figure(summary.get("variance_reduction"), "{:.1%}"),
+            _figure(summary.get("score"), "{:.3g}"),
+        )
+    progress = campaign["progress"]
+    typer.echo(
+        f"{campaign['name']}: {campaign['n_sources']} Green's functions in "
+        f"{progress['accepted']} groups, in {out / 'greens.zarr'}"
+    )
+    if table.row_count:
+        Console().print(table)
+    for inversion in failed:
+        error = inversion.get("error") or {}
+        console.print(
+            f"inversion {inversion['name']} {inversion['state']}: "
+            f"{error.get('message', '')}",
+            highlight=False,
+        )
+    if failed:
+        raise typer.Exit(1)
+
+
+def _figure(value: Any, form: str) -> str:
+    return form.format(value) if isinstance(value, int | float) else "–"

@@ -1,0 +1,63 @@
+"""``afterslip serve``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from afterslip_service import logs
+from afterslip_service.settings import Settings, check_bind
+
+
+def serve(
+    database: Annotated[
+        str | None, typer.Option(help="SQLAlchemy URL, or a file for SQLite.")
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="`local`, or a Dask scheduler's tcp://host:port.")
+    ] = None,
+    store: Annotated[
+        Path | None, typer.Option(help="Folder that all workers see at this path.")
+    ] = None,
+    files: Annotated[
+        Path | None, typer.Option(help="Folder for relative paths in specs.")
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="Loopback address.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port, 0 for any.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Workers of the local cluster.")
+    ] = None,
+    json_logs: Annotated[
+        bool, typer.Option("--json-logs", help="Logs for machines.")
+    ] = False,
+) -> None:
+    """Serve the API, the dispatcher and the dashboard until stopped.
+
+    What is not given is read from AFTERSLIP_DATABASE, AFTERSLIP_STORE, ...
+    """
+    from afterslip_service.main import bring_down, bring_up, create_app
+    from afterslip_service.server import Server
+
+    given: dict[str, Any] = {
+        "database": database,
+        "scheduler": scheduler,
+        "store": store,
+        "files": files,
+        "host": host,
+        "port": port,
+        "workers": workers,
+    }
+    settings = Settings(**{k: v for k, v in given.items() if v is not None})
+    check_bind(settings.host)
+    logs.configure(json=json_logs)
+    app = create_app(settings)
+    server = Server(app, settings.host, settings.port)
+    try:
+        bring_up(app)
+        shown = f"[{settings.host}]" if ":" in settings.host else settings.host
+        typer.echo(f"afterslip serves at http://{shown}:{server.port}")
+        server.serve_here()
+    finally:
+        bring_down(app)

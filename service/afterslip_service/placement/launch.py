@@ -1,0 +1,38 @@
+"""The command line of a worker that joins a scheduler."""
+
+from __future__ import annotations
+
+import sys
+
+from afterslip_service.placement.cluster import PRELOAD, gpus
+
+
+def worker_command(
+    address: str, workers: int, *, gpu: bool, name: str | None = None
+) -> list[str]:
+    """Return the command that runs workers until they are told to stop.
+
+    Parameters
+    ----------
+    address : of the scheduler.
+    workers : processes, one solve at a time each; on GPUs one a GPU.
+    gpu : use dask-cuda's worker, which gives each process a GPU of its own.
+    """
+    program = ["-m", "dask_cuda.cli", "worker"] if gpu else ["-m", "dask", "worker"]
+    command = [sys.executable, *program, address, "--nthreads", "1"]
+    if not gpu:
+        # the dashboard of a worker knows no users
+        command += ["--nworkers", str(workers), "--no-dashboard"]
+    command += ["--memory-limit", "0", "--preload", PRELOAD]
+    if name is not None:
+        command += ["--name", name]
+    return command
+
+
+def has_gpu() -> bool:
+    """Tell whether GPU workers can be started here."""
+    try:
+        import dask_cuda  # noqa: F401 - only whether it is there
+    except ImportError:
+        return False
+    return gpus() > 0
