@@ -38,6 +38,7 @@ Float = NDArray[np.float64]
 ELLIPSE_95 = 2.4477
 """Radius, in standard deviations, of the circle that holds 95 % in two dimensions."""
 NORMAL_95 = 1.96
+MOST_ARROWS = 110
 ARROW = 0.3
 """Length on the paper, in inches, of the vector that the key shows."""
 
@@ -58,9 +59,14 @@ def _families(size: Float, kind: NDArray[np.str_]) -> list[NDArray[np.bool_]]:
     return parts
 
 
-def _unit(size: Float) -> float:
-    """Return the vector, in m, that the key shows for values of these sizes."""
-    return nice_step(float(np.nanpercentile(size, 97)), 2)
+def _unit(size: Float, sigma: Float) -> float:
+    """Return the vector, in m, that the key shows for values of these sizes.
+
+    Where errors exceed the values, their bars set the scale: else they would be
+    all that is seen.
+    """
+    errors = 3.0 * float(np.nanmedian(sigma))
+    return nice_step(max(float(np.nanpercentile(size, 97)), errors), 2)
 
 
 def _style(observed: bool) -> dict[str, Any]:
@@ -191,7 +197,7 @@ def _parts(
     parts = []
     for rows in families:
         mine = data[rows]
-        unit = _unit(size[rows])
+        unit = _unit(size[rows], data.sigma[rows, columns])
         scale = unit / ARROW
         names = dict.fromkeys(TYPE_NAMES.get(k, k) for k in mine.kind.tolist())
         short = "sea floor" if set(mine.kind) <= {"gnssa", "obp"} else ", ".join(names)
@@ -286,6 +292,9 @@ def data_fit(result: xr.Dataset) -> Figure:
     frame = maps.map_frame(result)
     data = _first_epoch(vectors(result))
     data = data[frame.shown()[data.station]]
+    every = np.unique(data.station).size
+    data = data[_thinned(frame, data)]
+    drawn = np.unique(data.station).size
     flat = data[np.isfinite(data.observed[:, :2]).all(axis=1)]
     upright = data[np.isfinite(data.observed[:, 2])]
     rows = [
@@ -298,7 +307,7 @@ def data_fit(result: xr.Dataset) -> Figure:
         max(1, len(rows)), 2, squeeze=False, sharex=True, sharey=True
     )
     panels = [[_Panel(ax, frame, result) for ax in line] for line in grid]
-    _legend(figure)
+    _legend(figure, f"{drawn} of {every} stations are drawn" if drawn < every else "")
     figure.canvas.draw()  # arrows need to know how large the axes will be
     for (part, up), line in zip(rows, panels, strict=False):
         _fit_panel(line[0], part, vertical=up)
@@ -318,7 +327,31 @@ def _first_epoch(data: Vectors) -> Vectors:
     return data[keep]
 
 
-def _legend(figure: Figure) -> None:
+def _thinned(frame: maps.MapFrame, data: Vectors) -> NDArray[np.bool_]:
+    """Keep so many stations, evenly spread, that their arrows can be told apart.
+
+    The map is cut into cells, ever larger ones, until few enough are occupied;
+    of each cell and kind the station with the largest motion is kept.
+    """
+    west, east, south, north = frame.extent
+    size = np.linalg.norm(np.nan_to_num(data.observed), axis=1)
+    order = np.argsort(-size, kind="stable")
+    across = 400
+    while True:
+        i = (frame.station_x[data.station] - west) / (east - west) * across
+        j = (frame.station_y[data.station] - south) / (north - south) * across
+        cells: dict[tuple[int, int, str], int] = {}
+        for row in order.tolist():
+            cells.setdefault((int(i[row]), int(j[row]), str(data.kind[row])), row)
+        if len(cells) <= MOST_ARROWS or across <= 4:
+            break
+        across = int(across * 0.85)
+    keep = np.zeros(size.size, dtype=bool)
+    keep[list(cells.values())] = True
+    return keep if size.size > MOST_ARROWS else np.ones(size.size, dtype=bool)
+
+
+def _legend(figure: Figure, note: str) -> None:
     figure.legend(
         handles=[
             Line2D([], [], color=INK, linewidth=2.4, label="observed"),
@@ -329,4 +362,5 @@ def _legend(figure: Figure) -> None:
             Line2D([], [], color=PURPLE, linewidth=2.0, label="residual beyond it"),
         ],
         loc="outside upper center", ncols=5, frameon=False, handlelength=1.6,
+        title=note or None, title_fontsize=7.5,
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,12 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap
 from matplotlib.figure import Figure
+from matplotlib.tri import Triangulation
 from numpy.typing import NDArray
 from scipy.interpolate import LinearNDInterpolator
 from scipy.spatial import cKDTree
 
-from afterslip.plot import maps
+from afterslip.plot import maps, section
 from afterslip.plot.style import (
     FAINT,
     SHARE,
@@ -82,32 +84,86 @@ def resolution(result: xr.Dataset) -> Figure:
     ----------
     result : data set laid out as ``docs/files.md`` says.
     """
-    frame = maps.map_frame(result)
     names = ["resolution"] + (["slip_sigma"] if "slip_sigma" in result else [])
     spread = {(c, name): on_nodes(result, name, c) for c in range(2) for name in names}
     drawn = [c for c in range(2) if spread[c, "resolution"] is not None]
+    lines = [(name, view) for name in names for view in _views(result)]
     panel = min((WIDTH - 0.9) / max(1, len(drawn)) - 0.2, 3.0)
-    high = min(3.9, frame.height(panel) + 0.45)
-    figure = new_figure(high * len(names) + 0.2)
-    grid = figure.subplots(
-        len(names), len(drawn), squeeze=False, sharex=True, sharey=True
-    )
-    for line, name in zip(grid, names, strict=True):
+    high = [view.height(panel) for _, view in lines]
+    figure = new_figure(sum(high) + 0.2, panel * len(drawn) + 1.3)
+    grid = figure.subplots(len(lines), len(drawn), squeeze=False, height_ratios=high)
+    for axes, (name, view) in zip(grid, lines, strict=True):
         values = [np.nan_to_num(np.asarray(spread[c, name])) for c in drawn]
         share = name == "resolution"
         top = 1.0 if share else _round_up(values)
-        for c, ax, value in zip(drawn, line, values, strict=True):
-            image = _panel(ax, frame, result, value, SHARE if share else SLIP, top)
+        for c, ax, value in zip(drawn, axes, values, strict=True):
+            triangles = view.prepare(ax)
+            image = _colour(ax, triangles, value, SHARE if share else SLIP, top)
+            view.decorate(ax)
             if share:
-                _half(ax, frame, value)
+                _half(ax, triangles, value)
             word = "Resolution" if share else "Standard deviation"
             ax.set_title(f"{word}, {SLIP_COMPONENTS[c]} component")
-        bar = figure.colorbar(image, ax=list(line), shrink=0.75, aspect=24, pad=0.02)
+            if ax is not axes[0]:
+                ax.set_ylabel("")
+                ax.tick_params(labelleft=False)
+        bar = figure.colorbar(image, ax=list(axes), shrink=0.75, aspect=24, pad=0.02)
         bar.outline.set_edgecolor(FAINT)
-        bar.set_label("share of the slip that is seen" if share else "m")
-    for ax in figure.axes[: len(names) * len(drawn)]:
-        ax.label_outer()
+        bar.set_label("share that is seen" if share else "m")
     return figure
+
+
+class _MapView:
+    """All faults in a map, with the stations."""
+
+    def __init__(self, result: xr.Dataset) -> None:
+        self.result = result
+        self.frame = maps.map_frame(result)
+
+    def height(self, width: float) -> float:
+        return min(3.9, self.frame.height(width) + 0.45)
+
+    def prepare(self, ax: Axes) -> Triangulation:
+        maps.prepare(ax, self.frame)
+        return self.frame.triangles
+
+    def decorate(self, ax: Axes) -> None:
+        frame = self.frame
+        maps.graticule(ax)
+        maps.draw_fault(ax, frame, self.result)
+        kinds = maps.station_kinds(self.result)
+        shown = frame.shown()
+        for kind in dict.fromkeys(kinds[shown].tolist()):
+            mine = shown & (kinds == kind)
+            ax.plot(
+                frame.station_x[mine], frame.station_y[mine],
+                maps.MARKERS.get(kind, "^"), markersize=2.6, markerfacecolor="white",
+                markeredgecolor="black", markeredgewidth=0.5, linestyle="none",
+                zorder=5,
+            )  # fmt: skip
+
+
+class _PlaneView:
+    """One steep fault in its own plane."""
+
+    def __init__(self, result: xr.Dataset, fault: int) -> None:
+        self.result, self.fault = result, fault
+
+    def height(self, width: float) -> float:
+        return section.height(self.result, self.fault, width)
+
+    def prepare(self, ax: Axes) -> Triangulation:
+        return section.prepare(ax, self.result, self.fault, "")
+
+    def decorate(self, ax: Axes) -> None:
+        section.graticule(ax)
+
+
+def _views(result: xr.Dataset) -> Sequence[_MapView | _PlaneView]:
+    steep = section.steep_faults(result)
+    if len(steep) == len(np.unique(result["fault_index"].values)):
+        return [_PlaneView(result, fault) for fault in steep]
+    return [_MapView(result)]
 
 
 def _round_up(values: list[Float]) -> float:
@@ -116,32 +172,16 @@ def _round_up(values: list[Float]) -> float:
     return float(np.ceil(largest / step - 1e-9) * step) or 1.0
 
 
-def _panel(
-    ax: Axes, frame: maps.MapFrame, result: xr.Dataset, values: Float,
-    cmap: Colormap, top: float,
-) -> Any:  # fmt: skip
-    maps.prepare(ax, frame)
-    image = ax.tripcolor(
-        frame.triangles, values, cmap=cmap, vmin=0.0, vmax=top,
-        shading="gouraud", zorder=2,
-    )  # fmt: skip
-    maps.graticule(ax)
-    maps.draw_fault(ax, frame, result)
-    kinds = maps.station_kinds(result)
-    shown = frame.shown()
-    for kind in dict.fromkeys(kinds[shown].tolist()):
-        mine = shown & (kinds == kind)
-        ax.plot(
-            frame.station_x[mine], frame.station_y[mine], maps.MARKERS.get(kind, "^"),
-            markersize=2.6, markerfacecolor="white", markeredgecolor="black",
-            markeredgewidth=0.5, linestyle="none", zorder=5,
-        )  # fmt: skip
-    return image
+def _colour(
+    ax: Axes, triangles: Triangulation, values: Float, cmap: Colormap, top: float
+) -> Any:
+    return ax.tripcolor(
+        triangles, values, cmap=cmap, vmin=0.0, vmax=top, shading="gouraud", zorder=2
+    )
 
 
-def _half(ax: Axes, frame: maps.MapFrame, values: Float) -> None:
+def _half(ax: Axes, triangles: Triangulation, values: Float) -> None:
     """Draw the border between what is seen by more and by less than a half."""
-    if values.min() < 0.5 < values.max():
-        ax.tricontour(
-            frame.triangles, values, levels=[0.5], colors="white", linewidths=1.3
-        )
+    own = values[np.unique(triangles.triangles)]
+    if own.min() < 0.5 < own.max():
+        ax.tricontour(triangles, values, levels=[0.5], colors="white", linewidths=1.3)

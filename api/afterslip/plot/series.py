@@ -81,6 +81,7 @@ def time_series(result: xr.Dataset, stations: Sequence[str] | None = None) -> Fi
         for c, ax in enumerate(line):
             _panel(ax, time, curve[:, c])
             _points(ax, time, mine.epoch, mine.observed[:, c], mine.sigma[:, c])
+            _scale(ax)
         kind = TYPE_NAMES.get(str(mine.kind[0]), "") if mine.kind.size else ""
         line[0].set_title(f"{name}  {kind}".rstrip(), fontsize=8, color=BLUE)
         line[0].set_ylabel("m")
@@ -102,15 +103,18 @@ def _panel(ax: Axes, time: Float, curve: Float) -> None:
     ax.axhline(elastic, color=SOFT, linewidth=0.9, linestyle=(0, (4, 2)))
     ax.plot(time, curve, color=BLUE)
     ax.grid(visible=True, color=FAINT, linewidth=0.5)
+    ax.ticklabel_format(axis="y", useOffset=False)
+    ax.locator_params(axis="y", nbins=4)
+    ax.set_xlim(-0.03 * time[-1], time[-1])
+
+
+def _scale(ax: Axes) -> None:
+    """Show curve and data; below a millimetre there is nothing but rounding."""
     ax.margins(y=0.18)
-    # below a millimetre the axis would show nothing but rounding
     low, high = ax.get_ylim()
     if high - low < 2e-3:
         middle = (low + high) / 2.0
         ax.set_ylim(middle - 1e-3, middle + 1e-3)
-    ax.ticklabel_format(axis="y", useOffset=False)
-    ax.locator_params(axis="y", nbins=4)
-    ax.set_xlim(-0.03 * time[-1], time[-1])
 
 
 def _points(ax: Axes, time: Float, epoch: Float, observed: Float, sigma: Float) -> None:

@@ -1,8 +1,9 @@
-"""Slip on the fault, in map view."""
+"""Slip on the fault, in map view; steep faults in their own plane as well."""
 
 from __future__ import annotations
 
-import matplotlib.patheffects as path_effects
+from typing import Any
+
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -10,22 +11,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from afterslip.plot import maps
-from afterslip.plot.style import (
-    BLUE,
-    FAINT,
-    INK,
-    SLIP,
-    WIDTH,
-    new_figure,
-    nice_step,
-    styled,
-)
+from afterslip.plot import maps, paint, section
+from afterslip.plot.style import BLUE, FAINT, WIDTH, new_figure, styled
 from afterslip.result import TYPE_NAMES, slip_magnitude
 
 Float = NDArray[np.float64]
-
-HALO = [path_effects.withStroke(linewidth=2.2, foreground="white")]
 
 
 def horizontal_slip(result: xr.Dataset) -> Float:
@@ -37,53 +27,78 @@ def horizontal_slip(result: xr.Dataset) -> Float:
     return np.asarray(motion[:, :2])
 
 
-def _arrow_nodes(
-    frame: maps.MapFrame, size: Float, least: float, across: int = 15
-) -> NDArray[np.int64]:
-    """Pick nodes about evenly spaced on the paper where slip is worth an arrow."""
-    used = np.unique(frame.triangles.triangles)
-    x, y = frame.triangles.x[used] / frame.stretch, frame.triangles.y[used]
-    cell = max(float(np.ptp(x)), float(np.ptp(y))) / across
-    i = np.floor((x - x.min()) / cell).astype(int)
-    j = np.floor((y - y.min()) / cell).astype(int)
-    off = np.hypot((x - x.min()) / cell - i - 0.5, (y - y.min()) / cell - j - 0.5)
-    best: dict[tuple[int, int], int] = {}
-    for n in np.argsort(off).tolist():
-        if size[used[n]] >= least:
-            best.setdefault((int(i[n]), int(j[n])), n)
-    return used[np.array(sorted(best.values()), dtype=np.int64)]
+@styled
+def slip_map(result: xr.Dataset, title: str | None = None) -> Figure:
+    """Slip in map view: colour and contours, direction, stations, peak.
 
+    Faults that dip by more than 60 degrees are a line in a map: they are drawn
+    below it once more, each in its own plane.
 
-def _rake_arrows(
-    ax: Axes, frame: maps.MapFrame, result: xr.Dataset, avoid: Float
-) -> None:
-    """Draw the motion of the upper side, but not over what stands at ``avoid``."""
+    Parameters
+    ----------
+    result : data set laid out as ``docs/files.md`` says.
+    title : instead of the inversion's name.
+
+    Returns
+    -------
+    Figure, 7.2 inches wide.
+    """
+    frame = maps.map_frame(result)
+    steep = section.steep_faults(result)
+    width = WIDTH - 1.5
+    most = 9.2 if not steep else 4.6
+    high = [min(most, frame.height(width) + 0.8)]
+    high += [section.height(result, fault, width) for fault in steep]
+    figure = new_figure(sum(high))
+    axes = figure.subplots(len(high), 1, squeeze=False, height_ratios=high)[:, 0]
     size = slip_magnitude(result)
-    nodes = _arrow_nodes(frame, size, 0.17 * float(size.max()))
-    reach = 0.03 * (frame.extent[3] - frame.extent[2])
-    dx = (frame.triangles.x[nodes, None] - avoid[:, 0]) / frame.stretch
-    dy = frame.triangles.y[nodes, None] - avoid[:, 1]
-    nodes = nodes[(np.hypot(dx, dy) > reach).all(axis=1)]
-    if nodes.size == 0:
-        return
-    way = horizontal_slip(result)[nodes]
-    ax.quiver(
-        frame.triangles.x[nodes],
-        frame.triangles.y[nodes],
-        way[:, 0],
-        way[:, 1],
-        angles="uv",
-        scale_units="inches",
-        scale=float(size.max()) / 0.42,
-        width=0.0028,
-        headwidth=4.2,
-        headlength=4.8,
-        headaxislength=4.4,
-        color=INK,
-        edgecolor="white",
-        linewidth=0.4,
-        zorder=6,
+    peak = float(size.max())
+    levels = paint.contour_levels(peak if peak > 0.0 else 1.0)
+    canvas = paint.Canvas(
+        frame.triangles, frame.stretch, horizontal_slip(result), size, levels, peak
     )
+    image = _map(axes[0], frame, result, canvas, steep, high[0] - 0.8)
+    slip = np.asarray(result["fault_slip"].values, dtype=np.float64)
+    for ax, fault in zip(axes[1:], steep, strict=True):
+        name = section.fault_names(result)[fault]
+        own = section.prepare(ax, result, fault, f"In the plane of {name}")
+        _plane(ax, paint.Canvas(own, 1.0, slip, size, levels, peak))
+    bar = figure.colorbar(
+        image, ax=list(axes), ticks=levels, shrink=0.7, aspect=28, pad=0.02
+    )
+    bar.set_label("slip (m)")
+    bar.outline.set_edgecolor(FAINT)
+    _headline(axes[0], result, title, peak)
+    return figure
+
+
+def _map(
+    ax: Axes, frame: maps.MapFrame, result: xr.Dataset, canvas: paint.Canvas,
+    steep: list[int], high: float,
+) -> Any:  # fmt: skip
+    maps.prepare(ax, frame)
+    image = paint.colour(ax, canvas)
+    flat = len(steep) < len(np.unique(result["fault_index"].values))
+    written = paint.contours(ax, canvas) if flat else np.empty((0, 2))
+    maps.graticule(ax)
+    maps.draw_fault(ax, frame, result)
+    handles = _stations(ax, frame, result)
+    if canvas.peak > 0.0:
+        if flat:
+            paint.arrows(ax, canvas, written)
+        handles.append(paint.mark_peak(ax, canvas))
+    _furniture(ax, frame, handles, high)
+    return image
+
+
+def _plane(ax: Axes, canvas: paint.Canvas) -> None:
+    paint.colour(ax, canvas)
+    written = paint.contours(ax, canvas)
+    section.graticule(ax)
+    if canvas.peak > 0.0:
+        paint.arrows(ax, canvas, written)
+        if canvas.size[canvas.nodes].max() == canvas.peak:
+            paint.mark_peak(ax, canvas)
 
 
 def _stations(ax: Axes, frame: maps.MapFrame, result: xr.Dataset) -> list[Line2D]:
@@ -108,83 +123,6 @@ def _stations(ax: Axes, frame: maps.MapFrame, result: xr.Dataset) -> list[Line2D
     return handles
 
 
-def _levels(peak: float) -> Float:
-    step = nice_step(peak, 6)
-    return np.asarray(np.arange(0.0, peak + step, step))
-
-
-def _contours(ax: Axes, frame: maps.MapFrame, size: Float, levels: Float) -> Float:
-    """Draw contour lines; return (n, 2) where their labels stand."""
-    inner = levels[1:][levels[1:] < size.max()]
-    if inner.size == 0:
-        return np.empty((0, 2))
-    lines = ax.tricontour(
-        frame.triangles, size, levels=inner, colors=INK, linewidths=0.55, alpha=0.55
-    )
-    # a label on the smallest ring would cover the peak
-    texts = ax.clabel(lines, inner[:-1:2], fmt=lambda v: f"{v:g}", fontsize=7.5)
-    for text in texts:
-        text.set(color=INK, alpha=1.0, path_effects=HALO, zorder=6)
-    return np.array([t.get_position() for t in texts], dtype=np.float64).reshape(-1, 2)
-
-
-@styled
-def slip_map(result: xr.Dataset, title: str | None = None) -> Figure:
-    """Slip in map view: colour and contours, direction, stations, peak.
-
-    Parameters
-    ----------
-    result : data set laid out as ``docs/files.md`` says.
-    title : instead of the inversion's name.
-
-    Returns
-    -------
-    Figure, 7.2 inches wide.
-    """
-    frame = maps.map_frame(result)
-    size = slip_magnitude(result)
-    peak = float(size.max())
-    map_width = WIDTH - 1.5
-    figure = new_figure(min(9.2, frame.height(map_width) + 0.8))
-    ax = figure.add_subplot()
-    maps.prepare(ax, frame)
-    levels = _levels(peak if peak > 0.0 else 1.0)
-    colours = ax.tripcolor(
-        frame.triangles, size, cmap=SLIP, vmin=0.0, vmax=levels[-1], shading="gouraud"
-    )
-    colours.set_zorder(2)
-    written = _contours(ax, frame, size, levels)
-    maps.graticule(ax)
-    maps.draw_fault(ax, frame, result)
-    handles = _stations(ax, frame, result)
-    if peak > 0.0:
-        _rake_arrows(ax, frame, result, written)
-        handles.append(_mark_peak(ax, frame, size))
-    bar = figure.colorbar(colours, ax=ax, ticks=levels, shrink=0.7, aspect=28, pad=0.02)
-    bar.set_label("slip (m)")
-    bar.outline.set_edgecolor(FAINT)
-    _headline(ax, result, title, peak)
-    _furniture(ax, frame, handles)
-    return figure
-
-
-def _mark_peak(ax: Axes, frame: maps.MapFrame, size: Float) -> Line2D:
-    most = int(np.argmax(size))
-    (handle,) = ax.plot(
-        frame.triangles.x[most],
-        frame.triangles.y[most],
-        "*",
-        markersize=11,
-        markerfacecolor="#ffd33d",
-        markeredgecolor=INK,
-        markeredgewidth=0.7,
-        linestyle="none",
-        label="largest slip",
-        zorder=7,
-    )
-    return handle
-
-
 def _headline(ax: Axes, result: xr.Dataset, title: str | None, peak: float) -> None:
     attrs = result.attrs
     name = title or " · ".join(
@@ -192,24 +130,32 @@ def _headline(ax: Axes, result: xr.Dataset, title: str | None, peak: float) -> N
     )
     depth = attrs.get("peak_slip_depth")
     where = f" at {float(depth) / 1e3:.0f} km depth" if depth is not None else ""
-    ax.set_title(name or "Slip", pad=19)
-    ax.text(
-        0.0,
-        1.012,
+    # the name may hold any sign, and a dollar would begin a formula
+    ax.set_title(name.replace("$", r"\$") or "Slip", pad=19)
+    ax.annotate(
         f"$M_w$ {float(attrs['magnitude']):.2f}, largest slip "
-        f"{peak:.3g} m{where}; arrows: motion of the upper side",
-        transform=ax.transAxes,
+        f"{peak:.3g} m{where}; arrows: motion of the hanging wall",
+        (0.0, 1.0),
+        (0, 5),
+        xycoords="axes fraction",
+        textcoords="offset points",
         fontsize=8,
         va="bottom",
     )
 
 
-def _furniture(ax: Axes, frame: maps.MapFrame, handles: list[Line2D]) -> None:
-    """Put legend and scale bar where the fewest things are."""
+def _furniture(
+    ax: Axes, frame: maps.MapFrame, handles: list[Line2D], high: float
+) -> None:
+    """Put legend and scale bar where the fewest things are.
+
+    ``high`` is the height of the map on paper, in inches.
+    """
+    size = (1.9 * frame.height(1.0) / high, 0.9 / high)
     used = np.unique(frame.triangles.triangles)
     x = np.append(frame.triangles.x[used], np.repeat(frame.station_x, 20))
     y = np.append(frame.triangles.y[used], np.repeat(frame.station_y, 20))
-    first, second = maps.free_corners(ax, x, y)[:2]
+    first, second = maps.free_corners(ax, x, y, size)[:2]
     hidden = int((~frame.shown()).sum())
     note = f"{hidden} stations lie outside" if hidden else ""
     ax.legend(handles=handles, loc=first, title=note, title_fontsize=7)  # type: ignore[call-overload]

@@ -78,14 +78,12 @@ P = ParamSpec("P")
 
 
 def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
-    """Draw, and lay out, under the settings above."""
+    """Make a figure under the settings above."""
 
     @functools.wraps(draw)
     def inside(*args: P.args, **kwargs: P.kwargs) -> Figure:
         with mpl.rc_context(RC):
-            figure = draw(*args, **kwargs)
-            figure.canvas.draw()
-            return figure
+            return draw(*args, **kwargs)
 
     return inside
 

@@ -1,0 +1,314 @@
+"""Figures: what they show, that nothing collides, that no window is touched."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import xarray as xr
+from matplotlib.collections import TriMesh
+
+from afterslip import plot
+from afterslip.plot import choice, fit, maps, section, series, slip, style
+from afterslip.plot.seen import on_nodes
+from afterslip.report.example import example_result
+from afterslip.result import check, fit_by_type, variance_reduction, vectors
+
+FIGURES = [
+    plot.slip_map, plot.data_fit, plot.misfit, plot.time_series, plot.resolution,
+    plot.cv_curve,
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def result():
+    return example_result()
+
+
+def with_data(result, kind, rows):
+    """Keep only some rows of the data."""
+    return result.isel(obs=rows).assign(obs_type=("obs", np.array(kind)[rows]))
+
+
+def steep(result):
+    """Turn the fault upright, slipping along strike."""
+    sideways = np.stack([result["fault_slip"][:, 1], 0 * result["fault_slip"][:, 0]], 1)
+    updip = np.tile([-0.08, 0.0, 0.997], (result.sizes["fault_node"], 1))
+    return result.assign(
+        fault_slip=(("fault_node", "slip_component"), sideways),
+        fault_updip=(("fault_node", "component"), updip),
+    )
+
+
+def one_family(result):
+    return result.isel(cv_point=result["cv_sparsity"].values == 0.0).assign_attrs(
+        sparsity=0.0
+    )
+
+
+def unchosen(result):
+    return result.isel(cv_point=[])
+
+
+def land_only(result):
+    keep = result["obs_type"].values == "gnss"
+    return with_data(result, result["obs_type"].values, keep)
+
+
+def no_slip(result):
+    return result.assign(fault_slip=0.0 * result["fault_slip"])
+
+
+def one_component(result):
+    return result.isel(source=result["source_component"].values == 1)
+
+
+def two_epochs(result):
+    later = result.copy()
+    later["obs_epoch"] = later["obs_epoch"] + 1.0
+    return xr.concat(
+        [result, later], "obs", data_vars="minimal", coords="minimal", compat="override"
+    )
+
+
+CASES = {
+    "as it is": lambda r: r,
+    "local": lambda _: example_result(geographic=False),
+    "steep": steep,
+    "one family": one_family,
+    "unchosen": unchosen,
+    "land only": land_only,
+    "no slip": no_slip,
+    "one component": one_component,
+    "two epochs": two_epochs,
+}
+
+
+def shown_texts(figure):
+    """Visible texts with their boxes on the paper, in pixels."""
+    from matplotlib.text import Text
+
+    renderer = figure.canvas.get_renderer()
+    unseen = set()
+    for axis in (axis for ax in figure.axes for axis in (ax.xaxis, ax.yaxis)):
+        low, high = sorted(axis.get_view_interval())
+        slack = 1e-6 * (high - low)
+        for tick in [*axis.get_major_ticks(), *axis.get_minor_ticks()]:
+            if not low - slack <= tick.get_loc() <= high + slack:
+                unseen |= {tick.label1, tick.label2}
+    texts = [
+        t
+        for t in figure.findobj(Text)
+        if t.get_visible() and t.get_text().strip() and t not in unseen
+    ]
+    boxes = [(t.get_text(), t.get_window_extent(renderer)) for t in texts]
+    return [(t, b) for t, b in boxes if b.width > 1]
+
+
+def clashes(figure):
+    """Pairs of texts that lie on each other."""
+    found = shown_texts(figure)
+    pairs = []
+    for i, (a, first) in enumerate(found):
+        for b, second in found[i + 1 :]:
+            wide = min(first.x1, second.x1) - max(first.x0, second.x0)
+            high = min(first.y1, second.y1) - max(first.y0, second.y0)
+            if wide > 2 and high > 2:
+                pairs.append((a, b))
+    return pairs
+
+
+PAIRS = [
+    *((draw, "as it is") for draw in FIGURES),
+    *((plot.slip_map, case) for case in ("local", "steep", "no slip")),
+    *((plot.data_fit, case) for case in ("local", "land only", "two epochs")),
+    (plot.misfit, "land only"),
+    *((plot.resolution, case) for case in ("steep", "one component")),
+    *((plot.cv_curve, case) for case in ("one family", "unchosen")),
+]
+
+
+@pytest.mark.parametrize(("draw", "case"), PAIRS)
+def test_no_text_lies_on_another_or_is_cut_off(result, draw, case):
+    figure = draw(CASES[case](result))
+    figure.canvas.draw()
+    assert clashes(figure) == []
+    page = figure.bbox
+    cut = [
+        text
+        for text, box in shown_texts(figure)
+        if box.x0 < -1 or box.y0 < -1 or box.x1 > page.x1 + 1 or box.y1 > page.y1 + 1
+    ]
+    assert cut == []
+    width, height = figure.get_size_inches()
+    assert width <= style.WIDTH + 0.01
+    assert height < 11.5
+
+
+def test_drawing_touches_neither_pyplot_nor_the_settings():
+    code = (
+        "import matplotlib as m, sys; before = m.rcParams.copy()\n"
+        "from afterslip import plot\n"
+        "from afterslip.report.example import example_result\n"
+        "plot.misfit(example_result())\n"
+        "assert dict.__eq__(m.rcParams, before)\n"
+        "assert 'matplotlib.pyplot' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_arrows_show_the_motion_of_the_hanging_wall(result):
+    # pure reverse slip on a fault that dips west: the hanging wall moves east
+    pure = result.copy()
+    pure["fault_slip"] = (("fault_node", "slip_component"), [[0.0, 1.0]] * 1568)
+    east, north = slip.horizontal_slip(pure).T
+    dip = np.arcsin(pure["fault_updip"].values[:, 2])
+    np.testing.assert_allclose(np.hypot(east, north), np.cos(dip), rtol=1e-12)
+    assert (east > 0.8).all()
+
+
+def test_the_colour_scale_holds_the_peak_and_ends_at_a_round_value(result):
+    figure = plot.slip_map(result)
+    (mesh,) = [c for c in figure.axes[0].collections if isinstance(c, TriMesh)]
+    assert mesh.get_clim() == (0.0, 40.0)
+    assert mesh.get_array().max() == pytest.approx(result.attrs["peak_slip"])
+
+
+def test_the_map_is_true_to_scale(result):
+    frame = maps.map_frame(result)
+    assert frame.stretch == pytest.approx(1 / np.cos(np.radians(38.5)), rel=0.01)
+    figure = plot.slip_map(result)
+    figure.canvas.draw()
+    ax = figure.axes[0]
+    west, east, south, north = frame.extent
+    box = ax.get_window_extent()
+    km_across = (east - west) * 111.2 / frame.stretch
+    km_up = (north - south) * 111.2
+    assert box.width / km_across == pytest.approx(box.height / km_up, rel=0.01)
+
+
+def test_a_far_station_does_not_shrink_the_map(result):
+    far = result.copy(deep=True)
+    far["station_lon"][0], far["station_lat"][0] = 13.4, 52.5
+    frame = maps.map_frame(far)
+    assert frame.shown().sum() == result.sizes["station"] - 1
+    assert frame.extent == pytest.approx(maps.map_frame(result).extent, abs=0.3)
+
+
+def test_steep_faults_are_also_drawn_in_their_plane(result):
+    assert section.steep_faults(result) == []
+    assert section.steep_faults(steep(result)) == [0]
+    titles = [ax.get_title(loc="left") for ax in plot.slip_map(steep(result)).axes]
+    assert "In the plane of fault 1" in titles
+
+
+def test_crowded_stations_are_thinned_evenly_and_the_rest_counted():
+    base = example_result()
+    rng = np.random.default_rng(1)
+    n = 600
+    crowd = base.drop_dims(["station", "obs"]).assign_coords(
+        station=[f"S{i}" for i in range(n)]
+    )
+    lon, lat = rng.uniform(139, 142, n), rng.uniform(35, 41, n)
+    for name, value in (("lon", lon), ("lat", lat), ("x", lon), ("y", lat)):
+        crowd[f"station_{name}"] = ("station", value)
+    for name in ("observed", "predicted", "sigma"):
+        crowd[name] = ("obs", rng.uniform(0.5, 1.0, n))
+    crowd["obs_station"] = ("obs", np.arange(n))
+    crowd["obs_component"] = ("obs", np.full(n, 2))
+    crowd["obs_type"] = ("obs", np.full(n, "gnss"))
+    crowd["obs_epoch"] = ("obs", np.zeros(n))
+    figure = plot.data_fit(crowd)
+    (legend,) = figure.legends
+    drawn, of = legend.get_title().get_text().split(" of ")
+    assert of == "600 stations are drawn"
+    assert fit.MOST_ARROWS / 2 < int(drawn) <= fit.MOST_ARROWS
+
+
+def test_land_and_sea_get_scales_of_their_own_only_where_needed():
+    kind = np.array(["gnss"] * 5 + ["gnssa"] * 3)
+    size = np.array([1.0] * 5 + [20.0] * 3)
+    assert [p.sum() for p in fit._families(size, kind)] == [5, 3]
+    assert [p.sum() for p in fit._families(np.ones(8), kind)] == [8]
+
+
+def test_chosen_stations_hold_every_type_and_the_largest_motion(result):
+    chosen = series.choose_stations(result)
+    assert len(chosen) == len(set(chosen)) == 5
+    size = np.linalg.norm(result["series"].values[[0, -1]], axis=2).sum(axis=0)
+    assert result["station"].values[np.argmax(size)] in chosen
+    kinds = dict(zip(result["station"].values, maps.station_kinds(result), strict=True))
+    assert {kinds[name] for name in chosen} == {"gnss", "gnssa", "obp"}
+
+
+def test_an_unknown_station_is_named(result):
+    with pytest.raises(ValueError, match="no such station: NOWHERE"):
+        plot.time_series(result, ["NOWHERE"])
+
+
+def test_zero_smoothness_has_a_place_left_of_all_others():
+    at = choice._positions(np.array([0.0, 0.01, 1.0, 100.0]))
+    np.testing.assert_allclose(at, [-4.0, -2.0, 0.0, 2.0])
+
+
+def test_the_choice_is_marked_where_the_score_is_least(result):
+    ax = plot.cv_curve(result).axes[0]
+    (star,) = [line for line in ax.lines if line.get_marker() == "*"]
+    assert star.get_ydata()[0] == result["cv_score"].values.min()
+
+
+def test_values_of_sources_spread_over_the_fault_exactly_where_linear(result):
+    linear = result["source_position"].values @ [1e-6, 2e-6, 0.0] + 3.0
+    flat = result.assign(resolution=("source", 0 * linear + 0.7))
+    np.testing.assert_allclose(on_nodes(flat, "resolution", 1), 0.7)
+    assert on_nodes(result.isel(source=slice(0, None, 2)), "resolution", 1) is None
+
+
+@pytest.mark.parametrize(
+    ("largest", "step"), [(36.0, 5.0), (1.99, 0.5), (0.03, 0.005), (0.0, 1.0)]
+)
+def test_steps_are_round(largest, step):
+    assert style.nice_step(largest) == pytest.approx(step)
+
+
+def test_variance_reduction_is_weighted_by_the_errors():
+    data = xr.Dataset(
+        {
+            "observed": ("obs", [2.0, 0.3]),
+            "predicted": ("obs", [1.0, 0.3]),
+            "sigma": ("obs", [0.5, 0.1]),
+        }
+    )
+    # residuals 2 and 0 sigmas; data 4 and 3 sigmas
+    assert variance_reduction(data) == pytest.approx(1 - 4 / 25)
+
+
+def test_fit_is_told_for_each_type_and_side(result):
+    rows = {row.name: row for row in fit_by_type(result)}
+    assert list(rows) == [
+        "GNSS, horizontal", "GNSS, vertical", "GNSS-acoustic, horizontal",
+        "GNSS-acoustic, vertical", "ocean-bottom pressure, vertical", "all",
+    ]  # fmt: skip
+    assert rows["all"].count == result.sizes["obs"]
+    assert sum(r.count for r in rows.values()) == 2 * result.sizes["obs"]
+    obp = result.isel(obs=result["obs_type"].values == "obp")
+    rms = float(np.sqrt(((obp.observed - obp.predicted) ** 2).mean()))
+    assert rows["ocean-bottom pressure, vertical"].rms == pytest.approx(rms)
+
+
+def test_vectors_gather_the_components_of_a_station(result):
+    data = vectors(result)
+    assert data.observed.shape == (result.sizes["station"], 3)
+    row = result["station"].values.tolist().index("P09")
+    mine = data.observed[data.station == row]
+    assert np.isnan(mine[0, :2]).all()
+    assert np.isfinite(mine[0, 2])
+
+
+def test_what_is_no_result_is_told_by_name(result):
+    broken = result.drop_vars(["slip", "series"])
+    broken["observed"] = (("obs", "extra"), np.zeros((broken.sizes["obs"], 2)))
+    with pytest.raises(ValueError, match="slip is missing") as caught:
+        check(broken)
+    assert "series is missing" in str(caught.value)
+    assert "observed has dimensions (obs, extra), not (obs)" in str(caught.value)
