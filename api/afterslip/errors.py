@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 SHOWN = 80
@@ -48,7 +49,8 @@ class Problem:
     def as_dict(self) -> dict[str, Any]:
         """Return JSON-able fields path, value, message, mend."""
         value = self.value
-        plain = isinstance(value, str | bool | int) or value is None
+        plain = value is None or isinstance(value, str | bool | int)
+        plain = plain or (isinstance(value, float) and isfinite(value))
         return {
             "path": self.path,
             "value": value if plain and len(str(value)) <= SHOWN else show(value),

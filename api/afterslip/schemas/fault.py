@@ -57,6 +57,8 @@ class Fault(Schema):
             yield Problem("", self.name, "must have one of surface, plane")
 
 
+MOST_SOURCES = 100_000
+
 Component = Literal["strike", "dip"]
 
 
@@ -76,9 +78,13 @@ class Sources(Schema):
     )
 
     def problems(self) -> Iterator[Problem]:
-        """Each component once."""
+        """Each component once, and not more sources than a store should hold."""
         if len(set(self.components)) < len(self.components):
             yield Problem("components", self.components, "must name each only once")
+        if self.count > MOST_SOURCES:
+            yield Problem(
+                "", self.count, f"must be at most {MOST_SOURCES} unit sources together"
+            )
 
     @property
     def count(self) -> int:
