@@ -156,9 +156,9 @@ def power_of_ten(value: float) -> str:
     """Write a number as ``4.21 × 10²²``."""
     if value == 0.0 or not np.isfinite(value):
         return f"{value:g}"
-    power = int(np.floor(np.log10(abs(value))))
-    raised = str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"{value / 10.0**power:.2f} × 10{raised}"
+    digits, _, power = f"{value:.2e}".partition("e")
+    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{digits} × 10{raised}"
 
 
 def headline(result: xr.Dataset) -> list[tuple[str, str, str]]:

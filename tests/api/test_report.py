@@ -1,0 +1,198 @@
+"""The report: one page on its own, with the right numbers and honest doubts."""
+
+import csv
+import json
+import re
+
+import numpy as np
+import pytest
+
+from afterslip.report import write_report
+from afterslip.report.doubts import doubts
+from afterslip.report.example import example_result
+from afterslip.report.page import FIGURES, headline, model_facts, power_of_ten, render
+from afterslip.report.tables import station_rows, write_slip
+from afterslip.result import open_result
+
+
+@pytest.fixture(scope="module")
+def result():
+    return example_result()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, result):
+    folder = tmp_path_factory.mktemp("report") / "made" / "on the way"
+    write_report(folder, result)
+    return folder
+
+
+def page(result, **attrs):
+    """Render without figures, which takes no time."""
+    return render(result.assign_attrs(attrs), [])
+
+
+def test_the_page_needs_no_other_file(folder):
+    html = (folder / "report.html").read_text()
+    sources = re.findall(r'src="([^"]{0,30})', html)
+    assert len(sources) == len(FIGURES)
+    assert all(s.startswith("data:image/png;base64,") for s in sources)
+    assert "http" not in re.sub(r"base64,[^\"]*", "", html)
+    assert "<script" not in html
+
+
+def test_every_figure_is_also_a_file(folder):
+    for name, *_ in FIGURES:
+        assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_headline_is_what_the_result_says(result):
+    html = page(result)
+    attrs = result.attrs
+    assert f"Mw {attrs['magnitude']:.2f}" in html
+    assert "36.0 m" in html
+    assert f"{100 * attrs['variance_reduction']:.1f} %" in html
+    assert "2.4 ± 0.31" in html
+    assert "Score of 5 folds" in html
+
+
+def test_the_place_of_the_largest_slip_is_told_in_the_frame_s_words(result):
+    geographic = {n: r for n, _, r in headline(result)}["Largest slip"]
+    assert re.fullmatch(r"38\.\d\d°N 143\.\d\d°E, 11 km deep", geographic)
+    local = headline(example_result(geographic=False))[1][2]
+    assert re.fullmatch(r"x \d+ km, y -?\d+ km, 11 km deep", local)
+
+
+def test_names_cannot_smuggle_markup_into_the_page(result):
+    html = page(result, campaign_name="<script>alert(1)</script>")
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html
+
+
+def test_a_spec_given_apart_is_shown_where_the_result_has_none(result):
+    bare = result.copy()
+    bare.attrs = {k: v for k, v in result.attrs.items() if k != "spec"}
+    assert "along_strike" not in render(bare, [])
+    assert "along_strike" in render(bare, [], campaign=json.loads(result.attrs["spec"]))
+
+
+def test_a_result_with_only_what_must_be_there_has_a_page(result):
+    needed = ("moment", "magnitude", "peak_slip", "variance_reduction")
+    bare = result.drop_vars("slip_sigma")
+    bare.attrs = {k: result.attrs[k] for k in needed}
+    html = render(bare, [])
+    assert "Mw" in html
+    assert "Score" not in html
+
+
+def test_what_is_no_result_makes_no_files(tmp_path, result):
+    with pytest.raises(ValueError, match="fault_slip is missing"):
+        write_report(tmp_path / "r", result.drop_vars("fault_slip"))
+    assert not (tmp_path / "r").exists()
+
+
+def test_solver_facts_come_from_the_store_where_the_result_lacks_them(result):
+    bare = result.copy()
+    bare.attrs = {k: v for k, v in result.attrs.items() if k != "solver"}
+    greens = result.assign(residual=("source", np.full(144, 3e-9)))
+    greens.attrs = {"integrator": "stepping"}
+    rows = dict(model_facts(bare, greens))
+    assert rows["Largest relative residual of a solve"] == "3.00 × 10⁻⁹"
+    assert rows["Integrator"] == "stepping"
+
+
+def test_doubts_name_what_the_data_cannot_see(result):
+    blind = result.assign(resolution=("source", np.full(144, 0.1)))
+    text = " ".join(doubts(blind))
+    assert "100 % of the slip lies where the resolution is below 0.5" in text
+    assert "The largest slip stands where the resolution is only 0.10" in text
+
+
+def test_doubts_name_slip_at_the_border_and_a_choice_at_the_border(result):
+    moved = result.copy()
+    slip = np.zeros((result.sizes["fault_node"], 2))
+    slip[result["fault_down"].values > 200e3, 1] = 4.0
+    moved["fault_slip"] = (("fault_node", "slip_component"), slip)
+    moved.attrs = result.attrs | {"smoothness": 1000.0}
+    text = " ".join(doubts(moved))
+    assert "Slip is large at the bottom edge" in text
+    assert "The largest smoothness that was tried was chosen" in text
+
+
+def test_doubts_name_stations_that_are_not_fitted(result):
+    off = result.copy(deep=True)
+    off["observed"][3] += 10.0
+    name = str(result["station"].values[int(result["obs_station"][3])])
+    assert any(name in s and "four standard deviations" in s for s in doubts(off))
+
+
+def test_a_clean_result_has_no_doubts(result):
+    clean = result.assign(
+        resolution=("source", np.full(144, 0.9)), observed=result["predicted"]
+    )
+    clean.attrs = {k: v for k, v in result.attrs.items() if k != "warnings"}
+    assert doubts(clean) == []
+    assert "Nothing stands out" in render(clean, [])
+
+
+def test_many_stations_are_cut_to_those_fitted_worst(result):
+    rows, total = station_rows(result, most=5)
+    assert (len(rows), total) == (5, 40)
+    z = ((result.observed - result.predicted) / result.sigma).values
+    worst = int(result["obs_station"].values[np.argmax(np.abs(z))])
+    assert str(result["station"].values[worst]) in [row["name"] for row in rows]
+
+
+def test_missing_components_are_blank_and_zero_has_no_sign(result):
+    rows = {row["name"]: row for row in station_rows(result)[0]}
+    assert rows["P09"]["observed"][:2] == ["", ""]
+    values = [v for row in rows.values() for part in ("observed", "predicted", "z")
+              for v in row[part]]  # fmt: skip
+    assert "−0.000" not in values
+    assert "−0.0" not in values
+
+
+def test_the_slip_table_holds_every_node(folder, result):
+    with (folder / "slip.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == result.sizes["fault_node"]
+    size = [float(row["slip"]) for row in rows]
+    assert max(size) == pytest.approx(result.attrs["peak_slip"], abs=1e-3)
+    assert list(rows[0]) == ["lon", "lat", "depth_km", "strike", "dip", "slip"]
+    assert float(rows[0]["depth_km"]) == pytest.approx(
+        -result["fault_z"].values[0] / 1e3
+    )
+
+
+def test_the_slip_table_of_a_local_frame_is_in_km(tmp_path):
+    path = write_slip(example_result(geographic=False), tmp_path / "slip.csv")
+    assert path.read_text().startswith("x_km,y_km,depth_km,strike,dip,slip")
+
+
+def test_the_fit_table_holds_every_datum(folder, result):
+    with (folder / "data_fit.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == result.sizes["obs"]
+    residual = [float(r["observed"]) - float(r["predicted"]) for r in rows]
+    told = [float(row["residual"]) for row in rows]
+    np.testing.assert_allclose(told, residual, atol=2e-5)
+
+
+def test_a_result_survives_the_file(tmp_path, result):
+    result.to_netcdf(tmp_path / "result.nc", engine="h5netcdf")
+    again = open_result(tmp_path / "result.nc")
+    assert doubts(again) == doubts(result)
+    assert render(again, []) == render(result, [])
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (4.21e22, "4.21 × 10²²"),
+        (8.1e-9, "8.10 × 10⁻⁹"),
+        (0.0, "0"),
+        (9.999e3, "1.00 × 10⁴"),
+    ],
+)
+def test_powers_of_ten_are_written_as_in_print(value, text):
+    assert power_of_ten(value) == text
