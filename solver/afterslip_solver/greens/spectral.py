@@ -23,6 +23,8 @@ from afterslip_solver.operators import Creep
 
 # a new direction this small against the last product is rounding
 _BREAKDOWN = 1e-10
+# measured: the bare estimate is 0.7 to 10 times the true error
+_SAFETY = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,9 @@ class Spectral:
             )
             modes.time_error[lane] = error
             exact = recurrence[-1, lane, 1] == 0.0
-            go_on[lane] = error > self.tolerance and not exact
+            # the first diagonal entry of shift-invert foretells too little
+            early = self.shift > 0.0 and len(recurrence) < 3
+            go_on[lane] = (error > self.tolerance or early) and not exact
             if go_on[lane]:
                 remaining = max(remaining, _remaining(before, error, self.tolerance))
         run.expected = len(run.history) + remaining
@@ -195,7 +199,7 @@ def estimate_error(
     step += np.abs(then[:, m]) * size
     last = np.abs(then[:, m - 1]) * sizes[-1]
     ratio = np.minimum(step / np.maximum(last, 1e-300), 0.9)
-    worst = float((step / (1.0 - ratio)).max())
+    worst = _SAFETY * float((step / (1.0 - ratio)).max())
     return worst / change if change > 0.0 else 0.0
 
 

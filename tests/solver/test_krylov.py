@@ -1,0 +1,125 @@
+"""Lockstep conjugate gradients against a direct solver, and how they end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import bsr_array
+from scipy.sparse.linalg import spsolve
+
+from afterslip_solver.krylov import pcg
+from afterslip_solver.multigrid import build
+
+
+@pytest.fixture
+def system(small, shaken_box):
+    s = shaken_box
+    k = small.elasticity(s.mesh, s.fixed, 1e10 * s.lam, 1e10 * s.mu)
+    f = np.random.default_rng(0).standard_normal(k.shape) * k.free
+    return k, build(k), f * np.array([1.0, 1e-6, 1e12, 3.0])
+
+
+def direct(k, f):
+    matrix = bsr_array((k.host.data, k.host.indices, k.host.indptr)).tocsc()
+    return spsolve(matrix, f.reshape(-1, 4)).reshape(f.shape)
+
+
+def test_solution_equals_direct_solver(system):
+    k, cycle, f = system
+    result = pcg(k, cycle, f, tolerance=1e-10)
+    expected = direct(k, f)
+    scale = np.abs(expected).max(axis=(0, 1))
+    assert result.outcome == "converged"
+    assert (np.abs(result.values - expected).max(axis=(0, 1)) < 1e-8 * scale).all()
+
+
+def test_reported_residual_is_the_true_one(system):
+    k, cycle, f = system
+    result = pcg(k, cycle, f, tolerance=1e-8)
+    matrix = bsr_array((k.host.data, k.host.indices, k.host.indptr))
+    r = f.reshape(-1, 4) - matrix @ result.values.reshape(-1, 4)
+    true = np.linalg.norm(r, axis=0) / np.linalg.norm(f.reshape(-1, 4), axis=0)
+    np.testing.assert_allclose(result.relative, true, rtol=1e-4)
+    assert (true <= 1e-8).all()
+
+
+def test_idle_lanes_cost_nothing_and_stay_zero(system):
+    k, cycle, f = system
+    f[:, :, [1, 3]] = 0.0
+    result = pcg(k, cycle, f)
+    assert result.outcome == "converged"
+    assert np.abs(result.values[:, :, [1, 3]]).max() == 0.0
+    assert result.relative[1] == 0.0
+    nothing = pcg(k, cycle, np.zeros_like(f))
+    assert (nothing.outcome, nothing.iterations) == ("converged", 0)
+
+
+def test_a_lane_does_not_depend_on_the_others(system):
+    k, cycle, f = system
+    together = pcg(k, cycle, f)
+    alone = np.zeros_like(f)
+    alone[:, :, 2] = f[:, :, 2]
+    single = pcg(k, cycle, alone)
+    size = np.abs(single.values[:, :, 2]).max()
+    np.testing.assert_allclose(
+        together.values[:, :, 2], single.values[:, :, 2], atol=1e-7 * size
+    )
+
+
+def test_good_guess_needs_no_iteration(system):
+    k, cycle, f = system
+    first = pcg(k, cycle, f, tolerance=1e-10)
+    again = pcg(k, cycle, f, guess=first.values, tolerance=1e-9)
+    assert (again.outcome, again.iterations) == ("converged", 0)
+
+
+def test_residual_is_measured_against_the_reference(system, small):
+    k, cycle, f = system
+    norm = np.sqrt(small.backend.dot(f, f))
+    loose = pcg(k, cycle, f, reference=1e4 * norm, tolerance=1e-8)
+    tight = pcg(k, cycle, f, tolerance=1e-8)
+    assert loose.iterations < tight.iterations
+    assert (loose.relative <= 1e-8).all()
+
+
+def test_running_out_of_iterations_is_an_outcome(system):
+    k, cycle, f = system
+    result = pcg(k, cycle, f, max_iterations=3)
+    assert result.outcome == "not_converged"
+    assert result.iterations == 3
+    assert "max_iterations" in result.advice
+    assert (result.relative > 1e-8).any()
+
+
+def test_unreachable_tolerance_ends(system):
+    k, cycle, f = system
+    result = pcg(k, cycle, f, tolerance=1e-30, max_iterations=60)
+    assert result.outcome == "not_converged"
+
+
+def test_not_a_number_is_an_outcome(system):
+    k, cycle, f = system
+    f[5, 1, 2] = np.nan
+    result = pcg(k, cycle, f)
+    assert result.outcome == "nan"
+    assert result.advice
+
+
+def test_watch_can_stop_a_solve(system):
+    k, cycle, f = system
+    seen = []
+
+    def watch(iteration, relative):
+        seen.append((iteration, relative.max()))
+        return True
+
+    result = pcg(k, cycle, f, watch=watch)
+    assert result.outcome == "stopped"
+    assert [i for i, _ in seen] == [10]
+
+
+def test_history_has_one_entry_per_iteration(system):
+    k, cycle, f = system
+    result = pcg(k, cycle, f)
+    assert len(result.history) == result.iterations
+    assert max(result.history[-1]) <= 1e-8

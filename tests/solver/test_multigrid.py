@@ -1,0 +1,117 @@
+"""The V-cycle is a symmetric positive map that keeps iterations bounded."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from afterslip_solver.krylov import pcg
+from afterslip_solver.multigrid import MultigridSettings, build
+from afterslip_solver.multigrid.smoother import largest_eigenvalue
+
+
+def cube(small, n, contrast=1.0, stiffness=1.0):
+    mesh = small.box_mesh((n, n, n), (1.0, 1.0, 1.0))
+    depth = -mesh.nodes[mesh.cells].mean(axis=1)[:, 2]
+    mu = stiffness * np.where(depth < 0.4, 1.0, contrast)
+    return small.elasticity(mesh, small.held_sides(mesh.nodes), mu, mu)
+
+
+def load(k, seed=0):
+    f = np.random.default_rng(seed).standard_normal(k.shape)
+    return f * k.free
+
+
+def test_cycle_is_symmetric_and_positive(small):
+    k = cube(small, 5, contrast=10.0)
+    cycle = build(k)
+    a, b = load(k, 1), load(k, 2)
+    ma, mb = np.empty_like(a), np.empty_like(b)
+    one = np.ones(4)
+    cycle.apply(a, one, ma)
+    cycle.apply(b, one, mb)
+    dot = small.backend.dot
+    size = np.sqrt(dot(a, ma) * dot(b, mb))
+    assert (np.abs(dot(a, mb) - dot(ma, b)) < 1e-5 * size).all()
+    assert (dot(a, ma) > 0).all()
+
+
+def test_cycle_is_linear_over_many_magnitudes(small):
+    k = cube(small, 4, stiffness=3e10)
+    cycle = build(k)
+    a = load(k)
+    first, second = np.empty_like(a), np.empty_like(a)
+    cycle.apply(a, np.ones(4), first)
+    cycle.apply(1e14 * a, np.full(4, 1e14), second)
+    np.testing.assert_allclose(second, 1e14 * first, rtol=1e-5, atol=1e8 * np.abs(first).max())
+
+
+def test_cycle_leaves_fixed_components_at_zero(small):
+    k = cube(small, 4)
+    out = np.empty(k.shape)
+    build(k).apply(load(k), np.ones(4), out)
+    assert np.abs(out[k.space.fixed]).max() == 0.0
+
+
+def test_lanes_do_not_mix(small):
+    k = cube(small, 4)
+    cycle = build(k)
+    a = load(k)
+    alone = np.zeros_like(a)
+    alone[:, :, 2] = a[:, :, 2]
+    all_four, one = np.empty_like(a), np.empty_like(a)
+    cycle.apply(a, np.ones(4), all_four)
+    cycle.apply(alone, np.ones(4), one)
+    np.testing.assert_array_equal(one[:, :, 2], all_four[:, :, 2])
+    assert np.abs(one[:, :, [0, 1, 3]]).max() == 0.0
+
+
+def test_largest_eigenvalue_is_close(small):
+    from scipy.linalg import eigh
+    from scipy.sparse import bsr_array
+
+    k = cube(small, 3)
+    inverse = np.linalg.inv(k.host.diagonal)
+    found = largest_eigenvalue(
+        small.backend,
+        small.backend.blocks(
+            k.host.indptr,
+            k.host.indices,
+            k.host.data.astype(np.float32),
+            len(inverse),
+        ),
+        inverse.astype(np.float32),
+    )
+    matrix = bsr_array((k.host.data, k.host.indices, k.host.indptr)).toarray()
+    blocks = np.zeros_like(matrix)
+    for i, block in enumerate(k.host.diagonal):
+        blocks[3 * i : 3 * i + 3, 3 * i : 3 * i + 3] = block
+    true = eigh(matrix, blocks, eigvals_only=True)[-1]
+    assert 0.95 * true < found < 1.001 * true
+
+
+@pytest.mark.parametrize("contrast", [1.0, 100.0])
+def test_iterations_stay_bounded_under_refinement(small, contrast):
+    counts = []
+    for n in (3, 6, 12):
+        k = cube(small, n, contrast)
+        result = pcg(k, build(k), load(k))
+        assert result.outcome == "converged"
+        counts.append(result.iterations)
+    assert max(counts) <= 20
+    assert counts[-1] <= 1.5 * counts[0]
+
+
+def test_nearly_incompressible_body_still_converges(small):
+    mesh = small.box_mesh((6, 6, 6), (1.0, 1.0, 1.0))
+    mu = np.ones(len(mesh.elements))
+    k = small.elasticity(mesh, small.held_sides(mesh.nodes), 100 * mu, mu)
+    result = pcg(k, build(k), load(k), max_iterations=300)
+    assert result.outcome == "converged"
+
+
+def test_hierarchy_tells_its_bytes(small):
+    k = cube(small, 4)
+    cycle = build(k, MultigridSettings(max_coarse=100))
+    assert k.matrix.bytes / 3 < cycle.bytes < 2 * k.matrix.bytes
+    assert k.bytes > k.host.data.nbytes
