@@ -13,7 +13,7 @@ from afterslip.errors import Problem
 from afterslip.frame import Frame
 from afterslip.schemas.earth import Domain
 from afterslip.schemas.fault import Plane
-from afterslip.tables.delimited import shortened
+from afterslip.tables.delimited import MAX_PROBLEMS
 from afterslip.tables.observations import Observations
 from afterslip.tables.places import Points, Stations
 from afterslip.units import KM
@@ -75,10 +75,9 @@ def places_outside(
     rows : which of the places to look at; None: all.
     """
     found: list[Problem] = []
-    inside = box.holds(places.x, places.y)
-    for row in range(len(places)) if rows is None else rows:
-        if inside[row]:
-            continue
+    chosen = np.arange(len(places)) if rows is None else np.array([*rows], dtype=int)
+    outside = chosen[~box.holds(places.x[chosen], places.y[chosen])]
+    for row in outside[:MAX_PROBLEMS].tolist():
         lon, lat = places.lon[row], places.lat[row]
         mend = f"the domain is {box.text()}: make it larger or remove the {noun}"
         swapped = frame.geographic and abs(lon) <= 90
@@ -88,7 +87,11 @@ def places_outside(
         message = f"{noun} outside the domain, at x {x:.1f} km, y {y:.1f} km"
         name = None if isinstance(places, Points) else places.name[row]
         found.append(Problem(places.place(row), name, message, mend))
-    return shortened(found, places.label)
+    if len(outside) > MAX_PROBLEMS:
+        more = len(outside) - MAX_PROBLEMS
+        message = f"{more} more places are outside the domain"
+        found.append(Problem(places.label, None, message))
+    return found
 
 
 def plane_corners(plane: Plane) -> Float:

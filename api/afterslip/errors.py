@@ -49,11 +49,14 @@ class Problem:
     def as_dict(self) -> dict[str, Any]:
         """Return JSON-able fields path, value, message, mend."""
         value = self.value
-        plain = value is None or isinstance(value, str | bool | int)
-        plain = plain or (isinstance(value, float) and isfinite(value))
+        plain = value is None or isinstance(value, bool)
+        if isinstance(value, str | int | float) and not isinstance(value, bool):
+            # what cannot be shown, e.g. half a surrogate pair, cannot be sent either
+            finite = not isinstance(value, float) or isfinite(value)
+            plain = finite and show(value) == str(value)
         return {
             "path": self.path,
-            "value": value if plain and len(str(value)) <= SHOWN else show(value),
+            "value": value if plain else show(value),
             "message": self.message,
             "mend": self.mend,
         }

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from afterslip.errors import Problem, SpecError
+from afterslip.errors import Problem, SpecError, show
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -71,6 +71,8 @@ def _plain(kind: str, value: Any, context: dict[str, Any]) -> tuple[str, str]:
         )
     if kind in {"model_type", "dict_type", "model_attributes_type"}:
         return "must be a mapping of keys to values", "write {key: value}"
+    if kind == "invalid_key":
+        return "is not a known key", ""
     if kind == "list_type":
         return "must be a list", "write [...]"
     if kind == "string_type":
@@ -91,7 +93,7 @@ def path_text(loc: Sequence[str | int]) -> str:
         if isinstance(part, int):
             text += f"[{part}]"
         else:
-            text += f".{part}" if text else str(part)
+            text += f".{show(part)}" if text else show(part)
     return text
 
 

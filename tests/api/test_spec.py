@@ -1,6 +1,7 @@
 """Specs: what parses, and what every mistake says."""
 
 import copy
+import json
 import pickle
 from pathlib import Path
 
@@ -250,6 +251,14 @@ def test_all_mistakes_are_told_at_once(campaign: dict) -> None:
     paths = {problem.path for problem in caught.value.problems}
     assert paths == {"model.layers[0].vp", "solver.backend", "nmae"}
     assert caught.value.as_dicts()[0]["path"] == "model.layers[0].vp"
+
+
+def test_problems_can_be_sent_whatever_the_user_wrote(campaign: dict) -> None:
+    for change in ({"\ud800key": 1}, {"name": "\udfff", "solver": float("inf")}):
+        with pytest.raises(SpecError) as caught:
+            parse({**campaign, **change})
+        found = caught.value.as_dicts()
+        json.dumps(found, allow_nan=False, ensure_ascii=False).encode()
 
 
 @pytest.mark.parametrize("data", [None, [], "text", 3, {}])
