@@ -119,7 +119,7 @@ def figures(result: xr.Dataset, solution: InversionSolution) -> dict[str, Any]:
         "peak_slip": float(slip[peak]),
         "peak_slip_x": float(result["fault_x"][peak]),
         "peak_slip_y": float(result["fault_y"][peak]),
-        "peak_slip_depth": -float(result["fault_z"][peak]),
+        "peak_slip_depth": 0.0 - float(result["fault_z"][peak]),
         "variance_reduction": solution.fit.weighted_variance_reduction,
         "smoothness": solution.smoothness,
         "sparsity": solution.sparsity,

@@ -1,0 +1,176 @@
+"""A forward run agrees with closed forms and says what is wrong with a spec."""
+
+import copy
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from afterslip.errors import SpecError
+from afterslip_solver.reference import Rectangles, surface_displacement
+from afterslip_workers.forward import run_forward
+
+DIP = np.radians(30)
+SPEC = {
+    "model": {
+        "frame": {"kind": "local"},
+        "domain": {"x": [-600, 600], "y": [-600, 600], "depth": 600},
+        "layers": [
+            {"name": "rock", "bottom": 600, "vp": 6.4, "vs": 3.69504, "rho": 2800}
+        ],
+        "faults": [
+            {
+                "name": "main",
+                "plane": {
+                    "x": 0,
+                    "y": 0,
+                    "top": 10,
+                    "strike": 0,
+                    "dip": 30,
+                    "length": 80,
+                    "width": 60,
+                },
+            }
+        ],
+        "mesh": {"size": {"fault": 9, "far": 200}},
+    },
+    "slip": [{"fault": "main", "dip": 1.0}],
+    "points": [[float(x), 0.0] for x in range(-90, 121, 15)],
+}
+MANTLE = {
+    "name": "mantle",
+    "bottom": 600,
+    "vp": 8.0,
+    "vs": 4.6,
+    "rho": 3300,
+    "rheology": {"maxwell": {"viscosity": 1.0e19}},
+}
+
+
+def changed(**parts):
+    return {**copy.deepcopy(SPEC), **parts}
+
+
+def coarse(**parts):
+    spec = changed(**parts)
+    spec["model"]["domain"] = {"x": [-200, 200], "y": [-200, 200], "depth": 200}
+    spec["model"]["layers"][0]["bottom"] = 200
+    spec["model"]["mesh"]["size"] = {"fault": 20, "far": 100}
+    return spec
+
+
+@pytest.mark.parametrize("slip", [(0.0, 1.0), (1.0, 0.0)])
+def test_buried_fault_agrees_with_okada(slip):
+    strike, dip = slip
+    result = run_forward(
+        changed(slip=[{"fault": "main", "strike": strike, "dip": dip}])
+    )
+    xy = np.column_stack([result["x"], result["y"]])
+    okada = surface_displacement(
+        xy, Rectangles(0, 0, 10e3, 0, 30, 80e3, 60e3), (strike, dip, 0)
+    )
+    error = np.abs(result["displacement"].values[0] - okada).max()
+    assert error < 0.03 * np.abs(okada).max()
+
+
+def test_result_is_labelled_for_others(tmp_path):
+    path = tmp_path / "deep" / "out.nc"
+    spec = coarse(
+        times={"until": "1 yr", "output": ["0 d", "1 yr"]},
+        points=[[10, 0], [20, 0, 5.5]],
+    )
+    seen = []
+    run_forward(spec, path, seen.append)
+    with xr.open_dataset(path) as result:
+        assert result["displacement"].dims == ("time", "point", "component")
+        assert result["displacement"].attrs["units"] == "m"
+        assert result["component"].values.tolist() == ["east", "north", "up"]
+        assert result["depth"].values.tolist() == [0.0, 5500.0]
+        assert result["time"].values == pytest.approx([0.0, 1.0])
+        assert result["time"].attrs["units"] == "yr"
+        assert result.attrs["Conventions"] == "CF-1.11"
+        assert json.loads(result.attrs["spec"])["slip"][0]["dip"] == 1.0
+        assert result.attrs["residual"] <= 1e-8
+    phases = [news["phase"] for news in seen]
+    assert phases.index("meshing") < phases.index("solving")
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_points_on_either_side_of_the_fault_differ_by_the_slip():
+    depth = 25.0  # km; the fault passes below x = (25 - 10) / tan(dip)
+    x = (depth - 10) / np.tan(DIP)
+    spec = coarse(points=[[x, 0, depth - 1e-3], [x, 0, depth + 1e-3]])
+    above, below = run_forward(spec)["displacement"].values[0]
+    assert above - below == pytest.approx([-np.cos(DIP), 0.0, np.sin(DIP)], abs=2e-3)
+
+
+def test_point_at_depth_zero_is_on_the_ground():
+    spec = coarse(points=[[31.0, 7.0], [31.0, 7.0, 0.0], [31.0, 7.0, 0.01]])
+    first, same, deeper = run_forward(spec)["displacement"].values[0]
+    assert np.array_equal(first, same)
+    assert deeper == pytest.approx(first, abs=1e-3)
+
+
+def test_elastic_model_does_not_move_after_the_slip():
+    spec = coarse(times={"until": "10 yr", "output": ["0 d", "10 yr"]})
+    motion = run_forward(spec)["displacement"].values
+    assert np.array_equal(motion[0], motion[1])
+
+
+def test_viscoelastic_mantle_moves_the_ground_for_years():
+    spec = coarse(times={"until": "10 yr", "output": ["0 d", "5 yr", "10 yr"]})
+    spec["model"]["layers"][0]["bottom"] = 35
+    spec["model"]["layers"].append({**MANTLE, "bottom": 200})
+    motion = run_forward(spec)["displacement"].values
+    first = np.abs(motion[1] - motion[0]).max()
+    second = np.abs(motion[2] - motion[1]).max()
+    assert 0.003 < second < first < 0.3
+
+
+def test_slip_from_a_table_equals_the_same_slip_given_by_number(tmp_path):
+    along, down = np.meshgrid(np.linspace(-45, 45, 7), np.linspace(-5, 65, 8))
+    x, depth = down * np.cos(DIP), 10 + down * np.sin(DIP)
+    lines = [
+        f"{a:.4f},{b:.4f},{c:.4f},0.0,1.0\n"
+        for a, b, c in zip(x.flat, along.flat, depth.flat, strict=True)
+    ]
+    (tmp_path / "slip.csv").write_text(
+        "x_km,y_km,depth_km,strike,dip\n" + "".join(lines)
+    )
+    (tmp_path / "points.csv").write_text("x_km,y_km\n-60,0\n120,30\n")
+    points = {"file": "points.csv"}
+    table = run_forward(coarse(slip={"file": "slip.csv"}, points=points), base=tmp_path)
+    uniform = run_forward(coarse(points=points), base=tmp_path)
+    a, b = (item["displacement"].values[0] for item in (table, uniform))
+    # the table has no value of one half on the edges of the rectangle
+    assert a == pytest.approx(b, abs=0.25 * np.abs(b).max())
+
+
+def test_tapered_slip_moves_the_far_field_less():
+    points = [[-90.0, 0.0], [150.0, 0.0]]
+    whole = run_forward(coarse(points=points))["displacement"].values
+    slip = [{"fault": "main", "dip": 1.0, "taper": True}]
+    tapered = run_forward(coarse(points=points, slip=slip))["displacement"].values
+    share = np.linalg.norm(tapered, axis=2) / np.linalg.norm(whole, axis=2)
+    assert (share < 0.95).all()
+    assert (share > 0.3).all()
+
+
+def test_geographic_run_keeps_degrees():
+    spec = coarse(points=[[10.0, 20.0]])
+    spec["model"]["frame"] = {"kind": "geographic", "lon0": 142.4, "lat0": 38.3}
+    result = run_forward(spec)
+    assert float(result["lon"][0]) == pytest.approx(142.514, abs=0.01)
+    assert float(result["lat"][0]) == pytest.approx(38.48, abs=0.01)
+
+
+def test_point_outside_the_domain_is_named():
+    with pytest.raises(SpecError, match="outside the domain"):
+        run_forward(coarse(points=[[0.0, 0.0], [900.0, 0.0]]))
+
+
+def test_missing_file_is_named(tmp_path):
+    (tmp_path / "point.csv").write_text("x_km,y_km\n0,0\n")
+    with pytest.raises(SpecError, match=r"points\.csv"):
+        run_forward(coarse(points={"file": "points.csv"}), base=tmp_path)
