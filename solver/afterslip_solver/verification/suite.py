@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from afterslip_solver.verification import (
     conservation,
+    correspondence,
     halfspace,
     integrators,
     manufactured,
@@ -23,6 +24,7 @@ _ITEMS: dict[str, Callable[[Size], Iterator[Check]]] = {
         manufactured,
         relaxation,
         reciprocity,
+        correspondence,
         integrators,
         halfspace,
     )
