@@ -97,8 +97,8 @@ def _check_volumes(points: Float, cells: Int) -> None:
         x, y, z = points[cells[worst]].mean(axis=0) / 1e3
         raise MeshError(
             f"{int(bad.sum())} of {len(cells)} elements are inverted or flat; the "
-            f"worst is element {worst + 1} ({volume[worst]:.3g} m3) near x = {x:.1f}, y = "
-            f"{y:.1f}, z = {z:.1f} km; optimise the mesh or mesh it again"
+            f"worst is element {worst + 1} ({volume[worst]:.3g} m3) near x = {x:.1f}, "
+            f"y = {y:.1f}, z = {z:.1f} km; optimise the mesh or mesh it again"
         )
 
 

@@ -25,7 +25,7 @@ _INTERVALS = (18, 10)
 _PAD = 0.15
 _TABLE = (161, 161)
 # rms misfit that smoothing may cause, as a share of the depth range
-_TOLERATED = 0.005
+_TOLERATED = 0.001
 _WEIGHTS = np.logspace(1, -11, 61)
 # share of the depth range, and of the lines across strike, that may fold back
 _FOLD = 0.2
@@ -379,16 +379,13 @@ def _penalised_fit(
     value = np.maximum(value, 0.0)
     data = vector.T @ (design.T @ d) / n
     # from smooth to rough: stop where the data are met as well as they deserve
-    tries = [vector @ (data / (1.0 + weight * value)) for weight in _WEIGHTS]
-    slope = _spline_rows(rows, _basis(knots[1], depth, 1), tries[-1].reshape(shape))
-    misfit = [_rms((d - design @ trial) / np.hypot(1.0, slope)) for trial in tries]
-    allowed = max(_TOLERATED * float(np.ptp(depth)), 1.5 * min(misfit))
-    chosen = next(i for i, value in enumerate(misfit) if value <= allowed)
-    return np.asarray(tries[chosen].reshape(shape))
-
-
-def _rms(values: Float) -> float:
-    return float(np.sqrt(np.mean(values**2)))
+    tries = vector @ (data[:, None] / (1.0 + value[:, None] * _WEIGHTS))
+    slope = _spline_rows(rows, _basis(knots[1], depth, 1), tries[:, -1].reshape(shape))
+    residual = (d[:, None] - design @ tries) / np.hypot(1.0, slope)[:, None]
+    misfit = np.sqrt(np.mean(residual**2, axis=0))
+    allowed = max(_TOLERATED * float(np.ptp(depth)), 1.5 * float(misfit.min()))
+    chosen = int(np.argmax(misfit <= allowed))
+    return np.ascontiguousarray(tries[:, chosen]).reshape(shape)
 
 
 def _spline_rows(rows: Float, columns: Float, coefficients: Float) -> Float:

@@ -19,6 +19,8 @@ _LINES = 81
 _TIP = 0.08
 # points this much deeper, or farther along strike, still help the fit
 _BEYOND_DEPTH, _BEYOND_END = 1.25, 0.15
+# share of the depths whose points must reach an end along strike
+_COMMON = 0.85
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +44,9 @@ def region_of(fault: CurvedFault, size: float) -> tuple[Interface, Region]:
     """Fit the interface and bound its slipping part.
 
     Without an outline it runs from the free surface to the maximum depth (or the
-    deepest point), and as far along strike as the points usually do. An outline is
-    read as an upper and a lower edge along strike, its pointed ends squared off.
+    deepest point), and as far along strike as the points do at most depths. An
+    outline is read as an upper and a lower edge along strike, its pointed ends
+    squared off.
 
     Parameters
     ----------
@@ -84,8 +87,11 @@ def _by_points(
         deepest = min(deepest, max_depth)
     bins = np.digitize(depth, np.linspace(depth.min(), deepest, 9)[1:-1])
     groups = [s[bins == k] for k in np.unique(bins)]
-    low = float(np.median([group.min() for group in groups]))
-    high = float(np.median([group.max() for group in groups]))
+    # nearly the common range: where a depth lacks data the shape is a guess
+    low = float(np.quantile([group.min() for group in groups], _COMMON))
+    high = float(np.quantile([group.max() for group in groups], 1.0 - _COMMON))
+    if high - low < 0.3 * float(np.ptp(s)):
+        low, high = float(s.min()), float(s.max())
     lines = np.linspace(low, high, _LINES)
     return lines, np.zeros(_LINES), np.full(_LINES, deepest)
 
