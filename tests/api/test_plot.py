@@ -47,7 +47,7 @@ def one_family(result):
 
 
 def unchosen(result):
-    return result.isel(cv_point=[])
+    return result.isel(cv_point=[3]).assign(cv_score=("cv_point", [np.nan]))
 
 
 def land_only(result):
@@ -71,7 +71,29 @@ def two_epochs(result):
     )
 
 
+def scene(result):
+    """Replace the data by an interferogram of 60 by 40 pixels."""
+    base = result.drop_dims(["station", "obs"])
+    lon, lat = (g.ravel() for g in np.meshgrid(np.linspace(139.5, 142, 60),
+                                               np.linspace(36, 41, 40)))  # fmt: skip
+    base = base.assign_coords(station=[f"p{i}" for i in range(2400)])
+    for name, value in (("lon", lon), ("lat", lat), ("x", lon), ("y", lat)):
+        base[f"station_{name}"] = ("station", value)
+    wave = 1.4 * np.exp(-((142.5 - lon) ** 2) - (lat - 38.3) ** 2)
+    noise = 0.03 * np.random.default_rng(0).standard_normal(2400)
+    base["observed"] = ("obs", wave + noise)
+    base["predicted"] = ("obs", wave)
+    base["sigma"] = ("obs", np.full(2400, 0.03))
+    base["obs_station"] = ("obs", np.arange(2400))
+    base["obs_component"] = ("obs", np.full(2400, 3))
+    base["obs_type"] = ("obs", np.full(2400, "insar"))
+    base["obs_dataset"] = ("obs", np.full(2400, "track 401 down"))
+    base["obs_epoch"] = ("obs", np.zeros(2400))
+    return base
+
+
 CASES = {
+    "scene": scene,
     "as it is": lambda r: r,
     "local": lambda _: example_result(geographic=False),
     "steep": steep,
@@ -123,6 +145,8 @@ PAIRS = [
     *((plot.slip_map, case) for case in ("local", "steep", "no slip")),
     *((plot.data_fit, case) for case in ("local", "land only", "two epochs")),
     (plot.misfit, "land only"),
+    (plot.scene_fit, "scene"),
+    (plot.slip_map, "scene"),
     *((plot.resolution, case) for case in ("steep", "one component")),
     *((plot.cv_curve, case) for case in ("one family", "unchosen")),
 ]
@@ -312,3 +336,8 @@ def test_what_is_no_result_is_told_by_name(result):
         check(broken)
     assert "series is missing" in str(caught.value)
     assert "observed has dimensions (obs, extra), not (obs)" in str(caught.value)
+
+
+def test_line_of_sight_data_have_a_figure_of_their_own(result):
+    with pytest.raises(ValueError, match="no line-of-sight data"):
+        plot.scene_fit(result)

@@ -10,7 +10,13 @@ import pytest
 from afterslip.report import write_report
 from afterslip.report.doubts import doubts
 from afterslip.report.example import example_result
-from afterslip.report.page import FIGURES, headline, model_facts, power_of_ten, render
+from afterslip.report.page import (
+    applicable,
+    headline,
+    model_facts,
+    power_of_ten,
+    render,
+)
 from afterslip.report.tables import station_rows, write_slip
 from afterslip.result import open_result
 
@@ -32,17 +38,17 @@ def page(result, **attrs):
     return render(result.assign_attrs(attrs), [])
 
 
-def test_the_page_needs_no_other_file(folder):
+def test_the_page_needs_no_other_file(folder, result):
     html = (folder / "report.html").read_text()
     sources = re.findall(r'src="([^"]{0,30})', html)
-    assert len(sources) == len(FIGURES)
+    assert len(sources) == len(applicable(result))
     assert all(s.startswith("data:image/png;base64,") for s in sources)
     assert "http" not in re.sub(r"base64,[^\"]*", "", html)
     assert "<script" not in html
 
 
-def test_every_figure_is_also_a_file(folder):
-    for name, *_ in FIGURES:
+def test_every_figure_is_also_a_file(folder, result):
+    for name, *_ in applicable(result):
         assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -196,3 +202,12 @@ def test_a_result_survives_the_file(tmp_path, result):
 )
 def test_powers_of_ten_are_written_as_in_print(value, text):
     assert power_of_ten(value) == text
+
+
+def test_figures_follow_the_kinds_of_data(result):
+    along = result.assign(obs_component=("obs", np.full(116, 3)))
+    names = [name for name, *_ in applicable(along)]
+    assert "scene_fit" in names
+    assert "data_fit" not in names
+    assert "Stations" not in render(along, [])
+    assert "scene_fit" not in [name for name, *_ in applicable(result)]

@@ -3,6 +3,7 @@
 from afterslip.plot.choice import cv_curve
 from afterslip.plot.fit import data_fit
 from afterslip.plot.misfit import misfit
+from afterslip.plot.scene import scene_fit
 from afterslip.plot.seen import resolution
 from afterslip.plot.series import time_series
 from afterslip.plot.slip import slip_map
@@ -14,6 +15,7 @@ __all__ = [
     "misfit",
     "resolution",
     "save",
+    "scene_fit",
     "slip_map",
     "time_series",
 ]

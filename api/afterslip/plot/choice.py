@@ -28,6 +28,9 @@ def cv_curve(result: xr.Dataset) -> Figure:
     ----------
     result : data set laid out as ``docs/files.md`` says.
     """
+    # without cross-validation there is a point, but no score
+    scored = np.isfinite(np.asarray(result["cv_score"].values, dtype=np.float64))
+    result = result.isel({result["cv_score"].dims[0]: scored})
     lam, mu = _column(result, "cv_smoothness"), _column(result, "cv_sparsity")
     swap = np.unique(lam).size < np.unique(mu).size
     across, family = (mu, lam) if swap else (lam, mu)

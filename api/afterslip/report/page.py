@@ -35,6 +35,13 @@ FIGURES: tuple[tuple[str, Callable[..., Figure], str, str], ...] = (
         "what is left, in a scale of its own.",
     ),
     (
+        "scene_fit",
+        plot.scene_fit,
+        "Line of sight",
+        "Displacement along the line of sight: observed, predicted in the same scale, "
+        "and what is left in a scale of its own.",
+    ),
+    (
         "misfit",
         plot.misfit,
         "Misfit",
@@ -93,7 +100,7 @@ def write_report(
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
     figures = []
-    for name, draw, title, caption in FIGURES:
+    for name, draw, title, caption in applicable(result):
         path = plot.save(draw(result), folder / f"{name}.png")
         image = base64.b64encode(path.read_bytes()).decode("ascii")
         figures.append(
@@ -104,6 +111,19 @@ def write_report(
     page = folder / "report.html"
     page.write_text(render(result, figures, greens, campaign), encoding="utf-8")
     return page
+
+
+def applicable(
+    result: xr.Dataset,
+) -> list[tuple[str, Callable[..., Figure], str, str]]:
+    """Return the figures that these data fill."""
+    without = set()
+    component = np.asarray(result["obs_component"].values)
+    if not (component == 3).any():
+        without.add("scene_fit")
+    if not (component < 3).any():
+        without.add("data_fit")
+    return [figure for figure in FIGURES if figure[0] not in without]
 
 
 def render(
