@@ -1,0 +1,152 @@
+"""Materials by layer, body, grid and name."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from afterslip_solver.materials import (
+    Body,
+    Layer,
+    MaterialError,
+    PropertyGrid,
+    assign,
+)
+from afterslip_solver.mesh import Interface
+from afterslip_solver.testing.box import box_mesh
+
+KM = 1e3
+CRUST = Layer("crust", 20 * KM, 6400.0, 3700.0, 2800.0)
+MANTLE = Layer("mantle", 60 * KM, 8000.0, 4600.0, 3300.0, 1e19)
+
+
+@pytest.fixture(scope="module")
+def mesh():
+    return box_mesh((12, 6, 12), (120 * KM, 60 * KM, 60 * KM))
+
+
+def depths(mesh):
+    return -mesh.nodes[mesh.cells, 2].mean(axis=1)
+
+
+def test_layers_by_depth_of_the_centroid(mesh):
+    materials = assign(mesh, [CRUST, MANTLE])
+    shallow = depths(mesh) < 20 * KM
+    assert np.all(materials.mu[shallow] == 2800.0 * 3700.0**2)
+    assert np.all(materials.mu[~shallow] == 3300.0 * 4600.0**2)
+    assert np.all(np.isinf(materials.viscosity[shallow]))
+    assert np.all(materials.viscosity[~shallow] == 1e19)
+    p_wave = np.sqrt((materials.lam + 2 * materials.mu) / materials.rho)
+    np.testing.assert_allclose(p_wave[shallow], 6400.0)
+    assert np.all(np.isinf(materials.relaxation_time[shallow]))
+
+
+def test_uncovered_depth_is_an_error(mesh):
+    with pytest.raises(MaterialError, match=r"elements have no material.*last layer"):
+        assign(mesh, [CRUST])
+
+
+def test_layers_out_of_order_are_an_error(mesh):
+    with pytest.raises(MaterialError, match="from the surface down"):
+        assign(mesh, [MANTLE, CRUST])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"vs": 5600.0}, r"vp / 1\.155"),
+        ({"rho": -1.0}, "rho = -1 must be positive"),
+        ({"vp": np.inf}, "vp = inf"),
+        ({"viscosity": 0.0}, "viscosity = 0 must be positive"),
+        ({"viscosity": np.nan}, "viscosity = nan"),
+    ],
+)
+def test_unphysical_layer_is_named(mesh, change, message):
+    with pytest.raises(MaterialError, match=message):
+        assign(mesh, [dataclasses.replace(CRUST, **change), MANTLE])
+
+
+def plane_interface(dip):
+    """Plane that dips east from a trench at x = -30 km."""
+    depth, y = np.meshgrid(np.linspace(0, 40, 15) * KM, np.linspace(-30, 30, 15) * KM)
+    x = -30 * KM + depth / np.tan(np.radians(dip))
+    return Interface.fit(np.column_stack([x.ravel(), y.ravel(), -depth.ravel()]))
+
+
+@pytest.mark.parametrize("dip", [30.0, 60.0])
+def test_slab_has_its_thickness_across_the_interface(mesh, dip):
+    slab = Body("slab", plane_interface(dip), 12 * KM, 7800.0, 4500.0, 3350.0)
+    materials = assign(mesh, [CRUST, MANTLE], [slab])
+    x, _, z = mesh.nodes[mesh.cells].mean(axis=1).T
+    sin, cos = np.sin(np.radians(dip)), np.cos(np.radians(dip))
+    across = -((x + 30 * KM) * sin + z * cos)
+    landward = x + 30 * KM > 0.0
+    inside = (across > 0.0) & (across <= 12 * KM)
+    clear = np.minimum(np.abs(across), np.abs(across - 12 * KM)) > 0.3 * KM
+    chosen = landward & clear
+    np.testing.assert_array_equal(materials.rho[chosen] == 3350.0, inside[chosen])
+    # seaward of the trench the slab lies under the free surface
+    seaward = x < -34 * KM
+    expected = -z * np.cos(np.radians(dip)) <= 12 * KM
+    found = materials.rho[seaward] == 3350.0
+    assert np.mean(found == expected[seaward]) > 0.98
+
+
+def test_grid_is_trilinear_and_layers_fill_the_rest(mesh):
+    x = np.linspace(-40, 40, 5) * KM
+    y = np.linspace(-40, 40, 3) * KM
+    depth = np.array([0.0, 10.0, 40.0]) * KM
+    gx, gy, gz = np.meshgrid(x, y, depth, indexing="ij")
+    vs = 3000.0 + 0.004 * gx + 0.002 * gy + 0.02 * gz
+    grid = PropertyGrid(x, y, depth, 1.8 * vs, vs, 2500.0 + 0.005 * gz)
+    materials = assign(mesh, [CRUST, MANTLE], grid=grid)
+    cx, cy, cz = mesh.nodes[mesh.cells].mean(axis=1).T
+    inside = (np.abs(cx) < 40 * KM) & (-cz < 40 * KM)
+    expected = 3000.0 + 0.004 * cx + 0.002 * cy - 0.02 * cz
+    found = np.sqrt(materials.mu / materials.rho)
+    np.testing.assert_allclose(found[inside], expected[inside])
+    outside = ~inside & (-cz > 20 * KM)
+    np.testing.assert_allclose(found[outside], 4600.0)
+    assert np.all(materials.viscosity[inside & (-cz > 20 * KM)] == 1e19)
+
+
+def test_grid_viscosity_is_interpolated_in_its_logarithm(mesh):
+    axis = np.array([-1e6, 1e6])
+    depth = np.array([0.0, 60.0]) * KM
+    shape = (2, 2, 2)
+    viscosity = np.broadcast_to([1e18, 1e20], shape).copy()
+    grid = PropertyGrid(
+        axis,
+        axis,
+        depth,
+        np.full(shape, 8e3),
+        np.full(shape, 4e3),
+        np.full(shape, 3e3),
+        viscosity,
+    )
+    materials = assign(mesh, [], grid=grid)
+    np.testing.assert_allclose(
+        np.log10(materials.viscosity), 18.0 + 2.0 * depths(mesh) / (60 * KM)
+    )
+
+
+def test_grid_with_gaps_and_no_layers_is_an_error(mesh):
+    axis = np.array([-1e6, 1e6])
+    field = np.full((2, 2, 2), np.nan)
+    grid = PropertyGrid(axis, axis, np.array([0.0, 1e5]), field, field, field)
+    with pytest.raises(MaterialError, match="have no material"):
+        assign(mesh, [], grid=grid)
+
+
+def test_named_parts_of_an_imported_mesh(mesh):
+    tags = (depths(mesh) > 33 * KM).astype(np.int64)
+    named = dataclasses.replace(mesh, tags=tags, tag_names=("crust", "mantle"))
+    materials = assign(named, [CRUST, MANTLE], by_tag=True)
+    assert np.all(materials.rho[tags == 0] == 2800.0)
+    assert np.all(materials.rho[tags == 1] == 3300.0)
+
+
+def test_part_without_material_is_named(mesh):
+    named = dataclasses.replace(mesh, tag_names=("wedge",))
+    with pytest.raises(MaterialError, match=r"part 'wedge'.*known are crust, mantle"):
+        assign(named, [CRUST, MANTLE], by_tag=True)

@@ -1,0 +1,259 @@
+"""Unit sources and prescribed slip: partition, potency, shapes, refusals."""
+
+import numpy as np
+import pytest
+
+from afterslip_solver.materials import Layer, assign
+from afterslip_solver.mesh import Box, MeshSize, PlaneFault, build_mesh
+from afterslip_solver.sources import (
+    SourceError,
+    group_in_fours,
+    interpolated_slip,
+    potency,
+    slip_of,
+    source_area,
+    source_position,
+    source_rigidity,
+    uniform_slip,
+    unit_sources,
+)
+from afterslip_solver.sources.basis import shape_values
+from afterslip_solver.sources.profile import bspline_profile, cubic_bspline
+from afterslip_solver.testing.box import box_with_fault
+
+KM = 1e3
+BOX = Box((-100 * KM, 100 * KM), (-100 * KM, 100 * KM), 80 * KM)
+
+
+def built(top):
+    plane = PlaneFault("main", 2 * KM, 0.0, top, 25.0, 35.0, 48 * KM, 30 * KM)
+    return plane, build_mesh(BOX, [plane], MeshSize(2.5 * KM, 50 * KM, 0.5))
+
+
+@pytest.fixture(scope="module")
+def buried():
+    return built(4 * KM)
+
+
+@pytest.fixture(scope="module")
+def breaking():
+    return built(0.0)
+
+
+@pytest.fixture(params=["buried", "breaking"])
+def case(request):
+    return request.getfixturevalue(request.param)
+
+
+def slipping(fault):
+    near = 1.0
+    return (
+        (fault.along > near)
+        & (fault.along < fault.length - near)
+        & (fault.down > (-near if fault.open_top else near))
+        & (fault.down < fault.width - near)
+    )
+
+
+def test_patches_sum_to_one_inside_and_to_zero_on_the_margin(case):
+    _, geometry = case
+    fault = geometry.faults["main"]
+    total = sum(
+        shape_values(s, fault) for s in unit_sources(fault, 5, 3, "patch", ["dip"])
+    )
+    inside = slipping(fault)
+    np.testing.assert_allclose(total[inside], 1.0, atol=1e-12)
+    outside = (fault.along < -1.0) | (fault.along > fault.length + 1.0)
+    outside |= (fault.down < -1.0) | (fault.down > fault.width + 1.0)
+    assert np.all(total[outside] == 0.0)
+
+
+def test_potency_of_patches_and_of_uniform_slip_is_exact(case):
+    plane, geometry = case
+    fault, mesh = geometry.faults["main"], geometry.mesh
+    area = plane.length * plane.width
+    patches = unit_sources(fault, 5, 3, "patch", ["strike"])
+    total = sum(source_area(s, fault, mesh) for s in patches)
+    assert total == pytest.approx(area, rel=1e-9)
+    single = source_area(patches[len(patches) // 2], fault, mesh)
+    assert single == pytest.approx(area / 15, rel=0.03)
+    slip = uniform_slip(fault, strike=0.0, dip=2.0) @ plane.axes[1]
+    assert potency(slip, fault, mesh).sum() == pytest.approx(2.0 * area, rel=1e-9)
+
+
+def test_structured_edges_have_half_and_corners_a_quarter():
+    geometry = box_with_fault((8, 8, 6), (8.0, 8.0, 6.0), 90.0, 4.0, 2.0, 2.0)
+    fault = geometry.faults["main"]
+    value = uniform_slip(fault, strike=1.0) @ fault.strike[0]
+    ends = np.isclose(fault.along, 0.0) | np.isclose(fault.along, 4.0)
+    edges = np.isclose(fault.down, 0.0) | np.isclose(fault.down, 2.0)
+    inner = slipping_box(fault)
+    np.testing.assert_allclose(value[ends & edges], 0.25)
+    np.testing.assert_allclose(value[inner], 1.0)
+    half = (ends ^ edges) & (fault.along > -0.1) & (fault.along < 4.1)
+    half &= (fault.down > -0.1) & (fault.down < 2.1)
+    np.testing.assert_allclose(value[half], 0.5)
+
+
+def slipping_box(fault):
+    return (
+        (fault.along > 0.1)
+        & (fault.along < 3.9)
+        & (fault.down > 0.1)
+        & (fault.down < 1.9)
+    )
+
+
+def test_cubic_bspline_is_the_textbook_one():
+    from scipy.interpolate import BSpline
+
+    t = np.linspace(-2.5, 2.5, 101)
+    exact = np.nan_to_num(BSpline.basis_element(np.arange(-2.0, 3.0), False)(t))
+    np.testing.assert_allclose(cubic_bspline(t), 1.5 * exact, atol=1e-12)
+
+
+def test_closed_bsplines_lie_wholly_inside():
+    x = np.linspace(-5.0, 15.0, 2001)
+    for index in range(4):
+        value = bspline_profile(x, 10.0, 4, index, open_start=False)
+        assert value.max() == pytest.approx(1.0, abs=1e-3)
+        assert np.all(value[(x <= 0.0) | (x >= 10.0)] < 1e-12)
+        integral = np.trapezoid(value, x)
+        assert integral == pytest.approx(1.5 * 10.0 / 7.0, rel=1e-4)
+
+
+def test_open_bsplines_reach_the_surface_without_gradient_and_sum_evenly():
+    x = np.linspace(0.0, 10.0, 2001)
+    values = [bspline_profile(x, 10.0, 4, k, open_start=True) for k in range(4)]
+    for value in values:
+        assert abs(value[1] - value[0]) < 1e-4
+        assert value[-1] == pytest.approx(0.0, abs=1e-12)
+    # a partition of unity (times the peak's 1.5) down to two steps above the end
+    shallow = x < 10.0 - 3 * 2.0
+    np.testing.assert_allclose(sum(values)[shallow], 1.5)
+
+
+def test_area_and_position_of_bsplines(case):
+    plane, geometry = case
+    fault, mesh = geometry.faults["main"], geometry.mesh
+    step_along = plane.length / 8
+    step_down = plane.width / (4 if fault.open_top else 6)
+    for source in unit_sources(fault, 5, 3, "bspline", ["dip"]):
+        half = 0.5 if fault.open_top and source.patch[1] == 0 else 1.0
+        expected = half * 1.5 * step_along * 1.5 * step_down
+        assert source_area(source, fault, mesh) == pytest.approx(expected, rel=3e-3)
+        if not fault.open_top:
+            strike, updip, _ = plane.axes
+            along, down = source.centre
+            centre = plane.origin + along * strike - down * updip
+            found = source_position(source, fault, mesh)
+            np.testing.assert_allclose(found, centre, atol=100.0)
+
+
+def test_slip_vector_of_components(buried):
+    plane, geometry = buried
+    fault = geometry.faults["main"]
+    strike, dip = unit_sources(fault, 3, 2)[:2]
+    assert (strike.component, dip.component) == ("strike", "dip")
+    assert strike.patch == dip.patch
+    value = shape_values(strike, fault)
+    np.testing.assert_allclose(slip_of(strike, fault), value[:, None] * plane.axes[0])
+    np.testing.assert_allclose(slip_of(dip, fault), value[:, None] * plane.axes[1])
+
+
+@pytest.mark.parametrize("components", [["strike", "dip"], ["dip"]])
+@pytest.mark.parametrize("counts", [(6, 4), (5, 3), (4, 1)])
+def test_groups_are_neighbours_and_cover_everything_once(buried, counts, components):
+    fault = buried[1].faults["main"]
+    sources = unit_sources(fault, *counts, "patch", components)
+    n, m = counts
+    assert len({(s.patch, s.component) for s in sources}) == n * m * len(components)
+    assert [s.index for s in sources] == list(range(len(sources)))
+    groups = group_in_fours(sources)
+    assert sorted(i for g in groups for i in g) == list(range(len(sources)))
+    assert all(len(g) == 4 for g in groups[:-1])
+    for group in groups:
+        patches = np.array([sources[i].patch for i in group])
+        assert np.ptp(patches, axis=0).sum() <= 3
+
+
+def test_rigidity_is_the_mean_of_both_sides(buried):
+    plane, geometry = buried
+    fault, mesh = geometry.faults["main"], geometry.mesh
+    source = unit_sources(fault, 1, 1, "patch", ["dip"])[0]
+    layers = [
+        Layer("upper", 12 * KM, 6000.0, 3400.0, 2700.0),
+        Layer("lower", 80 * KM, 8000.0, 4600.0, 3300.0),
+    ]
+    uniform = assign(mesh, [Layer("all", 80 * KM, 6000.0, 3400.0, 2700.0)])
+    assert source_rigidity(source, fault, mesh, uniform) == pytest.approx(
+        2700.0 * 3400.0**2
+    )
+    two = source_rigidity(source, fault, mesh, assign(mesh, layers))
+    sin = np.sin(np.radians(plane.dip))
+    share = (12 * KM - plane.top) / (plane.width * sin)
+    expected = share * 2700.0 * 3400.0**2 + (1.0 - share) * 3300.0 * 4600.0**2
+    assert two == pytest.approx(expected, rel=0.05)
+
+
+def test_too_many_functions_for_the_mesh_name_the_size(buried):
+    fault = buried[1].faults["main"]
+    with pytest.raises(SourceError, match=r"reduce mesh\.size\.fault to 0\.\d+ km"):
+        unit_sources(fault, 80, 50, "patch")
+
+
+def test_nonsense_counts_are_refused(buried):
+    fault = buried[1].faults["main"]
+    with pytest.raises(SourceError, match="at least 1"):
+        unit_sources(fault, 0, 3)
+    with pytest.raises(SourceError, match="strike, dip or both"):
+        unit_sources(fault, 2, 2, "patch", [])
+
+
+def test_taper_vanishes_at_buried_edges_only(case):
+    plane, geometry = case
+    fault = geometry.faults["main"]
+    value = uniform_slip(fault, strike=1.0, taper=True) @ plane.axes[0]
+    assert np.all(value[~slipping(fault)] < 1e-6)
+    core = (fault.along > 0.2 * fault.length) & (fault.along < 0.8 * fault.length)
+    core &= fault.down < 0.8 * fault.width
+    core &= fault.down > (-1.0 if fault.open_top else 0.2 * fault.width)
+    np.testing.assert_allclose(value[core], 1.0)
+
+
+def test_table_is_interpolated_linearly_and_zero_beyond(buried):
+    plane, geometry = buried
+    fault, mesh = geometry.faults["main"], geometry.mesh
+    strike, updip, _ = plane.axes
+    along, down = (
+        a.ravel()
+        for a in np.meshgrid(np.linspace(10, 40, 7) * KM, np.linspace(5, 20, 4) * KM)
+    )
+    points = plane.origin + along[:, None] * strike - down[:, None] * updip
+    table = np.column_stack([1e-4 * along, 2.0 - 5e-5 * down])
+    slip = interpolated_slip(fault, mesh, points, table)
+    inside = (fault.along > 10.01 * KM) & (fault.along < 39.99 * KM)
+    inside &= (fault.down > 5.01 * KM) & (fault.down < 19.99 * KM)
+    np.testing.assert_allclose(slip[inside] @ strike, 1e-4 * fault.along[inside])
+    np.testing.assert_allclose(slip[inside] @ updip, 2.0 - 5e-5 * fault.down[inside])
+    beyond = (fault.along < 9.9 * KM) | (fault.down > 20.1 * KM)
+    assert np.all(slip[beyond] == 0.0)
+
+
+def test_table_far_from_the_fault_is_refused(buried):
+    _, geometry = buried
+    fault, mesh = geometry.faults["main"], geometry.mesh
+    rng = np.random.default_rng(0)
+    points = rng.uniform(-20 * KM, 20 * KM, (20, 3))
+    points[:, 2] += 60 * KM
+    with pytest.raises(SourceError, match="sign of depth"):
+        interpolated_slip(fault, mesh, points, np.ones((20, 2)))
+
+
+def test_table_on_a_line_is_refused(buried):
+    plane, geometry = buried
+    points = plane.origin + np.linspace(0, 20 * KM, 5)[:, None] * plane.axes[0]
+    with pytest.raises(SourceError, match="not on one line"):
+        interpolated_slip(
+            geometry.faults["main"], geometry.mesh, points, np.ones((5, 2))
+        )
