@@ -24,13 +24,11 @@ from typing import Any, BinaryIO
 from afterslip_workers import channel
 from afterslip_workers.context import Context
 from afterslip_workers.envelope import Envelope, parse
-from afterslip_workers.errors import CancelledError, classify
+from afterslip_workers.errors import CancelledError, TaskError, classify
 from afterslip_workers.progress import LOG
 from afterslip_workers.warm import WarmCache, warm_limit
 
 _PR_SET_PDEATHSIG = 1
-# after these the process cannot be trusted with another task
-_POISON = frozenset({"oom", "internal"})
 
 
 def main() -> None:
@@ -125,10 +123,12 @@ def _run(envelope: Envelope, context: Context) -> dict[str, Any]:
 
 def _refusal(error: BaseException, store: Path | None = None) -> dict[str, Any]:
     found = classify(error, store)
+    # after what nobody foresaw the process is not trusted with another task
+    unforeseen = found.error_class == "internal" and not isinstance(error, TaskError)
     return {
         "outcome": "failed",
         "error": {"class": found.error_class, "message": found.message},
-        "poisoned": found.error_class in _POISON,
+        "poisoned": unforeseen or found.error_class == "oom",
     }
 
 

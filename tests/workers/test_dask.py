@@ -1,0 +1,65 @@
+"""Under Dask: the task runs in a worker's child, which dies with its worker."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import distributed
+import psutil
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from small_campaign import SPEC
+
+from afterslip_workers import entry
+
+
+def envelope(store):
+    """A group of a campaign that has no model: its child says so and lives on."""
+    return {
+        "version": 1,
+        "token": "a1",
+        "kind": "greens",
+        "campaign": "c1",
+        "spec": SPEC,
+        "store": str(store),
+        "group": {"index": 0, "sources": [0]},
+    }
+
+
+@pytest.fixture
+def client():
+    with (
+        distributed.LocalCluster(
+            n_workers=1,
+            threads_per_worker=1,
+            dashboard_address=None,
+            preload=["afterslip_workers.lifecycle"],
+            silence_logs=50,
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def run_and_find_child(client, store):
+    receipt = client.submit(entry.execute, envelope(store), pure=False).result(60)
+    (pid,) = client.run(os.getpid).values()
+    (child,) = psutil.Process(pid).children()
+    return receipt, pid, child
+
+
+def test_worker_answers_with_its_name_and_closes_its_child(client, tmp_path):
+    receipt, pid, child = run_and_find_child(client, tmp_path)
+    assert receipt["outcome"] == "failed"
+    assert receipt["stats"]["worker"] == "0"
+    assert child.ppid() == pid
+    client.retire_workers()
+    assert psutil.wait_procs([child], timeout=20)[1] == []
+
+
+def test_child_dies_with_a_killed_worker(client, tmp_path):
+    _, pid, child = run_and_find_child(client, tmp_path)
+    os.kill(pid, signal.SIGKILL)
+    assert psutil.wait_procs([child], timeout=10)[1] == []
