@@ -43,7 +43,9 @@ def test_cycle_is_linear_over_many_magnitudes(small):
     first, second = np.empty_like(a), np.empty_like(a)
     cycle.apply(a, np.ones(4), first)
     cycle.apply(1e14 * a, np.full(4, 1e14), second)
-    np.testing.assert_allclose(second, 1e14 * first, rtol=1e-5, atol=1e8 * np.abs(first).max())
+    np.testing.assert_allclose(
+        second, 1e14 * first, rtol=1e-5, atol=1e8 * np.abs(first).max()
+    )
 
 
 def test_cycle_leaves_fixed_components_at_zero(small):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -36,10 +37,7 @@ class CpuBackend:
             kernel(0, n)
             return
         cuts = [n * k // self.threads for k in range(self.threads + 1)]
-        tasks = [
-            self._pool.submit(kernel, a, b)
-            for a, b in zip(cuts[:-1], cuts[1:], strict=True)
-        ]
+        tasks = [self._pool.submit(kernel, a, b) for a, b in pairwise(cuts)]
         for task in tasks:
             task.result()
 

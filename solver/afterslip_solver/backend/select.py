@@ -52,4 +52,5 @@ def _gpu() -> Backend:
     except ImportError as error:
         message = "CuPy is not installed (the extra 'gpu')"
         raise BackendError(message) from error
-    return GpuBackend()
+    device: Backend = GpuBackend()
+    return device

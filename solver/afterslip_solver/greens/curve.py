@@ -2,8 +2,8 @@
 
 With the creep strain's Lanczos matrix T the curve is
 u(t) = u_0 + sum_j y_j(t) v_j, y(t) = |c_0| t phi_1(-t T) e_1, phi_1(z) = (e^z - 1)/z.
-Shift-invert keeps the Lanczos matrix S of (1 + gamma A)^-1 instead: T = (S^-1 - 1)/gamma,
-and its v_j belong to S^-1 y.
+Shift-invert keeps the Lanczos matrix S of (1 + gamma A)^-1 instead: then
+T = (S^-1 - 1)/gamma, and its v_j belong to S^-1 y.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,9 +73,9 @@ def check_settings(settings: SolverSettings) -> None:
         raise SettingsError("tolerances must lie between 0 and 1")
     if settings.max_modes < 2 or settings.max_iterations < 1:
         raise SettingsError("max_modes must be at least 2, max_iterations at least 1")
-    if settings.integrator == "stepping" and settings.until > 0:
-        if not 0 < settings.step <= settings.until:
-            raise SettingsError("stepping needs a step above 0 and at most until")
+    stepped = settings.integrator == "stepping" and settings.until > 0
+    if stepped and not 0 < settings.step <= settings.until:
+        raise SettingsError("stepping needs a step above 0 and at most until")
 
 
 def best_shift(until: float, shortest: float) -> float:
@@ -184,7 +183,7 @@ class Prepared:
         u = run.solve(self._elastic, f, "elastic").values
         elastic = run.trace_of(u)
         modes = Modes([elastic])
-        if self._integrator is not None and run.going:
+        if self._integrator is not None and run.going():
             strain = self._creep.strain(u)
             self._loads.add_strain(offsets, strain)
             modes = self._integrator.integrate(run, elastic, strain)

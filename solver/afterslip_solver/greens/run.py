@@ -98,11 +98,10 @@ class Run:
             }
         )
         self.outcome, self.advice = result.outcome, result.advice
-        if watch(result.iterations, result.relative) and self.going:
+        if watch(result.iterations, result.relative) and self.going():
             self.stop("stopped", "the solve was asked to stop")
         return result
 
-    @property
     def going(self) -> bool:
         """Whether nothing has ended the run yet."""
         return self.outcome == "converged"

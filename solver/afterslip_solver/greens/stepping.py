@@ -32,7 +32,7 @@ def softened_modulus(mu: Float, rate: Float, step: float) -> Float:
 
 
 def recorded_steps(times: Float, step: float, n_step: int, limit: int) -> list[int]:
-    """Steps whose response is kept: those around the output times, then others.
+    """Choose the steps that are kept: around the output times, then others.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class Stepping:
             result = run.solve(
                 self.system, f, "stepping", predictor.guess(f), reference
             )
-            if not run.going:
+            if not run.going():
                 break
             predictor.learn(result.values)
             remainder = result.remainder

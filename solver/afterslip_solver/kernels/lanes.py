@@ -29,7 +29,7 @@ def _splat(builder: Any, vector: Any, value: Any) -> Any:
     return builder.shuffle_vector(one, empty, mask)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def row_times_lanes(
     typing: Any, data: Any, indices: Any, x: Any, start: Any, stop: Any
 ) -> Any:

@@ -17,16 +17,16 @@ from afterslip_solver.operators.elasticity import HostMatrix
 
 @dataclass(frozen=True, slots=True)
 class HostLevel:
-    """A matrix and the prolongation from the next level (None on the coarsest)."""
+    """A matrix and the prolongation from the next level."""
 
     matrix: bsr_array
-    prolongation: bsr_array | None
+    prolongation: bsr_array
 
 
 def aggregate(
     matrix: HostMatrix, nodes: Float, fixed: Bool, strength: float, max_coarse: int
-) -> list[HostLevel]:
-    """Levels from the linear elements down, the given matrix first.
+) -> tuple[list[HostLevel], bsr_array]:
+    """Levels from the linear elements down, and the coarsest matrix.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def aggregate(
     nodes : (n_vertex, 3) float64, m.
     fixed : (n_vertex, 3) bool.
     strength : threshold of the symmetric strength of connection.
-    max_coarse : stop when a level has at most this many unknowns.
+    max_coarse : stop when a level has at most this many nodes.
     """
     fine = bsr_matrix((matrix.data, matrix.indices, matrix.indptr))
     modes = rigid_motions(nodes)
@@ -51,14 +51,16 @@ def aggregate(
             postsmoother=None,
             max_coarse=max_coarse,
         )
-    return [
-        HostLevel(fine if k == 0 else _regular(level.A), getattr(level, "P", None))
-        for k, level in enumerate(solver.levels)
+    matrices = [fine, *(_regular(level.A) for level in solver.levels[1:])]
+    levels = [
+        HostLevel(matrix, level.P)
+        for matrix, level in zip(matrices[:-1], solver.levels[:-1], strict=True)
     ]
+    return levels, matrices[-1]
 
 
 def _regular(matrix: Any) -> Any:
-    """Aggregates with fewer than six motions leave empty rows: give them a one."""
+    """Give a one to the empty rows that aggregates with few motions leave."""
     matrix = bsr_matrix(matrix)
     matrix.sort_indices()
     size = matrix.blocksize[0]

@@ -97,17 +97,23 @@ class Cycle:
     backend : where the levels live.
     levels : finest first.
     coarsest : (n, n) float32 inverse of the coarsest matrix.
+    size : unknowns of a node on the coarsest level.
     unit : the matrices are those of K / unit, so that FP32 numbers stay near one.
     """
 
     def __init__(
-        self, backend: Backend, levels: list[Level], coarsest: Any, unit: float
+        self,
+        backend: Backend,
+        levels: list[Level],
+        coarsest: Any,
+        size: int,
+        unit: float,
     ) -> None:
         self.backend = backend
         self.levels = levels
         self._coarsest = coarsest
         self._unit = unit
-        shape = (coarsest.shape[0], LANES)
+        shape = (coarsest.shape[0] // size, size, LANES)
         self._coarse_b = backend.xp.zeros(shape, dtype=np.float32)
 
     @property
@@ -141,12 +147,12 @@ class Cycle:
         self.backend.residual(level.matrix, level.b, x, level.r)
         if last:
             level.transfer.restrict(level.r, self._coarse_b)
-            e = self._coarsest @ self._coarse_b
+            b = self._coarse_b
+            e = (self._coarsest @ b.reshape(-1, LANES)).reshape(b.shape)
         else:
             level.transfer.restrict(level.r, self.levels[k + 1].b)
             e = self._descend(k + 1)
         level.transfer.add_prolonged(e, x)
-        # which buffer holds x changes from sweep to sweep: keep the pair distinct
-        level.x = x
-        level.x = level.smoother.improve(level.b, level.x)
+        # which buffer holds x changes with every sweep; the smoother keeps the other
+        level.x = level.smoother.improve(level.b, x)
         return level.x

@@ -30,14 +30,14 @@ class MultigridSettings:
     degree : of the smoother on quadratic elements, before and after.
     coarse_degree : of the smoothers below.
     strength : threshold of the strength of connection.
-    max_coarse : unknowns of the coarsest level, which is inverted densely.
+    max_coarse : nodes of the coarsest level, which is inverted densely.
     safety : factor on the estimated largest eigenvalue.
     """
 
     degree: int = 2
     coarse_degree: int = 2
     strength: float = 0.0
-    max_coarse: int = 600
+    max_coarse: int = 100
     safety: float = 1.05
 
 
@@ -49,7 +49,7 @@ def build(operator: Elasticity, settings: MultigridSettings | None = None) -> Cy
     lam, mu = backend.to_host(operator.lam), backend.to_host(operator.mu)
     linear = assemble(space, lam, mu, order=1)
     coarse_fixed = space.fixed[space.vertices]
-    hosts = aggregate(
+    hosts, coarsest = aggregate(
         linear,
         space.nodes[space.vertices],
         coarse_fixed,
@@ -67,26 +67,24 @@ def build(operator: Elasticity, settings: MultigridSettings | None = None) -> Cy
             settings.safety,
         )
     ]
-    for host, below in zip(hosts[:-1], hosts[1:], strict=True):
-        levels.append(_aggregated(backend, host, below, unit, settings))
-    return Cycle(backend, levels, _invert(backend, hosts[-1], unit), unit)
+    levels += [_aggregated(backend, host, unit, settings) for host in hosts]
+    inverse = _invert(backend, coarsest, unit)
+    return Cycle(backend, levels, inverse, coarsest.blocksize[0], unit)
 
 
 def _aggregated(
     backend: Backend,
     host: HostLevel,
-    below: HostLevel,
     unit: float,
     settings: MultigridSettings,
 ) -> Level:
     a, p = host.matrix, host.prolongation
-    assert p is not None
     size = a.blocksize[0]
     rows = np.repeat(np.arange(a.shape[0] // size), np.diff(a.indptr))
     diagonal = np.zeros((a.shape[0] // size, size, size))
     own = rows == a.indices
     diagonal[rows[own]] = a.data[own]
-    n_coarse = below.matrix.shape[0] // below.matrix.blocksize[0]
+    n_coarse = p.shape[1] // p.blocksize[1]
     down = p.T.tobsr(blocksize=(p.blocksize[1], p.blocksize[0]))
     transfer = BlockTransfer(
         backend,
@@ -123,9 +121,9 @@ def _level(
     return Level(blocks, smoother, transfer, *vectors)
 
 
-def _invert(backend: Backend, host: HostLevel, unit: float) -> Any:
+def _invert(backend: Backend, matrix: Any, unit: float) -> Any:
     """Inverse of the coarsest matrix; directions without stiffness are left out."""
-    dense = host.matrix.toarray() / unit
+    dense = matrix.toarray() / unit
     values, vectors = eigh(0.5 * (dense + dense.T))
     keep = values > 1e-12 * values[-1]
     inverse = (vectors[:, keep] / values[keep]) @ vectors[:, keep].T

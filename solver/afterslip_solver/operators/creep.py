@@ -79,7 +79,7 @@ class Creep:
         return out
 
     def divergence(self, factor: Any, stress: Any) -> Any:
-        """Int B^T (factor stress), factor (n_visco,): nodal forces (n_node, 3, lane)."""
+        """Nodal forces int B^T (factor stress) (n_node, 3, lane); factor (n_visco,)."""
         return self.backend.divergence(self.tets, factor, stress, self.n_node)
 
     def weighted(self, state: Any) -> Any:

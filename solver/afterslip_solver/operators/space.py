@@ -56,7 +56,7 @@ class Space:
 
     @classmethod
     def build(cls, mesh: TetMesh, fixed: Bool) -> Space:
-        """Number the nodes and elements of a mesh for the solver."""
+        """Give a mesh the solver's numbering and patterns."""
         n_node = len(mesh.nodes)
         graph = node_graph(mesh.elements, n_node)
         order = reverse_cuthill_mckee(graph, symmetric_mode=True).astype(np.int64)
@@ -69,7 +69,7 @@ class Space:
         vertex_rank[vertices] = np.arange(len(vertices))
         cells = vertex_rank[elements[:, :4]].astype(np.int32)
         nodes = np.ascontiguousarray(mesh.nodes[order])
-        gradients, volume = barycentric_gradients(nodes, elements[:, :4])
+        gradients, volume = barycentric_gradients(nodes, renumbered[element_order, :4])
         return cls(
             order=order,
             rank=rank,
