@@ -25,7 +25,9 @@ def held_sides(nodes, sides=True):
     fixed = np.zeros(nodes.shape, dtype=bool)
     if sides:
         for d in (0, 1):
-            fixed[(nodes[:, d] < low[d] + eps[d]) | (nodes[:, d] > high[d] - eps[d]), d] = True
+            fixed[
+                (nodes[:, d] < low[d] + eps[d]) | (nodes[:, d] > high[d] - eps[d]), d
+            ] = True
     fixed[nodes[:, 2] < low[2] + eps[2]] = True
     return fixed
 
@@ -99,7 +101,9 @@ def shaken_box(small):
     mesh = small.box_mesh((3, 3, 3), (1.0, 1.0, 1.0))
     rng = np.random.default_rng(1)
     nodes = mesh.nodes.copy()
-    inner = np.all((np.abs(nodes[:, :2]) < 0.49), axis=1) & (np.abs(nodes[:, 2] + 0.5) < 0.49)
+    inner = np.all((np.abs(nodes[:, :2]) < 0.49), axis=1) & (
+        np.abs(nodes[:, 2] + 0.5) < 0.49
+    )
     inner &= np.arange(len(nodes)) < mesh.n_vertex
     nodes[inner] += 0.06 * rng.standard_normal((inner.sum(), 3))
     for k, (a, b) in enumerate(((0, 1), (1, 2), (2, 0), (0, 3), (1, 3), (2, 3))):

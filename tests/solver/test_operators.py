@@ -100,7 +100,9 @@ def test_patch_test_linear_displacement_is_in_equilibrium(small, shaken_box):
     f = np.empty_like(u)
     k.apply(u, f)
     x = k.space.nodes
-    inside = (np.abs(x[:, :2]) < 0.5 - 1e-9).all(axis=1) & (np.abs(x[:, 2] + 0.5) < 0.5 - 1e-9)
+    inside = (np.abs(x[:, :2]) < 0.5 - 1e-9).all(axis=1) & (
+        np.abs(x[:, 2] + 0.5) < 0.5 - 1e-9
+    )
     assert inside.sum() > 50
     assert np.abs(f[inside]).max() < 1e-12
 
@@ -175,14 +177,12 @@ def _manufactured(small, n):
             for j in range(3):
                 t = [s[..., m] for m in range(3)]
                 if i == j:
-                    hessian[..., i, j] = -np.pi**2 * u
+                    hessian[..., i, j] = -(np.pi**2) * u
                 else:
                     t[i], t[j] = c[..., i], c[..., j]
                     hessian[..., i, j] = np.pi**2 * t[0] * t[1] * t[2]
         laplace = -3 * np.pi**2 * u
-        return -(
-            (lam + mu) * hessian @ direction + mu * laplace[..., None] * direction
-        )
+        return -((lam + mu) * hessian @ direction + mu * laplace[..., None] * direction)
 
     space = k.space
     barycentric, weights = duffy_points()
@@ -198,11 +198,16 @@ def _manufactured(small, n):
     matrix = bsr_array((k.host.data, k.host.indices, k.host.indptr)).tocsc()
     u = spsolve(matrix, f.ravel()).reshape(-1, 3)
     local = u[space.elements]
-    error = np.einsum("qn,end->eqd", shapes, local) - bump(points)[..., None] * direction
+    error = (
+        np.einsum("qn,end->eqd", shapes, local) - bump(points)[..., None] * direction
+    )
     l2 = np.sqrt(np.einsum("q,e,eqd->", weights, space.volume, error**2))
     s, c = np.sin(np.pi * (points - low)), np.cos(np.pi * (points - low))
     slope = np.stack(
-        [np.pi * c[..., i] * s[..., (i + 1) % 3] * s[..., (i + 2) % 3] for i in range(3)],
+        [
+            np.pi * c[..., i] * s[..., (i + 1) % 3] * s[..., (i + 2) % 3]
+            for i in range(3)
+        ],
         axis=-1,
     )
     energy = 0.0
@@ -245,7 +250,9 @@ def test_deviatoric_components_keep_the_double_contraction(small, shaken_box):
     deviator = strain - np.eye(3)[:, :, None] * trace / 3
     expected = (deviator**2).sum(axis=(0, 1))
     found = (creep.strain(u) ** 2).sum(axis=2)
-    np.testing.assert_allclose(found, np.broadcast_to(expected, found.shape), rtol=1e-10)
+    np.testing.assert_allclose(
+        found, np.broadcast_to(expected, found.shape), rtol=1e-10
+    )
 
 
 @pytest.mark.parametrize(
@@ -260,7 +267,7 @@ def test_deviatoric_components_keep_the_double_contraction(small, shaken_box):
 )
 def test_impossible_materials_are_named(small, change, message):
     model = small.box_model()
-    (name, value), = change.items()
+    ((name, value),) = change.items()
     field = getattr(model.materials, name).copy()
     field[7] = value
     bad = replace(model, materials=replace(model.materials, **{name: field}))
