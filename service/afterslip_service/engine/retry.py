@@ -53,7 +53,7 @@ def judge(error_class: str, failures: Mapping[str, int]) -> Verdict:
         one included.
     """
     if error_class == INTERRUPTED:
-        return Verdict(Action.RETRY, 0.0, "the service was stopped")
+        return Verdict(Action.RETRY, BACKOFF_S[0], "the service was stopped")
     if error_class == "store_full":
         return Verdict(
             Action.PAUSE,

@@ -15,10 +15,11 @@ from afterslip_service import clock
 from afterslip_service.db import attempts, campaigns, events, idempotency, jobs, leases
 from afterslip_service.db.jobs import Claim
 from afterslip_service.db.session import Database
+from afterslip_service.engine import retry
 from afterslip_service.engine.states import JobKind
 from afterslip_service.errors import LeaseLostError
 from afterslip_service.placement.base import Placement
-from afterslip_service.reconcile import receipts, watch
+from afterslip_service.reconcile import failures, receipts, watch
 from afterslip_service.reconcile.context import Context
 from afterslip_service.settings import Settings
 from afterslip_workers import entry
@@ -186,8 +187,19 @@ class Dispatcher:
                 if claim is None:
                     return
                 campaigns.refresh(connection, claim.job.campaign_id)
-            placement.submit(claim.token, self._envelope(claim))
+            self._submit(claim)
             free -= 1
+
+    def _submit(self, claim: Claim) -> None:
+        """Hand an attempt to the placement; a claim that it will not take goes back."""
+        try:
+            self.context.placement.submit(claim.token, self._envelope(claim))
+        except Exception as error:
+            with self.context.write() as connection:
+                job = jobs.get(connection, claim.job.id)
+                message = f"the placement took no work: {error}"
+                failures.fail(connection, job, claim.token, retry.INTERRUPTED, message)
+            raise
 
     def _envelope(self, claim: Claim) -> dict[str, object]:
         """Return what the worker is told."""

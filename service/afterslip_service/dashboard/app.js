@@ -1,0 +1,48 @@
+// @ts-check
+/** Which view is shown, by the address behind the #. */
+
+import "/dashboard/elements/progress-bar.js";
+import "/dashboard/elements/service-light.js";
+import { h, put } from "/dashboard/dom.js";
+import { campaignList } from "/dashboard/views/list.js";
+import { campaignView } from "/dashboard/views/campaign.js";
+import { workerView } from "/dashboard/views/workers.js";
+
+const main = /** @type {HTMLElement} */ (document.getElementById("main"));
+let leave = () => {};
+
+/** Each view fills the element that it is given and returns how it is left. */
+const VIEWS = [
+  { path: /^#\/campaigns\/([\w-]+)$/, show: campaignView },
+  { path: /^#\/workers$/, show: workerView },
+  { path: /^(#\/?)?$/, show: campaignList },
+];
+
+async function show() {
+  leave();
+  leave = () => {};
+  const here = location.hash;
+  for (const link of document.querySelectorAll(".top nav a")) {
+    const target = link.getAttribute("href");
+    const campaigns = target === "#/" && !here.startsWith("#/workers");
+    if (target === here || campaigns) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  for (const { path, show: view } of VIEWS) {
+    const match = path.exec(here);
+    if (!match) continue;
+    try {
+      const left = await view(main, match[1]);
+      if (location.hash === here) leave = left;
+      else left();
+    } catch (error) {
+      put(main, h("div.note.bad", { role: "alert" }, h("b", {}, "This cannot be shown"),
+        /** @type {Error} */ (error).message));
+    }
+    return;
+  }
+  put(main, h("div.empty", {}, "There is no such page. ", h("a", { href: "#/" }, "Campaigns")));
+}
+
+window.addEventListener("hashchange", () => { show().then(() => main.focus({ preventScroll: true })); });
+show();

@@ -1,0 +1,55 @@
+// @ts-check
+/** An inversion: its figures, its pictures, and where the rest is. */
+
+import { get } from "/dashboard/api.js";
+import { h } from "/dashboard/dom.js";
+import { count, fixed, percent } from "/dashboard/format.js";
+
+const NAMES = {
+  slip_map: "slip", data_fit: "data fit", time_series: "time series",
+  cv_curve: "cross-validation", resolution: "resolution", misfit: "misfit",
+};
+
+/** @param {any} inversion */
+export async function inversionCard(inversion) {
+  const card = h("div.inversion", {},
+    h("div.head", {}, h("h3", {}, inversion.name), h(`span.badge.${inversion.state}`, {}, inversion.state)));
+  if (inversion.error) {
+    card.append(h("div.note.bad", {}, h("b", {}, inversion.error.class), inversion.error.message));
+  }
+  if (inversion.state === "waiting") {
+    card.append(h("div.sub", {}, "begins when all Green's functions are accepted"));
+  }
+  if (inversion.state !== "accepted") return card;
+  card.append(figures(inversion.summary ?? {}));
+  const { items } = await get(inversion.links.plots);
+  card.append(pictures(items), h("div.links", {},
+    h("a", { href: inversion.links.report, target: "_blank", rel: "noopener" }, "Report"),
+    h("a", { href: inversion.links.result, download: "" }, "Result (NetCDF)"),
+    h("a", { href: `${inversion.links.self}/slip`, download: "" }, "Slip (CSV)")));
+  return card;
+}
+
+/** @param {any} summary */
+function figures(summary) {
+  const facts = [
+    ["Magnitude Mw", fixed(summary.magnitude)],
+    ["Peak slip", fixed(summary.peak_slip, 1, " m")],
+    ["Variance reduction", percent(summary.variance_reduction)],
+    ["Cross-validation", fixed(summary.score, 3)],
+    ["Folds", count(summary.folds)],
+  ];
+  return h("dl.facts", {}, facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+}
+
+/** @param {{name: string, href: string}[]} plots */
+function pictures(plots) {
+  const order = Object.keys(NAMES);
+  const place = (/** @type {string} */ name) => (order.indexOf(name) + order.length + 1) % (order.length + 1);
+  const sorted = [...plots].sort((a, b) => place(a.name) - place(b.name));
+  return h("div.figures", {}, sorted.map(({ name, href }, index) => {
+    const title = NAMES[/** @type {keyof typeof NAMES} */ (name)] ?? name.replaceAll("_", " ");
+    return h(index ? "a" : "a.first", { href, target: "_blank", rel: "noopener" },
+      h("img", { src: href, alt: `Plot: ${title}`, loading: "lazy" }), h("span", {}, title));
+  }));
+}

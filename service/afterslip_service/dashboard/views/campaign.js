@@ -1,0 +1,207 @@
+// @ts-check
+/** One campaign, live. */
+
+import { all, follow, get, post } from "/dashboard/api.js";
+import { calm, h, put } from "/dashboard/dom.js";
+import { GroupGrid } from "/dashboard/elements/group-grid.js";
+import { inversionCard } from "/dashboard/elements/inversion-card.js";
+import { ago, count, duration, fixed, moment, tiny } from "/dashboard/format.js";
+import { groupDetail } from "/dashboard/views/group.js";
+
+const ACTIONS = {
+  pause: ["Pause", ["waiting", "building", "running"]],
+  resume: ["Resume", ["paused"]],
+  retry: ["Retry what failed", ["failed"]],
+  cancel: ["Cancel", ["waiting", "building", "running", "paused", "failed"]],
+};
+
+/** @param {HTMLElement} main @param {string} id */
+export async function campaignView(main, id) {
+  const view = new CampaignView(main, `/v1/campaigns/${id}`);
+  // listen first, then look: nothing can happen unseen between the two
+  const stop = follow(`/v1/campaigns/${id}/events`, (event) => view.take(event), () => view.soon());
+  try {
+    await view.refresh();
+  } catch (error) {
+    stop();
+    throw error;
+  }
+  const timer = setInterval(() => view.drawHead(), 30000);
+  return () => { clearInterval(timer); stop(); };
+}
+
+class CampaignView {
+  /** @param {HTMLElement} main @param {string} path */
+  constructor(main, path) {
+    this.path = path;
+    /** @type {any} */
+    this.campaign = null;
+    /** @type {Map<number, any>} */
+    this.groups = new Map();
+    this.model = "";
+    this.parts = Object.fromEntries(["head", "facts", "bar", "live", "detail", "inversions", "spec"]
+      .map((name) => [name, h("div", {})]));
+    this.grid = new GroupGrid((index) => this.choose(index));
+    this.soon = calm(() => this.refresh().catch((error) => this.alarm(error.message)), 400);
+    this.redraw = calm(() => this.drawLive(), 150);
+    const { head, facts, bar, live, detail, inversions, spec } = this.parts;
+    put(main, head, h("div.columns", {},
+      this.left = h("div", {},
+        h("section.card", {}, h("h2", {}, "Green's functions"), bar, this.grid.element),
+        live, detail),
+      h("div", {}, h("section.card", {}, h("h2", {}, "Model"), facts), spec)));
+  }
+
+  async refresh() {
+    const [campaign, groups, inversions] = await Promise.all([
+      get(this.path), all(`${this.path}/groups`),
+      get(`/v1/inversions?limit=100&campaign=${this.path.split("/").pop()}`),
+    ]);
+    this.campaign = campaign;
+    this.groups = new Map(groups.map((group) => [group.index, group]));
+    document.title = `${campaign.name} · afterslip`;
+    this.drawHead();
+    this.drawFacts();
+    this.grid.show(groups);
+    this.drawLive();
+    await this.drawInversions(inversions.items.reverse());
+    if (this.grid.pressed >= 0) await this.choose(this.grid.pressed);
+  }
+
+  /** @param {{kind: string, data: any}} event */
+  take({ kind, data }) {
+    if (kind === "group.progress") {
+      if (data.job === "model") this.model = data.phase;
+      const group = this.groups.get(data.index);
+      if (group && data.job !== "model") group.progress = data;
+      this.redraw();
+      return;
+    }
+    if (kind === "group.state") {
+      this.grid.mark(data.index, data.state);
+      const group = this.groups.get(data.index);
+      if (group) group.state = data.state;
+      this.redraw();
+    }
+    this.soon();
+  }
+
+  drawHead() {
+    const { campaign } = this;
+    const state = campaign.cancelling && campaign.state !== "cancelled" ? "cancelling" : campaign.state;
+    const why = campaign.error && h("div.note.bad", { role: "alert" },
+      h("b", {}, campaign.state === "paused" ? "Paused by the service" : `Failed: ${campaign.error.class.replaceAll("_", " ")}`),
+      campaign.error.message);
+    put(this.parts.head,
+      h("div.head", {},
+        h("div.grow", {},
+          h("h1", {}, campaign.name, " ", h(`span.badge.${campaign.state}`, {}, state)),
+          h("div.sub", { title: moment(campaign.created_at) },
+            `submitted ${ago(campaign.created_at)} · `, h("span.mono", {}, campaign.id))),
+        h("div.buttons", {}, this.buttons())),
+      why);
+    const bar = /** @type {any} */ (document.createElement("progress-bar"));
+    bar.show(campaign.progress, campaign.state);
+    const building = campaign.state === "building" && this.model ? h("p.sub", {}, this.model) : null;
+    put(this.parts.bar, bar, building, h("p", {}));
+  }
+
+  buttons() {
+    if (this.campaign.cancelling) return [];
+    return Object.entries(ACTIONS)
+      .filter(([, [, states]]) => states.includes(this.campaign.state))
+      .map(([name, [label]]) => h(name === "cancel" ? "button.danger" : "button", {
+        type: "button", onclick: () => this.act(name),
+      }, label));
+  }
+
+  /** @param {string} name */
+  async act(name) {
+    const sure = "Cancel this campaign? What is accepted stays, the rest is not computed.";
+    if (name === "cancel" && !window.confirm(sure)) return;
+    try {
+      await post(`${this.path}/${name}`);
+      await this.refresh();
+    } catch (error) {
+      this.alarm(/** @type {Error} */ (error).message);
+    }
+  }
+
+  /** @param {string} message */
+  alarm(message) {
+    this.parts.head.append(h("div.note.bad", { role: "alert" }, message));
+  }
+
+  drawFacts() {
+    const { campaign } = this;
+    const model = campaign.model ?? {};
+    const quality = model.quality ?? {};
+    const spec = campaign.spec ?? {};
+    const facts = [
+      ["Unknowns", count(model.n_unknowns)],
+      ["Elements", count(model.n_elements)],
+      ["Green's functions", count(campaign.n_sources)],
+      ["Curve until", spec.times?.until ?? "–"],
+      ["Integrator", spec.solver?.integrator ?? "spectral"],
+      ["Worst aspect", fixed(quality.aspect_max, 1)],
+      ["Mean quality", fixed(quality.gamma_mean)],
+      ["Edges", quality.edge_min ? `${fixed(quality.edge_min / 1000, 1)} – ${fixed(quality.edge_max / 1000, 0)} km` : "–"],
+      ["Layers", spec.model?.layers?.map((/** @type {any} */ layer) => layer.name).join(", ") ?? "–"],
+    ];
+    put(this.parts.facts, h("dl.facts", {}, facts.map(([name, value]) =>
+      h("div", {}, h("dt", {}, name), h("dd", {}, value)))));
+    const greens = `${location.origin}${campaign.links.greens}`;
+    put(this.parts.spec, h("section.card", {}, h("details", {}, h("summary", {}, "Spec and data"),
+      h("p.sub", {}, "Open the Green's functions from Python:"),
+      h("pre", {}, `xarray.open_zarr("${greens}")`),
+      h("pre", {}, JSON.stringify(spec, null, 2)))));
+  }
+
+  drawLive() {
+    const running = [...this.groups.values()].filter((group) => group.state === "running");
+    put(this.parts.live, running.length
+      ? h("section.card", { "aria-live": "off" }, h("h2", {}, "Running now"), h("div.live", {}, running.map(liveLine)))
+      : null);
+  }
+
+  /** @param {any[]} inversions */
+  async drawInversions(inversions) {
+    const shape = JSON.stringify(inversions);
+    if (this.shown === shape) return;
+    this.shown = shape;
+    // what was found comes first, what is still to come last
+    if (this.campaign.state === "complete") this.left.prepend(this.parts.inversions);
+    else this.left.append(this.parts.inversions);
+    const cards = await Promise.all(inversions.map(inversionCard));
+    put(this.parts.inversions, cards.length
+      ? h("section.card", {}, h("h2", {}, cards.length > 1 ? "Inversions" : "Inversion"), cards) : null);
+  }
+
+  /** @param {number} index */
+  async choose(index) {
+    this.grid.press(index);
+    const found = await get(`${this.path}/groups/${index}`);
+    put(this.parts.detail, groupDetail(found, () => {
+      this.grid.press(-1);
+      put(this.parts.detail);
+    }));
+  }
+}
+
+/** @param {any} group */
+function liveLine(group) {
+  const progress = group.progress ?? {};
+  const done = progress.solves_done ?? 0, expected = progress.solves_expected;
+  const bar = h(expected ? "div.bar" : "div.bar.unknown", {});
+  if (expected) {
+    const part = h("i", {});
+    part.style.width = `${Math.min(100, (100 * done) / expected)}%`;
+    bar.append(part);
+  }
+  const words = [progress.phase ?? "starting"];
+  if (expected) words.push(`solve ${done} of about ${expected}`);
+  else if (done) words.push(`${count(done)} solves`);
+  const residual = Number.isFinite(progress.residual) ? `residual ${tiny(progress.residual)}` : duration(progress.seconds);
+  return h("div", {}, h("div.line", {},
+    h("span", {}, h("b", {}, `Group ${group.index}`), ` · ${words.join(" · ")}`), h("span.dim", {}, residual)), bar);
+}

@@ -1,0 +1,38 @@
+// @ts-check
+/** The workers that the placement knows. */
+
+import { get } from "/dashboard/api.js";
+import { h, put } from "/dashboard/dom.js";
+import { count, fixed } from "/dashboard/format.js";
+
+const EVERY_MS = 3000;
+const MIB = 1024 * 1024;
+
+/** @param {HTMLElement} main */
+export async function workerView(main) {
+  document.title = "Workers · afterslip";
+  const card = h("section.card", { "aria-label": "Workers" });
+  async function refresh() {
+    const { items } = await get("/v1/workers");
+    put(card, items.length ? table(items) : h("div.empty", {}, "No workers. Start one:", h("br"),
+      h("code", {}, "afterslip worker tcp://scheduler:8786")));
+  }
+  put(main, h("div.head", {}, h("h1", {}, "Workers")), card);
+  await refresh();
+  const timer = setInterval(() => refresh().catch(() => {}), EVERY_MS);
+  return () => clearInterval(timer);
+}
+
+/** @param {any[]} workers */
+function table(workers) {
+  const names = ["Worker", "State", "Slots", "CPU", "Memory", "Address"];
+  return h("div.scroll", {}, h("table", {},
+    h("thead", {}, h("tr", {}, names.map((name) => h("th", { scope: "col" }, name)))),
+    h("tbody", {}, workers.map((worker) => h("tr", {},
+      h("td", {}, worker.name),
+      h("td", {}, h(`span.badge.${worker.state === "running" ? "complete" : "paused"}`, {}, worker.state)),
+      h("td", {}, count(worker.slots)),
+      h("td", {}, fixed(worker.facts.cpu_percent, 0, " %")),
+      h("td", {}, worker.facts.memory_used ? `${count(worker.facts.memory_used / MIB)} MiB` : "–"),
+      h("td.mono", {}, worker.address))))));
+}
