@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
-import gmsh
 import numpy as np
 
 from afterslip_solver.mesh.errors import MeshError
 from afterslip_solver.mesh.geometry import Box, MeshSize
 from afterslip_solver.model import Float, Int
 
+# loaded by the first session: it draws in graphics libraries, which a process that
+# only solves on a finished model does not need and a GPU node may lack
+gmsh: Any = None
 # gmsh keeps one global state per process
 _ONE_AT_A_TIME = threading.Lock()
 # OCC's tolerances are absolute (1e-7), so the domain is scaled to this size
@@ -46,7 +50,9 @@ def quiet_gmsh() -> Iterator[None]:
 
     It may run in a thread or a child process: no signal handler is installed.
     """
+    global gmsh
     with _ONE_AT_A_TIME:
+        gmsh = importlib.import_module("gmsh")
         gmsh.initialize(readConfigFiles=False, interruptible=False)
         try:
             for option, value in (
