@@ -34,8 +34,8 @@ class MultigridSettings:
     safety : factor on the estimated largest eigenvalue.
     """
 
-    degree: int = 2
-    coarse_degree: int = 2
+    degree: int = 3
+    coarse_degree: int = 3
     strength: float = 0.0
     max_coarse: int = 100
     safety: float = 1.05
@@ -81,7 +81,8 @@ def _aggregated(
     a, p = host.matrix, host.prolongation
     size = a.blocksize[0]
     rows = np.repeat(np.arange(a.shape[0] // size), np.diff(a.indptr))
-    diagonal = np.zeros((a.shape[0] // size, size, size))
+    # an aggregate of held vertices has no motion, and its row may store no block
+    diagonal = np.tile(unit * np.eye(size), (a.shape[0] // size, 1, 1))
     own = rows == a.indices
     diagonal[rows[own]] = a.data[own]
     n_coarse = p.shape[1] // p.blocksize[1]
