@@ -10,6 +10,8 @@ import zarr
 from afterslip_workers import entry
 from afterslip_workers.store import durable
 
+pytestmark = pytest.mark.filterwarnings("ignore:Consolidated metadata")
+
 N_SOURCE, N_NODE, N_MODE = 7, 5, 3
 
 
