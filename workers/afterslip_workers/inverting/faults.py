@@ -87,6 +87,10 @@ def fault_variables(
         joined.update(fault_lon=lon, fault_lat=lat)
     made = {key: _variable(key, values) for key, values in joined.items()}
     made["fault_index"].attrs["flag_meanings"] = " ".join(names)
+    faults = [model.faults[name] for name in names]
+    for key in ("length", "width"):
+        values = np.array([getattr(fault, key) for fault in faults])
+        made[f"fault_{key}"] = xr.Variable(("fault",), values, {"units": "m"})
     made["fault_triangles"] = xr.Variable(
         ("fault_triangle", "corner"), np.concatenate(triangles).astype(np.int32)
     )
