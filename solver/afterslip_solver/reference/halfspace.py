@@ -10,8 +10,10 @@ formulas, so each verifies the other.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numba import njit
 
 from afterslip_solver.model import Float, Int
 
@@ -27,7 +29,6 @@ QUADRATURE_POINTS = np.array(
     ]
 )
 _DOWN = np.array([1.0, 1.0, -1.0])  # z up to z down and back
-CHUNK = 200_000  # pairs evaluated at once, for the cache
 QUADRATURE_WEIGHTS = np.array([9 / 40, *[_WA] * 3, *[_WB] * 3])
 
 
@@ -47,8 +48,17 @@ class PointSources:
     normal: Float
 
 
-def _response(offset: Float, moment: Float, poisson: float) -> Float:
-    """Work of unit surface forces on moments, times 4 pi mu.
+@njit(cache=True)
+def _add_responses(
+    points: Any,
+    position: Any,
+    moment: Any,
+    pairs_p: Any,
+    pairs_s: Any,
+    factor: float,
+    out: Any,
+) -> None:
+    """Add the work of unit surface forces on moments, times 4 pi mu.
 
     In axes x, y, and z *down* from the force k the displacement is
     delta_ik/R + x_i x_k/R^3 + (1-2 nu) e_i chi_,ik with e = (-1, -1, 1) and
@@ -57,32 +67,32 @@ def _response(offset: Float, moment: Float, poisson: float) -> Float:
 
     Parameters
     ----------
-    offset : (n, 3) m, source minus surface point, z down.
-    moment : (n, 3, 3) symmetric, m3.
-
-    Returns
-    -------
-    (n, 3) for forces along x, y and down.
+    points : (n_point, 2) m. position : (n_source, 3) m, z down.
+    moment : (n_source, 6) m3, xx, yy, zz, xy, xz, yz.
+    pairs_p, pairs_s : (n_pair,) point and source of each pair.
+    factor : 1 - 2 nu. out : (n_point, 3) along x, y and down.
     """
-    z = offset[:, 2]
-    R = np.sqrt((offset * offset).sum(axis=1))
-    S = R + z
-    plane = offset[:, :2]
-    along = np.einsum("nab,nb->na", moment[:, :2, :2], plane)
-    Q = (along * plane).sum(axis=1)
-    flat = moment[:, 0, 0] + moment[:, 1, 1]
-    vertical = moment[:, 2, 2]
-    form = np.einsum("ni,nij,nj->n", offset, moment, offset)
-    kelvin = (flat + vertical) / R**3 - 3.0 * form / R**5
-    out = kelvin[:, None] * offset
-    third = Q * (1.0 / (R**3 * S**2) + 2.0 / (R**2 * S**3)) - flat / (R * S**2)
-    horizontal = (third - vertical / R**3)[:, None] * plane
-    horizontal -= 2.0 * along / (R * S**2)[:, None]
-    down = Q * (1.0 / (R**3 * S) + 1.0 / (R**2 * S**2)) - flat / (R * S)
-    down -= vertical * z / R**3
-    out[:, :2] += (1.0 - 2.0 * poisson) * horizontal
-    out[:, 2] += (1.0 - 2.0 * poisson) * down
-    return np.asarray(out)
+    for pair in range(len(pairs_p)):
+        p, s = pairs_p[pair], pairs_s[pair]
+        x = position[s, 0] - points[p, 0]
+        y = position[s, 1] - points[p, 1]
+        z = position[s, 2]
+        xx, yy, zz = moment[s, 0], moment[s, 1], moment[s, 2]
+        xy, xz, yz = moment[s, 3], moment[s, 4], moment[s, 5]
+        r = 1.0 / np.sqrt(x * x + y * y + z * z)
+        q = 1.0 / (1.0 / r + z)
+        r2, r3 = r * r, r * r * r
+        ax, ay = xx * x + xy * y, xy * x + yy * y
+        flat, plane = xx + yy, ax * x + ay * y
+        form = plane + zz * z * z + 2.0 * z * (xz * x + yz * y)
+        kelvin = (flat + zz) * r3 - 3.0 * form * r3 * r2
+        side = plane * (r3 * q * q + 2.0 * r2 * q * q * q) - flat * r * q * q
+        side -= zz * r3
+        down = plane * (r3 * q + r2 * q * q) - flat * r * q - zz * z * r3
+        twice = 2.0 * r * q * q
+        out[p, 0] += kelvin * x + factor * (side * x - twice * ax)
+        out[p, 1] += kelvin * y + factor * (side * y - twice * ay)
+        out[p, 2] += kelvin * z + factor * down
 
 
 def _moments(sources: PointSources, poisson: float) -> tuple[Float, Float]:
@@ -95,7 +105,9 @@ def _moments(sources: PointSources, poisson: float) -> tuple[Float, Float]:
     moment = slip[:, :, None] * normal[:, None, :]
     moment = moment + moment.transpose(0, 2, 1)
     opening = 2.0 * poisson / (1.0 - 2.0 * poisson) * (slip * normal).sum(axis=1)
-    return sources.position * _DOWN, moment + opening[:, None, None] * np.eye(3)
+    moment = moment + opening[:, None, None] * np.eye(3)
+    six = moment[:, [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+    return sources.position * _DOWN, np.ascontiguousarray(six)
 
 
 def _add_pairs(
@@ -103,12 +115,8 @@ def _add_pairs(
 ) -> None:
     """Add the responses of pairs (point, source) to out (n_point, 3)."""
     position, moment = _moments(sources, nu)
-    surface = np.column_stack((points, np.zeros(len(points))))
-    for start in range(0, len(pairs[0]), CHUNK):
-        p, s = (index[start : start + CHUNK] for index in pairs)
-        values = _response(position[s] - surface[p], moment[s], nu)
-        for k in range(3):
-            out[:, k] += np.bincount(p, values[:, k], minlength=len(out))
+    points = np.ascontiguousarray(points, dtype=np.float64)
+    _add_responses(points, position, moment, *pairs, 1.0 - 2.0 * nu, out)
 
 
 def point_source_surface(

@@ -90,7 +90,7 @@ def _judge(words: str, errors: list[Misfit], parts: tuple[int, ...]) -> Iterator
     measured = (
         ("tapered slip", errors[-1].tapered, same),
         ("uniform slip", errors[-1].uniform, same),
-        ("uniform slip", errors[-1].rectangle, "Okada (1985), rectangle"),
+        ("uniform rectangle", errors[-1].rectangle, "Okada (1985), rectangle"),
     )
     for form, error, reference in measured:
         tolerance = 0.02 * 16 / finest
