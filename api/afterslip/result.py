@@ -24,6 +24,7 @@ LAYOUT: dict[str, tuple[str, ...]] = {
     "resolution": ("source",),
     "source_fault": ("source",),
     "source_component": ("source",),
+    "source_patch": ("source", "pair"),
     "source_position": ("source", "xyz"),
     "fault_slip": ("fault_node", "slip_component"),
     "fault_x": ("fault_node",),

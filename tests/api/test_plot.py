@@ -341,3 +341,23 @@ def test_what_is_no_result_is_told_by_name(result):
 def test_line_of_sight_data_have_a_figure_of_their_own(result):
     with pytest.raises(ValueError, match="no line-of-sight data"):
         plot.scene_fit(result)
+
+
+def test_a_value_of_sources_is_right_at_their_centres_and_flat_beyond(result):
+    i, j = result["source_patch"].values[::2].T
+    along = result.assign(resolution=("source", np.repeat(i.astype(float), 2)))
+    cell = 440e3 / 12
+    expected = np.clip(result["fault_along"].values / cell - 0.5, 0.0, 11.0)
+    np.testing.assert_allclose(on_nodes(along, "resolution", 0), expected, atol=1e-9)
+    one_row = along.isel(source=np.repeat(j == 0, 2))
+    np.testing.assert_allclose(on_nodes(one_row, "resolution", 0), expected, atol=1e-9)
+
+
+def test_the_border_of_a_fault_is_its_rectangle_not_the_mesh(result):
+    smaller = result.assign(fault_length=("fault", [220e3]))
+    for fault, length in ((result, 440.0), (smaller, 220.0)):
+        (line,) = maps.map_frame(fault.drop_vars(["fault_lon"])).borders.values()
+        top = line[: len(line) // 4]
+        assert np.hypot(*np.diff(top, axis=0).T).sum() == pytest.approx(
+            length, rel=0.02
+        )

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import xarray as xr
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from afterslip.plot.style import FAINT, INK, SERIES_COLOURS, SOFT, new_figure, styled
+from afterslip.plot.style import FAINT, INK, SOFT, new_figure, styled
 
 Float = NDArray[np.float64]
+
+FAR = 60.0
+"""Scores beyond this multiple of the least are outside of the figure."""
 
 
 def _column(result: xr.Dataset, name: str) -> Float:
@@ -72,9 +76,12 @@ def _lines(
 ) -> None:
     score, error = _column(result, "cv_score"), _column(result, "cv_score_se")
     kinds = np.unique(family)
-    # bars side by side, else those of one family would hide the others
-    apart = 0.012 * (float(np.ptp(position)) or 1.0)
-    for i, (value, colour) in enumerate(zip(kinds, SERIES_COLOURS * 9, strict=False)):
+    apart = _apart(position, kinds)
+    # what is far worse than the best only shows that it is: no bars
+    top = FAR * float(np.nanmin(score))
+    error = np.where(score > top, np.nan, error)
+    colours = colormaps["viridis"](np.linspace(0.0, 0.9, kinds.size))
+    for i, (value, colour) in enumerate(zip(kinds, colours, strict=True)):
         rows = np.flatnonzero(family == value)
         rows = rows[np.argsort(position[rows])]
         shift = apart * (i - (kinds.size - 1) / 2.0)
@@ -86,9 +93,15 @@ def _lines(
     ax.axhline(score[least] + error[least], color=SOFT, linewidth=0.8, linestyle=":",
                label="least + 1 s.e.")  # fmt: skip
     finite = score[np.isfinite(score) & (score > 0.0)]
-    if finite.size and finite.max() > 30.0 * finite.min():
+    if finite.size and 12.0 * finite.min() < finite.max():
         ax.set_yscale("log")
+        ax.set_ylim(0.7 * finite.min(), min(1.3 * finite.max(), top))
     ax.grid(visible=True, color=FAINT, linewidth=0.5)
+
+
+def _apart(position: Float, kinds: Float) -> float:
+    """Return how far bars of two families stand apart, lest they hide each other."""
+    return 0.04 * (float(np.ptp(position)) or 1.0) / max(4, kinds.size)
 
 
 def _chosen(
@@ -106,7 +119,7 @@ def _chosen(
     row = int(np.flatnonzero(close)[0])
     kinds = np.unique(family)
     step = float(np.searchsorted(kinds, family[row])) - (kinds.size - 1) / 2.0
-    shift = 0.012 * (float(np.ptp(position)) or 1.0) * step
+    shift = _apart(position, kinds) * step
     ax.plot(
         position[row] + shift, score[row], "*", markersize=14, markeredgecolor=INK,
         markerfacecolor="#ffd33d", markeredgewidth=0.8, linestyle="none", zorder=6,

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import xarray as xr
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.patches import Polygon
+from matplotlib.path import Path
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from matplotlib.tri import Triangulation
 from numpy.typing import NDArray
 
+from afterslip.plot.outline import PER_SIDE, border_on_map, fault_numbers, own_nodes
 from afterslip.plot.style import FAINT, INK, SOFT, nice_step
 from afterslip.result import is_geographic, labels
 
@@ -34,6 +37,7 @@ class MapFrame:
     Attributes
     ----------
     triangles : the fault in map view.
+    borders : around each fault's slipping rectangle, the top edge first.
     station_x, station_y : (n_station,).
     extent : west, east, south, north.
     stretch : length of a unit of y over that of x on the paper.
@@ -42,6 +46,7 @@ class MapFrame:
 
     geographic: bool
     triangles: Triangulation
+    borders: dict[int, Float]
     station_x: Float
     station_y: Float
     extent: tuple[float, float, float, float]
@@ -70,17 +75,20 @@ def map_frame(result: xr.Dataset) -> MapFrame:
     fault = [np.asarray(result[f"fault_{n}"].values, float) * unit for n in names]
     station = [np.asarray(result[f"station_{n}"].values, float) * unit for n in names]
     corners = np.asarray(result["fault_triangles"].values, dtype=np.int64)
-    used = np.unique(corners)
-    middle = float(np.mean(fault[1][used]))
+    borders = {
+        number: border_on_map(result, number, fault[0], fault[1])
+        for number in fault_numbers(result)
+    }
+    rim = np.concatenate(list(borders.values()))
+    middle = float(np.mean(rim[:, 1]))
     stretch = 1.0 / np.cos(np.radians(middle)) if geographic else 1.0
     return MapFrame(
         geographic=geographic,
         triangles=Triangulation(fault[0], fault[1], corners),
+        borders=borders,
         station_x=station[0],
         station_y=station[1],
-        extent=_extent(
-            fault[0][used], fault[1][used], station[0], station[1], float(stretch)
-        ),
+        extent=_extent(rim[:, 0], rim[:, 1], station[0], station[1], float(stretch)),
         stretch=float(stretch),
         km=KM_PER_DEGREE if geographic else 1.0,
     )
@@ -151,42 +159,23 @@ def graticule(ax: Axes) -> None:
     ax.grid(visible=True, color=FAINT, linewidth=0.5)
 
 
-def boundary_edges(corners: NDArray[np.int64]) -> NDArray[np.int64]:
-    """(n_edge, 2) edges that only one triangle has."""
-    sides = np.sort(
-        np.concatenate([corners[:, [0, 1]], corners[:, [1, 2]], corners[:, [2, 0]]]),
-        axis=1,
-    )
-    count = Counter(map(tuple, sides.tolist()))
-    return np.array([s for s, n in count.items() if n == 1], dtype=np.int64)
+def clip_to_faults(ax: Axes, artist: Artist, borders: Iterable[Float]) -> None:
+    """Cut an artist off at the faults' slipping rectangles."""
+    paths = [Path(line, closed=True) for line in borders]
+    artist.set_clip_path(Path.make_compound_path(*paths), ax.transData)
 
 
 def draw_fault(ax: Axes, frame: MapFrame, result: xr.Dataset) -> None:
     """Draw the outline, thin, and the top edge, thick and toothed if it dips gently."""
-    corners = np.asarray(frame.triangles.triangles, dtype=np.int64)
-    edges = boundary_edges(corners)
-    x, y = frame.triangles.x, frame.triangles.y
-    down = np.asarray(result["fault_down"].values, dtype=np.float64)
-    along = np.asarray(result["fault_along"].values, dtype=np.float64)
-    which = np.asarray(result["fault_index"].values)
-    # None breaks the line between edges
-    ax.plot(
-        *(np.column_stack([c[edges], np.full(len(edges), np.nan)]).ravel()
-          for c in (x, y)),
-        color=SOFT, linewidth=0.7, zorder=3,
-    )  # fmt: skip
-    sine = np.asarray(result["fault_updip"].values)[:, 2]
-    for fault in np.unique(which[edges[:, 0]]):
-        mine = edges[which[edges[:, 0]] == fault]
-        nodes = np.unique(mine)
-        slack = 0.03 * np.ptp(down[np.unique(corners)])
-        top = nodes[down[nodes] <= down[nodes].min() + slack]
-        top = top[np.argsort(along[top])]
-        ax.plot(x[top], y[top], color=INK, linewidth=1.6, zorder=4)
-        own = np.flatnonzero(which == fault)
-        if top.size > 1 and np.median(sine[own]) < np.sin(np.radians(50.0)):
-            inward = np.array([x[own].mean(), y[own].mean()])
-            _teeth(ax, frame, np.column_stack([x[top], y[top]]), inward)
+    sine = np.asarray(result["fault_updip"].values, dtype=np.float64)[:, 2]
+    for fault, line in frame.borders.items():
+        around = np.vstack([line, line[:1]])
+        ax.plot(around[:, 0], around[:, 1], color=SOFT, linewidth=0.7, zorder=3)
+        top = line[:PER_SIDE]
+        ax.plot(top[:, 0], top[:, 1], color=INK, linewidth=1.6, zorder=4)
+        own = own_nodes(result, fault)
+        if np.median(sine[own]) < np.sin(np.radians(50.0)):
+            _teeth(ax, frame, top, line.mean(axis=0))
 
 
 def _teeth(ax: Axes, frame: MapFrame, line: Float, inward: Float) -> None:

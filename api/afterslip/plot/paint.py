@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.tri import Triangulation
 from numpy.typing import NDArray
 
+from afterslip.plot.maps import clip_to_faults
 from afterslip.plot.style import INK, SLIP, nice_step
 
 Float = NDArray[np.float64]
@@ -28,6 +30,7 @@ class Canvas:
     Attributes
     ----------
     triangles : in the coordinates of the axes.
+    borders : around the slipping rectangles, in the coordinates of the axes.
     stretch : length of a unit of y over that of x on the paper.
     motion : (n_node, 2) m, of the hanging wall, rightwards and upwards on paper.
     size : (n_node,) m, amount of slip.
@@ -36,6 +39,7 @@ class Canvas:
     """
 
     triangles: Triangulation
+    borders: Sequence[Float]
     stretch: float
     motion: Float
     size: Float
@@ -65,6 +69,7 @@ def colour(ax: Axes, canvas: Canvas) -> Any:
         shading="gouraud",
     )
     image.set_zorder(2)
+    clip_to_faults(ax, image, canvas.borders)
     return image
 
 

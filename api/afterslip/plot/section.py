@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.tri import Triangulation
 from numpy.typing import NDArray
 
-from afterslip.plot.maps import boundary_edges
+from afterslip.plot.outline import border, rectangle
 from afterslip.plot.style import FAINT, SOFT
 
 Float = NDArray[np.float64]
@@ -46,34 +46,24 @@ def plane(result: xr.Dataset, fault: int) -> Triangulation:
 
 def height(result: xr.Dataset, fault: int, width: float) -> float:
     """Return the height on paper of a fault's plane, labels included, in inches."""
-    triangles = plane(result, fault)
-    used = np.unique(triangles.triangles)
-    share = np.ptp(triangles.y[used]) / max(float(np.ptp(triangles.x[used])), 1e-9)
+    a0, a1, d0, d1 = rectangle(result, fault)
+    share = (d1 - d0) / max(a1 - a0, 1e-9)
     return float(np.clip(share * width, 0.7, 4.0)) + 0.75
 
 
 def prepare(ax: Axes, result: xr.Dataset, fault: int, title: str) -> Triangulation:
     """Set window, labels and outline; returns the triangles to colour."""
-    triangles = plane(result, fault)
-    used = np.unique(triangles.triangles)
-    x, y = triangles.x[used], triangles.y[used]
-    pad = 0.02 * max(float(np.ptp(x)), float(np.ptp(y)))
-    ax.set_xlim(x.min() - pad, x.max() + pad)
-    ax.set_ylim(y.max() + pad, y.min() - pad)
+    a0, a1, d0, d1 = (v / 1e3 for v in rectangle(result, fault))
+    pad = 0.02 * max(a1 - a0, d1 - d0)
+    ax.set_xlim(a0 - pad, a1 + pad)
+    ax.set_ylim(d1 + pad, d0 - pad)
     ax.set_aspect("equal")
     ax.set_xlabel("along strike (km)")
     ax.set_ylabel("down dip (km)")
     ax.set_title(title)
-    edges = boundary_edges(np.asarray(triangles.triangles, dtype=np.int64))
-    gap = np.full((len(edges), 1), np.nan)
-    ax.plot(
-        np.hstack([triangles.x[edges], gap]).ravel(),
-        np.hstack([triangles.y[edges], gap]).ravel(),
-        color=SOFT,
-        linewidth=0.7,
-        zorder=3,
-    )
-    return triangles
+    line = border(result, fault) / 1e3
+    ax.plot(line[:, 0], line[:, 1], color=SOFT, linewidth=0.7, zorder=3)
+    return plane(result, fault)
 
 
 def graticule(ax: Axes) -> None:

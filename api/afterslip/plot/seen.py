@@ -12,10 +12,10 @@ from matplotlib.colors import Colormap
 from matplotlib.figure import Figure
 from matplotlib.tri import Triangulation
 from numpy.typing import NDArray
-from scipy.interpolate import LinearNDInterpolator
-from scipy.spatial import cKDTree
+from scipy.interpolate import RegularGridInterpolator
 
 from afterslip.plot import maps, section
+from afterslip.plot.outline import border, fault_numbers, rectangle
 from afterslip.plot.style import (
     FAINT,
     SHARE,
@@ -28,13 +28,14 @@ from afterslip.plot.style import (
 from afterslip.result import SLIP_COMPONENTS
 
 Float = NDArray[np.float64]
+Int = NDArray[np.int64]
 
 
 def on_nodes(result: xr.Dataset, name: str, component: int) -> Float | None:
     """Spread a value of the unit sources over the fault.
 
-    Linear in (along, down) between the sources, the nearest one's value outside
-    of them and where a fault has too few for that.
+    Bilinear between the centres of the cells of the fault's grid of sources,
+    constant from the outermost centres to the edges.
 
     Parameters
     ----------
@@ -44,33 +45,46 @@ def on_nodes(result: xr.Dataset, name: str, component: int) -> Float | None:
 
     Returns
     -------
-    (n_fault_node,) float64, or None where there are no such sources.
+    (n_fault_node,) float64, nan on faults without sources; None where there are no
+    such sources at all.
     """
     kind = np.asarray(result["source_component"].values)
     if not (kind == component).any():
         return None
-    nodes = np.column_stack([result[f"fault_{c}"].values for c in "xyz"])
     flat = np.column_stack([result["fault_along"].values, result["fault_down"].values])
-    place = np.asarray(result["source_position"].values, dtype=np.float64)
     values = np.asarray(result[name].values, dtype=np.float64)
-    spread = np.full(len(nodes), np.nan)
-    for fault in np.unique(result["fault_index"].values):
-        mine = np.flatnonzero(result["fault_index"].values == fault)
+    patch = np.asarray(result["source_patch"].values, dtype=np.int64)
+    index = np.asarray(result["fault_index"].values)
+    spread = np.full(len(flat), np.nan)
+    for fault in fault_numbers(result):
         rows = (kind == component) & (result["source_fault"].values == fault)
         if rows.any():
-            _, near = cKDTree(nodes[mine]).query(place[rows])
-            spread[mine] = _between(flat[mine][near], values[rows], flat[mine])
+            a0, a1, d0, d1 = rectangle(result, fault)
+            place = (flat[index == fault] - [a0, d0]) / [a1 - a0, d1 - d0]
+            spread[index == fault] = _bilinear(patch[rows], values[rows], place)
     return spread
 
 
-def _between(known: Float, values: Float, wanted: Float) -> Float:
-    _, nearest = cKDTree(known).query(wanted)
-    outside = np.asarray(values[nearest], dtype=np.float64)
-    spans = np.unique(known[:, 0]).size > 1 and np.unique(known[:, 1]).size > 1
-    if len(values) < 4 or not spans:
-        return outside
-    inside = LinearNDInterpolator(known, values, rescale=True)(wanted)
-    return np.where(np.isnan(inside), outside, inside)
+def _bilinear(patch: Int, values: Float, place: Float) -> Float:
+    """Interpolate on a grid of cells.
+
+    Parameters
+    ----------
+    patch : (n, 2) which cell each value belongs to.
+    place : (n_place, 2) from 0 to 1 over the grid.
+    """
+    shape = patch.max(axis=0) + 1
+    table = np.full(shape, np.nan)
+    table[patch[:, 0], patch[:, 1]] = values
+    centre = [(np.arange(n) + 0.5) / n for n in shape]
+    inner = np.clip(place, [c[0] for c in centre], [c[-1] for c in centre])
+    # a single line of cells is constant across it
+    thin = shape == 1
+    table = np.repeat(np.repeat(table, 1 + thin[0], axis=0), 1 + thin[1], axis=1)
+    axes = [
+        np.append(c, c[-1] + 1.0) if t else c for c, t in zip(centre, thin, strict=True)
+    ]
+    return np.asarray(RegularGridInterpolator(axes, table)(inner))
 
 
 @styled
@@ -99,6 +113,7 @@ def resolution(result: xr.Dataset) -> Figure:
         for c, ax, value in zip(drawn, axes, values, strict=True):
             triangles = view.prepare(ax)
             image = _colour(ax, triangles, value, SHARE if share else SLIP, top)
+            maps.clip_to_faults(ax, image, view.borders())
             view.decorate(ax)
             if share:
                 _half(ax, triangles, value)
@@ -127,6 +142,9 @@ class _MapView:
         maps.prepare(ax, self.frame)
         return self.frame.triangles
 
+    def borders(self) -> list[Float]:
+        return list(self.frame.borders.values())
+
     def decorate(self, ax: Axes) -> None:
         frame = self.frame
         maps.graticule(ax)
@@ -154,6 +172,9 @@ class _PlaneView:
 
     def prepare(self, ax: Axes) -> Triangulation:
         return section.prepare(ax, self.result, self.fault, "")
+
+    def borders(self) -> list[Float]:
+        return [border(self.result, self.fault) / 1e3]
 
     def decorate(self, ax: Axes) -> None:
         section.graticule(ax)

@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from afterslip.plot import maps, paint, section
+from afterslip.plot.outline import border
 from afterslip.plot.style import BLUE, FAINT, WIDTH, new_figure, styled
 from afterslip.result import TYPE_NAMES, slip_magnitude
 
@@ -55,14 +56,21 @@ def slip_map(result: xr.Dataset, title: str | None = None) -> Figure:
     peak = float(size.max())
     levels = paint.contour_levels(peak if peak > 0.0 else 1.0)
     canvas = paint.Canvas(
-        frame.triangles, frame.stretch, horizontal_slip(result), size, levels, peak
+        frame.triangles,
+        list(frame.borders.values()),
+        frame.stretch,
+        horizontal_slip(result),
+        size,
+        levels,
+        peak,
     )
     image = _map(axes[0], frame, result, canvas, steep, high[0] - 0.8)
     slip = np.asarray(result["fault_slip"].values, dtype=np.float64)
     for ax, fault in zip(axes[1:], steep, strict=True):
         name = section.fault_names(result)[fault]
         own = section.prepare(ax, result, fault, f"In the plane of {name}")
-        _plane(ax, paint.Canvas(own, 1.0, slip, size, levels, peak))
+        rim = [border(result, fault) / 1e3]
+        _plane(ax, paint.Canvas(own, rim, 1.0, slip, size, levels, peak))
     bar = figure.colorbar(
         image, ax=list(axes), ticks=levels, shrink=0.7, aspect=28, pad=0.02
     )

@@ -196,7 +196,7 @@ def _attributes(slip: Float, fault: dict[str, Float], area: float) -> dict[str, 
         "n_unknowns": 68412,
         "n_elements": 16310,
         "n_node": 22804,
-        "quality": {"minimum": 0.21, "mean": 0.78, "aspect": 4.6},
+        "quality": {"gamma_min": 0.21, "gamma_mean": 0.78, "aspect_max": 4.6},
     }
     spec = {
         "name": "example",
@@ -264,6 +264,8 @@ def example_result(
             ("fault_triangle", "corner"),
             _grid_triangles(n_along, n_down),
         ),
+        "fault_length": ("fault", np.array([440e3])),
+        "fault_width": ("fault", np.array([210e3])),
         "station_x": ("station", x),
         "station_y": ("station", y),
         "series": (("time", "station", "component"), _series(time, elastic, x)),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ FIGURES: tuple[tuple[str, Callable[..., Figure], str, str], ...] = (
         plot.slip_map,
         "Slip",
         "Slip on the fault in map view. Contours and colour: amount; arrows: motion "
-        "of the upper side; toothed line: the fault's upper edge.",
+        "of the hanging wall; thick line: the fault's upper edge.",
     ),
     (
         "data_fit",
@@ -153,7 +152,7 @@ def render(
         doubts=doubts(result),
         model=model_facts(result, greens),
         request=facts(result, "request"),
-        spec=yaml.safe_dump(spec, sort_keys=False, allow_unicode=True) if spec else "",
+        spec=_yaml(spec) if spec else "",
         digest=str(result.attrs.get("digest", "")),
         versions=facts(result, "versions") or {"afterslip": __version__},
     )
@@ -243,7 +242,7 @@ def model_facts(
         ("Unit sources", f"{result.sizes['source']:,}"),
         ("Unknowns of the displacement field", _count(model.get("n_unknowns"))),
         ("Tetrahedra", _count(model.get("n_elements"))),
-        ("Mesh quality", _plain(quality)),
+        ("Mesh quality", _quality(quality)),
         ("Integrator", solver.get("integrator")),
         ("Largest relative residual of a solve", _small(solver.get("residual"))),
         ("Estimated error of the curve in time", _small(solver.get("time_error"))),
@@ -266,13 +265,27 @@ def _small(value: Any) -> str | None:
     return None if value is None else power_of_ten(float(value))
 
 
-def _plain(values: Any) -> str | None:
-    """Write a flat mapping of numbers on a line; leave out what is nested."""
+QUALITY = {
+    "gamma_min": "least γ {:.2f}",
+    "gamma_mean": "mean γ {:.2f}",
+    "aspect_99pct": "aspect below {:.1f} for 99 %",
+    "aspect_max": "largest aspect {:.1f}",
+}
+
+
+def _quality(values: Any) -> str | None:
+    """Write shape (γ: inscribed over circumscribed sphere, 1 is best) and edges."""
     if not isinstance(values, Mapping):
-        return None if values is None else json.dumps(values)
-    parts = [
-        f"{str(name).replace('_', ' ')} {value:.3g}"
-        for name, value in values.items()
-        if isinstance(value, int | float) and not isinstance(value, bool)
-    ]
+        return None
+    parts = [form.format(values[key]) for key, form in QUALITY.items() if key in values]
+    if "edge_min" in values and "edge_max" in values:
+        low, high = values["edge_min"] / 1e3, values["edge_max"] / 1e3
+        parts.append(f"edges {low:.3g} to {high:.3g} km")
     return ", ".join(parts) or None
+
+
+def _yaml(spec: Mapping[str, Any]) -> str:
+    """Write a spec with its innermost mappings and lists on one line each."""
+    return yaml.safe_dump(
+        dict(spec), sort_keys=False, allow_unicode=True, default_flow_style=None
+    )
