@@ -207,6 +207,9 @@ def test_no_fault_gives_a_plain_box():
             SIZE,
             "main and other intersect",
         ),
+        ([plane(dip=0.0)], SIZE, "dip between 0 and 90"),
+        ([plane(dip=120.0)], SIZE, "dip between 0 and 90"),
+        ([plane(top=-2.0)], SIZE, "top not negative"),
         ([plane()], MeshSize(60 * KM, 6 * KM), "mesh.size"),
     ],
 )

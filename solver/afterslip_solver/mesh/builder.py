@@ -19,16 +19,17 @@ from afterslip_solver.mesh.geometry import (
 from afterslip_solver.mesh.mesher import Mesher, RawMesh, quiet_gmsh
 from afterslip_solver.mesh.numbering import second_order
 from afterslip_solver.mesh.order import in_space_order
-from afterslip_solver.mesh.planar import EmbeddedPlane, place_plane
+from afterslip_solver.mesh.planar import EmbeddedPlane, check_rectangle, place_plane
 from afterslip_solver.mesh.quality import check_quality
 from afterslip_solver.mesh.refine import refine_uniformly
 from afterslip_solver.mesh.split import split_nodes
 
 # elements in a layer are at most this many times its thickness
-_FLATNESS = 3.0
+_FLATNESS = 5.0
 # in sizes of fault elements: surfaces this close would leave slivers between them
 _APART = 0.1
 _CLOSE = 0.3
+_THIN = 0.5
 _ROUNDING = 1e-6
 
 
@@ -111,6 +112,9 @@ def _check(
         )
     if size.growth <= 0.0:
         raise MeshError("mesh.size.growth must be positive; 0.2 to 0.4 is usual")
+    for fault in faults:
+        if isinstance(fault, PlaneFault):
+            check_rectangle(fault)
     names = [fault.name for fault in faults]
     if len(set(names)) < len(names):
         raise MeshError(f"two faults share a name among {', '.join(names)}; rename one")
@@ -142,23 +146,27 @@ def _embed_horizons(
             "take the material at their centre"
         )
         return []
-    used = []
+    size, used = mesher.size, [0.0]
     for depth in depths:
         gap = _nearest_edge(depth, surfaces)
-        if _ROUNDING < gap < _CLOSE * mesher.size.fault:
-            notes.append(
-                f"the layer's bottom at {depth / 1e3:g} km is not embedded, because "
-                f"it passes {gap / 1e3:.2g} km from an edge of a fault; elements "
-                "there take the material at their centre"
-            )
+        thin = min(depth - used[-1], mesher.box.depth - depth)
+        if _ROUNDING < gap < _CLOSE * size.fault:
+            reason = f"it passes {gap / 1e3:.2g} km from an edge of a fault"
+        elif thin < _THIN * size.fault:
+            reason = f"the layer is {thin / 1e3:.2g} km thin beside elements of "
+            reason += f"{size.fault / 1e3:g} km"
+        else:
+            mesher.add_horizon(depth)
+            used.append(depth)
             continue
-        mesher.add_horizon(depth)
-        used.append(depth)
-    edges = [0.0, *used, mesher.box.depth]
+        notes.append(
+            f"the layer's bottom at {depth / 1e3:g} km is not embedded, because "
+            f"{reason}; elements there take the material at their centre"
+        )
     return [
-        (top, bottom, _FLATNESS * (bottom - top))
-        for top, bottom in pairwise(edges)
-        if _FLATNESS * (bottom - top) < mesher.size.far
+        (top, bottom, max(_FLATNESS * (bottom - top), size.fault))
+        for top, bottom in pairwise([*used, mesher.box.depth])
+        if _FLATNESS * (bottom - top) < size.far
     ]
 
 

@@ -49,6 +49,23 @@ def place_plane(fault: PlaneFault, box: Box, size: float) -> EmbeddedPlane:
     return EmbeddedPlane(fault, *rectangle_lines(fault, box, size))
 
 
+def check_rectangle(fault: PlaneFault) -> None:
+    """Refuse numbers that are no rectangle under the free surface."""
+    numbers = (fault.x, fault.y, fault.strike)
+    if (
+        not np.isfinite(numbers).all()
+        or not 0.0 < fault.dip <= 90.0
+        or not fault.top >= 0.0
+        or not min(fault.length, fault.width) > 0.0
+    ):
+        raise MeshError(
+            f"fault {fault.name}: length and width must be positive, top not negative "
+            f"and dip between 0 and 90 degrees; got length {fault.length / 1e3:g}, "
+            f"width {fault.width / 1e3:g}, top {fault.top / 1e3:g} km, dip "
+            f"{fault.dip:g} degrees"
+        )
+
+
 def rectangle_lines(fault: PlaneFault, box: Box, size: float) -> tuple[Float, Float]:
     """Grid lines of the embedded plane.
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from afterslip_solver.mesh.errors import MeshError
-from afterslip_solver.mesh.numbering import signed_volumes
-from afterslip_solver.mesh.topology import cell_edges, cell_faces
-from afterslip_solver.model import Float, Int, TetMesh
+from afterslip_solver.mesh.numbering import triple_product
+from afterslip_solver.model import TET_EDGES, Float, Int, TetMesh
 
 # under this quality an element is flat to rounding
 _DEGENERATE = 1e-6
+# elements measured at a time: fits in cache
+_CHUNK = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,33 +56,53 @@ def element_shapes(vertices: Float, cells: Int) -> tuple[Float, Float, Float]:
     volume, gamma, aspect : (n_elem,) float64, m3 and dimensionless; gamma is 0
         and aspect infinite where the volume is not positive.
     """
-    volume = signed_volumes(vertices, cells)
-    corners = vertices[cell_faces(cells)]
-    area = 0.5 * np.linalg.norm(
-        np.cross(
-            corners[:, :, 1] - corners[:, :, 0], corners[:, :, 2] - corners[:, :, 0]
-        ),
-        axis=-1,
-    ).sum(axis=1)
-    ends = vertices[cell_edges(cells)]
-    length = np.linalg.norm(ends[:, :, 1] - ends[:, :, 0], axis=-1)
+    parts = [
+        _shapes(vertices[cells[start : start + _CHUNK]])
+        for start in range(0, len(cells), _CHUNK)
+    ]
+    volume, gamma, aspect = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return volume, gamma, aspect
+
+
+def _shapes(corners: Float) -> tuple[Float, Float, Float]:
+    """Shapes of tetrahedra (n, 4, 3)."""
+    edges = [corners[:, b] - corners[:, a] for a, b in TET_EDGES]
+    square = [np.einsum("ij,ij->i", e, e) for e in edges]
+    # two edges of each face, by number in TET_EDGES
+    faces = ((0, 2), (0, 3), (2, 3), (1, 4))
+    area = sum(
+        0.5
+        * np.sqrt(
+            np.maximum(
+                square[i] * square[j] - np.einsum("ij,ij->i", edges[i], edges[j]) ** 2,
+                0.0,
+            )
+        )
+        for i, j in faces
+    )
+    a, b, c = edges[0], -edges[2], edges[3]
+    volume = triple_product(a, b, c) / 6.0
     # edges 01 23, 12 03, 20 13 are opposite; Crelle's formula
-    p, q, r = (length[:, i] * length[:, j] for i, j in ((0, 5), (1, 3), (2, 4)))
+    p, q, r = (np.sqrt(square[i] * square[j]) for i, j in ((0, 5), (1, 3), (2, 4)))
     product = (p + q + r) * (p + q - r) * (p - q + r) * (-p + q + r)
     positive = np.maximum(volume, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         inner = 3.0 * positive / area
         outer = np.sqrt(np.maximum(product, 0.0)) / (24.0 * positive)
         gamma = np.where(positive > 0.0, 3.0 * inner / outer, 0.0)
-        aspect = length.max(axis=1) / (2.0 * np.sqrt(6.0) * inner)
+        aspect = np.sqrt(np.max(square, axis=0)) / (2.0 * np.sqrt(6.0) * inner)
     return volume, np.nan_to_num(gamma, nan=0.0), np.nan_to_num(aspect, nan=np.inf)
 
 
 def quality_report(mesh: TetMesh) -> QualityReport:
     """Measure every element of a mesh."""
     volume, gamma, aspect = element_shapes(mesh.nodes, mesh.cells)
-    ends = mesh.nodes[cell_edges(mesh.cells)]
-    length = np.linalg.norm(ends[:, :, 1] - ends[:, :, 0], axis=-1)
+    shortest, longest = np.inf, 0.0
+    for a, b in TET_EDGES:
+        edge = mesh.nodes[mesh.cells[:, b]] - mesh.nodes[mesh.cells[:, a]]
+        length = np.sqrt(np.einsum("ij,ij->i", edge, edge))
+        shortest = min(shortest, float(length.min()))
+        longest = max(longest, float(length.max()))
     return QualityReport(
         n_element=len(mesh.elements),
         n_vertex=mesh.n_vertex,
@@ -93,8 +114,8 @@ def quality_report(mesh: TetMesh) -> QualityReport:
         aspect_median=float(np.median(aspect)),
         aspect_99pct=float(np.quantile(aspect, 0.99)),
         aspect_max=float(aspect.max()),
-        edge_min=float(length.min()),
-        edge_max=float(length.max()),
+        edge_min=shortest,
+        edge_max=longest,
         volume=float(volume.sum()),
     )
 
