@@ -141,6 +141,25 @@ def test_second_delivery_of_a_receipt_changes_nothing(
     assert groups(database, campaign) == before
 
 
+def test_receipt_that_comes_twice_does_not_sweep_what_is_to_be_promoted(
+    database, settings, new_campaign, new_dispatcher, worker, turn, monkeypatch
+):
+    """Between stored and accepted, the attempt's folder holds the only copy."""
+    real, twice = receipts.accept, []
+
+    def tell_again(context, job):
+        twice.append(job.token)
+        assert not receipts.take(context, Ended(job.token, {"outcome": "stored"}))
+        assert (settings.store / "attempts" / job.token / "manifest.json").exists()
+        real(context, job)
+
+    monkeypatch.setattr(receipts, "accept", tell_again)
+    campaign = new_campaign()
+    turn(new_dispatcher(), campaign, CampaignState.COMPLETE)
+    assert len(twice) == 4
+    assert all(job.attempts == 1 for job in groups(database, campaign))
+
+
 def test_crash_between_promotion_and_acceptance_is_mended(
     database, settings, new_campaign, new_dispatcher, turn, monkeypatch
 ):

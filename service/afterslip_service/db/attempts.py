@@ -62,6 +62,19 @@ def latest(connection: Connection, job_ids: Sequence[str]) -> dict[str, Attempt]
     return {attempt.job_id: attempt for attempt in found}
 
 
+def settled(
+    connection: Connection, tokens: Sequence[str], before: datetime
+) -> list[str]:
+    """Return those of some attempts that ended before a time and are not needed."""
+    needed = LIVE | {AttemptState.STORED}
+    query = sa.select(attempts.c.token).where(
+        attempts.c.token.in_(tokens),
+        attempts.c.state.not_in(needed),
+        attempts.c.finished_at < before,
+    )
+    return list(connection.execute(query).scalars())
+
+
 def update(connection: Connection, token: str, **values: Any) -> None:
     """Set columns of an attempt."""
     connection.execute(

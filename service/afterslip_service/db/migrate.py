@@ -6,16 +6,23 @@ installed service can upgrade itself from any folder without importing them.
 
 from __future__ import annotations
 
+import threading
 from importlib.resources import files
 
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from alembic.util import CommandError
+from sqlalchemy.exc import DBAPIError
 
-from afterslip_service.db.session import Database
+from afterslip_service.db.session import Database, shown_url
+from afterslip_service.errors import ServiceError
 
 MIGRATIONS = "afterslip_migrations"
+
+# Alembic keeps its context in a global; between processes the database locks
+_ONE_AT_A_TIME = threading.Lock()
 
 
 def configuration(database: Database) -> Config:
@@ -28,8 +35,26 @@ def configuration(database: Database) -> Config:
 
 
 def upgrade(database: Database, revision: str = "head") -> None:
-    """Upgrade the schema; does nothing where it is already new."""
-    command.upgrade(configuration(database), revision)
+    """Upgrade the schema; does nothing where it is already new.
+
+    Raises
+    ------
+    ServiceError
+        If the database cannot be used, or a newer version has written it.
+    """
+    try:
+        with _ONE_AT_A_TIME:
+            command.upgrade(configuration(database), revision)
+    except CommandError as error:
+        raise ServiceError(
+            f"the database {shown_url(database.url)} was written by a newer version "
+            f"of afterslip ({error}): install that version"
+        ) from error
+    except DBAPIError as error:
+        reason = str(error.orig).strip().splitlines()[0]
+        raise ServiceError(
+            f"the database {shown_url(database.url)} cannot be used: {reason}"
+        ) from error
 
 
 def downgrade(database: Database, revision: str) -> None:

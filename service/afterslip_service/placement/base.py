@@ -56,7 +56,7 @@ class Placement(Protocol):
         """Return what has ended since the last call."""
 
     def holds(self) -> frozenset[str]:
-        """Return the tokens that were submitted here and have not ended."""
+        """Return the tokens that were submitted here and not yet told as ended."""
 
     def workers(self) -> list[WorkerFacts]:
         """Return the workers."""

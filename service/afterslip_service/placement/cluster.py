@@ -93,10 +93,11 @@ class Cluster:
         future.add_done_callback(lambda done: self._on_done(token, done))
 
     def _on_done(self, token: str, future: Any) -> None:
-        with self._lock:
-            held = self._held.pop(token, None) is not None
         ended = _outcome(token, future)
-        if held and ended is not None:
+        if ended is None:
+            with self._lock:
+                self._held.pop(token, None)
+        else:
             self._done.put(ended)
             self.wake()
 
@@ -112,10 +113,13 @@ class Cluster:
         out = []
         while not self._done.empty():
             out.append(self._done.get())
+        with self._lock:
+            for ended in out:
+                self._held.pop(ended.token, None)
         return out
 
     def holds(self) -> frozenset[str]:
-        """Return the tokens that have not ended."""
+        """Return the tokens that were not yet told as ended."""
         with self._lock:
             return frozenset(self._held)
 

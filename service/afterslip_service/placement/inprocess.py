@@ -61,7 +61,6 @@ class InProcess:
         except Exception as error:  # noqa: BLE001 - as a worker's death would end it
             ended = Ended(token, None, "internal", f"{type(error).__name__}: {error}")
         with self._lock:
-            self._held.discard(token)
             self._dropped.discard(token)
         self._done.put(ended)
         self.wake()
@@ -77,10 +76,12 @@ class InProcess:
         out = []
         while not self._done.empty():
             out.append(self._done.get())
+        with self._lock:
+            self._held -= {ended.token for ended in out}
         return out
 
     def holds(self) -> frozenset[str]:
-        """Return the tokens that have not ended."""
+        """Return the tokens that were not yet told as ended."""
         with self._lock:
             return frozenset(self._held)
 

@@ -28,6 +28,9 @@ LEASE = "dispatcher"
 SWEEP_EVERY_S = 60.0
 KEEP_KEYS = timedelta(days=2)
 WATCH_EVERY_S = 0.5
+# a lost attempt may still be writing; by then it has been told to stop
+LINGER = timedelta(minutes=10)
+SWEPT_AT_ONCE = 500
 
 log = structlog.get_logger()
 
@@ -229,3 +232,13 @@ class Dispatcher:
         with self.context.write() as connection:
             events.prune(connection, [events.GROUP_PROGRESS], clock.now() - keep)
             idempotency.prune(connection, clock.now() - KEEP_KEYS)
+        self._sweep_attempts()
+
+    def _sweep_attempts(self) -> None:
+        """Remove what attempts left that were lost, or whose end we missed."""
+        store = self.context.store
+        tokens = [path.name for path in (store / "attempts").glob("*")][:SWEPT_AT_ONCE]
+        with self.context.database.read() as connection:
+            settled = attempts.settled(connection, tokens, clock.now() - LINGER)
+        for token in settled:
+            entry.discard(store, token)

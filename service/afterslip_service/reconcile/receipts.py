@@ -21,6 +21,7 @@ from afterslip_service.reconcile.context import Context
 from afterslip_workers import entry
 
 log = structlog.get_logger()
+_KEPT = frozenset({JobState.STORED, JobState.ACCEPTED})
 
 
 def take(context: Context, ended: Ended) -> bool:
@@ -40,12 +41,16 @@ def take(context: Context, ended: Ended) -> bool:
         outcome = "stored"
     with context.write() as connection:
         job = jobs.by_token(connection, ended.token)
+        if job is not None and job.token == ended.token and job.state in _KEPT:
+            # told twice: what it wrote is still needed, or is in the campaign
+            return False
         taken = job is not None and _write_down(
             context, connection, job, ended, outcome, manifest
         )
     context.watched.pop(ended.token, None)
     if not taken:
         log.warning("late receipt refused", token=ended.token, outcome=outcome)
+    if not taken or outcome != "stored":
         entry.discard(context.store, ended.token)
     return taken
 

@@ -1,0 +1,127 @@
+"""Decisions of the engine: moves, retries, states of campaigns."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from afterslip_service.engine import retry
+from afterslip_service.engine.campaign import Standing, derive, greens_done
+from afterslip_service.engine.ids import sortable
+from afterslip_service.engine.retry import Action
+from afterslip_service.engine.states import (
+    ACTIVE_JOBS,
+    FINAL_JOBS,
+    MOVES,
+    CampaignState,
+    JobKind,
+    JobState,
+    may_move,
+    sources_of,
+)
+
+tallies = st.dictionaries(st.sampled_from(JobState), st.integers(0, 5))
+standings = st.builds(
+    Standing,
+    jobs=st.dictionaries(st.sampled_from(JobKind), tallies),
+    paused=st.booleans(),
+    cancelling=st.booleans(),
+    finished=st.booleans(),
+)
+
+
+def test_only_accepted_and_cancelled_are_final():
+    assert {state for state, to in MOVES.items() if not to} == FINAL_JOBS
+
+
+def test_every_state_can_reach_accepted_unless_it_is_cancelled():
+    for start in JobState:
+        reached, frontier = {start}, [start]
+        while frontier:
+            for target in MOVES[frontier.pop()]:
+                if target not in reached:
+                    reached.add(target)
+                    frontier.append(target)
+        assert (JobState.ACCEPTED in reached) == (start is not JobState.CANCELLED)
+
+
+def test_nothing_becomes_accepted_that_was_not_stored():
+    assert sources_of(JobState.ACCEPTED) == {JobState.STORED}
+
+
+def test_sources_are_the_inverse_of_moves():
+    for start, target in itertools.product(JobState, JobState):
+        assert may_move(start, target) == (start in sources_of(target))
+
+
+@given(standings)
+def test_campaign_is_never_cancelled_while_something_runs(standing):
+    every = tuple(JobKind)
+    if standing.count(every, ACTIVE_JOBS):
+        assert derive(standing) is not CampaignState.CANCELLED
+    elif standing.cancelling:
+        assert derive(standing) is CampaignState.CANCELLED
+
+
+@given(standings)
+def test_failed_inversions_never_change_a_campaign(standing):
+    jobs = {**standing.jobs, JobKind.INVERSION: {JobState.FAILED: 3}}
+    without = {**standing.jobs, JobKind.INVERSION: {}}
+    with_, bare = (
+        derive(Standing(kinds, standing.paused, standing.cancelling, standing.finished))
+        for kinds in (jobs, without)
+    )
+    assert with_ is bare
+
+
+@given(tallies)
+def test_store_is_closed_only_when_every_group_is_accepted(greens):
+    done = greens_done(Standing({JobKind.GREENS: greens}))
+    others = sum(n for state, n in greens.items() if state is not JobState.ACCEPTED)
+    assert done == (others == 0 and greens.get(JobState.ACCEPTED, 0) > 0)
+
+
+@given(st.lists(st.sampled_from([*retry.ATTEMPTS, "new kind"]), min_size=1, max_size=9))
+def test_no_sequence_of_failures_is_retried_for_ever(classes):
+    failures, tries = {}, 0
+    for error_class in itertools.cycle(classes):
+        tries += 1
+        failures = retry.counted(failures, error_class)
+        if retry.judge(error_class, failures).action is Action.FAIL:
+            break
+    assert tries <= retry.ATTEMPTS_IN_ALL
+
+
+@pytest.mark.parametrize("error_class", ["bad_input", "mesh"])
+def test_input_that_is_wrong_is_never_tried_again(error_class):
+    assert retry.judge(error_class, {error_class: 1}).action is Action.FAIL
+
+
+def test_stopping_the_service_never_uses_up_attempts():
+    failures = {}
+    for _ in range(100):
+        failures = retry.counted(failures, retry.INTERRUPTED)
+        assert retry.judge(retry.INTERRUPTED, failures).action is Action.RETRY
+    failures = retry.counted(failures, "killed")
+    assert retry.judge("killed", failures).action is Action.RETRY
+
+
+def test_pauses_between_attempts_grow():
+    delays = []
+    failures = {}
+    for error_class in ("killed", "oom", "timeout"):
+        failures = retry.counted(failures, error_class)
+        delays.append(retry.judge(error_class, failures).delay_s)
+    assert delays == sorted(delays)
+    assert delays[0] < delays[-1]
+
+
+@given(st.integers(0, 2**44), st.integers(0, 2**44), st.integers(0, 2**40 - 1))
+def test_identifiers_sort_by_time(first, second, randomness):
+    early, late = sorted((first, second))
+    if early != late:
+        assert sortable(early, randomness) < sortable(late, 0)
+    assert len(sortable(first, randomness)) == 17
