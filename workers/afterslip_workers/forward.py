@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +25,9 @@ from afterslip_workers.errors import TaskError
 from afterslip_workers.modelling.building import build_model
 from afterslip_workers.settings import settings_of
 from afterslip_workers.store import durable
+from afterslip_workers.versions import versions
 
 YEAR = 365.25 * 86400.0
-PACKAGES = ("afterslip", "numpy", "scipy", "numba", "gmsh")
-
 Report = Callable[[dict[str, Any]], None]
 
 
@@ -223,7 +221,7 @@ def _attributes(
         "spec": json.dumps(spec),
         "digest": digest(spec),
         "model_digest": model_digest(forward, files),
-        "versions": json.dumps({name: version(name) for name in PACKAGES}),
+        "versions": json.dumps(versions()),
         "integrator": forward.solver.integrator,
         "n_unknowns": facts["n_unknowns"],
         "n_elements": facts["n_elements"],

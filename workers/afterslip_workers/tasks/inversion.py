@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +36,7 @@ from afterslip_workers.modelling.cache import campaign_facts, load_model
 from afterslip_workers.modelling.sources import UnitSources, slip_on_nodes
 from afterslip_workers.store import manifest, paths
 from afterslip_workers.store.commit import RESULT
+from afterslip_workers.versions import versions
 
 _SIGN = {"positive": 1, "negative": -1, "free": 0}
 
@@ -201,12 +201,6 @@ def _annotate(
 
 
 _MODEL_FACTS = ("n_unknowns", "n_elements", "n_node", "quality")
-
-
-def versions() -> dict[str, str]:
-    """Versions of the packages whose numbers are in a result."""
-    names = ("afterslip", "numpy", "scipy", "numba", "pyamg", "gmsh", "zarr", "xarray")
-    return {name: version(name) for name in names}
 
 
 def _solver_facts(greens: Path) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -25,8 +24,8 @@ from afterslip_workers.modelling.template import Template, modes_of
 from afterslip_workers.settings import settings_of
 from afterslip_workers.store import durable, manifest, paths
 from afterslip_workers.trace import two_sided
+from afterslip_workers.versions import versions
 
-PACKAGES = ("afterslip", "numpy", "scipy", "numba", "gmsh", "zarr", "xarray")
 _OF_MODEL = ("n_unknowns", "n_elements", "n_node", "quality", "notes")
 
 
@@ -158,5 +157,5 @@ def _attributes(
         "digest": facts["campaign_digest"],
         "model_digest": facts["digest"],
         "greens_digest": facts["greens_digest"],
-        "versions": {name: version(name) for name in PACKAGES},
+        "versions": versions(),
     }
