@@ -65,8 +65,10 @@ def _unit(size: Float, sigma: Float) -> float:
     Where errors exceed the values, their bars set the scale: else they would be
     all that is seen.
     """
-    errors = 3.0 * float(np.nanmedian(sigma))
-    return nice_step(max(float(np.nanpercentile(size, 97)), errors), 2)
+    least = 3.0 * float(np.nanmedian(sigma))
+    # the largest arrow must stay on the map
+    wanted = max(float(np.nanpercentile(size, 97)), float(np.nanmax(size)) / 1.6, least)
+    return nice_step(wanted, 2)
 
 
 def _style(observed: bool) -> dict[str, Any]:
