@@ -33,13 +33,16 @@ def published(*parts):
         return list(csv.DictReader(stream))
 
 
-@pytest.fixture(scope="module")
-def fit():
-    path = TOHOKU / "fit_interface.py"
-    module_spec = importlib.util.spec_from_file_location("fit_interface", path)
+def script(name):
+    module_spec = importlib.util.spec_from_file_location(name, TOHOKU / f"{name}.py")
     module = importlib.util.module_from_spec(module_spec)
     module_spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def fit():
+    return script("fit_interface")
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +136,23 @@ def test_interface_fits_slab2_as_well_as_the_readme_says(fit):
     assert np.abs(off[deep]).max() < 2.0
     shallow = slab.depth < 15
     assert np.all(np.abs(off[shallow]) < slab.sigma[shallow] + 0.5)
+
+
+def test_complete_tables_get_the_uncertainty_of_the_selection():
+    folder = shared("tohoku_gnss")
+    full_sets = script("full_sets")
+    sigma = {
+        f"G{int(row['station']):04d}": row
+        for row in full_sets.read(folder / full_sets.SETS["ozawa"], "gnss")
+    }
+    sigma |= {
+        row["station"]: row
+        for row in full_sets.read(folder / full_sets.SEA_FLOOR, "gnssa")
+    }
+    for row in rows("observations.csv"):
+        for key in ("sigma_e", "sigma_n", "sigma_u"):
+            assert float(row[key]) - float(sigma[row["station"]][key]) < 0.0105
+            assert float(row[key]) >= float(sigma[row["station"]][key]) - 1e-3
 
 
 def test_specs_of_the_examples_are_valid():
