@@ -25,6 +25,24 @@ R2 = 1.0 / np.sqrt(2.0)
 R6 = 1.0 / np.sqrt(6.0)
 
 
+@njit(cache=True, nogil=True)
+def gather(u: Any, nodes: Any, local: Any) -> None:
+    """Values of one element's nodes (10, 3, lane); loops compile faster than slices."""
+    for n in range(10):
+        for i in range(3):
+            for m in range(LANES):
+                local[n, i, m] = u[nodes[n], i, m]
+
+
+@njit(cache=True, nogil=True)
+def scatter(f: Any, nodes: Any, factor: float, out: Any) -> None:
+    """Add factor f (10, 3, lane) to the element's nodes of out."""
+    for n in range(10):
+        for i in range(3):
+            for m in range(LANES):
+                out[nodes[n], i, m] += factor * f[n, i, m]
+
+
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def vertex_gradients(u: Any, g: Any, out: Any) -> None:
     """Gradients (4, 3, 3, lane) of local values u (10, 3, lane)."""
@@ -103,14 +121,12 @@ def add_elastic_forces(
     s = np.empty((4, 3, 3, LANES))
     f = np.empty((10, 3, LANES))
     for e in range(elements.shape[0]):
-        for n in range(10):
-            local[n] = u[elements[e, n]]
+        gather(u, elements[e], local)
         vertex_gradients(local, g[e], s)
         elastic_stress(s, lam[e], mu[e])
         weigh(s, volume[e])
         vertex_forces(s, g[e], f)
-        for n in range(10):
-            out[elements[e, n]] += f[n]
+        scatter(f, elements[e], 1.0, out)
 
 
 @njit(cache=True, nogil=True)
@@ -134,10 +150,7 @@ def add_offset_forces(
         elastic_stress(s, lam[e], mu[e])
         weigh(s, volume[e])
         vertex_forces(s, g[e], f)
-        for n in range(10):
-            for i in range(3):
-                for m in range(LANES):
-                    out[elements[e, n], i, m] += factor * f[n, i, m]
+        scatter(f, elements[e], factor, out)
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
@@ -171,8 +184,7 @@ def strain(elements: Any, g: Any, u: Any, out: Any) -> None:
     local = np.empty((10, 3, LANES))
     s = np.empty((4, 3, 3, LANES))
     for e in range(elements.shape[0]):
-        for n in range(10):
-            local[n] = u[elements[e, n]]
+        gather(u, elements[e], local)
         vertex_gradients(local, g[e], s)
         deviator(s, out[e], False)
 
@@ -210,5 +222,4 @@ def add_divergence(
                 s[a, 0, 2, m] = s[a, 2, 0, m] = w * R2 * stress[e, a, 4, m]
         weigh(s, volume[e])
         vertex_forces(s, g[e], f)
-        for n in range(10):
-            out[elements[e, n]] += f[n]
+        scatter(f, elements[e], 1.0, out)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +42,7 @@ def aggregate(
     modes = rigid_motions(nodes)
     # held components must not be moved by the coarse levels
     modes[fixed] = 0.0
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _same_random_numbers():
         warnings.simplefilter("ignore")
         solver = pyamg.smoothed_aggregation_solver(
             fine,
@@ -57,6 +59,21 @@ def aggregate(
         for matrix, level in zip(matrices[:-1], solver.levels[:-1], strict=True)
     ]
     return levels, matrices[-1]
+
+
+@contextmanager
+def _same_random_numbers() -> Iterator[None]:
+    """Start NumPy's global generator at a fixed place, and put it back.
+
+    pyamg draws from it to estimate spectral radii; a child that starts afresh must
+    build the hierarchy of its predecessor to the last bit.
+    """
+    state = np.random.get_state()  # noqa: NPY002
+    np.random.seed(0)  # noqa: NPY002
+    try:
+        yield
+    finally:
+        np.random.set_state(state)  # noqa: NPY002
 
 
 def _regular(matrix: Any) -> Any:
