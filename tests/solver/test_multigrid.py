@@ -55,6 +55,17 @@ def test_cycle_leaves_fixed_components_at_zero(small):
     assert np.abs(out[k.space.fixed]).max() == 0.0
 
 
+def test_two_builds_are_equal_to_the_last_bit(small):
+    k = cube(small, 8, contrast=10.0)
+    f, one = load(k), np.ones(4)
+    found = []
+    for _ in range(2):
+        z = np.empty_like(f)
+        build(k).apply(f, one, z)
+        found.append(z)
+    np.testing.assert_array_equal(found[0], found[1])
+
+
 def test_lanes_do_not_mix(small):
     k = cube(small, 4)
     cycle = build(k)
