@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import signal
@@ -21,22 +20,26 @@ import xarray as xr
 import yaml
 
 from afterslip.archive import open_greens
+from afterslip_solver.reference.okada import Rectangles, surface_displacement
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
+SLIP = 2.0  # m
 SIGNALS = {"ctrl-c": signal.SIGINT, "kill": signal.SIGKILL}
 
 
 @pytest.fixture(scope="module")
 def spec(tmp_path_factory):
-    """A plane in two layers, twelve stations above a Gaussian uplift."""
+    """A plane in two layers; data as 2 m of thrust would make them in a half-space."""
     folder = tmp_path_factory.mktemp("spec")
+    angle = np.arange(16.0)
+    x, y = 3 * angle * np.cos(2.4 * angle), 3 * angle * np.sin(2.4 * angle)
+    fault = Rectangles(0, 0, 2e3, 0, 30, 40e3, 20e3)
+    moved = surface_displacement(1e3 * np.c_[x, y], fault, (0.0, SLIP, 0.0))
     lines = ["station,x_km,y_km,east,north,up,sigma_e,sigma_n,sigma_u,type"]
-    for index in range(12):
-        x, y = 40 * math.cos(index), 40 * math.sin(index * 1.7)
-        up = 0.3 * math.exp(-(x**2 + y**2) / 900)
-        row = f"S{index},{x:.3f},{y:.3f},{up / 2:.4f},0.0,{up:.4f},.01,.01,.02,gnss"
-        lines.append(row)
+    for index, (east, north, up) in enumerate(moved):
+        place = f"S{index},{x[index]:.3f},{y[index]:.3f}"
+        lines.append(f"{place},{east:.4f},{north:.4f},{up:.4f},.01,.01,.02,gnss")
     (folder / "obs.csv").write_text("\n".join(lines) + "\n")
     whole = tiny_worker.spec(
         "planar",
@@ -75,7 +78,9 @@ def test_run_leaves_greens_report_and_figures(undisturbed):
     assert {"greens.zarr", "report.html", "slip.csv", "result.nc"} <= names
     assert any(name.endswith(".png") for name in names)
     assert "24 Green's functions in 6 groups" in done.stdout
-    assert re.search(r"first\s+│ \d\.\d\d", done.stdout)
+    magnitude = float(re.search(r"first\s+│ (\d\.\d\d)", done.stdout)[1])
+    moment = 3.83e10 * 40e3 * 20e3 * SLIP
+    assert magnitude == pytest.approx((np.log10(moment) - 9.1) / 1.5, abs=0.1)
     greens = open_greens(out / "greens.zarr")
     assert greens.attrs["status"] == "complete"
     assert float(greens.residual.max()) <= 1.01e-8

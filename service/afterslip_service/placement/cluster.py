@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import os
 import queue
+import signal
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from typing import Any
 
 import dask
@@ -65,8 +68,9 @@ class Cluster:
         self._lock = threading.Lock()
         dask.config.set(CONFIG)
         if self.mortal:
-            self._cluster = _local(workers)
-            self._client = _dask.Client(self._cluster, set_as_default=False)
+            with _deaf_to_the_terminal():
+                self._cluster = _local(workers)
+                self._client = _dask.Client(self._cluster, set_as_default=False)
         else:
             self._client = _connect(address)
 
@@ -163,6 +167,23 @@ class Cluster:
         self._client.close(timeout=2)
         if self._cluster is not None:
             self._cluster.close(timeout=5)
+
+
+@contextmanager
+def _deaf_to_the_terminal() -> Iterator[None]:
+    """Let threads and processes that are started here never see Ctrl-C.
+
+    A terminal sends it to all of us at once; the workers are stopped by their
+    cluster, in good order. Threads inherit the mask, and so do the processes that
+    they start, also when a worker is started anew later.
+    """
+    # its start would take our mask away again
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _connect(address: str) -> Any:
