@@ -59,7 +59,7 @@ def test_creep_operator_is_self_adjoint_with_bounded_spectrum(small):
 
 
 def sheared_column(small, h=1000.0):
-    """Column between fixed ends that can only shear; slip on a level in Maxwell rock."""
+    """Column between fixed ends that can only shear, with slip in Maxwell rock."""
     mesh = small.box_mesh((2, 2, 8), (2 * h, 2 * h, 8 * h))
     x = mesh.nodes
     fixed = np.ones(x.shape, dtype=bool)
