@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import multiprocessing
 import os
 import threading
 import time
@@ -28,6 +29,10 @@ DATABASE = "afterslip.sqlite"
 STORE = "store"
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 30.0
+GUARD = (
+    "workers are processes that import your script again: "
+    'put what it does under `if __name__ == "__main__":`'
+)
 
 
 class Embedded:
@@ -109,8 +114,12 @@ def start(
     DirectoryBusyError
         If another service works in the directory.
     ServiceError
-        If the service does not start.
+        If the service or its workers do not start, or if a worker that imports the
+        script comes here.
     """
+    # the standard library asks the same before it starts a process
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise ServiceError(GUARD)
     root = Path(directory).absolute()
     root.mkdir(parents=True, exist_ok=True)
     lock = _lock(root)
@@ -123,7 +132,10 @@ def start(
         port=port,
         **settings,
     )
-    return Embedded(create_app(chosen, placement), port, root, lock)
+    try:
+        return Embedded(create_app(chosen, placement), port, root, lock)
+    except RuntimeError as error:
+        raise ServiceError(f"the workers did not start ({error}); {GUARD}") from error
 
 
 def _lock(root: Path) -> IO[str]:

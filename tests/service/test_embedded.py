@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import subprocess
+import sys
 import time
 
 import httpx
@@ -75,3 +78,22 @@ def test_database_of_a_newer_version_is_refused(tmp_path, worker):
         connection.execute("UPDATE alembic_version SET version_num = 'later'")
     with pytest.raises(ServiceError, match="newer version"):
         start(tmp_path, worker)
+
+
+def test_script_without_a_guard_is_told_so(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from afterslip_service import embedded\n"
+        f"embedded.start({str(tmp_path / 'folder')!r}, workers=1)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode != 0
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("afterslip_service.errors.ServiceError: the workers did not")
+    assert 'if __name__ == "__main__":' in last
