@@ -130,7 +130,7 @@ class Inversion:
 
     @property
     def moment(self) -> float:
-        """Seismic moment, N m."""
+        """Scalar moment, N m, summed over the patches."""
         return self._number("moment")
 
     @property

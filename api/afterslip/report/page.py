@@ -189,7 +189,7 @@ def headline(result: xr.Dataset) -> list[tuple[str, str, str]]:
         (
             "Magnitude",
             f"Mw {float(attrs['magnitude']):.2f}",
-            f"moment {power_of_ten(float(attrs['moment']))} N m",
+            f"moment {power_of_ten(float(attrs['moment']))} N m, summed over patches",
         ),
         ("Largest slip", f"{float(attrs['peak_slip']):.1f} m", _where(result)),
         (
