@@ -124,6 +124,9 @@ class Page:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
         self.call("Page.navigate", url=url)
+        self.until(
+            "document.readyState === 'complete' && location.href !== 'about:blank'"
+        )
 
     def call(self, method, **params):
         """Send a command to this tab."""

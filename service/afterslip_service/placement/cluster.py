@@ -11,6 +11,7 @@ import os
 import queue
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
@@ -27,6 +28,7 @@ from afterslip_workers import entry
 _dask: Any = distributed
 
 PRELOAD = "afterslip_workers.lifecycle"
+REVIVE_EVERY_S = 5.0
 CONFIG = {
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
@@ -66,6 +68,7 @@ class Cluster:
         self._done: queue.SimpleQueue[Ended] = queue.SimpleQueue()
         self._held: dict[str, Any] = {}
         self._lock = threading.Lock()
+        self._tried = float("-inf")
         dask.config.set(CONFIG)
         if self.mortal:
             with _deaf_to_the_terminal():
@@ -76,8 +79,7 @@ class Cluster:
 
     def slots(self) -> int:
         """Return the number of threads of all workers."""
-        if self._client.status != "running":
-            return 0
+        self._revive()
         return sum(worker["nthreads"] for worker in self._known().values())
 
     def submit(self, token: str, envelope: Mapping[str, Any]) -> None:
@@ -144,6 +146,27 @@ class Cluster:
             for address, worker in self._known().items()
         ]
 
+    def _revive(self) -> None:
+        """Connect again to a scheduler that was started anew.
+
+        Dask's client gives up after a while; what it held is gone with the old
+        scheduler, and is told by heartbeats and manifests instead.
+        """
+        now = time.monotonic()
+        if self.mortal or self._client.status in {"running", "connecting"}:
+            return
+        if now - self._tried < REVIVE_EVERY_S:
+            return
+        self._tried = now
+        with self._lock:
+            self._held.clear()
+        try:
+            fresh = _connect(self.address)
+        except ServiceError:
+            return
+        old, self._client = self._client, fresh
+        old.close(timeout=1)
+
     def _known(self) -> dict[str, Any]:
         if self._client.status != "running":
             return {}
@@ -188,7 +211,7 @@ def _deaf_to_the_terminal() -> Iterator[None]:
 
 def _connect(address: str) -> Any:
     try:
-        return _dask.Client(address, timeout="20 s", set_as_default=False)
+        return _dask.Client(address, timeout="10 s", set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
         raise ServiceError(
             f"no Dask scheduler answers at {address!r} ({error}): start one with "

@@ -182,8 +182,9 @@ class Dispatcher:
 
     def _claim(self) -> None:
         """Fill the free slots; the backlog stays in the database."""
-        placement = self.context.placement
-        free = placement.slots() - len(placement.holds())
+        with self.context.database.read() as connection:
+            busy = len(attempts.live(connection))
+        free = self.context.placement.slots() - busy
         while free > 0 and not self._stop.is_set():
             with self.context.write() as connection:
                 claim = jobs.claim(connection, self.context.holder)

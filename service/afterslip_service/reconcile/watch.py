@@ -34,7 +34,6 @@ def live(context: Context) -> None:
 def look_at(context: Context, attempt: Attempt, *, held: bool) -> None:
     """Look for news of one attempt."""
     now = time.monotonic()
-    first = attempt.token not in context.watched
     watched = context.watched.setdefault(attempt.token, Watched(seen=now))
     progress = entry.read_progress(context.store, attempt.token)
     if progress is not None and float(progress["updated"]) != watched.updated:
@@ -43,7 +42,7 @@ def look_at(context: Context, attempt: Attempt, *, held: bool) -> None:
     waiting = attempt.state is AttemptState.QUEUED and progress is None and held
     if waiting:
         watched.seen = now
-    elif not held and not first and _orphan_ended(context, attempt):
+    elif not held and _orphan_ended(context, attempt):
         return
     elif now - watched.seen > context.settings.lost_after:
         give_up(context, attempt, "worker_lost", _silence(context, attempt))

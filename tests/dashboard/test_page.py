@@ -1,0 +1,162 @@
+"""The dashboard in a real browser."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+import tiny_worker
+
+pytestmark = pytest.mark.slow
+
+CSV = "station,x_km,y_km,east,north,up\nA,0,0,1.0,0.2,0.1\nB,9,3,0.5,0.1,0.0\n"
+
+
+def submit(service, name="tiny", **changes):
+    spec = tiny_worker.spec(name, **changes)
+    answer = httpx.post(service.url + "/v1/campaigns", json=spec)
+    assert answer.status_code == 201, answer.text
+    return answer.json()["id"]
+
+
+def has(text):
+    return f"document.body.innerText.includes({text!r})"
+
+
+def count(selector):
+    return f"document.querySelectorAll({selector!r}).length"
+
+
+def test_empty_page_says_how_to_begin(page):
+    shown = page()
+    shown.until(has("afterslip submit"))
+    shown.until(has("ready"))
+
+
+def test_list_follows_campaigns_without_a_reload(page, service):
+    shown = page()
+    shown.until(has("No campaigns yet"))
+    submit(service, "first")
+    shown.until(has("first"))
+    shown.until(has("3 of 3 groups"))
+    shown.until(f"{count('.badge.complete')} > 0")
+
+
+def test_campaign_is_followed_live_to_its_end(page, service, worker):
+    worker.gate.clear()
+    shown = page(f"#/campaigns/{submit(service)}")
+    shown.until(has("building"))
+    worker.delay_s = 0.6
+    worker.gate.set()
+    shown.until(f"{count('.grid button.running')} > 0")
+    shown.until(has("Running now"))
+    shown.until(f"{count('.grid button.accepted')} === 3")
+    shown.until(has("complete"))
+    assert not shown.run(has("Running now"))
+
+
+def test_failure_is_readable_and_can_be_retried(page, service, worker):
+    worker.fail["greens", 1] = ["bad_input"]
+    shown = page(f"#/campaigns/{submit(service)}")
+    shown.until(has("group 1: a planned bad_input"))
+    shown.run("document.querySelector('.grid button.failed').click()")
+    shown.until(has("Why it ended"))
+    shown.run(
+        "[...document.querySelectorAll('button')]"
+        ".find((b) => b.textContent.startsWith('Retry')).click()"
+    )
+    shown.until(f"{count('.grid button.accepted')} === 3")
+    assert not shown.run(has("a planned bad_input"))
+
+
+def test_cancel_asks_first(page, service, worker):
+    worker.gate.clear()
+    shown = page(f"#/campaigns/{submit(service)}")
+    cancel = "document.querySelector('button.danger').click()"
+    shown.until(f"{count('button.danger')} > 0")
+    shown.run("window.confirm = () => false")
+    shown.run(cancel)
+    assert shown.run(count("h1 .badge.cancelled")) == 0
+    shown.run("window.confirm = () => true")
+    shown.run(cancel)
+    shown.until(f"{count('h1 .badge.cancelled')} > 0")
+
+
+def test_inversion_shows_its_figures_and_plots(page, service):
+    ref = httpx.post(service.url + "/v1/files", content=CSV.encode()).json()["ref"]
+    sigma = {"horizontal": 0.01, "vertical": 0.03}
+    identity = submit(
+        service,
+        datasets=[{"name": "gnss", "file": ref, "sigma": sigma}],
+        inversions=[{"name": "coseismic", "datasets": ["gnss"]}],
+    )
+    shown = page(f"#/campaigns/{identity}")
+    shown.until(has("9.00"))
+    shown.until(has("50.0 m"))
+    assert shown.run(count(".figures img")) == 1
+    href = shown.run("document.querySelector('.links a').href")
+    assert "tiny" in httpx.get(href).text
+
+
+def test_texts_of_users_are_never_markup(page, service):
+    shown = page(f"#/campaigns/{submit(service, '<img src=x onerror=alert(1)>')}")
+    shown.until(has("<img src=x"))
+    assert shown.run(count("img[src=x]")) == 0
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_narrow_page_does_not_scroll_sideways(page, service, worker, dark):
+    worker.n_sources = 372
+    worker.fail["greens", 3] = ["bad_input"]
+    identity = submit(service, "a-name-that-is-as-long-as-names-may-be-" * 4)
+    for path in ("#/", f"#/campaigns/{identity}", "#/workers"):
+        shown = page(path, width=400, dark=dark)
+        shown.until("document.querySelector('main').children.length > 0")
+        wide = "document.documentElement.scrollWidth - innerWidth"
+        assert shown.run(wide) <= 0
+
+
+CONTRAST = """(() => {
+  const parse = (c) => (c.match(/[\\d.]+/g) ?? []).map(Number);
+  const light = ([r, g, b]) => {
+    const f = (v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+    return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b);
+  };
+  const behind = (e) => {
+    for (; e; e = e.parentElement) {
+      const style = getComputedStyle(e);
+      if (style.backgroundImage !== "none") return null;
+      const c = parse(style.backgroundColor);
+      if (c.length === 3 || c[3] === 1) return c;
+    }
+    return [255, 255, 255];
+  };
+  const poor = [];
+  for (const e of document.querySelectorAll("body *")) {
+    const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+    if (!own || !e.checkVisibility()) continue;
+    const back = behind(e);
+    if (!back) continue;
+    const [a, b] = [light(parse(getComputedStyle(e).color)), light(back)];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) poor.push([e.textContent.slice(0, 30), e.className, ratio]);
+  }
+  return poor;
+})()"""
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_text_has_enough_contrast(page, service, worker, dark):
+    """WCAG 2.2 AA: 4.5 to 1, in every state that a group can have."""
+    worker.n_sources = 60
+    worker.fail["greens", 1] = ["bad_input"]
+    identity = submit(service)
+    for path in ("#/", f"#/campaigns/{identity}"):
+        shown = page(path, dark=dark)
+        shown.until(has("failed"))
+        if path != "#/":
+            states = ["waiting", "queued", "running", "stored", "accepted", "failed"]
+            shown.run(
+                f"{states}.forEach((s, i) => {{ "
+                "document.querySelectorAll('.grid button')[i].className = s; })"
+            )
+        assert shown.run(CONTRAST) == []
