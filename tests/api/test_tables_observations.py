@@ -124,3 +124,33 @@ def test_insar_is_one_number_along_its_direction() -> None:
 
 def test_a_table_without_data_is_refused() -> None:
     assert "has no displacements" in problems("A,142,38,,,,,,,gnss")
+
+
+def test_pixels_need_neither_name_nor_type() -> None:
+    text = b"lon,lat,los,sigma_los,los_e,los_n,los_u\n142,38,-0.5,0.02,0.6,0,0.8\n"
+    data = read_observations(text, GEO)
+    assert data.name == ("pixel 2",)
+    assert data.rows().kind.tolist() == ["insar"]
+    assert data.rows().direction.tolist() == [[0.6, 0.0, 0.8]]
+    assert data.rows().value.tolist() == [-0.5]
+
+
+def test_a_quadtree_of_kite_is_read_with_its_commented_header() -> None:
+    # a header is looked for in comments where the first line has only numbers
+    text = (
+        b"# node_id, lon, lat, theta, phi, unitE, unitN, unitU, mean_displacement, "
+        b"median_displacement, absolute_weight\n"
+        b"1, 142.0, 38.0, 0.9, 3.1, -0.6, 0.0, 0.8, 0.25, 0.24, 12.0\n"
+        b"2, 142.1, 38.0, 0.9, 3.1, -0.6, 0.0, 0.8, 0.35, 0.33, 12.0\n"
+    )
+    data = read_observations(text, GEO, Sigma(los=0.01))
+    assert data.name == ("1", "2")
+    assert data.rows().value.tolist() == [0.25, 0.35]
+    assert data.rows().sigma.tolist() == [0.01, 0.01]
+    assert data.look[0].tolist() == [-0.6, 0.0, 0.8]
+
+
+def test_daily_series_are_told_how_to_become_data() -> None:
+    text = b"site YYMMMDD yyyy.yyyy __MJD week d reflon\nJ550 11MAR01 2011.1 55600 1 1"
+    with pytest.raises(SpecError, match=r"make offsets of it with afterslip\.tables"):
+        read_observations(text, GEO)

@@ -68,6 +68,15 @@ def test_slab_grids_of_either_sign_leave_out_what_is_not_there(
     assert sorted(-found[:, 2]) == [1e4, 1.5e4, 2e4, 2.5e4, 3.5e4]
 
 
+def test_depths_in_metres_are_known_by_their_unit() -> None:
+    depth = ("y", "x"), np.array([[-10e3, -20e3, -30e3], [-15e3, -25e3, -35e3]])
+    grid = xr.Dataset({"z": depth}, {"x": [141, 142, 143], "y": [38, 39]})
+    with pytest.raises(SpecError, match="= 35000: is below the centre of the Earth"):
+        read_interface(netcdf(grid), GEO)
+    grid["z"].attrs["units"] = "m"
+    assert read_interface(netcdf(grid), GEO)[:, 2].min() == -35e3
+
+
 SQUARE = [[142, 38], [143, 38], [143, 39], [142, 39]]
 
 
@@ -108,7 +117,8 @@ def test_outlines_in_every_form_are_the_same_polygon(text: str) -> None:
         ('{"type": "Polygon"}', "is not a GeoJSON polygon"),
         ('{"type": "Polygon", "coordinates": [[["a", 1]]]}', "not a GeoJSON polygon"),
         ('{"type": "FeatureCollection", "features": []}', "must hold one polygon"),
-        ("{broken", "is not a GeoJSON polygon"),
+        ('{"type":\n"Polygon",}', "outline line 2: is not a GeoJSON polygon"),
+        (">\n# a\n142 38\n143 x\n143 39\n", "outline line 4, column lat = x"),
     ],
 )
 def test_malformed_outlines(text: str, says: str) -> None:

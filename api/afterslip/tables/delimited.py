@@ -47,6 +47,12 @@ ALIASES = {
     "los_east": "los_e",
     "los_north": "los_n",
     "los_up": "los_u",
+    # quadtrees of Kite
+    "node_id": "station",
+    "mean_displacement": "los",
+    "unite": "los_e",
+    "unitn": "los_n",
+    "unitu": "los_u",
     "strike_m": "strike",
     "dip_m": "dip",
     "strike_slip": "strike",
@@ -183,16 +189,20 @@ def shortened(problems: list[Problem], label: str) -> list[Problem]:
     return [*problems[:MAX_PROBLEMS], Problem(label, None, f"has {more} more problems")]
 
 
-def read_table(content: bytes, label: str, example: str) -> Table:
+def read_table(
+    content: bytes, label: str, example: str, bare: Sequence[str] = ()
+) -> Table:
     """Split a text into named columns.
 
     Commas, semicolons, tabs or blanks separate fields; lines that start with #, empty
-    lines, a byte order mark and either kind of line end are no matter.
+    lines, a byte order mark and either kind of line end are no matter. Where the first
+    line has only numbers, the header may be the comment before it.
 
     Parameters
     ----------
     label : what to call the file in messages.
     example : header to show where there is none.
+    bare : names of the columns of a file that may lack a header.
 
     Raises
     ------
@@ -202,22 +212,24 @@ def read_table(content: bytes, label: str, example: str) -> Table:
     lines = text_lines(content, label)
     if not lines:
         raise SpecError([Problem(label, None, "is empty", f"write {example}")])
-    number, header = lines[0]
-    separator = next((s for s in (",", ";", "\t") if s in header), None)
-    columns = [
-        ALIASES.get(name.lower(), name.lower()) for name in _split(header, separator)
-    ]
+    number, first = lines[0]
     place = f"{label} line {number}"
-    if all(np.isfinite(_number(name)) for name in columns):
-        message = "must be the names of the columns"
-        raise SpecError([Problem(place, header, message, f"write {example}")])
+    separator = next((s for s in (",", ";", "\t") if s in first), None)
+    names, start = _split(first, separator), 1
+    if _numeric(names):
+        found = list(bare) or _commented(content, number, separator)
+        if len(found) != len(names):
+            message = "must be the names of the columns"
+            raise SpecError([Problem(place, first, message, f"write {example}")])
+        names, start = found, 0
+    columns = [ALIASES.get(name.lower(), name.lower()) for name in names]
     twice = next((name for name in columns if columns.count(name) > 1), None)
     if twice is not None:
         raise SpecError([Problem(place, twice, "is the name of two columns")])
-    if len(lines) == 1:
+    if len(lines) == start:
         raise SpecError([Problem(label, None, "has no lines after the header")])
     rows, problems = [], []
-    for number, line in lines[1:]:
+    for number, line in lines[start:]:
         row = _split(line, separator)
         while len(row) > len(columns) and not row[-1]:
             row.pop()
@@ -227,8 +239,17 @@ def read_table(content: bytes, label: str, example: str) -> Table:
         rows.append(row)
     if problems:
         raise SpecError(shortened(problems, label))
-    numbers = np.array([number for number, _ in lines[1:]], dtype=np.int64)
+    numbers = np.array([number for number, _ in lines[start:]], dtype=np.int64)
     return Table(label, columns, rows, numbers)
+
+
+def _commented(content: bytes, number: int, separator: str | None) -> list[str]:
+    """Return the fields of the last comment before a line."""
+    text = content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    before = [line.strip() for line in text.split("\n")[: number - 1]]
+    comments = [line.lstrip("# ") for line in before if line.startswith("#")]
+    names = _split(comments[-1], separator) if comments else []
+    return [] if _numeric(names) else names
 
 
 def text_lines(content: bytes, label: str) -> list[tuple[int, str]]:
@@ -256,6 +277,10 @@ def _split(line: str, separator: str | None) -> list[str]:
     else:
         fields = line.split(separator)
     return [field.strip() for field in fields]
+
+
+def _numeric(fields: list[str]) -> bool:
+    return all(np.isfinite(_number(field)) for field in fields)
 
 
 def _number(text: str) -> float:

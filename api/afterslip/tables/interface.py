@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from afterslip.units import KM
 
 FEWEST_POINTS = 4
 MOST_CORNERS = 5000
+DEEPEST_KM = 6371.0
 
 
 def read_interface(content: bytes, frame: Frame, label: str = "interface") -> Float:
@@ -70,6 +72,14 @@ def _interface_grid(content: bytes, frame: Frame, label: str) -> Float:
         values = -values
     if np.nanmin(values) < 0:
         raise one_problem(label, None, "has depths of both signs")
+    unit = str(depth.attrs.get("units", "km")).lower()
+    if unit in {"m", "meter", "meters", "metre", "metres"}:
+        values = values / KM
+    if np.nanmax(values) > DEEPEST_KM:
+        deepest = f"{np.nanmax(values):g}"
+        raise one_problem(
+            label, deepest, "is below the centre of the Earth", "depths are in km"
+        )
     lons, lats = np.meshgrid(lon.values, lat.values)
     x, y = frame.to_local(lons[there], lats[there])
     return np.column_stack([x, y, -values[there] * KM])
@@ -106,15 +116,15 @@ def read_outline(content: bytes, frame: Frame, label: str = "outline") -> Float:
 
 def _corners(content: bytes, frame: Frame, label: str) -> Float:
     lines = text_lines(content, label)
-    parts = [index for index, (_, line) in enumerate(lines) if line.startswith(">")]
-    if any(index > 0 for index in parts):
-        raise one_problem(label, None, "has several polygons", "keep one")
-    body = [line for _, line in lines if not line.startswith(">")]
-    # GMT writes no header
-    if body and body[0][:1] in "+-.0123456789":
-        comma = "," if "," in body[0] else " "
-        content = "\n".join([header(frame).replace(",", comma), *body]).encode()
-    table = read_table(content, label, header(frame))
+    parts = [i for i, (_, line) in enumerate(lines) if line.startswith(">")]
+    # GMT may begin with an empty segment
+    if any(i > 0 and not lines[i - 1][1].startswith(">") for i in parts):
+        place = f"{label} line {lines[parts[-1]][0]}"
+        raise one_problem(place, None, "begins one of several polygons", "keep one")
+    # blank, not gone: messages tell the numbers of lines
+    content = re.sub(rb"(?m)^[ \t]*>[^\r\n]*", b"", content)
+    columns = header(frame).split(",")
+    table = read_table(content, label, header(frame), bare=columns)
     _, _, x, y = positions(table, frame)
     table.check()
     return np.column_stack([x, y])
@@ -137,6 +147,11 @@ def _geojson(content: bytes, frame: Frame, label: str) -> Float:
         degrees = np.array([[float(v) for v in corner[:2]] for corner in ring])
         if degrees.shape[1:] != (2,) or not np.isfinite(degrees).all():
             raise ValueError
+    except json.JSONDecodeError as error:
+        place = f"{label} line {error.lineno}"
+        raise one_problem(
+            place, None, f"is not a GeoJSON polygon: {error.msg}"
+        ) from None
     except (ValueError, KeyError, IndexError, TypeError, AttributeError):
         raise one_problem(label, None, "is not a GeoJSON polygon") from None
     except RecursionError:

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from afterslip.errors import Problem
+from afterslip.errors import Problem, one_problem
 from afterslip.frame import Frame
 from afterslip.schemas.observation import Sigma
 from afterslip.tables.delimited import Bool, Float, Int, Table, read_table
 from afterslip.tables.places import header, positions, station_names
+from afterslip.tables.series import is_series
 from afterslip.units import DAY, YEAR, UnitError, parse_time
 from afterslip.validation import nearest
 
@@ -122,7 +123,9 @@ def read_observations(
     Columns: ``station``, a position, ``east,north,up`` and ``sigma_e,sigma_n,sigma_u``
     in m, ``type`` (gnss where there is no such column), for insar
     ``los,sigma_los,los_e,los_n,los_u``, and ``time`` (yr, or with its unit; also
-    ``time_d``). An empty field is missing data. Of ``obp`` only ``up`` is taken.
+    ``time_d``). An empty field is missing data. Of ``obp`` only ``up`` is taken. A
+    table that has ``los`` and neither ``east`` nor ``up`` needs no ``station`` and no
+    ``type``: its lines are pixels.
 
     Parameters
     ----------
@@ -134,10 +137,16 @@ def read_observations(
     SpecError
         With the line of everything wrong.
     """
+    if is_series(content):
+        raise one_problem(
+            label,
+            None,
+            "is a series of daily positions, not of displacements",
+            "make offsets of it with afterslip.tables.series",
+        )
     columns = "east,north,up,sigma_e,sigma_n,sigma_u,type"
     table = read_table(content, label, f"station,{header(frame)},{columns}")
-    table.require("station")
-    names = station_names(table)
+    names = _names(table)
     lon, lat, x, y = positions(table, frame)
     kind = _kinds(table)
     displacement = _components(table, kind)
@@ -166,9 +175,21 @@ def read_observations(
     return observations
 
 
+def _of_pixels(table: Table) -> bool:
+    return table.has("los") and not (table.has("east") or table.has("up"))
+
+
+def _names(table: Table) -> tuple[str, ...]:
+    """Return names of stations; pixels without one are called by their lines."""
+    if not table.has("station") and _of_pixels(table):
+        return tuple(f"pixel {line}" for line in table.lines)
+    table.require("station")
+    return station_names(table)
+
+
 def _kinds(table: Table) -> NDArray[np.str_]:
     if not table.has("type"):
-        return np.full(len(table), "gnss")
+        return np.full(len(table), "insar" if _of_pixels(table) else "gnss")
     texts = table.texts("type")
     known = {text: kind_of(text) for text in set(texts)}
     for text, kind in known.items():
