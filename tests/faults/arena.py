@@ -1,0 +1,326 @@
+"""A service of real processes to be hurt, and the measures of how it mends."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import numpy as np
+import psutil
+import small_campaign
+import xarray as xr
+
+from afterslip.archive import open_greens
+
+AFTERSLIP = str(Path(sys.executable).with_name("afterslip"))
+N_GROUPS = 6
+POLL_S = 0.02
+
+
+def spec(name="fault test"):
+    """Return a campaign of six groups, 13,000 unknowns, about a second a group."""
+    whole = copy.deepcopy(small_campaign.SPEC)
+    del whole["stations"]
+    whole["name"] = name
+    whole["model"]["mesh"]["size"] = {"fault": 12, "far": 80}
+    whole["sources"] = {"fault": "main", "along_strike": 4, "down_dip": 3}
+    whole["solver"] = {"tolerance": 1e-9}
+    return whole
+
+
+def until(condition, seconds=60.0, what="it never came true", poll=POLL_S):
+    """Wait for something true and return it; a service may be away meanwhile."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        with contextlib.suppress(httpx.TransportError, psutil.NoSuchProcess):
+            if value := condition():
+                return value
+        time.sleep(poll)
+    told = what() if callable(what) else what
+    raise AssertionError(f"not within {seconds:g} s: {told}")
+
+
+def start(log, *command, **environment):
+    """Start a program in a session of its own, so that all of it can be ended."""
+    with log.open("a") as stream:
+        return subprocess.Popen(
+            command,
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+            start_new_session=True,
+        )
+
+
+def session(leader):
+    """Return the processes of a session, also those whose parent has died."""
+    found = []
+    for pid in psutil.pids():
+        with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess):
+            if os.getsid(pid) == leader:
+                process = psutil.Process(pid)
+                if process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process)
+    return found
+
+
+def end(leader):
+    """Kill everything in a session."""
+    for process in session(leader):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+
+
+def computing(leader, store):
+    """Return the busy computing processes of a session, by attempt.
+
+    A computing process prints into the log of the attempt that it works on.
+    """
+    found = {}
+    for process in session(leader):
+        with contextlib.suppress(OSError, psutil.NoSuchProcess):
+            if "afterslip_workers.child" not in " ".join(process.cmdline()):
+                continue
+            log = Path(f"/proc/{process.pid}/fd/1").readlink()
+            if log.is_relative_to(store / "attempts"):
+                found[log.parent.name] = process
+    return found
+
+
+class Service:
+    """``afterslip serve`` with its own cluster, in a process of its own."""
+
+    def __init__(self, folder, database, store=None, workers=2, **environment):
+        self.folder, self.database = folder, database
+        self.store = store or folder / "store"
+        self.workers = workers
+        self.environment = environment
+        self.scheduler = "local"
+        self.url = None
+        self.process = None
+        self._sessions = []
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def start(self):
+        """Start, or start again, and wait until it answers."""
+        log = self.folder / f"serve-{len(self._sessions)}.log"
+        command = ["serve", "--database", self.database, "--store", str(self.store)]
+        command += ["--workers", str(self.workers), "--scheduler", self.scheduler]
+        self.process = start(
+            log, AFTERSLIP, *command, "--port", "0", **self.environment
+        )
+        self._sessions.append(self.process.pid)
+
+        def listens():
+            assert self.process.poll() is None, log.read_text()[-3000:]
+            lines = log.read_text().splitlines()
+            urls = [line.split()[-1] for line in lines if "afterslip serves at" in line]
+            self.url = urls[0] if urls else None
+            return self.url and httpx.get(self.url + "/healthz").status_code == 200
+
+        until(listens, 90, "the service answers", 0.05)
+        return self
+
+    def kill(self):
+        """Kill the API with its dispatcher and scheduler, and wait for its end."""
+        self.process.kill()
+        self.process.wait(20)
+
+    def stop(self):
+        """End every process of every start."""
+        for leader in self._sessions:
+            end(leader)
+        if self.process is not None:
+            self.process.wait(20)
+
+    def computing(self):
+        """Return the busy computing processes by attempt."""
+        return computing(self.process.pid, self.store)
+
+    def get(self, path):
+        """Return what the API says."""
+        answer = httpx.get(f"{self.url}/v1{path}", timeout=60)
+        assert answer.status_code < 500, answer.text
+        return answer.json()
+
+    def submit(self, name="fault test", **headers):
+        """Submit the campaign and return its id."""
+        url = f"{self.url}/v1/campaigns"
+        answer = httpx.post(url, json=spec(name), headers=headers, timeout=60)
+        assert answer.status_code == 201, answer.text
+        return answer.json()["id"]
+
+    def post(self, path):
+        """Ask for an action."""
+        answer = httpx.post(f"{self.url}/v1{path}", timeout=60)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def groups(self, campaign):
+        """Return all groups of a campaign with every attempt at them."""
+        base = f"/campaigns/{campaign}/groups"
+        listed = self.get(base)["items"]
+        return [self.get(f"{base}/{group['index']}") for group in listed]
+
+    def greens(self, campaign):
+        """Return where the campaign's Green's functions are."""
+        return self.store / "campaigns" / campaign / "greens.zarr"
+
+    def until_solving(self, campaign, accepted=1, left=2):
+        """Wait until some groups are accepted and another is being solved.
+
+        Returns
+        -------
+        Token of the attempt and the process that computes it.
+        """
+        seen = {}
+
+        def solving():
+            shown = self.get(f"/campaigns/{campaign}")
+            assert shown["state"] not in {"failed", "paused"}, shown["error"]
+            done = shown["progress"]
+            if done["accepted"] < accepted:
+                return None
+            assert done["total"] - done["accepted"] >= left, "too quick to be hurt"
+            busy = self.computing()
+            for token, process in busy.items():
+                if time.monotonic() - seen.setdefault(token, time.monotonic()) > 0.3:
+                    folder = self.store / "attempts" / token
+                    if folder.is_dir() and not (folder / "group.zarr").exists():
+                        return token, process
+            return None
+
+        return until(solving, 120, lambda: "a group is being solved\n" + self.log())
+
+    def log(self):
+        """Return what the service printed, for a person who looks for the cause."""
+        parts = [path.read_text()[-3000:] for path in self.folder.glob("*.log")]
+        return "\n----\n".join(parts)
+
+
+class Measure:
+    """What a fault cost: made right before it, asked when all is over.
+
+    Attributes
+    ----------
+    before : the accepted groups by index: their attempt, and of every file of
+        theirs in the store what changes if it is written again.
+    """
+
+    def __init__(self, service, campaign, fault):
+        self.campaign, self.fault = campaign, fault
+        found = service.groups(campaign)
+        self.before = {
+            group["index"]: (_accepted(group), _files(service, campaign, group))
+            for group in found
+            if group["state"] == "accepted"
+        }
+        self.began = time.monotonic()
+        self.seconds = None
+
+    def recovered(self, service, seconds=120):
+        """Wait until one more group is accepted than before the fault."""
+
+        def more():
+            done = service.get(f"/campaigns/{self.campaign}")["progress"]["accepted"]
+            return done > len(self.before)
+
+        until(more, seconds, service.log)
+        self.seconds = time.monotonic() - self.began
+
+    def close(self, service, undisturbed, record, seconds=180):
+        """Wait for the campaign's end, check it, and write the figures down."""
+        if self.seconds is None:
+            self.recovered(service, seconds)
+        shown = until(
+            lambda: _ended(service.get(f"/campaigns/{self.campaign}")),
+            seconds,
+            service.log,
+        )
+        assert shown["state"] == "complete", (shown["error"], service.log())
+        groups = service.groups(self.campaign)
+        assert len(groups) == N_GROUPS
+        tries = [attempt for group in groups for attempt in group["attempts"]]
+        row = {
+            "fault": self.fault,
+            "seconds": round(self.seconds, 1),
+            "groups again": len(tries) - len(groups),
+            "solves again": sum(_in_vain(group) for group in groups),
+            "lost": sum(
+                _accepted(groups[index]) != token
+                or _files(service, self.campaign, groups[index]) != files
+                for index, (token, files) in self.before.items()
+            ),
+            "twice": sum(_n_accepted(group) - 1 for group in groups),
+            "result": compare(service.greens(self.campaign), undisturbed),
+        }
+        record(row)
+        assert row["lost"] == 0
+        assert row["twice"] == 0
+        return row
+
+
+def _ended(shown):
+    return shown if shown["state"] in {"complete", "failed", "paused"} else None
+
+
+def _n_accepted(group):
+    return sum(attempt["state"] == "accepted" for attempt in group["attempts"])
+
+
+def _accepted(group):
+    tokens = [a["token"] for a in group["attempts"] if a["state"] == "accepted"]
+    assert len(tokens) == 1, group
+    return tokens[0]
+
+
+def _files(service, campaign, group):
+    """Return inode and time of last change of every file of a group in the store."""
+    index = str(group["index"])
+    found = {}
+    for path in sorted(service.greens(campaign).glob("*/c/**/*")):
+        parts = path.relative_to(service.greens(campaign)).parts
+        if path.is_file() and parts[2] == index:
+            facts = path.stat()
+            found["/".join(parts)] = (facts.st_ino, facts.st_mtime_ns)
+    return found
+
+
+def _in_vain(group):
+    """Return the solves that may have been done in vain: all of those begun."""
+    begun = [a for a in group["attempts"] if a["started_at"]]
+    of_one = [a["stats"]["solves"] for a in begun if a["state"] == "accepted"]
+    return (len(begun) - 1) * of_one[0]
+
+
+def compare(ours, theirs):
+    """Return ``bitwise`` or the largest difference; fail beyond the tolerance."""
+    one, two = open_greens(ours), open_greens(theirs)
+    assert one.attrs["status"] == "complete"
+    if all(_digest(one[name]) == _digest(two[name]) for name in two.data_vars):
+        return "bitwise"
+    xr.testing.assert_allclose(one.response, two.response, atol=1e-7)
+    return f"{float(np.nanmax(np.abs(one.response - two.response))):.0e} m"
+
+
+def _digest(variable):
+    return hashlib.sha256(np.ascontiguousarray(variable.values).tobytes()).hexdigest()
+
+
+@contextlib.contextmanager
+def frozen(process):
+    """Stop a process for a while, as a machine does that is suspended."""
+    os.kill(process.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGCONT)

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.extend(
+    str(Path(__file__).parents[1] / room) for room in ("faults", "service", "workers")
+)
+
+import arena
+import postgres
+
+COLUMNS = (
+    "fault",
+    "seconds",
+    "groups again",
+    "solves again",
+    "lost",
+    "twice",
+    "result",
+)
+
+
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory):
+    """The Green's functions of a campaign that nothing disturbed, and its store."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    service = arena.Service(folder, str(folder / "db.sqlite"))
+    try:
+        service.start()
+        campaign = service.submit()
+
+        def complete():
+            shown = service.get(f"/campaigns/{campaign}")
+            assert shown["state"] not in {"failed", "paused"}, shown["error"]
+            return shown["state"] == "complete"
+
+        arena.until(complete, 180, service.log)
+        tries = [len(group["attempts"]) for group in service.groups(campaign)]
+        assert tries == [1] * arena.N_GROUPS
+    finally:
+        service.stop()
+    return service.greens(campaign)
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    with postgres.server() as url:
+        yield url
+
+
+@pytest.fixture
+def postgres_url(postgres_server):
+    with postgres.database(postgres_server) as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request, tmp_path):
+    """A fresh database: every test that asks for it runs on both."""
+    if request.param == "sqlite":
+        return str(tmp_path / "db.sqlite")
+    return request.getfixturevalue("postgres_url")
+
+
+@pytest.fixture
+def new_service(tmp_path):
+    """Make services whose every process is gone when the test ends."""
+    made = []
+
+    def make(database, name="service", **options):
+        options.setdefault("store", tmp_path / "store")
+        service = arena.Service(tmp_path / name, database, **options)
+        made.append(service)
+        return service
+
+    yield make
+    for service in made:
+        service.stop()
+
+
+@pytest.fixture
+def with_models(undisturbed):
+    """Give a store the model of the undisturbed campaign, to save its building."""
+
+    def copy(store):
+        shutil.copytree(undisturbed.parents[2] / "models", store / "models")
+
+    return copy
+
+
+@pytest.fixture
+def service(new_service, database_url, undisturbed, with_models):
+    """A running service with nothing to do."""
+    made = new_service(database_url)
+    with_models(made.store)
+    return made.start()
+
+
+@pytest.fixture
+def record(record_property, request):
+    """Write a row of the table of measures down."""
+
+    def write(row):
+        named = getattr(request.node, "callspec", None)
+        which = named.params.get("database_url") if named else None
+        row["fault"] += {"sqlite": ", SQLite", "postgresql": ", PostgreSQL"}.get(
+            which, ""
+        )
+        record_property("fault_row", json.dumps(row))
+
+    return write
+
+
+def pytest_terminal_summary(terminalreporter):
+    rows = [
+        json.loads(value)
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        for name, value in getattr(report, "user_properties", ())
+        if name == "fault_row" and getattr(report, "when", "") == "call"
+    ]
+    if not rows:
+        return
+    terminalreporter.section("what the faults cost")
+    terminalreporter.write_line("| " + " | ".join(COLUMNS) + " |")
+    terminalreporter.write_line("|" + "---|" * len(COLUMNS))
+    for row in rows:
+        cells = [str(row.get(column, "–")) for column in COLUMNS]
+        terminalreporter.write_line("| " + " | ".join(cells) + " |")
