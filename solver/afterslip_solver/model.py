@@ -108,17 +108,46 @@ class Materials:
     lam, mu : (n_elem,) Lamé parameters, Pa.
     rho : (n_elem,) kg/m3.
     viscosity : (n_elem,) Pa s of the Maxwell dashpot; inf where elastic.
+    kelvin_viscosity, kelvin_modulus : (n_elem,) Pa s and Pa of a Kelvin element in
+        series with the Maxwell one (Burgers body), both inf where there is none;
+        None where the whole model has none.
     """
 
     lam: Float
     mu: Float
     rho: Float
     viscosity: Float
+    kelvin_viscosity: Float | None = None
+    kelvin_modulus: Float | None = None
 
     @property
     def relaxation_time(self) -> Float:
-        """(n_elem,) s, viscosity / mu; inf where elastic."""
-        return self.viscosity / self.mu
+        """(n_elem,) s, viscosity / mu; inf where elastic.
+
+        Of a Burgers body the shorter of the two times in which its stress relaxes.
+        """
+        if self.kelvin_viscosity is None or self.kelvin_modulus is None:
+            return self.viscosity / self.mu
+        own, delayed = self.mu / self.viscosity, self.mu / self.kelvin_viscosity
+        back = np.zeros_like(own)
+        has = np.isfinite(self.kelvin_modulus) & np.isfinite(self.kelvin_viscosity)
+        back[has] = self.kelvin_modulus[has] / self.kelvin_viscosity[has]
+        rate = fastest_rate(own, np.where(has, delayed, 0.0), back)
+        flows = np.isfinite(self.viscosity)
+        return np.where(flows, 1.0 / np.where(flows, rate, 1.0), np.inf)
+
+
+def fastest_rate(own: Float, delayed: Float, back: Float) -> Float:
+    """Larger of the two rates at which stress relaxes in a Burgers body, 1/s.
+
+    Parameters
+    ----------
+    own : 1/s, mu / viscosity of the Maxwell dashpot.
+    delayed : 1/s, mu / viscosity of the Kelvin dashpot.
+    back : 1/s, Kelvin modulus / Kelvin viscosity.
+    """
+    half = 0.5 * (own + delayed + back)
+    return np.asarray(half + np.sqrt(np.maximum(half**2 - own * back, 0.0)))
 
 
 @dataclass(frozen=True, slots=True)

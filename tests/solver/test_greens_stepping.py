@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from afterslip_solver.greens import evaluate_curve, prepare
+from afterslip_solver.greens.local import softened_modulus
 from afterslip_solver.greens.predictor import Galerkin
-from afterslip_solver.greens.stepping import recorded_steps, softened_modulus
+from afterslip_solver.greens.stepping import recorded_steps
 from afterslip_solver.model import SolverSettings
 from afterslip_solver.multigrid import build
 

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from afterslip_solver import backend as backends
 from afterslip_solver.backend import LANES, Backend
 from afterslip_solver.backend.base import Tets
+from afterslip_solver.greens.local import LocalStep
 from afterslip_solver.greens.run import Modes, Run, Solvable
 from afterslip_solver.greens.source import Loads
 from afterslip_solver.greens.spectral import Spectral
-from afterslip_solver.greens.stepping import Stepping, softened_modulus
+from afterslip_solver.greens.stepping import Stepping
 from afterslip_solver.model import (
     Float,
     GroupResult,
@@ -23,7 +24,7 @@ from afterslip_solver.model import (
     SolverSettings,
 )
 from afterslip_solver.multigrid import build
-from afterslip_solver.operators import Creep, Elasticity, Space, check_model
+from afterslip_solver.operators import Creep, Elasticity, Resolvent, Space, check_model
 
 # measured: below this ratio of curve to shortest relaxation time the polynomial
 # scheme needs about as few solves, and no second operator
@@ -112,13 +113,17 @@ class Prepared:
         materials = model.materials
         self._lam, self._mu = materials.lam[order], materials.mu[order]
         self._viscosity = materials.viscosity[order]
+        kelvin = None
+        modulus, slow = materials.kelvin_modulus, materials.kelvin_viscosity
+        if modulus is not None and slow is not None:
+            kelvin = modulus[order], slow[order]
         self._tets = Tets(
             backend.asarray(space.elements),
             backend.asarray(space.gradients),
             backend.asarray(space.volume),
         )
         self._elastic = self._system(self._mu)
-        self._creep = Creep(backend, space, self._mu, self._viscosity)
+        self._creep = Creep(backend, space, self._mu, self._viscosity, kelvin)
         self._loads = Loads(backend, space, self._tets, model.splits, self._creep)
         self._integrator = self._choose()
 
@@ -241,11 +246,12 @@ class Prepared:
         if settings.integrator == "stepping":
             n_step = int(np.ceil(until / settings.step - 1e-9))
             step = until / n_step
-            softened = softened_modulus(creep.mu, creep.rate, step)
+            local = LocalStep(creep, step)
             return Stepping(
                 self.backend,
                 creep,
-                self._softened(softened),
+                local,
+                self._softened(local.softened),
                 times,
                 step,
                 n_step,
@@ -253,12 +259,12 @@ class Prepared:
                 settings.max_modes,
             )
         shift = 0.0
-        fast = until * float(creep.rate.max()) > POLYNOMIAL_UP_TO
+        fast = until * creep.fastest > POLYNOMIAL_UP_TO
         if settings.scheme == "shift_invert" or (settings.scheme == "auto" and fast):
-            shift = best_shift(until, 1.0 / float(creep.rate.max()))
+            shift = best_shift(until, 1.0 / creep.softening(0.1 * until))
         system = self._elastic
         if shift > 0.0:
-            system = self._softened(creep.mu / (1.0 + shift * creep.rate))
+            system = self._softened(Resolvent(creep, shift).softened)
         return Spectral(
             self.backend,
             creep,

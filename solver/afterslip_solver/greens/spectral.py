@@ -1,15 +1,16 @@
 """The whole relaxation curve by Lanczos in the creep strain.
 
 Linear creep obeys e' = c_0 - A e with A e = (mu/eta) (e - dev B K^-1 int B^T 2 mu e),
-self-adjoint and non-negative in <a, b> = int 2 eta a : b. A few Lanczos steps from
-c_0, each one elastic solve, give e at every time. The shift-invert variant runs on
-(1 + gamma A)^-1, one solve with the softened K^v per step: fewer steps where the
-curve is long compared with the shortest relaxation time.
+self-adjoint and non-negative in <a, b> = int 2 eta a : b (for Burgers bodies see
+`Creep`). A few Lanczos steps from c_0, each one elastic solve, give e at every time.
+The shift-invert variant runs on (1 + gamma A)^-1, one solve with the softened K^v per
+step: fewer steps where the curve is long compared with the shortest relaxation time.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from afterslip_solver.backend import LANES, Backend
 from afterslip_solver.greens.curve import mode_weights
 from afterslip_solver.greens.run import Modes, Run, Solvable
 from afterslip_solver.model import Float
-from afterslip_solver.operators import Creep
+from afterslip_solver.operators import Creep, Resolvent
 
 # a new direction this small against the last product is rounding
 _BREAKDOWN = 1e-10
@@ -58,14 +59,16 @@ class Spectral:
         """
         modes = Modes([elastic], [np.zeros((LANES, 2))], shift=self.shift)
         creep, backend = self.creep, self.backend
-        q = creep.field(creep.rate) * strain
+        q = creep.driven(strain)
         norm = np.sqrt(np.maximum(backend.dot(q, creep.weighted(q)), 0.0))
         modes.start_norm = norm
         active = norm > 0.0
         q = _scaled(backend, q, active, norm)
         basis: list[Any] = []
         past = np.zeros(LANES)
-        apply = self._apply_inverse if self.shift > 0 else self._apply
+        apply = self._apply
+        if self.shift > 0:
+            apply = partial(self._apply_inverse, Resolvent(creep, self.shift))
         while active.any() and run.going():
             if len(modes.response) > self.max_modes:
                 run.stop(
@@ -91,27 +94,19 @@ class Spectral:
     def _apply(self, run: Run, q: Any) -> tuple[Any, Float]:
         """Return A q, and the elastic response of the creep strain q on the trace."""
         creep = self.creep
-        f = creep.divergence(self.backend.asarray(2.0 * creep.mu), q)
+        f = creep.divergence(self.backend.asarray(2.0 * creep.mu), creep.total(q))
         f *= self.system.operator.free
         u = run.solve(self.system, f, "relaxation").values
-        return creep.field(creep.rate) * (q - creep.strain(u)), run.trace_of(u)
+        return creep.relaxation(q, creep.strain(u)), run.trace_of(u)
 
-    def _apply_inverse(self, run: Run, q: Any) -> tuple[Any, Float]:
-        """Return S q, S = (1 + shift A)^-1, and the elastic response of S q.
-
-        K^v w = int B^T 2 mu^v q with mu^v = mu/(1 + theta), theta = shift mu/eta,
-        gives S q = (q + theta dev B w)/(1 + theta), and w is that response.
-        """
-        creep = self.creep
-        theta = self.shift * creep.rate
-        softened = 2.0 * creep.mu / (1.0 + theta)
-        f = creep.divergence(self.backend.asarray(softened), q)
+    def _apply_inverse(
+        self, resolvent: Resolvent, run: Run, q: Any
+    ) -> tuple[Any, Float]:
+        """Return S q, S = (1 + shift A)^-1, and the elastic response of S q."""
+        f = resolvent.load(q)
         f *= self.system.operator.free
         u = run.solve(self.system, f, "relaxation").values
-        product = creep.strain(u)
-        product *= creep.field(theta / (1.0 + theta))
-        product += creep.field(1.0 / (1.0 + theta)) * q
-        return product, run.trace_of(u)
+        return resolvent.state(q, self.creep.strain(u)), run.trace_of(u)
 
     def _orthogonalise(
         self, r: Any, basis: list[Any]

@@ -1,8 +1,7 @@
-"""Time stepping of Maxwell creep, exact for a constant strain rate in each step.
+"""Time stepping of creep, exact for a constant strain rate in each step.
 
-Algorithm 1 of Murakami et al. (2023) in its exponential form: with x = dt mu/eta the
-deviatoric stress becomes s e^-x + 2 mu^v dev B du, mu^v = mu (1 - e^-x)/x, so that
-K^v du = int B^T (1 - e^-x) s. Second order in dt and stable for any dt.
+Algorithm 1 of Murakami et al. (2023) in its exponential form, see `LocalStep`: second
+order in dt and stable for any dt.
 """
 
 from __future__ import annotations
@@ -13,22 +12,11 @@ from typing import Any
 import numpy as np
 
 from afterslip_solver.backend import Backend
+from afterslip_solver.greens.local import LocalStep
 from afterslip_solver.greens.predictor import make_predictor
 from afterslip_solver.greens.run import Modes, Run, Solvable
 from afterslip_solver.model import Float
 from afterslip_solver.operators import Creep
-
-
-def softened_modulus(mu: Float, rate: Float, step: float) -> Float:
-    """mu^v = mu (1 - e^-x)/x with x = step * rate.
-
-    Parameters
-    ----------
-    mu : Pa. rate : 1/s, mu / viscosity. step : s.
-    """
-    x = step * rate
-    safe = np.where(x > 1e-12, x, 1.0)
-    return mu * np.where(x > 1e-12, -np.expm1(-safe) / safe, 1.0 - 0.5 * x)
 
 
 def recorded_steps(times: Float, step: float, n_step: int, limit: int) -> list[int]:
@@ -64,12 +52,13 @@ class Stepping:
 
     Attributes
     ----------
-    system : K^v of the step. times : s, output times.
+    local : the step at a point. system : its K^v. times : s, output times.
     step : s. n_step : number of steps. max_modes : steps kept at most.
     """
 
     backend: Backend
     creep: Creep
+    local: LocalStep
     system: Solvable
     times: Float
     step: float
@@ -80,12 +69,8 @@ class Stepping:
     def integrate(self, run: Run, elastic: Float, strain: Any) -> Modes:
         """Step from the elastic solution; see `Spectral.integrate`."""
         modes = Modes([elastic], step_times=[0.0])
-        backend, creep = self.backend, self.creep
-        x = self.step * creep.rate
-        lost = backend.asarray(-np.expm1(-x))
-        decay = creep.field(np.exp(-x))
-        twice = creep.field(2.0 * softened_modulus(creep.mu, creep.rate, self.step))
-        stress = creep.field(2.0 * creep.mu) * strain
+        backend, creep, local = self.backend, self.creep, self.local
+        stress = local.start(strain)
         predictor = make_predictor(self.predictor, self.system.operator)
         keep = set(recorded_steps(self.times, self.step, self.n_step, self.max_modes))
         # zeros_like of nodal vectors: sum of increments on all nodes, FP64
@@ -94,7 +79,7 @@ class Stepping:
         reference = None
         run.expected = len(run.history) + self.n_step
         for number in range(1, self.n_step + 1):
-            f = creep.divergence(lost, stress) * self.system.operator.free
+            f = local.load(stress) * self.system.operator.free
             # what the last solve left unbalanced is not forgotten
             f += remainder
             if reference is None:
@@ -107,8 +92,7 @@ class Stepping:
             predictor.learn(result.values)
             remainder = result.remainder
             total += result.values
-            stress *= decay
-            stress += twice * creep.strain(result.values)
+            local.advance(stress, creep.strain(result.values))
             if number in keep:
                 modes.response.append(elastic + run.trace_of(total))
                 modes.step_times.append(number * self.step)

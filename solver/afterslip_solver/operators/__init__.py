@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from afterslip_solver.operators.checks import ModelError, check_model
-from afterslip_solver.operators.creep import Creep
+from afterslip_solver.operators.creep import Creep, Resolvent
 from afterslip_solver.operators.elasticity import Elasticity
 from afterslip_solver.operators.space import Space
 
-__all__ = ["Creep", "Elasticity", "ModelError", "Space", "check_model"]
+__all__ = ["Creep", "Elasticity", "ModelError", "Resolvent", "Space", "check_model"]

@@ -39,6 +39,7 @@ def _check_materials(materials: Materials, n_elem: int) -> None:
         if values.shape != (n_elem,):
             message = f"{name} has shape {values.shape}, not ({n_elem},)"
             raise ModelError(message)
+    _check_kelvin(materials, n_elem)
     finite = np.isfinite(materials.lam) & np.isfinite(materials.mu)
     _refuse(~finite, "elastic moduli that are not finite", "check vp, vs and rho")
     _refuse(materials.mu <= 0, "a shear modulus of zero or less", "raise vs or rho")
@@ -50,6 +51,25 @@ def _check_materials(materials: Materials, n_elem: int) -> None:
         ~(materials.viscosity > 0),
         "a viscosity that is not positive",
         "use a positive viscosity in Pa s, or leave the rheology out where elastic",
+    )
+
+
+def _check_kelvin(materials: Materials, n_elem: int) -> None:
+    """Kelvin elements come whole, and only in series with a Maxwell dashpot."""
+    slow, modulus = materials.kelvin_viscosity, materials.kelvin_modulus
+    if (slow is None) != (modulus is None):
+        raise ModelError("give kelvin_viscosity and kelvin_modulus, or neither")
+    if slow is None or modulus is None:
+        return
+    for name, values in {"kelvin_viscosity": slow, "kelvin_modulus": modulus}.items():
+        if values.shape != (n_elem,):
+            message = f"{name} has shape {values.shape}, not ({n_elem},)"
+            raise ModelError(message)
+        _refuse(~(values > 0), f"a {name} that is not positive", "use a positive one")
+    _refuse(
+        np.isfinite(slow) & np.isfinite(modulus) & ~np.isfinite(materials.viscosity),
+        "a Kelvin element but no Maxwell viscosity",
+        "give a Burgers body both viscosities",
     )
 
 

@@ -4,6 +4,16 @@ A state holds the deviatoric strain at the four vertices of every viscoelastic
 element, (n_visco, 4, 5, lane), in an orthonormal basis of deviatoric tensors.
 Because the strain of a quadratic field is linear in an element, the state space
 contains every creep strain that can arise, and nothing is interpolated.
+
+A Burgers body creeps by its Maxwell dashpot and by its Kelvin element, strains e_m
+and e_k. Elements with a Kelvin element come first among the viscoelastic ones, and
+their e_k are further rows of the state behind all e_m. With the total creep
+e = e_m + e_k and d the deviatoric strain of the elastic response to it,
+
+    A (e_m, e_k) = (mu/eta_m (e - d), mu/eta_k (e - d) + mu_k/eta_k e_k)
+
+is self-adjoint and non-negative in <a, b> = int 2 eta_m a_m : b_m
++ 2 eta_k a_k : b_k, because <a, A b> = int 2 mu a : (b - d_b) + 2 mu_k a_k : b_k.
 """
 
 from __future__ import annotations
@@ -15,7 +25,7 @@ from numpy.typing import NDArray
 
 from afterslip_solver.backend import LANES, Backend
 from afterslip_solver.backend.base import Tets
-from afterslip_solver.model import Float
+from afterslip_solver.model import Float, fastest_rate
 from afterslip_solver.operators.space import Space
 
 
@@ -27,19 +37,34 @@ class Creep:
     backend, space : as for `Elasticity`.
     mu, viscosity : (n_elem,) float64, Pa and Pa s (inf where elastic), in the
         solver's order of elements.
+    kelvin : (n_elem,) modulus, Pa, and viscosity, Pa s, of the Kelvin elements; inf
+        where there is none.
 
     Attributes
     ----------
     which : (n_visco,) the solver's numbers of the viscoelastic elements.
+    n_kelvin : how many of them, the first ones, have a Kelvin element.
     mu : (n_visco,) Pa. rate : (n_visco,) mu / viscosity, 1/s. Both host arrays.
+    delayed, back : (n_kelvin,) mu and Kelvin modulus over Kelvin viscosity, 1/s.
     """
 
     def __init__(
-        self, backend: Backend, space: Space, mu: Float, viscosity: Float
+        self,
+        backend: Backend,
+        space: Space,
+        mu: Float,
+        viscosity: Float,
+        kelvin: tuple[Float, Float] | None = None,
     ) -> None:
         self.backend = backend
         self.n_node = space.n_node
         self.which = np.flatnonzero(np.isfinite(viscosity))
+        delays = np.empty(0, dtype=np.int64)
+        if kelvin is not None:
+            has = np.isfinite(kelvin[0]) & np.isfinite(kelvin[1])
+            delays = self.which[has[self.which]]
+            self.which = np.concatenate([delays, self.which[~has[self.which]]])
+        self.n_kelvin = len(delays)
         self.mu = mu[self.which]
         self.rate = self.mu / viscosity[self.which]
         self.tets = Tets(
@@ -48,6 +73,11 @@ class Creep:
             backend.asarray(space.volume[self.which]),
         )
         energy = 2.0 * viscosity[self.which] * space.volume[self.which] / 20.0
+        self.delayed = self.back = np.empty(0)
+        if kelvin is not None:
+            modulus, slow = kelvin[0][delays], kelvin[1][delays]
+            self.delayed, self.back = mu[delays] / slow, modulus / slow
+            energy = np.append(energy, 2.0 * slow * space.volume[delays] / 20.0)
         self._energy = backend.asarray(energy[:, None, None, None])
         self._row = np.full(len(viscosity), -1, dtype=np.int64)
         self._row[self.which] = np.arange(len(self.which))
@@ -55,7 +85,24 @@ class Creep:
     @property
     def shape(self) -> tuple[int, int, int, int]:
         """Shape of a state of four lanes."""
-        return (len(self.which), 4, 5, LANES)
+        return (len(self.which) + self.n_kelvin, 4, 5, LANES)
+
+    @property
+    def fastest(self) -> float:
+        """Largest rate at which stress relaxes at a point, 1/s."""
+        rate = self.rate.copy()
+        k = self.n_kelvin
+        rate[:k] = fastest_rate(rate[:k], self.delayed, self.back)
+        return float(rate.max())
+
+    def softening(self, shift: float) -> float:
+        """Largest rate (1/s) at which a shift softens: mu/mu^v is 1 + shift * rate.
+
+        A Kelvin element softens no further than its spring lets it.
+        """
+        rate = self.rate.copy()
+        rate[: self.n_kelvin] += self.delayed / (1.0 + shift * self.back)
+        return float(rate.max())
 
     @property
     def bytes(self) -> int:
@@ -73,8 +120,8 @@ class Creep:
         return inside, rows[inside]
 
     def strain(self, u: Any) -> Any:
-        """Deviatoric strain of u (n_node, 3, lane)."""
-        out = self.backend.xp.empty(self.shape)
+        """Deviatoric strain (n_visco, 4, 5, lane) of u (n_node, 3, lane)."""
+        out = self.backend.xp.empty((len(self.which), *self.shape[1:]))
         self.backend.strain(self.tets, u, out)
         return out
 
@@ -85,3 +132,88 @@ class Creep:
     def weighted(self, state: Any) -> Any:
         """Riesz representative: dot(a, weighted(b)) = int 2 eta a : b."""
         return self._energy * (state + state.sum(axis=1, keepdims=True))
+
+    def driven(self, strain: Any) -> Any:
+        """Rate of a state where the deviatoric stress is 2 mu strain (n_visco, ...)."""
+        own = self.field(self.rate) * strain
+        if self.n_kelvin == 0:
+            return own
+        delayed = self.field(self.delayed) * strain[: self.n_kelvin]
+        return self.backend.xp.concatenate([own, delayed])
+
+    def total(self, state: Any) -> Any:
+        """Creep strain e_m + e_k (n_visco, 4, 5, lane); may be the state itself."""
+        if self.n_kelvin == 0:
+            return state
+        n = len(self.which)
+        out = state[:n].copy()
+        out[: self.n_kelvin] += state[n:]
+        return out
+
+    def relaxation(self, state: Any, strain: Any) -> Any:
+        """Return A state, from the strain of the elastic response to it."""
+        out = self.driven(self.total(state) - strain)
+        if self.n_kelvin:
+            n = len(self.which)
+            out[n:] += self.field(self.back) * state[n:]
+        return out
+
+
+class Resolvent:
+    """S = (1 + shift A)^-1 around one elastic solve with the softened K^v.
+
+    With theta = shift mu/eta_m, theta_k = shift mu/eta_k and kappa = 1 + shift
+    mu_k/eta_k, eliminating e_k leaves the Maxwell form with
+    Theta = theta + theta_k/kappa and q = q_m + q_k/kappa: K^v w = int B^T 2 mu^v q
+    with mu^v = mu/(1 + Theta), and w is the elastic response of S q.
+
+    Parameters
+    ----------
+    creep : the states. shift : s.
+
+    Attributes
+    ----------
+    softened : (n_visco,) Pa, mu^v, on the host.
+    """
+
+    def __init__(self, creep: Creep, shift: float) -> None:
+        self._creep = creep
+        theta = shift * creep.rate
+        self._own = creep.field(theta)
+        self._delayed = creep.field(shift * creep.delayed)
+        kappa = 1.0 + shift * creep.back
+        self._kappa = creep.field(kappa)
+        theta = theta.copy()
+        theta[: creep.n_kelvin] += shift * creep.delayed / kappa
+        self.softened = creep.mu / (1.0 + theta)
+        self._factor = creep.backend.asarray(2.0 * creep.mu / (1.0 + theta))
+        self._strain_part = creep.field(theta / (1.0 + theta))
+        self._state_part = creep.field(1.0 / (1.0 + theta))
+
+    def load(self, q: Any) -> Any:
+        """Right-hand side of the solve with K^v, (n_node, 3, lane)."""
+        return self._creep.divergence(self._factor, self._merged(q))
+
+    def state(self, q: Any, strain: Any) -> Any:
+        """S q from the deviatoric strain of the solve's result, which is spent."""
+        k, n = self._creep.n_kelvin, len(self._creep.which)
+        if k == 0:
+            strain *= self._strain_part
+            strain += self._state_part * q
+            return strain
+        lag = self._merged(q)
+        lag -= strain
+        lag *= self._state_part
+        out = q.copy()
+        out[:n] -= self._own * lag
+        out[n:] -= self._delayed * lag[:k]
+        out[n:] /= self._kappa
+        return out
+
+    def _merged(self, q: Any) -> Any:
+        k, n = self._creep.n_kelvin, len(self._creep.which)
+        if k == 0:
+            return q
+        out = q[:n].copy()
+        out[:k] += q[n:] / self._kappa
+        return out

@@ -1,5 +1,10 @@
 """Independent answers: closed forms that tests, the suite and users compare with."""
 
+from afterslip_solver.reference.burgers import (
+    burgers_compliance,
+    burgers_shear_stress,
+    layered_burgers_shear,
+)
 from afterslip_solver.reference.halfspace import (
     PointSources,
     dislocation_surface,
@@ -18,8 +23,11 @@ from afterslip_solver.reference.okada import Rectangles, surface_displacement
 __all__ = [
     "PointSources",
     "Rectangles",
+    "burgers_compliance",
+    "burgers_shear_stress",
     "confined_axial_stress",
     "dislocation_surface",
+    "layered_burgers_shear",
     "layered_opening",
     "layered_shear",
     "point_source_surface",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from afterslip_solver.greens import evaluate_curve, prepare
@@ -34,6 +36,20 @@ def crossing_bodies(size: Size) -> Model:
     viscosity[z < -1.5e4] = TAU * MU
     viscosity[(z < -1.5e4) & (x > 1e4)] = 0.1 * TAU * MU
     return _model(built, MU * (1.0 + 0.5 * (y > 0)), viscosity)
+
+
+def delayed_bodies(size: Size) -> Model:
+    """`crossing_bodies` with Kelvin elements in half of each body."""
+    model = crossing_bodies(size)
+    mesh, materials = model.mesh, model.materials
+    y = mesh.nodes[mesh.cells].mean(axis=1)[:, 1]
+    has = np.isfinite(materials.viscosity) & (y < 0)
+    materials = replace(
+        materials,
+        kelvin_modulus=np.where(has, 0.7 * materials.mu, np.inf),
+        kelvin_viscosity=np.where(has, 0.2 * TAU * MU, np.inf),
+    )
+    return replace(model, materials=materials)
 
 
 def enclosed_body(size: Size) -> Model:

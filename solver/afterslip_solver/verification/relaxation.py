@@ -17,7 +17,11 @@ from afterslip_solver.model import (
     SolverSettings,
     TetMesh,
 )
-from afterslip_solver.reference import layered_opening, layered_shear
+from afterslip_solver.reference import (
+    layered_burgers_shear,
+    layered_opening,
+    layered_shear,
+)
 from afterslip_solver.verification.blocks import FAULT, cut_box, on_sides
 from afterslip_solver.verification.check import Check, Size, at_least, at_most
 
@@ -28,6 +32,7 @@ HALF = 3e3  # half the length of the box
 TAU = VISCOSITY / MU[1]
 TIMES = TAU * np.array([0.0, 0.25, 0.5, 2.0, 6.0])
 MOTIONS = ("shear", "opening")
+Kelvin = tuple[float, float]
 REFERENCE = "exact exponential of two layers in series"
 
 
@@ -78,13 +83,22 @@ def _stepping(settings: SolverSettings, step: float) -> SolverSettings:
     return replace(settings, integrator="stepping", step=step, max_modes=500)
 
 
-def layer_error(motion: str, settings: SolverSettings) -> float:
-    """Largest error of a curve, relative to the slip of 1 m."""
+def layer_error(
+    motion: str, settings: SolverSettings, kelvin: Kelvin | None = None
+) -> float:
+    """Largest error of a curve, relative to the slip of 1 m.
+
+    Parameters
+    ----------
+    motion : one of `MOTIONS`; a Burgers layer must be sheared.
+    kelvin : modulus (Pa) and viscosity (Pa s) of a Kelvin element in the Maxwell
+        layer, which makes it a Burgers body.
+    """
     geometry = cut_box((6, 2, 2), (2 * HALF, 2e3, 2e3))
     mesh, fault = geometry.mesh, geometry.faults[FAULT]
     model = Model(
         mesh,
-        _materials(mesh),
+        _materials(mesh, kelvin),
         _held(mesh, motion),
         surface_trace(mesh),
         geometry.faults,
@@ -97,11 +111,11 @@ def layer_error(motion: str, settings: SolverSettings) -> float:
     if result.outcome != "converged":
         return float("nan")
     u = evaluate_curve(result, TIMES)[0]
-    return float(np.abs(u - _exact(mesh, motion)).max())
+    return float(np.abs(u - _exact(mesh, motion, kelvin)).max())
 
 
-def _materials(mesh: TetMesh) -> Materials:
-    """Elastic beyond the interface, Maxwell before it."""
+def _materials(mesh: TetMesh, kelvin: Kelvin | None) -> Materials:
+    """Elastic beyond the interface, Maxwell or Burgers before it."""
     centre = mesh.nodes[mesh.cells].mean(axis=1)[:, 0]
     lid = centre > EDGE
     return Materials(
@@ -109,6 +123,8 @@ def _materials(mesh: TetMesh) -> Materials:
         mu=np.where(lid, *MU),
         rho=np.full(len(centre), 3000.0),
         viscosity=np.where(lid, np.inf, VISCOSITY),
+        kelvin_modulus=np.where(lid, np.inf, kelvin[0]) if kelvin else None,
+        kelvin_viscosity=np.where(lid, np.inf, kelvin[1]) if kelvin else None,
     )
 
 
@@ -126,10 +142,13 @@ def _held(mesh: TetMesh, motion: str) -> Bool:
     return fixed
 
 
-def _exact(mesh: TetMesh, motion: str) -> Float:
+def _exact(mesh: TetMesh, motion: str, kelvin: Kelvin | None) -> Float:
     """(n_time, n_node, 3) m."""
     heights = HALF - EDGE, HALF + EDGE
-    if motion == "shear":
+    if kelvin is not None:
+        burgers = (heights[1], MU[1], VISCOSITY, *kelvin)
+        strains = layered_burgers_shear(TIMES, 1.0, (heights[0], MU[0]), burgers)
+    elif motion == "shear":
         strains = layered_shear(
             TIMES, 1.0, (heights[0], MU[0]), (heights[1], MU[1], VISCOSITY)
         )

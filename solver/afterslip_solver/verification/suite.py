@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from afterslip_solver.verification import (
+    burgers,
     conservation,
     correspondence,
     halfspace,
@@ -25,6 +26,7 @@ _ITEMS: dict[str, Callable[[Size], Iterator[Check]]] = {
         relaxation,
         reciprocity,
         correspondence,
+        burgers,
         integrators,
         halfspace,
     )

@@ -1,0 +1,71 @@
+"""Burgers bodies: layers against exact exponentials, bodies in three dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from afterslip_solver.model import SolverSettings
+from afterslip_solver.verification import correspondence, relaxation
+from afterslip_solver.verification.bodies import delayed_bodies, slip_lanes
+from afterslip_solver.verification.check import Check, Size, at_least, at_most
+
+NAME = "burgers"
+# a Kelvin element ten times faster than the dashpot, as after large earthquakes
+KELVIN = (0.5 * relaxation.MU[1], 0.1 * relaxation.VISCOSITY)
+REFERENCE = "two exponentials of an elastic and a Burgers layer in series"
+
+
+def run(size: Size) -> Iterator[Check]:
+    """Sheared layers by every integrator, then bodies in the Laplace domain."""
+    times = relaxation.TIMES
+    tight = SolverSettings(
+        times=tuple(times), until=float(times[-1]), tolerance=1e-10, time_tolerance=1e-9
+    )
+    for scheme in ("polynomial", "shift_invert"):
+        settings = replace(tight, scheme=scheme)
+        yield at_most(
+            NAME,
+            f"shear of two layers to 6 relaxation times, {scheme}, largest error of "
+            "all nodes relative to the slip",
+            relaxation.layer_error("shear", settings, KELVIN),
+            1e-7,
+            REFERENCE,
+            "two decaying modes: only the linear solver's 1e-10 remains",
+        )
+    finest = 64 if size == "small" else 256
+    stepped = replace(tight, integrator="stepping", max_modes=2000)
+    coarse, fine = (
+        relaxation.layer_error(
+            "shear", replace(stepped, step=relaxation.TAU / n), KELVIN
+        )
+        for n in (finest // 2, finest)
+    )
+    yield at_most(
+        NAME,
+        f"shear of two layers, stepping with 1/{finest} relaxation time",
+        fine,
+        2e-4 * (64.0 / finest) ** 2,
+        REFERENCE,
+        "(dt rate)^2/24 of what relaxes, with the Kelvin element's faster rate",
+    )
+    yield at_least(
+        NAME,
+        f"shear of two layers, stepping: order up to 1/{finest}",
+        float(np.log2(coarse / fine)),
+        1.9,
+        REFERENCE,
+        "the exponential step is second order",
+    )
+    model = delayed_bodies(size)
+    error, _, _ = correspondence.transform_error(model, slip_lanes(model))
+    yield at_most(
+        NAME,
+        "transform of the curve at 3 / relaxation time, relative to the relaxation",
+        error,
+        1e-6,
+        "elastic solve with mu(p) of Burgers and Maxwell bodies that the fault cuts",
+        correspondence.NOTE,
+    )
