@@ -84,6 +84,21 @@ def test_another_spelling_is_the_same_campaign(data: dict, change) -> None:
     assert identities(data) == before
 
 
+def burgers(data: dict) -> None:
+    law = {"viscosity": 1e19, "kelvin_viscosity": 1e18, "kelvin_ratio": 0.5}
+    data["model"]["layers"][1]["rheology"] = {"burgers": law}
+
+
+def test_every_number_of_a_burgers_body_is_part_of_the_identity(data: dict) -> None:
+    burgers(data)
+    before = identities(data)
+    for key in ("viscosity", "kelvin_viscosity", "kelvin_ratio"):
+        data["model"]["layers"][1]["rheology"]["burgers"][key] *= 2.0
+        after = identities(data)
+        assert not {*before} & {*after}
+        before = after
+
+
 def same(data: dict, change, files: LocalFiles = FILES) -> list[bool]:
     before = identities(data)
     change(data)
@@ -105,6 +120,7 @@ def same(data: dict, change, files: LocalFiles = FILES) -> list[bool]:
         (lambda d: d["solver"].update(tolerance=1e-9), [False, False, True]),
         (lambda d: d["model"]["layers"][0].update(vp=6.5), [False, False, False]),
         (lambda d: d["model"]["mesh"]["size"].update(far=90), [False, False, False]),
+        (lambda d: burgers(d), [False] * 3),
         (lambda d: d["model"]["boundary"].update(sides="fixed"), [False] * 3),
     ],
 )

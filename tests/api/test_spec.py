@@ -117,10 +117,27 @@ MISTAKES = [
     ("model", [1], "model", "must be a mapping", ""),
     (
         "model.layers[1].rheology",
-        {"burgers": {"viscosity": 1e19, "kelvin_viscosity": 1e18, "kelvin_ratio": 1}},
-        "model.layers[1].rheology.burgers",
-        "not supported by this version",
-        "maxwell",
+        {"burgers": {"viscosity": 1e19, "kelvin_viscosity": 1e18, "kelvin_ratio": 0}},
+        "model.layers[1].rheology.burgers.kelvin_ratio",
+        "at least 0.001",
+        "",
+    ),
+    (
+        "model.layers[1].rheology",
+        {"burgers": {"viscosity": 1e19, "kelvin_viscosity": 1e18}},
+        "model.layers[1].rheology.burgers.kelvin_ratio",
+        "is missing",
+        "",
+    ),
+    (
+        "model.layers[1].rheology",
+        {
+            "maxwell": {"viscosity": 1e19},
+            "burgers": {"viscosity": 1e19, "kelvin_viscosity": 1e8, "kelvin_ratio": 1},
+        },
+        "model.layers[1].rheology.burgers.kelvin_viscosity",
+        "at least 1e+12 Pa s",
+        "",
     ),
     (
         "model.layers[1].rheology",

@@ -150,3 +150,54 @@ def test_part_without_material_is_named(mesh):
     named = dataclasses.replace(mesh, tag_names=("wedge",))
     with pytest.raises(MaterialError, match=r"part 'wedge'.*known are crust, mantle"):
         assign(named, [CRUST, MANTLE], by_tag=True)
+
+
+def test_kelvin_elements_belong_to_their_layer(mesh):
+    delayed = dataclasses.replace(MANTLE, kelvin_viscosity=2e18, kelvin_ratio=0.5)
+    materials = assign(mesh, [CRUST, delayed])
+    shallow = depths(mesh) < 20 * KM
+    assert np.all(np.isinf(materials.kelvin_modulus[shallow]))
+    assert np.all(np.isinf(materials.kelvin_viscosity[shallow]))
+    assert np.all(materials.kelvin_viscosity[~shallow] == 2e18)
+    assert np.all((materials.kelvin_modulus == 0.5 * materials.mu)[~shallow])
+    plain = assign(mesh, [CRUST, MANTLE])
+    assert plain.kelvin_modulus is None
+    assert plain.kelvin_viscosity is None
+
+
+def test_a_grid_moves_the_dashpot_and_stops_all_creep_where_it_is_infinite(mesh):
+    delayed = dataclasses.replace(MANTLE, kelvin_viscosity=2e18, kelvin_ratio=0.5)
+    x, y, depth = (np.array(v) * KM for v in ([-60, 0, 60], [-30, 30], [0, 60]))
+    shape = (3, 2, 2)
+    viscosity = np.full(shape, 4e19)
+    viscosity[2] = np.inf
+    values = [np.full(shape, v) for v in (8000.0, 4600.0, 3300.0)]
+    grid = PropertyGrid(x, y, depth, *values, viscosity)
+    materials = assign(mesh, [CRUST, delayed], grid=grid)
+    west = mesh.nodes[mesh.cells].mean(axis=1)[:, 0] < 0
+    deep = depths(mesh) > 20 * KM
+    np.testing.assert_allclose(materials.viscosity[west], 4e19)
+    assert np.all(np.isfinite(materials.kelvin_viscosity) == (deep & finite(materials)))
+    assert np.isfinite(materials.kelvin_viscosity[west & deep]).all()
+    # a grid alone says nothing of Kelvin elements
+    assert assign(mesh, [], grid=grid).kelvin_viscosity is None
+
+
+def finite(materials):
+    return np.isfinite(materials.viscosity)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kelvin_viscosity": 1e18}, "kelvin_viscosity and kelvin_ratio"),
+        ({"kelvin_viscosity": 1e18, "kelvin_ratio": -1.0}, "kelvin_ratio = -1"),
+        (
+            {"kelvin_viscosity": 1e18, "kelvin_ratio": 1.0, "viscosity": np.inf},
+            "its Maxwell dashpot too",
+        ),
+    ],
+)
+def test_half_a_burgers_body_is_an_error(mesh, change, message):
+    with pytest.raises(MaterialError, match=message):
+        assign(mesh, [CRUST, dataclasses.replace(MANTLE, **change)])

@@ -128,6 +128,22 @@ def test_viscoelastic_mantle_moves_the_ground_for_years():
     assert 0.003 < second < first < 0.3
 
 
+def test_burgers_mantle_starts_alike_and_moves_faster_than_a_maxwell_mantle():
+    curves = []
+    law = {"viscosity": 1.0e19, "kelvin_viscosity": 1.0e18, "kelvin_ratio": 1}
+    for rheology in (MANTLE["rheology"], {"burgers": law}):
+        spec = coarse(times={"until": "1 yr", "output": ["0 d", "30 d", "1 yr"]})
+        layers = spec["model"]["layers"]
+        layers[0]["bottom"] = 40
+        layers.append({**MANTLE, "bottom": 200, "rheology": rheology})
+        curves.append(run_forward(spec).displacement.values)
+    moved = [np.abs(u - u[:1]).max(axis=(1, 2)) for u in curves]
+    assert np.abs(curves[0][0] - curves[1][0]).max() < 1e-7
+    # at first the Kelvin dashpot, ten times softer, does nearly all
+    assert 7.0 < moved[1][1] / moved[0][1] < 11.5
+    assert moved[1][2] > 1.5 * moved[0][2]
+
+
 def test_slip_from_a_table_equals_the_same_slip_given_by_number(tmp_path):
     along, down = np.meshgrid(np.linspace(-45, 45, 7), np.linspace(-5, 65, 8))
     x, depth = down * np.cos(DIP), 10 + down * np.sin(DIP)

@@ -1,6 +1,6 @@
 """A model comes back from its file bit for bit."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -26,6 +26,16 @@ def test_model_survives_its_file(broken_ground, tmp_path):
     _same(broken_ground.faults["main"], back.faults["main"])
     _same(broken_ground.splits["main"], back.splits["main"])
     assert np.array_equal(back.fixed, broken_ground.fixed)
+
+
+def test_what_only_some_models_have_survives_too(broken_ground, tmp_path):
+    materials = replace(
+        broken_ground.materials,
+        kelvin_viscosity=2.0 * broken_ground.materials.viscosity,
+        kelvin_modulus=0.5 * broken_ground.materials.mu,
+    )
+    model_file.save(tmp_path / "model.npz", replace(broken_ground, materials=materials))
+    _same(materials, model_file.load(tmp_path / "model.npz").materials)
 
 
 def test_file_of_another_format_is_refused(broken_ground, tmp_path, monkeypatch):

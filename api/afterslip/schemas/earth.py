@@ -85,11 +85,11 @@ class Maxwell(Schema):
 
 
 class Burgers(Schema):
-    """Maxwell and Kelvin elements in series."""
+    """Maxwell and Kelvin elements in series; both creep, the latter to a limit."""
 
     viscosity: Viscosity = Field(description="of the Maxwell element, Pa s")
     kelvin_viscosity: Viscosity = Field(description="of the Kelvin element, Pa s")
-    kelvin_ratio: Annotated[float, Within("", above=0, most=1000)] = Field(
+    kelvin_ratio: Annotated[float, Within("", least=0.001, most=1000)] = Field(
         description="shear modulus of the Kelvin element over that of the spring"
     )
 
@@ -103,17 +103,10 @@ class Rheology(Schema):
     )
 
     def problems(self) -> Iterator[Problem]:
-        """One law per material, and one that can be solved."""
+        """One law per material."""
         if (self.maxwell is None) == (self.burgers is None):
             yield Problem(
                 "", None, "must be one of maxwell, burgers", "or write elastic"
-            )
-        elif self.burgers is not None:
-            yield Problem(
-                "burgers",
-                None,
-                "is not supported by this version",
-                "use maxwell: {viscosity: ...}",
             )
 
 
@@ -135,14 +128,20 @@ class Material(Schema):
     vs: Speed = Field(description="speed of S waves, km/s")
     rho: Density = Field(description="density, kg/m3")
     rheology: Annotated[Rheology | None, BeforeValidator(_rheology)] = Field(
-        default=None, description="elastic, or {maxwell: {viscosity}} in Pa s"
+        default=None, description="elastic, {maxwell: {viscosity}} or {burgers: {...}}"
     )
 
     @property
     def viscosity(self) -> float | None:
         """Viscosity of the Maxwell dashpot in Pa s; None where elastic."""
-        law = self.rheology
-        return law.maxwell.viscosity if law and law.maxwell else None
+        law = self.rheology and (self.rheology.maxwell or self.rheology.burgers)
+        return law.viscosity if law else None
+
+    @property
+    def kelvin(self) -> tuple[float, float] | None:
+        """Viscosity (Pa s) and ratio of the Kelvin element of a Burgers body."""
+        law = self.rheology.burgers if self.rheology else None
+        return (law.kelvin_viscosity, law.kelvin_ratio) if law else None
 
     def problems(self) -> Iterator[Problem]:
         """Refuse a bulk modulus of zero or less."""

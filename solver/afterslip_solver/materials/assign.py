@@ -41,9 +41,9 @@ def assign(
     """
     parts: list[Layer | Body] = [*layers, *bodies]
     for part in parts:
-        check_properties(part.name, part.vp, part.vs, part.rho, part.viscosity)
-    # vp, vs, rho, viscosity
-    values = np.full((len(mesh.elements), 4), np.nan)
+        check_properties(part)
+    # vp, vs, rho, viscosity, kelvin_viscosity, kelvin_ratio
+    values = np.full((len(mesh.elements), 6), np.nan)
     centres = mesh.nodes[mesh.cells].mean(axis=1)
     if by_tag:
         _by_tag(mesh, parts, values)
@@ -58,7 +58,8 @@ def assign(
 
 
 def _row(part: Layer | Body) -> list[float]:
-    return [part.vp, part.vs, part.rho, part.viscosity]
+    own = [part.vp, part.vs, part.rho, part.viscosity]
+    return [*own, part.kelvin_viscosity, part.kelvin_ratio]
 
 
 def _by_layer(layers: Sequence[Layer], depth: Float, values: Float) -> None:
@@ -116,6 +117,10 @@ def _by_grid(grid: PropertyGrid, centres: Float, values: Float) -> None:
         values[known, 3] = np.where(flows, 10.0 ** found[3][known], np.inf)
     elif np.isnan(values[known, 3]).any():
         values[known & np.isnan(values[:, 3]), 3] = np.inf
+    # no Kelvin element without a dashpot, nor where no layer says so
+    kelvin = values[:, 4:]
+    kelvin[known & np.isinf(values[:, 3])] = np.inf
+    kelvin[known[:, None] & np.isnan(kelvin)] = np.inf
 
 
 def _inside(body: Body, centres: Float) -> Bool:
@@ -136,7 +141,7 @@ def _moduli(values: Float, centres: Float) -> Materials:
             f"{int(bare.sum())} elements have no material, the shallowest at "
             f"{deepest:.1f} km depth; let the last layer's bottom reach the domain's"
         )
-    vp, vs, rho, viscosity = values.T
+    vp, vs, rho, viscosity, delay, ratio = values.T
     mu = rho * vs**2
     lam = rho * vp**2 - 2.0 * mu
     bad = ~(mu > 0.0) | ~(lam + 2.0 / 3.0 * mu > 0.0) | ~(rho > 0.0)
@@ -147,9 +152,12 @@ def _moduli(values: Float, centres: Float) -> Materials:
             f"vp = {vp[worst]:.0f} m/s, vs = {vs[worst]:.0f} m/s, rho = "
             f"{rho[worst]:.0f} kg/m3; vs must be below vp / 1.155"
         )
+    delayed = bool(np.isfinite(delay).any())
     return Materials(
         lam=np.ascontiguousarray(lam),
         mu=np.ascontiguousarray(mu),
         rho=np.ascontiguousarray(rho),
         viscosity=np.ascontiguousarray(viscosity),
+        kelvin_viscosity=np.ascontiguousarray(delay) if delayed else None,
+        kelvin_modulus=np.ascontiguousarray(ratio * mu) if delayed else None,
     )

@@ -23,6 +23,10 @@ class Layer:
     bottom : m, depth of its bottom; the top is the bottom of the layer above.
     vp, vs : m/s. rho : kg/m3.
     viscosity : Pa s of the Maxwell dashpot; inf where elastic.
+    kelvin_viscosity : Pa s of a Kelvin element in series with the Maxwell one (a
+        Burgers body); inf where there is none.
+    kelvin_ratio : shear modulus of the Kelvin element over that of the Maxwell
+        element's spring, which is rho vs^2; inf where there is none.
     """
 
     name: str
@@ -31,6 +35,8 @@ class Layer:
     vs: float
     rho: float
     viscosity: float = float("inf")
+    kelvin_viscosity: float = float("inf")
+    kelvin_ratio: float = float("inf")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +49,7 @@ class Body:
     Attributes
     ----------
     thickness : m, at right angles to the interface.
-    vp, vs, rho, viscosity : as of ``Layer``.
+    vp, vs, rho, viscosity, kelvin_viscosity, kelvin_ratio : as of ``Layer``.
     """
 
     name: str
@@ -53,6 +59,8 @@ class Body:
     vs: float
     rho: float
     viscosity: float = float("inf")
+    kelvin_viscosity: float = float("inf")
+    kelvin_ratio: float = float("inf")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +73,8 @@ class PropertyGrid:
     vp, vs : (n_x, n_y, n_depth) float64, m/s; rho the same, kg/m3. NaN where the
         grid knows nothing.
     viscosity : (n_x, n_y, n_depth) float64, Pa s (interpolated in its logarithm),
-        or None to keep the viscosity of layers and bodies.
+        or None to keep the viscosity of layers and bodies. Kelvin elements stay
+        those of layers and bodies, except where this viscosity is infinite.
     """
 
     x: Float
@@ -77,14 +86,21 @@ class PropertyGrid:
     viscosity: Float | None = None
 
 
-def check_properties(
-    name: str, vp: float, vs: float, rho: float, viscosity: float
-) -> None:
+def check_properties(part: Layer | Body) -> None:
     """Refuse a material that is not stable."""
-    values = {"vp": vp, "vs": vs, "rho": rho, "viscosity": viscosity}
-    for key, value in values.items():
-        if not value > 0.0 or (np.isinf(value) and key != "viscosity"):
+    name, vp, vs = part.name, part.vp, part.vs
+    for key in ("vp", "vs", "rho", "viscosity", "kelvin_viscosity", "kelvin_ratio"):
+        value = getattr(part, key)
+        if not value > 0.0 or (np.isinf(value) and key in ("vp", "vs", "rho")):
             raise MaterialError(f"{name}: {key} = {value:g} must be positive")
+    if np.isfinite(part.kelvin_viscosity) != np.isfinite(part.kelvin_ratio):
+        raise MaterialError(
+            f"{name}: a Kelvin element needs kelvin_viscosity and kelvin_ratio"
+        )
+    if np.isfinite(part.kelvin_viscosity) and np.isinf(part.viscosity):
+        raise MaterialError(
+            f"{name}: a Burgers body needs the viscosity of its Maxwell dashpot too"
+        )
     if vs >= vp * np.sqrt(0.75):
         raise MaterialError(
             f"{name}: vs = {vs:g} m/s must be below vp / 1.155 = {vp / 1.1547:.0f} "

@@ -104,11 +104,14 @@ def _fault(spec: Fault, inputs: Inputs) -> PlaneFault | CurvedFault:
 
 
 def _properties(spec: earth.Material) -> dict[str, float]:
+    kelvin_viscosity, kelvin_ratio = spec.kelvin or (np.inf, np.inf)
     return {
         "vp": spec.vp * KM,
         "vs": spec.vs * KM,
         "rho": spec.rho,
         "viscosity": np.inf if spec.viscosity is None else spec.viscosity,
+        "kelvin_viscosity": kelvin_viscosity,
+        "kelvin_ratio": kelvin_ratio,
     }
 
 

@@ -29,6 +29,8 @@ def save(path: Path, model: Model) -> None:
     for name, part in _parts(model):
         for item in fields(part):
             value = getattr(part, item.name)
+            if value is None:
+                continue
             target = arrays if isinstance(value, np.ndarray) else plain
             target[f"{name}.{item.name}"] = value
     arrays["fixed"] = model.fixed
@@ -61,8 +63,9 @@ def load(path: Path) -> Model:
     values = {**plain, **arrays}
 
     def part(kind: Any, name: str) -> Any:
-        wanted = [item.name for item in fields(kind)]
-        return kind(**{item: _value(values[f"{name}.{item}"]) for item in wanted})
+        # what a model may lack is not written
+        found = {f.name: values.get(f"{name}.{f.name}") for f in fields(kind)}
+        return kind(**{n: _value(v) for n, v in found.items() if v is not None})
 
     names: list[str] = plain["faults"]
     return Model(
