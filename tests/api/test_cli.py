@@ -12,7 +12,7 @@ import pytest
 
 from afterslip.cli import main as command
 from afterslip.cli import server as options
-from afterslip.cli.verbs import CLIENT, SUMMARIES, Verb, verbs
+from afterslip.cli.verbs import CLIENT, LOCAL, SUMMARIES, Verb, verbs
 from afterslip.client import Client
 from afterslip.errors import one_problem
 
@@ -111,7 +111,7 @@ def test_every_verb_of_the_entry_points_has_a_summary():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     points = project["entry-points"]["afterslip.commands"]
     assert set(points) <= set(SUMMARIES)
-    assert set(verbs()) == set(points) | set(CLIENT)
+    assert set(verbs()) == set(points) | set(CLIENT) | set(LOCAL)
 
 
 @pytest.mark.parametrize("name", sorted(CLIENT))

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+from afterslip.exports import write_slip
 from afterslip.report import write_report
 from afterslip.report.doubts import doubts
 from afterslip.report.example import example_result
@@ -17,7 +18,7 @@ from afterslip.report.page import (
     power_of_ten,
     render,
 )
-from afterslip.report.tables import station_rows, write_slip
+from afterslip.report.tables import station_rows
 from afterslip.result import open_result
 
 

@@ -24,6 +24,10 @@ CLIENT = {
     "invert": ("afterslip.cli.invert:invert", "Estimate slip from data sets."),
 }
 
+LOCAL = {
+    "export": ("afterslip.cli.export:export", "Write a result in other formats."),
+}
+
 # rooms above the client bring these; listed here so that help imports none of them
 SUMMARIES = {
     "run": "Run a whole campaign here, from spec to report.",
@@ -62,5 +66,6 @@ def verbs() -> dict[str, Verb]:
         Verb(n, found[n].value, SUMMARIES.get(n, f"From {found[n].module}."), HERE)
         for n in names
     ]
+    here += [Verb(n, target, text, HERE) for n, (target, text) in LOCAL.items()]
     there = [Verb(n, target, text, THERE) for n, (target, text) in CLIENT.items()]
     return {verb.name: verb for verb in [*here, *there]}

@@ -14,8 +14,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from matplotlib.figure import Figure
 
 from afterslip import __version__, plot
+from afterslip.exports.table import write_slip
 from afterslip.report.doubts import doubts
-from afterslip.report.tables import station_rows, write_fit, write_slip
+from afterslip.report.tables import station_rows, write_fit
 from afterslip.result import check, facts, fit_by_type, is_geographic, slip_magnitude
 
 FIGURES: tuple[tuple[str, Callable[..., Figure], str, str], ...] = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -140,41 +139,3 @@ def write_netcdf(result: xr.Dataset, path: Path) -> None:
         if variable.dtype.kind == "f" and variable.size > 256
     }
     result.to_netcdf(path, engine="h5netcdf", encoding=encoding)
-
-
-def slip_geojson(result: xr.Dataset) -> str:
-    """Slip on the flat triangles of the faults, as polygons with their mean slip.
-
-    Longitude and latitude where the campaign has them, else local kilometres.
-    """
-    geographic = "fault_lon" in result
-    x = result["fault_lon" if geographic else "fault_x"].values
-    y = result["fault_lat" if geographic else "fault_y"].values
-    scale = 1.0 if geographic else 1e-3
-    z = result["fault_z"].values
-    slip = result["fault_slip"].values
-    features = []
-    for triangle in result["fault_triangles"].values:
-        ring = [*triangle, triangle[0]]
-        mean = slip[triangle].mean(axis=0)
-        features.append(
-            {
-                "type": "Feature",
-                "geometry": {
-                    "type": "Polygon",
-                    "coordinates": [
-                        [
-                            [round(float(v[k]) * scale, 5) for v in (x, y)]
-                            + [round(float(z[k]), 1)]
-                            for k in ring
-                        ]
-                    ],
-                },
-                "properties": {
-                    "strike_m": round(float(mean[0]), 4),
-                    "dip_m": round(float(mean[1]), 4),
-                    "slip_m": round(float(np.hypot(*mean)), 4),
-                },
-            }
-        )
-    return json.dumps({"type": "FeatureCollection", "features": features})

@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from afterslip.archive import GreensStore
+from afterslip.exports import write_geojson
 from afterslip.files import StoredFiles
 from afterslip.frame import Frame
 from afterslip.inputs import read_dataset
@@ -65,7 +66,7 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
     manifest.clear(part)
     part.mkdir()
     result.write_netcdf(found, part / "result.nc")
-    (part / "slip.geojson").write_text(result.slip_geojson(found))
+    write_geojson(found, part / "slip.geojson")
     context.phase("drawing the report")
     write_report(part, found)
     written = manifest.new(

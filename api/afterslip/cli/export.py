@@ -1,0 +1,85 @@
+"""``afterslip export``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from afterslip.errors import one_problem
+
+Format = Literal["geojson", "gmt", "csv", "vtu", "fsp", "surface"]
+ENDINGS = {"surface": "surface.vtu"}
+
+
+def export(
+    result: Annotated[Path, typer.Argument(help="result.nc, or the folder it is in.")],
+    format: Annotated[
+        Format,
+        typer.Option(help="surface: displacement of the ground, as VTU; else slip."),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="File; slip.FORMAT beside the result.")
+    ] = None,
+    greens: Annotated[
+        Path | None, typer.Option(help="greens.zarr of the campaign, for surface.")
+    ] = None,
+    time: Annotated[
+        list[str] | None,
+        typer.Option(help="For surface, such as '30 d'; may be repeated; or 0 d."),
+    ] = None,
+    event: Annotated[str, typer.Option(help="Name of the earthquake, for fsp.")] = "",
+    date: Annotated[str, typer.Option(help="mm/dd/yyyy, for fsp.")] = "",
+    hypocentre: Annotated[
+        str | None,
+        typer.Option(metavar="LON,LAT,DEPTH_KM", help="For fsp."),
+    ] = None,
+) -> None:
+    """Write an inversion's result in the format of other programs."""
+    from afterslip import exports
+    from afterslip.result import open_result
+
+    source = result / "result.nc" if result.is_dir() else result
+    try:
+        found = open_result(source)
+    except ValueError as error:
+        raise one_problem(str(source), None, str(error)) from None
+    path = out or source.parent / ENDINGS.get(format, f"slip.{format}")
+    if format == "surface":
+        if greens is None:
+            raise one_problem("--greens", None, "is needed for surface")
+        exports.write_surface(found, greens, _seconds(time or ["0 d"]), path)
+    elif format == "fsp":
+        place = _hypocentre(hypocentre)
+        exports.write_fsp(found, path, exports.Event(event, date, place))
+    else:
+        write = {
+            "geojson": exports.write_geojson,
+            "gmt": exports.write_gmt,
+            "csv": exports.write_slip,
+            "vtu": exports.write_vtu,
+        }[format]
+        write(found, path)
+    typer.echo(str(path))
+
+
+def _seconds(times: list[str]) -> list[float]:
+    from afterslip.units import UnitError, parse_time
+
+    try:
+        return [parse_time(text) for text in times]
+    except UnitError as error:
+        raise one_problem("--time", None, error.message, error.mend) from None
+
+
+def _hypocentre(text: str | None) -> tuple[float, float, float] | None:
+    if text is None:
+        return None
+    try:
+        lon, lat, depth = (float(part) for part in text.split(","))
+    except ValueError:
+        raise one_problem("--hypocentre", text, "must be LON,LAT,DEPTH_KM") from None
+    if not (-360 <= lon <= 360 and -90 <= lat <= 90 and 0 <= depth <= 6371):
+        raise one_problem("--hypocentre", text, "is no place in the Earth")
+    return lon, lat, depth

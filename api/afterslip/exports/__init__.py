@@ -1,0 +1,17 @@
+"""A result in the formats of other programs: one module and one function for each."""
+
+from afterslip.exports.fsp import Event, write_fsp
+from afterslip.exports.geojson import write_geojson
+from afterslip.exports.gmt import write_gmt
+from afterslip.exports.table import write_slip
+from afterslip.exports.vtu import write_surface, write_vtu
+
+__all__ = [
+    "Event",
+    "write_fsp",
+    "write_geojson",
+    "write_gmt",
+    "write_slip",
+    "write_surface",
+    "write_vtu",
+]
