@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import multiprocessing
 import os
 import threading
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
 from fastapi import FastAPI
 
+from afterslip_service import logs
 from afterslip_service.errors import DirectoryBusyError, ServiceError
 from afterslip_service.main import (
     MakePlacement,
@@ -25,6 +28,7 @@ from afterslip_service.server import Server
 from afterslip_service.settings import Settings
 
 LOCK = "service.lock"
+LOG = "service.log"
 DATABASE = "afterslip.sqlite"
 STORE = "store"
 START_TIMEOUT_S = 120.0
@@ -41,12 +45,14 @@ class Embedded:
     Attributes
     ----------
     url : where it listens, on loopback.
-    directory : where it keeps everything; a second start there goes on.
+    directory : where it keeps everything, also its log; a second start goes on.
     """
 
-    def __init__(self, app: FastAPI, port: int, directory: Path, lock: IO[str]) -> None:
+    def __init__(
+        self, app: FastAPI, port: int, directory: Path, kept: ExitStack
+    ) -> None:
         self._app = app
-        self._lock = lock
+        self._kept = kept
         self.directory = directory
         self._thread: threading.Thread | None = None
         try:
@@ -77,8 +83,7 @@ class Embedded:
             self._server.should_exit = True
             self._thread.join(STOP_TIMEOUT_S)
         bring_down(self._app)
-        if not self._lock.closed:
-            self._lock.close()
+        self._kept.close()
 
     def __enter__(self) -> Embedded:
         return self
@@ -122,7 +127,11 @@ def start(
         raise ServiceError(GUARD)
     root = Path(directory).absolute()
     root.mkdir(parents=True, exist_ok=True)
-    lock = _lock(root)
+    kept = ExitStack()
+    kept.enter_context(_lock(root))
+    # the terminal belongs to the program that embeds the service
+    log = kept.enter_context((root / LOG).open("a"))
+    kept.enter_context(logs.to(log, logging.INFO))
     chosen = Settings(
         database=str(root / DATABASE),
         store=root / STORE,
@@ -133,9 +142,13 @@ def start(
         **settings,
     )
     try:
-        return Embedded(create_app(chosen, placement), port, root, lock)
+        return Embedded(create_app(chosen, placement), port, root, kept)
     except RuntimeError as error:
+        kept.close()
         raise ServiceError(f"the workers did not start ({error}); {GUARD}") from error
+    except BaseException:
+        kept.close()
+        raise
 
 
 def _lock(root: Path) -> IO[str]:

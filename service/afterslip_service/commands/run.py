@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import shutil
 import signal
@@ -16,14 +15,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from afterslip_service import logs
-
 if TYPE_CHECKING:
     from afterslip.client import Client
     from afterslip.client.campaign import CampaignHandle
     from afterslip.schemas.campaign import Campaign
 
-LOG = "service.log"
 LOOK_EVERY_S = 0.3
 ENDED = frozenset({"complete", "failed", "cancelled", "paused"})
 ENDED_INVERSION = frozenset({"accepted", "failed", "cancelled"})
@@ -53,8 +49,6 @@ def run(
     out.mkdir(parents=True, exist_ok=True)
     try:
         with (
-            (out / LOG).open("a") as log,
-            logs.to(log, logging.INFO),
             embedded.start(out, workers, port) as service,
             Client(service.url) as client,
         ):
