@@ -186,6 +186,28 @@ def test_what_cannot_be_used_is_told(read, says):
         read()
 
 
+@pytest.mark.parametrize("kind", ["tenv3", "pos", "neu 7", "neu 9"])
+def test_damaged_files_are_refused_or_read_but_never_crash(kind):
+    content = {"tenv3": tenv3(), "pos": pos(), "neu 7": neu(7), "neu 9": neu(9)}[kind]
+    read = {"tenv3": read_tenv3, "pos": read_pos}.get(
+        kind, lambda text: read_neu(text, "A", 1.0, 2.0)
+    )
+    rng = np.random.default_rng(3)
+    refused = 0
+    for _ in range(150):
+        text = bytearray(content)
+        for _ in range(rng.integers(1, 4)):
+            at = int(rng.integers(len(text)))
+            text[at : at + int(rng.integers(0, 9))] = rng.choice(
+                [b"9" * 9, b"-", b" ", b"\n", b"nan", b"\xff", b"1e99", b"x"]
+            )
+        try:
+            read(bytes(text))
+        except SpecError:
+            refused += 1
+    assert refused > 20
+
+
 def test_a_series_is_known_from_a_table():
     assert is_series(tenv3())
     assert is_series(pos())

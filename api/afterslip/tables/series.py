@@ -24,6 +24,9 @@ from afterslip.units import COMPONENTS, DAY, UnitError, parse_time
 Times = NDArray[np.datetime64]
 
 HALF_A_DAY = np.timedelta64(12, "h")
+# years of positions by satellite, with room; far outside, times would overflow
+_YEARS = (1950.0, 2100.0)
+_MJDS = (33282.0, 88069.0)
 _MJD_ZERO = np.datetime64("1858-11-17T00:00:00", "ns")
 _PBO = b"PBO Station Position Time Series"
 # positions of north, east, up and their sigmas in a line of .pos
@@ -68,6 +71,7 @@ def read_tenv3(
     rows = _numbers(lines, label, _TENV3_COUNTS, skip=2)
     if len({line.split()[0] for _, line in lines}) > 1:
         raise one_problem(label, None, "has lines of several stations")
+    _refuse_times(rows[:, 3], _MJDS, lines, label)
     whole, part = rows[:, [7, 9, 11]], rows[:, [8, 10, 12]]
     # metres apart from their fractions, which are written to the micrometre
     position = (whole - whole[0]) + part
@@ -111,6 +115,7 @@ def read_pos(content: bytes, label: str = "series.pos") -> xr.Dataset:
         )
     lines = lines[number + 1 :]
     rows = _numbers(lines, label, (24, 25), skip=0)
+    _refuse_times(rows[:, 2], _MJDS, lines, label)
     neu = rows[:, _POS_COLUMNS]
     try:
         lat, lon = float(place[1]), float(place[2])
@@ -141,7 +146,10 @@ def read_neu(
     """
     lines = text_lines(content, label)
     rows = _numbers(lines, label, (7, 9), skip=0)
+    _refuse_times(rows[:, 0], _YEARS, lines, label)
     if rows.shape[1] == 9:
+        _refuse_times(rows[:, 1], _YEARS, lines, label)
+        _refuse_times(rows[:, 2], (1.0, 366.0), lines, label)
         days = np.round(rows[:, 2]) - 0.5
         start = [np.datetime64(f"{int(year):04d}-01-01", "ns") for year in rows[:, 1]]
         times = np.array(start) + _timedelta(days * DAY)
@@ -316,6 +324,23 @@ def _numbers(
     return rows
 
 
+def _refuse_times(
+    values: Float,
+    span: tuple[float, float],
+    lines: list[tuple[int, str]],
+    label: str,
+) -> None:
+    """Refuse years, days of the year or modified Julian days out of range."""
+    wrong = np.flatnonzero((values < span[0]) | (values > span[1]))
+    message = f"is a time that is not between {span[0]:g} and {span[1]:g}"
+    problems = [
+        Problem(f"{label} line {lines[row][0]}", f"{values[row]:g}", message)
+        for row in wrong
+    ]
+    if problems:
+        raise SpecError(shortened(problems, label))
+
+
 def _timedelta(seconds: Float) -> NDArray[np.timedelta64]:
     """Return spans of time, to the millisecond."""
     return np.round(seconds * 1e3).astype("timedelta64[ms]").astype("timedelta64[ns]")
@@ -334,6 +359,8 @@ def _event(event: str | float) -> np.datetime64:
     try:
         if isinstance(event, str):
             return np.datetime64(event.removesuffix("Z"), "ns")
+        if not _YEARS[0] <= float(event) <= _YEARS[1]:
+            raise ValueError
         return decimal_year(float(event))
     except (ValueError, OverflowError):
         raise one_problem(
