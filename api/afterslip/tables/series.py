@@ -58,7 +58,8 @@ def read_tenv3(
     Returns
     -------
     Dataset with ``position`` and ``sigma`` (time, component east, north, up) in m,
-    the position from the first day's; attributes station, lon, lat. Times are UTC.
+    the position from the first day's whole metres; attributes station, lon, lat.
+    Times are UTC.
 
     Raises
     ------
