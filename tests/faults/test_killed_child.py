@@ -10,9 +10,10 @@ pytestmark = [pytest.mark.faults, pytest.mark.timeout(300)]
 
 def test_group_of_killed_child_is_solved_again(service, undisturbed, record):
     campaign = service.submit()
-    token, child = service.until_solving(campaign)
+    token, child = service.hold_solving(campaign)
     measure = arena.Measure(service, campaign, "solver child killed while solving")
     child.kill()
+    service.go_on()
     row = measure.close(service, undisturbed, record)
     assert row["groups again"] == 1
     assert row["result"] == "bitwise"

@@ -10,9 +10,10 @@ pytestmark = [pytest.mark.faults, pytest.mark.timeout(300)]
 
 def test_group_of_killed_worker_is_solved_again(service, undisturbed, record):
     campaign = service.submit()
-    token, child = service.until_solving(campaign)
+    token, child = service.hold_solving(campaign)
     measure = arena.Measure(service, campaign, "Dask worker killed while solving")
     child.parent().kill()
+    service.go_on()
     arena.until(lambda: not child.is_running(), 5, "the child dies with its worker")
     row = measure.close(service, undisturbed, record)
     assert row["groups again"] == 1
