@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 LANES = 4
@@ -55,6 +57,37 @@ class Tets:
         return int(self.elements.nbytes + self.gradients.nbytes + self.volume.nbytes)
 
 
+class Discretisation(Protocol):
+    """What a backend must know of a mesh to apply its stiffness; host arrays.
+
+    Attributes
+    ----------
+    elements : (n_elem, 10) int32. nodes : (n_node, 3) float64, m.
+    gradients : (n_elem, 4, 3) float64, 1/m. volume : (n_elem,) float64, m3.
+    fixed : (n_node, 3) bool.
+    """
+
+    @property
+    def elements(self) -> NDArray[np.int32]:
+        """See the class."""
+
+    @property
+    def nodes(self) -> NDArray[np.float64]:
+        """See the class."""
+
+    @property
+    def gradients(self) -> NDArray[np.float64]:
+        """See the class."""
+
+    @property
+    def volume(self) -> NDArray[np.float64]:
+        """See the class."""
+
+    @property
+    def fixed(self) -> NDArray[np.bool_]:
+        """See the class."""
+
+
 class Backend(Protocol):
     """Arrays and the few kernels that every algorithm is written with.
 
@@ -73,6 +106,25 @@ class Backend(Protocol):
 
     def blocks(self, indptr: Any, indices: Any, data: Any, n_columns: int) -> Blocks:
         """Make a matrix from host arrays; ``data`` is (n_block, rows, columns)."""
+
+    def numbering(
+        self, nodes: NDArray[np.float64], elements: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        """Orders of nodes and of elements that suit the device, if it has any."""
+
+    def stiffness(
+        self,
+        space: Discretisation,
+        lam: NDArray[np.float64],
+        mu: NDArray[np.float64],
+        real: type[np.floating[Any]],
+        assembled: Callable[[], tuple[Any, Any, Any]],
+    ) -> Blocks:
+        """K in precision ``real``, as a matrix or as something that acts like it.
+
+        ``assembled`` returns the host matrix (indptr, indices, data); a backend that
+        needs none does not call it. Vectors must be zero on held components.
+        """
 
     def multiply(self, matrix: Blocks, x: Any, out: Any) -> None:
         """Out = A x."""

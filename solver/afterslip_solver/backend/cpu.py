@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from afterslip_solver.backend.base import Blocks, Tets
+from afterslip_solver.backend.base import Blocks, Discretisation, Tets
 from afterslip_solver.kernels import blocks as block_kernels
 from afterslip_solver.kernels import tets as tet_kernels
 from afterslip_solver.kernels import vectors as vector_kernels
@@ -59,6 +59,24 @@ class CpuBackend:
         )
         size = sum(p.nbytes for p in parts)
         return Blocks(rows, columns, len(indptr) - 1, n_columns, parts, size)
+
+    def numbering(
+        self, nodes: NDArray[np.float64], elements: NDArray[np.int64]
+    ) -> None:
+        """See `Backend`; the space's own numbering suits."""
+
+    def stiffness(
+        self,
+        space: Discretisation,
+        lam: NDArray[np.float64],
+        mu: NDArray[np.float64],
+        real: type[np.floating[Any]],
+        assembled: Callable[[], tuple[Any, Any, Any]],
+    ) -> Blocks:
+        """See `Backend`; an assembled matrix."""
+        del lam, mu
+        indptr, indices, data = assembled()
+        return self.blocks(indptr, indices, data.astype(real), len(space.nodes))
 
     def multiply(self, matrix: Blocks, x: Any, out: Any) -> None:
         """See `Backend`."""

@@ -1,25 +1,38 @@
-"""CuPy: the same algorithms on a CUDA device, with libraries' sparse products.
+"""CUDA: own kernels for the stiffness, the sparse products and the vectors.
 
-Block matrices are kept as scalar CSR for cuSPARSE, which limits one matrix to 2^31
-entries (about 25 million unknowns).
+The stiffness of quadratic elements is applied without a matrix; coarser levels are
+block matrices. Operations on viscoelastic elements go through CuPy.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import cupy
 import cupyx
 import numpy as np
-from cupyx.scipy import sparse
 from numpy.typing import NDArray
-from scipy.sparse import bsr_matrix
 
-from afterslip_solver.backend.base import LANES, BackendError, Blocks, Tets
+from afterslip_solver.backend.base import (
+    LANES,
+    BackendError,
+    Blocks,
+    Discretisation,
+    Tets,
+)
+from afterslip_solver.backend.matrix_free import MatrixFree, PlanOnDevice
+from afterslip_solver.kernels import variants
+from afterslip_solver.kernels.loader import kernel
+from afterslip_solver.kernels.plan import block_numbering
+from afterslip_solver.kernels.slices import in_slices
 from afterslip_solver.kernels.tets import MID
 
 # elements whose gradients are held in memory at a time
 _CHUNK = 1 << 18
+# thread blocks of an inner product
+_DOTS = 1024
 _R2 = float(np.sqrt(0.5))
 _R6 = float(np.sqrt(1.0 / 6.0))
 
@@ -50,6 +63,7 @@ class GpuBackend:
             raise BackendError("no CUDA device can be used: none is visible")
         self._basis = cupy.asarray(_basis())
         self._mass = cupy.asarray((np.ones((4, 4)) + np.eye(4)) / 20.0)
+        self._plans: WeakKeyDictionary[Any, PlanOnDevice] = WeakKeyDictionary()
 
     def asarray(self, a: Any, dtype: Any = None) -> Any:
         """See `Backend`."""
@@ -59,27 +73,65 @@ class GpuBackend:
         """See `Backend`."""
         return np.asarray(cupy.asnumpy(a))
 
+    def numbering(
+        self, nodes: NDArray[np.float64], elements: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """See `Backend`; nodes of one block lie side by side."""
+        return block_numbering(
+            elements, nodes[elements[:, :4]].mean(axis=1), variants.BLOCK
+        )
+
+    def stiffness(
+        self,
+        space: Discretisation,
+        lam: NDArray[np.float64],
+        mu: NDArray[np.float64],
+        real: type[np.floating[Any]],
+        assembled: Callable[[], tuple[Any, Any, Any]],
+    ) -> Blocks:
+        """See `Backend`; without a matrix."""
+        del assembled
+        plan = self._plans.get(space)
+        if plan is None:
+            plan = self._plans[space] = PlanOnDevice.of(space)
+        operator = MatrixFree(plan, lam, mu, np.dtype(real))
+        n = len(space.nodes)
+        return Blocks(3, 3, n, n, (operator,), operator.bytes)
+
     def blocks(self, indptr: Any, indices: Any, data: Any, n_columns: int) -> Blocks:
         """See `Backend`."""
         rows, columns = data.shape[1:]
-        n_rows = len(indptr) - 1
-        if data.size >= 2**31:
-            message = f"a matrix of {data.size} entries is beyond cuSPARSE's index"
-            raise BackendError(message)
-        shape = (rows * n_rows, columns * n_columns)
-        host = bsr_matrix((data, indices, indptr), shape=shape).tocsr()
-        matrix = sparse.csr_matrix(host)
-        size = matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes
-        return Blocks(rows, columns, n_rows, n_columns, (matrix,), int(size))
+        if rows == columns == 3:
+            host = in_slices(indptr, indices, data)
+        else:
+            host = (indptr.astype(np.int32), indices.astype(np.int32), data)
+        parts = tuple(self.asarray(part) for part in host)
+        size = int(sum(part.nbytes for part in parts))
+        return Blocks(rows, columns, len(indptr) - 1, n_columns, parts, size)
 
     def multiply(self, matrix: Blocks, x: Any, out: Any) -> None:
         """See `Backend`."""
-        out[...] = (matrix.parts[0] @ x.reshape(-1, LANES)).reshape(out.shape)
+        self._residual(matrix, np.uint64(0), x, out)
 
     def residual(self, matrix: Blocks, b: Any, x: Any, out: Any) -> None:
         """See `Backend`."""
-        self.multiply(matrix, x, out)
-        cupy.subtract(b, out, out=out)
+        self._residual(matrix, b, x, out)
+
+    def _residual(self, matrix: Blocks, b: Any, x: Any, out: Any) -> None:
+        """Out = A x, or b - A x where b is an array."""
+        n, rows = matrix.n_rows, matrix.rows
+        if isinstance(matrix.parts[0], MatrixFree):
+            matrix.parts[0].apply(x, out)
+            if isinstance(b, cupy.ndarray):
+                cupy.subtract(b, out, out=out)
+        elif rows == matrix.columns == 3:
+            run = _sparse("multiply3", x)
+            run((-(-n // 64),), (64,), (np.int32(n), *matrix.parts, x, b, out))
+        else:
+            run = _sparse("multiply", x)
+            sizes = (np.int32(n), np.int32(rows), np.int32(matrix.columns))
+            grid = -(-n * rows * LANES // 128)
+            run((grid,), (128,), (*sizes, *matrix.parts, x, b, out))
 
     def chebyshev(
         self,
@@ -93,65 +145,76 @@ class GpuBackend:
         out: Any,
     ) -> None:
         """See `Backend`."""
-        self.residual(matrix, b, x, out)
-        if keep == 0.0:
-            d.fill(0)
-        d *= d.dtype.type(keep)
-        d += d.dtype.type(gain) * cupy.matmul(inverse, out)
-        cupy.add(x, d, out=out)
+        n, real = matrix.n_rows, x.dtype.type
+        factors = (real(keep), real(gain))
+        if isinstance(matrix.parts[0], MatrixFree):
+            matrix.parts[0].chebyshev(inverse, b, x, d, keep, gain, out)
+        elif matrix.rows == 3:
+            run = _sparse("chebyshev3", x)
+            arguments = (np.int32(n), *matrix.parts, inverse, b, x, d, *factors, out)
+            run((-(-n // 64),), (64,), arguments)
+        else:
+            self._residual(matrix, b, x, out)
+            self._scale(inverse, out, x, d, factors, out)
 
     def scale_blocks(self, inverse: Any, r: Any, gain: float, out: Any) -> None:
         """See `Backend`."""
-        out[...] = out.dtype.type(gain) * cupy.matmul(inverse, r)
+        real = r.dtype.type
+        nowhere = np.uint64(0)
+        self._scale(inverse, r, nowhere, out, (real(0), real(gain)), nowhere)
+
+    def _scale(
+        self, inverse: Any, r: Any, x: Any, d: Any, factors: Any, out: Any
+    ) -> None:
+        n, size = inverse.shape[:2]
+        run = _sparse("scale_blocks", r)
+        arguments = (np.int32(n), np.int32(size), inverse, r, x, d, *factors, out)
+        run((-(-n * LANES // 128),), (128,), arguments)
 
     def weights(self, indptr: Any, indices: Any, weights: Any, n_columns: int) -> Any:
         """See `Backend`."""
-        parts = (
-            cupy.asarray(weights),
-            cupy.asarray(indices, dtype=np.int32),
+        del n_columns
+        return (
             cupy.asarray(indptr, dtype=np.int32),
+            cupy.asarray(indices, dtype=np.int32),
+            cupy.asarray(weights),
         )
-        return sparse.csr_matrix(parts, shape=(len(indptr) - 1, n_columns))
 
     def transfer(self, matrix: Any, mask: Any, x: Any, out: Any, add: bool) -> None:
         """See `Backend`."""
-        product = matrix @ x.reshape(matrix.shape[1], -1)
-        product = product.reshape(matrix.shape[0], 3, LANES) * mask[:, :, None]
-        target = out.reshape(product.shape)
-        if add:
-            target += product
-        else:
-            target[...] = product
+        n = len(matrix[0]) - 1
+        run = _sparse("transfer", x)
+        arguments = (np.int32(n), *matrix, mask, x, out, np.int32(add))
+        run((-(-3 * n // 128),), (128,), arguments)
 
     def dot(self, a: Any, b: Any) -> NDArray[Any]:
         """See `Backend`."""
-        product = (a.reshape(-1, LANES) * b.reshape(-1, LANES)).sum(
-            axis=0, dtype=np.float64
-        )
-        return np.asarray(cupy.asnumpy(product))
+        a, b = cupy.ascontiguousarray(a), cupy.ascontiguousarray(b)
+        partial = cupy.empty((_DOTS, LANES))
+        run = kernel("vectors.cu", "dot", *variants.vectors(b.dtype, a.dtype))
+        run((_DOTS,), (256,), (np.int64(a.size), a, b, partial))
+        sums: NDArray[Any] = cupy.asnumpy(partial).sum(axis=0)
+        return sums
 
     def axpy(self, y: Any, a: NDArray[Any], x: Any) -> None:
         """See `Backend`."""
-        y += cupy.asarray(a, dtype=y.dtype) * x
+        _combine("axpy", y, a, x)
 
     def xpay(self, x: Any, b: NDArray[Any], y: Any) -> None:
         """See `Backend`."""
-        y *= cupy.asarray(b, dtype=y.dtype)
-        y += x
+        _combine("xpay", y, b, x)
 
     def scale_into(self, x: Any, factor: NDArray[Any], out: Any) -> None:
         """See `Backend`."""
-        out[...] = cupy.asarray(factor) * x
+        _combine("scale_into", out, factor, x)
 
     def elastic_forces(self, tets: Tets, lam: Any, mu: Any, u: Any) -> Any:
-        """See `Backend`."""
+        """See `Backend`; shares no tables with `stiffness`."""
         out = cupy.zeros_like(u)
-        for part in _parts(len(tets.volume)):
-            nodes = tets.elements[part]
-            force = self._element_forces(
-                tets.gradients[part], tets.volume[part], lam[part], mu[part], u[nodes]
-            )
-            cupyx.scatter_add(out, nodes, force)
+        n = len(tets.volume)
+        run = kernel("elastic.cu", "apply_plainly", *variants.elastic(u.dtype))
+        arrays = (tets.elements, tets.gradients, tets.volume, lam, mu, u, out)
+        run((-(-n * LANES // 128),), (128,), (np.int32(n), *arrays))
         return out
 
     def offset_forces(
@@ -199,6 +262,17 @@ class GpuBackend:
             s[:, :, i, i] += pressure
         s = cupy.einsum("ab,ebijm->eaijm", self._mass, s)
         return _forces(s * volume[:, None, None, None, None], g)
+
+
+def _sparse(name: str, x: Any) -> Any:
+    return kernel("sparse.cu", name, *variants.sparse(x.dtype))
+
+
+def _combine(name: str, y: Any, factors: NDArray[Any], x: Any) -> None:
+    run = kernel("vectors.cu", name, *variants.vectors(y.dtype, x.dtype))
+    four = (np.float64(factor) for factor in factors)
+    grid = min(-(-y.size // 256), 1 << 20)
+    run((grid,), (256,), (np.int64(y.size), y, *four, x))
 
 
 def _parts(n: int) -> list[slice]:

@@ -108,7 +108,9 @@ class Prepared:
         self.model = model
         self.settings = settings
         self.backend = backend
-        self.space = space = Space.build(model.mesh, model.fixed)
+        mesh = model.mesh
+        numbering = backend.numbering(mesh.nodes, mesh.elements)
+        self.space = space = Space.build(mesh, model.fixed, numbering)
         order = space.element_order
         materials = model.materials
         self._lam, self._mu = materials.lam[order], materials.mu[order]

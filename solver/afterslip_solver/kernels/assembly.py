@@ -88,6 +88,37 @@ def add_second_order(
         _add_blocks(h, elements[e], 10, volume[e], lam[e], mu[e], indptr, indices, data)
 
 
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def add_diagonal(
+    elements: Any, g: Any, volume: Any, lam: Any, mu: Any, out: Any
+) -> None:
+    """Add the diagonal blocks of P2 elements to out (n_node, 3, 3).
+
+    A corner's shape function has the vertex gradients 3 G_a at itself, -G_a elsewhere;
+    an edge's has 4 G_b at a and 4 G_a at b. The vertex rule gives the factors.
+    """
+    c = np.empty((3, 3))
+    for e in range(elements.shape[0]):
+        w = volume[e] / 20.0
+        for a in range(4):
+            for b in range(a + 1):
+                for d in range(3):
+                    for k in range(3):
+                        aa = g[e, a, d] * g[e, a, k]
+                        if a == b:
+                            c[d, k] = 12.0 * w * aa
+                        else:
+                            bb = g[e, b, d] * g[e, b, k]
+                            ab = g[e, a, d] * g[e, b, k] + g[e, b, d] * g[e, a, k]
+                            c[d, k] = 16.0 * w * (2.0 * (aa + bb) + ab)
+                node = elements[e, MID[a, b]]
+                trace = mu[e] * (c[0, 0] + c[1, 1] + c[2, 2])
+                for i in range(3):
+                    for j in range(3):
+                        out[node, i, j] += lam[e] * c[i, j] + mu[e] * c[j, i]
+                    out[node, i, i] += trace
+
+
 @njit(cache=True, nogil=True)
 def add_first_order(
     cells: Any,

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from afterslip_solver.backend import LANES, Backend
-from afterslip_solver.model import Float
+from afterslip_solver.backend import LANES, Backend, Blocks
+from afterslip_solver.model import Bool
 from afterslip_solver.multigrid.aggregation import HostLevel, aggregate
 from afterslip_solver.multigrid.cycle import (
     BlockTransfer,
@@ -45,7 +46,7 @@ def build(operator: Elasticity, settings: MultigridSettings | None = None) -> Cy
     """Make the V-cycle for an operator: P2, P1, aggregates, dense inverse."""
     settings = settings or MultigridSettings()
     backend, space = operator.backend, operator.space
-    unit = float(np.trace(operator.host.diagonal, axis1=1, axis2=2).mean() / 3.0)
+    unit = float(np.trace(operator.diagonal, axis1=1, axis2=2).mean() / 3.0)
     lam, mu = backend.to_host(operator.lam), backend.to_host(operator.mu)
     linear = assemble(space, lam, mu, order=1)
     coarse_fixed = space.fixed[space.vertices]
@@ -60,8 +61,8 @@ def build(operator: Elasticity, settings: MultigridSettings | None = None) -> Cy
     levels = [
         _level(
             backend,
-            (operator.host.indptr, operator.host.indices, operator.host.data / unit),
-            operator.host.diagonal / unit,
+            operator.stiffness(unit, np.float32),
+            np.linalg.inv(operator.diagonal / unit) * _couples(space.fixed),
             embedding,
             settings.degree,
             settings.safety,
@@ -96,8 +97,10 @@ def _aggregated(
     )
     return _level(
         backend,
-        (a.indptr, a.indices, a.data / unit),
-        diagonal / unit,
+        backend.blocks(
+            a.indptr, a.indices, (a.data / unit).astype(np.float32), len(diagonal)
+        ),
+        np.linalg.inv(diagonal / unit),
         transfer,
         settings.coarse_degree,
         settings.safety,
@@ -106,20 +109,23 @@ def _aggregated(
 
 def _level(
     backend: Backend,
-    matrix: tuple[Any, Any, Float],
-    diagonal: Float,
+    matrix: Blocks,
+    inverse_diagonal: NDArray[np.floating[Any]],
     transfer: Any,
     degree: int,
     safety: float,
 ) -> Level:
-    indptr, indices, data = matrix
-    n, size = diagonal.shape[:2]
-    blocks = backend.blocks(indptr, indices, data.astype(np.float32), n)
-    inverse = backend.asarray(np.linalg.inv(diagonal), np.float32)
-    top = safety * largest_eigenvalue(backend, blocks, inverse)
+    n, size = inverse_diagonal.shape[:2]
+    inverse = backend.asarray(inverse_diagonal, np.float32)
+    top = safety * largest_eigenvalue(backend, matrix, inverse)
     vectors = [backend.xp.zeros((n, size, LANES), dtype=np.float32) for _ in range(3)]
-    smoother = Chebyshev(backend, blocks, inverse, degree, top)
-    return Level(blocks, smoother, transfer, *vectors)
+    smoother = Chebyshev(backend, matrix, inverse, degree, top)
+    return Level(matrix, smoother, transfer, *vectors)
+
+
+def _couples(fixed: Bool) -> Bool:
+    """(n_node, 3, 3), False in rows and columns of held components: no step there."""
+    return ~(fixed[:, :, None] | fixed[:, None, :])
 
 
 def _invert(backend: Backend, matrix: Any, unit: float) -> Any:

@@ -1,8 +1,9 @@
-"""The elastic stiffness: assembled in blocks, and element by element for checks."""
+"""The elastic stiffness: as the backend likes it, and element by element for checks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -55,12 +56,12 @@ class Elasticity:
     backend : where the matrix lives.
     space : numbering and patterns.
     tets : the space's elements on the backend.
-    lam, mu : (n_elem,) float64, Pa, in the solver's order of elements.
+    lam, mu : (n_elem,) float64, Pa, in the solver's order of elements; kept on the
+        host as ``moduli``.
 
     Attributes
     ----------
-    host : the assembled matrix on the host (set-up of preconditioners).
-    matrix : the same on the backend, FP64.
+    matrix : K on the backend, FP64; assembled or not, as the backend prefers.
     free : (n_node, 3, 1) float64, 0 where a component is fixed.
     """
 
@@ -70,13 +71,39 @@ class Elasticity:
         self.backend = backend
         self.space = space
         self.tets = tets
-        self.host = assemble(space, lam, mu)
-        self.matrix: Blocks = backend.blocks(
-            self.host.indptr, self.host.indices, self.host.data, space.n_node
-        )
+        self.moduli = lam, mu
+        self.matrix: Blocks = self.stiffness(1.0, np.float64)
         self.lam = backend.asarray(lam)
         self.mu = backend.asarray(mu)
         self.free = backend.asarray((~space.fixed).astype(np.float64)[:, :, None])
+
+    @cached_property
+    def host(self) -> HostMatrix:
+        """The assembled matrix on the host."""
+        return assemble(self.space, *self.moduli)
+
+    @cached_property
+    def diagonal(self) -> Float:
+        """(n_node, 3, 3) diagonal blocks, fixed components uncoupled; host."""
+        space = self.space
+        out = np.zeros((space.n_node, 3, 3))
+        assembly.add_diagonal(
+            space.elements, space.gradients, space.volume, *self.moduli, out
+        )
+        couples = ~(space.fixed[:, :, None] | space.fixed[:, None, :])
+        own = np.eye(3, dtype=bool)
+        out *= couples | own
+        out[(out <= 0.0) & own] = np.trace(out, axis1=1, axis2=2).mean() / 3.0
+        return out
+
+    def stiffness(self, unit: float, real: type[np.floating[Any]]) -> Blocks:
+        """K / unit on the backend in another precision."""
+
+        def assembled() -> tuple[Any, Any, Any]:
+            return self.host.indptr, self.host.indices, self.host.data / unit
+
+        lam, mu = (values / unit for values in self.moduli)
+        return self.backend.stiffness(self.space, lam, mu, real, assembled)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -90,7 +117,7 @@ class Elasticity:
         return int(self.matrix.bytes + own)
 
     def apply(self, u: Any, out: Any) -> None:
-        """Out = K u with the assembled matrix; fixed components must be zero in u."""
+        """Out = K u; fixed components must be zero in u."""
         self.backend.multiply(self.matrix, u, out)
 
     def check(self, u: Any, f: Any) -> Any:

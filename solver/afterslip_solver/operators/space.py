@@ -1,12 +1,14 @@
 """Second-order space on a mesh: numbering, patterns and constraints.
 
-Nodes are renumbered inside the solver (reverse Cuthill-McKee) so that one row's
-columns lie close together in memory; `Space.order` leads back to the mesh.
+Nodes are renumbered inside the solver (reverse Cuthill-McKee, or as a backend
+prefers) so that what is used together lies close together in memory; `Space.order`
+leads back to the mesh.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +21,7 @@ from afterslip_solver.model import TET_EDGES, Bool, Float, Int, TetMesh
 Pattern = tuple[Int, NDArray[np.int32]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Space:
     """Host arrays that all operators on one mesh share.
 
@@ -35,7 +37,6 @@ class Space:
     vertices : (n_vertex,) the solver's node of each of its vertices.
     gradients : (n_elem, 4, 3) float64, 1/m. volume : (n_elem,) m3.
     fixed : (n_node, 3) bool.
-    pattern, vertex_pattern : (indptr, indices) of the P2 and the P1 matrix.
     embedding : (n_node, n_vertex) P1 fields as P2 fields (exact).
     """
 
@@ -50,19 +51,23 @@ class Space:
     gradients: Float
     volume: Float
     fixed: Bool
-    pattern: Pattern
-    vertex_pattern: Pattern
     embedding: csr_array
 
     @classmethod
-    def build(cls, mesh: TetMesh, fixed: Bool) -> Space:
-        """Give a mesh the solver's numbering and patterns."""
+    def build(
+        cls, mesh: TetMesh, fixed: Bool, numbering: tuple[Int, Int] | None = None
+    ) -> Space:
+        """Give a mesh the solver's numbering.
+
+        Parameters
+        ----------
+        numbering : orders of nodes and elements that a backend prefers; default
+            reverse Cuthill-McKee, and elements by their first node.
+        """
         n_node = len(mesh.nodes)
-        graph = node_graph(mesh.elements, n_node)
-        order = reverse_cuthill_mckee(graph, symmetric_mode=True).astype(np.int64)
+        order, element_order = numbering or _banded(mesh)
         rank = _inverse(order)
         renumbered = rank[mesh.elements]
-        element_order = np.argsort(renumbered.min(axis=1), kind="stable")
         elements = renumbered[element_order].astype(np.int32)
         vertices = np.flatnonzero(order < mesh.n_vertex)
         vertex_rank = np.full(n_node, -1, dtype=np.int64)
@@ -82,15 +87,30 @@ class Space:
             gradients=gradients,
             volume=volume,
             fixed=np.ascontiguousarray(fixed[order]),
-            pattern=_pattern(node_graph(elements, n_node)),
-            vertex_pattern=_pattern(node_graph(cells, len(vertices))),
             embedding=_embedding(elements, cells, n_node, len(vertices)),
         )
+
+    @cached_property
+    def pattern(self) -> Pattern:
+        """(indptr, indices) of the P2 matrix."""
+        return _pattern(node_graph(self.elements, self.n_node))
+
+    @cached_property
+    def vertex_pattern(self) -> Pattern:
+        """(indptr, indices) of the P1 matrix."""
+        return _pattern(node_graph(self.cells, len(self.vertices)))
 
     @property
     def n_node(self) -> int:
         """Number of P2 nodes."""
         return len(self.nodes)
+
+
+def _banded(mesh: TetMesh) -> tuple[Int, Int]:
+    graph = node_graph(mesh.elements, len(mesh.nodes))
+    order = reverse_cuthill_mckee(graph, symmetric_mode=True).astype(np.int64)
+    first = _inverse(order)[mesh.elements].min(axis=1)
+    return order, np.argsort(first, kind="stable")
 
 
 def _inverse(order: Int) -> Int:

@@ -1,0 +1,164 @@
+// Block matrices and nodal weights times four right-hand sides. Compile with -DREAL=...
+
+typedef REAL real;
+
+#define LANES 4
+#define SLICE 32
+
+struct alignas(4 * sizeof(real)) Four { real a[LANES]; };
+
+// values are read once: they must not push the vectors out of the cache
+#define STREAM(p) __ldcs(p)
+
+// The rows of a matrix of 3 x 3 blocks, in slices of 32 rows padded to one length:
+// starts (slice + 1), columns (step, 32), values (step, 9, 32). One thread per row.
+__device__ __forceinline__ void row_times(int row, const int* __restrict__ starts,
+                                          const int* __restrict__ columns,
+                                          const real* __restrict__ values,
+                                          const Four* __restrict__ x, real s[3][LANES]) {
+  const int slice = row / SLICE, k = row % SLICE;
+  const int stop = starts[slice + 1];
+#pragma unroll 3
+  for (int j = starts[slice]; j < stop; j++) {
+    const Four* p = x + (long long)columns[j * (long long)SLICE + k] * 3;
+    const real* v = values + (long long)j * (9 * SLICE) + k;
+    const Four x0 = p[0], x1 = p[1], x2 = p[2];
+#pragma unroll
+    for (int i = 0; i < 3; i++) {
+      const real v0 = STREAM(v + 3 * i * SLICE);
+      const real v1 = STREAM(v + (3 * i + 1) * SLICE);
+      const real v2 = STREAM(v + (3 * i + 2) * SLICE);
+#pragma unroll
+      for (int m = 0; m < LANES; m++)
+        s[i][m] += v0 * x0.a[m] + v1 * x1.a[m] + v2 * x2.a[m];
+    }
+  }
+}
+
+// out = A x, or b - A x where b is given
+extern "C" __global__ void __launch_bounds__(64)
+    multiply3(int n, const int* starts, const int* columns, const real* values,
+              const Four* x, const Four* b, Four* out) {
+  const int row = blockIdx.x * 64 + threadIdx.x;
+  if (row >= n) return;
+  real s[3][LANES] = {};
+  row_times(row, starts, columns, values, x, s);
+#pragma unroll
+  for (int i = 0; i < 3; i++) {
+    const long long p = 3LL * row + i;
+    Four y;
+#pragma unroll
+    for (int m = 0; m < LANES; m++) y.a[m] = b ? b[p].a[m] - s[i][m] : s[i][m];
+    out[p] = y;
+  }
+}
+
+// d = keep d + gain D^-1 (b - A x); out = x + d
+extern "C" __global__ void __launch_bounds__(64)
+    chebyshev3(int n, const int* starts, const int* columns, const real* values,
+               const real* __restrict__ inverse, const Four* b, const Four* x, Four* d,
+               real keep, real gain, Four* out) {
+  const int row = blockIdx.x * 64 + threadIdx.x;
+  if (row >= n) return;
+  real s[3][LANES] = {};
+  row_times(row, starts, columns, values, x, s);
+  const long long p = 3LL * row;
+#pragma unroll
+  for (int i = 0; i < 3; i++)
+#pragma unroll
+    for (int m = 0; m < LANES; m++) s[i][m] = b[p + i].a[m] - s[i][m];
+  const real* q = inverse + 9LL * row;
+#pragma unroll
+  for (int i = 0; i < 3; i++) {
+    Four old = {}, y;
+    if (keep != 0) old = d[p + i];
+    const Four at = x[p + i];
+#pragma unroll
+    for (int m = 0; m < LANES; m++) {
+      const real z = q[3 * i] * s[0][m] + q[3 * i + 1] * s[1][m] + q[3 * i + 2] * s[2][m];
+      old.a[m] = keep * old.a[m] + gain * z;
+      y.a[m] = at.a[m] + old.a[m];
+    }
+    d[p + i] = old;
+    out[p + i] = y;
+  }
+}
+
+// out = A x, or b - A x, for blocks of any size in block CSR: one thread per row of
+// a block and lane, because the coarse levels have few rows
+extern "C" __global__ void multiply(int n, int rows, int columns,
+                                    const int* __restrict__ indptr,
+                                    const int* __restrict__ indices,
+                                    const real* __restrict__ values,
+                                    const real* __restrict__ x, const real* b, real* out) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n * rows * LANES) return;
+  const int lane = i % LANES, r = i / LANES % rows, block = i / (LANES * rows);
+  real s = 0;
+  for (int k = indptr[block]; k < indptr[block + 1]; k++) {
+    const real* v = values + ((long long)k * rows + r) * columns;
+    const real* p = x + (long long)indices[k] * columns * LANES + lane;
+    for (int c = 0; c < columns; c++) s += v[c] * p[c * LANES];
+  }
+  out[i] = b ? b[i] - s : s;
+}
+
+template <int SIZE>
+__device__ __forceinline__ void scale(int i, const real* inverse, const real* r,
+                                      const real* x, real* d, real keep, real gain,
+                                      real* out) {
+  const long long block = i / LANES, first = block * SIZE * LANES + i % LANES;
+  const real* q = inverse + block * SIZE * SIZE;
+  real s[SIZE];
+#pragma unroll
+  for (int c = 0; c < SIZE; c++) s[c] = r[first + c * LANES];
+#pragma unroll
+  for (int a = 0; a < SIZE; a++) {
+    real z = 0;
+#pragma unroll
+    for (int c = 0; c < SIZE; c++) z += q[a * SIZE + c] * s[c];
+    const long long p = first + a * LANES;
+    z *= gain;
+    if (keep != 0) z += keep * d[p];
+    d[p] = z;
+    if (out) out[p] = x[p] + z;
+  }
+}
+
+// d = keep d + gain D^-1 r with (n, size, size) diagonal blocks, size 3 or 6;
+// out = x + d where out is given. Out may be r.
+extern "C" __global__ void scale_blocks(int n, int size, const real* __restrict__ inverse,
+                                        const real* r, const real* x, real* d, real keep,
+                                        real gain, real* out) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n * LANES) return;
+  if (size == 3) {
+    scale<3>(i, inverse, r, x, d, keep, gain, out);
+  } else {
+    scale<6>(i, inverse, r, x, d, keep, gain, out);
+  }
+}
+
+// out (+)= mask (W x), one weight for the three components of a node
+extern "C" __global__ void transfer(int n, const int* __restrict__ indptr,
+                                    const int* __restrict__ indices,
+                                    const real* __restrict__ weights,
+                                    const real* __restrict__ mask,
+                                    const Four* __restrict__ x, Four* out, int add) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n * 3) return;
+  const int c = i % 3, row = i / 3;
+  Four s = {};
+  for (int k = indptr[row]; k < indptr[row + 1]; k++) {
+    const real w = weights[k];
+    const Four v = x[(long long)indices[k] * 3 + c];
+#pragma unroll
+    for (int m = 0; m < LANES; m++) s.a[m] += w * v.a[m];
+  }
+  const real keep = mask[i];
+  Four y = {};
+  if (add) y = out[i];
+#pragma unroll
+  for (int m = 0; m < LANES; m++) y.a[m] += keep * s.a[m];
+  out[i] = y;
+}
