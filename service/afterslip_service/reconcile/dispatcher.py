@@ -6,6 +6,7 @@ import os
 import platform
 import threading
 import time
+from collections import deque
 from datetime import timedelta
 
 import structlog
@@ -18,7 +19,7 @@ from afterslip_service.db.session import Database
 from afterslip_service.engine import retry
 from afterslip_service.engine.states import JobKind
 from afterslip_service.errors import LeaseLostError
-from afterslip_service.placement.base import Placement
+from afterslip_service.placement.base import Ended, Placement
 from afterslip_service.reconcile import failures, receipts, watch
 from afterslip_service.reconcile.context import Context
 from afterslip_service.settings import Settings
@@ -50,6 +51,7 @@ class Dispatcher:
         self._stop = threading.Event()
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
+        self._ended: deque[Ended] = deque()
         self._swept = float("-inf")
         self._watched = float("-inf")
         self._beat = float("-inf")
@@ -142,8 +144,17 @@ class Dispatcher:
         self.context.lease = None
 
     def _receive(self) -> None:
-        for ended in self.context.placement.ended():
-            receipts.take(self.context, ended)
+        """Write down what has ended; what the database refuses is kept for later."""
+        self._ended.extend(self.context.placement.ended())
+        while self._ended:
+            try:
+                receipts.take(self.context, self._ended[0])
+            except (SQLAlchemyError, LeaseLostError):
+                raise
+            except Exception:
+                self._ended.popleft()
+                raise
+            self._ended.popleft()
 
     def _watch(self) -> None:
         now = time.monotonic()
