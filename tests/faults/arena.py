@@ -329,10 +329,10 @@ def _files(service, campaign, group):
 
 
 def _in_vain(group):
-    """Return the solves that may have been done in vain: all of those begun."""
-    begun = [a for a in group["attempts"] if a["started_at"]]
-    of_one = [a["stats"]["solves"] for a in begun if a["state"] == "accepted"]
-    return (len(begun) - 1) * of_one[0]
+    """Return the solves of all tries but one: no more were done in vain."""
+    tries = group["attempts"]
+    (solves,) = [a["stats"]["solves"] for a in tries if a["state"] == "accepted"]
+    return (len(tries) - 1) * solves
 
 
 def compare(ours, theirs):
