@@ -151,6 +151,25 @@ def fastest_rate(own: Float, delayed: Float, back: Float) -> Float:
 
 
 @dataclass(frozen=True, slots=True)
+class Restoring:
+    """Isostatic restoring force: vertical springs on the free surface and horizons.
+
+    Attributes
+    ----------
+    faces : (n_face, 6) int64 mesh nodes: 3 vertices, then midpoints of (0,1), (1,2),
+        (2,0).
+    stiffness : (n_face,) Pa/m, gravity times the density below less that above; not
+        negative.
+    owners : (n_face,) int64, the element under each face: on a fault the face moves
+        with that element's side.
+    """
+
+    faces: Int
+    stiffness: Float
+    owners: Int
+
+
+@dataclass(frozen=True, slots=True)
 class SplitNodes:
     """Which elements see a fault node displaced, and with which sign.
 
@@ -194,6 +213,7 @@ class Model:
     ----------
     fixed : (n_node, 3) bool, True where the displacement component is zero.
     faults, splits : by the fault's name.
+    restoring : the isostatic restoring force, or None for none.
     """
 
     mesh: TetMesh
@@ -202,6 +222,7 @@ class Model:
     surface: Surface
     faults: dict[str, FaultMesh]
     splits: dict[str, SplitNodes]
+    restoring: Restoring | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,6 +121,7 @@ def same(data: dict, change, files: LocalFiles = FILES) -> list[bool]:
         (lambda d: d["model"]["layers"][0].update(vp=6.5), [False, False, False]),
         (lambda d: d["model"]["mesh"]["size"].update(far=90), [False, False, False]),
         (lambda d: burgers(d), [False] * 3),
+        (lambda d: d["model"]["gravity"].update(restoring=True), [False] * 3),
         (lambda d: d["model"]["boundary"].update(sides="fixed"), [False] * 3),
     ],
 )

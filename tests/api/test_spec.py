@@ -153,7 +153,6 @@ MISTAKES = [
         "at least 1e+12 Pa s",
         "",
     ),
-    ("model.gravity.restoring", True, "model.gravity.restoring", "not supported", ""),
     ("model.gravity.restoring", "no", "model.gravity.restoring", "true or false", ""),
     ("model.frame.lon0", KeyError, "model.frame.lon0", "is missing", "geographic"),
     ("model.frame.lat0", 95, "model.frame.lat0", "at most 90 deg", ""),
@@ -355,3 +354,17 @@ def test_a_missing_spec_file_is_told(tmp_path: Path) -> None:
         load(tmp_path / "none.yaml")
     with pytest.raises(SpecError, match="cannot be read"):
         load(tmp_path)
+
+
+def test_densities_must_not_fall_downwards_with_a_restoring_force() -> None:
+    data = load(SPECS / "tohoku.yaml")
+    data["model"]["gravity"] = {"restoring": True}
+    assert parse_campaign(data).model.gravity.restoring
+    data["model"]["layers"][0]["rho"] = 3400
+    with pytest.raises(SpecError) as caught:
+        parse_campaign(data)
+    (problem,) = caught.value.problems
+    assert problem.path == "model.layers[1].rho"
+    assert "3400 or more" in problem.mend
+    data["model"]["gravity"] = {"restoring": False}
+    assert parse_campaign(data).model.layers[0].rho == 3400

@@ -144,6 +144,21 @@ def test_burgers_mantle_starts_alike_and_moves_faster_than_a_maxwell_mantle():
     assert moved[1][2] > 1.5 * moved[0][2]
 
 
+def test_restoring_force_reaches_the_solver():
+    curves = []
+    for restoring in (False, True):
+        spec = coarse(times={"until": "1000 yr", "output": ["0 d", "1000 yr"]})
+        layers = spec["model"]["layers"]
+        layers[0]["bottom"] = 40
+        layers.append({**MANTLE, "bottom": 200})
+        spec["model"]["gravity"] = {"restoring": restoring}
+        curves.append(run_forward(spec)["displacement"].values)
+    size = np.abs(np.array(curves)).max(axis=(2, 3))
+    # little against the rock's stiffness, not against what is left when it flows
+    assert np.abs(curves[0][0] - curves[1][0]).max() < 0.02 * size[0, 0]
+    assert np.abs(curves[0][1] - curves[1][1]).max() > 0.05 * size[0, 1]
+
+
 def test_slip_from_a_table_equals_the_same_slip_given_by_number(tmp_path):
     along, down = np.meshgrid(np.linspace(-45, 45, 7), np.linspace(-5, 65, 8))
     x, depth = down * np.cos(DIP), 10 + down * np.sin(DIP)

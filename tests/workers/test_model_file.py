@@ -5,6 +5,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
+from afterslip_solver.materials import restoring_force
 from afterslip_workers.store import model_file
 
 
@@ -26,6 +27,7 @@ def test_model_survives_its_file(broken_ground, tmp_path):
     _same(broken_ground.faults["main"], back.faults["main"])
     _same(broken_ground.splits["main"], back.splits["main"])
     assert np.array_equal(back.fixed, broken_ground.fixed)
+    assert back.restoring is None
 
 
 def test_what_only_some_models_have_survives_too(broken_ground, tmp_path):
@@ -34,8 +36,12 @@ def test_what_only_some_models_have_survives_too(broken_ground, tmp_path):
         kelvin_viscosity=2.0 * broken_ground.materials.viscosity,
         kelvin_modulus=0.5 * broken_ground.materials.mu,
     )
-    model_file.save(tmp_path / "model.npz", replace(broken_ground, materials=materials))
-    _same(materials, model_file.load(tmp_path / "model.npz").materials)
+    restoring, _ = restoring_force(broken_ground.mesh, materials.rho)
+    model = replace(broken_ground, materials=materials, restoring=restoring)
+    model_file.save(tmp_path / "model.npz", model)
+    back = model_file.load(tmp_path / "model.npz")
+    _same(materials, back.materials)
+    _same(restoring, back.restoring)
 
 
 def test_file_of_another_format_is_refused(broken_ground, tmp_path, monkeypatch):

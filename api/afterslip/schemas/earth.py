@@ -226,13 +226,6 @@ class Gravity(Schema):
         default=False, description="isostatic restoring force on density jumps"
     )
 
-    def problems(self) -> Iterator[Problem]:
-        """Refuse what cannot be solved yet."""
-        if self.restoring:
-            yield Problem(
-                "restoring", True, "is not supported by this version", "write false"
-            )
-
 
 class Model(Schema):
     """Geometry, materials and mesh."""
@@ -256,6 +249,8 @@ class Model(Schema):
     def problems(self) -> Iterator[Problem]:
         """Names, order of the layers, faults inside the box."""
         yield from _layer_order(self.layers, self.domain.depth)
+        if self.gravity.restoring:
+            yield from _density_order(self.layers)
         materials: list[tuple[str, str]] = [
             *((f"layers[{i}]", layer.name) for i, layer in enumerate(self.layers)),
             *((f"bodies[{i}]", body.name) for i, body in enumerate(self.bodies)),
@@ -282,6 +277,18 @@ def _layer_order(layers: list[Layer], depth: float) -> Iterator[Problem]:
             layers[-1].bottom,
             f"must reach the depth of the domain, {depth:g} km",
         )
+
+
+def _density_order(layers: list[Layer]) -> Iterator[Problem]:
+    """Heavy above light rock is not stable once its weight acts."""
+    for index, (upper, lower) in enumerate(pairwise(layers)):
+        if lower.rho < upper.rho:
+            yield Problem(
+                f"layers[{index + 1}].rho",
+                lower.rho,
+                "must not be below that of the layer above with gravity.restoring",
+                f"write {upper.rho:g} or more",
+            )
 
 
 def unique_names(named: Iterable[tuple[str, str]]) -> Iterator[Problem]:

@@ -24,7 +24,14 @@ from afterslip_solver.model import (
     SolverSettings,
 )
 from afterslip_solver.multigrid import build
-from afterslip_solver.operators import Creep, Elasticity, Resolvent, Space, check_model
+from afterslip_solver.operators import (
+    Creep,
+    Elasticity,
+    Resolvent,
+    Space,
+    Springs,
+    check_model,
+)
 
 # measured: below this ratio of curve to shortest relaxation time the polynomial
 # scheme needs about as few solves, and no second operator
@@ -124,6 +131,9 @@ class Prepared:
             backend.asarray(space.gradients),
             backend.asarray(space.volume),
         )
+        self._springs = None
+        if model.restoring is not None:
+            self._springs = Springs(backend, space, model.restoring)
         self._elastic = self._system(self._mu)
         self._creep = Creep(backend, space, self._mu, self._viscosity, kelvin)
         self._loads = Loads(backend, space, self._tets, model.splits, self._creep)
@@ -140,6 +150,8 @@ class Prepared:
         total = self._elastic.bytes + self._tets.bytes + self._creep.bytes
         if self._integrator and self._integrator.system is not self._elastic:
             total += self._integrator.system.bytes
+        if self._springs is not None:
+            total += self._springs.bytes
         return total
 
     @property
@@ -229,7 +241,9 @@ class Prepared:
     def _system(self, mu: Float) -> Solvable:
         """Operator with shear modulus mu and the model's bulk modulus."""
         lam = self._lam + 2.0 / 3.0 * (self._mu - mu)
-        operator = Elasticity(self.backend, self.space, self._tets, lam, mu)
+        operator = Elasticity(
+            self.backend, self.space, self._tets, lam, mu, self._springs
+        )
         return Solvable(operator, build(operator))
 
     def _softened(self, values: Float) -> Solvable:

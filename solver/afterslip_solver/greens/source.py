@@ -73,6 +73,8 @@ class Loads:
                 values,
                 self._n_node,
             )
+            if operator.springs is not None:
+                operator.springs.add_offset_load(self._faults[name].split, values, f)
         f *= operator.free
         return f
 

@@ -7,5 +7,14 @@ from afterslip_solver.materials.properties import (
     MaterialError,
     PropertyGrid,
 )
+from afterslip_solver.materials.restoring import GRAVITY, restoring_force
 
-__all__ = ["Body", "Layer", "MaterialError", "PropertyGrid", "assign"]
+__all__ = [
+    "GRAVITY",
+    "Body",
+    "Layer",
+    "MaterialError",
+    "PropertyGrid",
+    "assign",
+    "restoring_force",
+]

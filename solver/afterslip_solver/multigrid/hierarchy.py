@@ -49,6 +49,8 @@ def build(operator: Elasticity, settings: MultigridSettings | None = None) -> Cy
     unit = float(np.trace(operator.diagonal, axis1=1, axis2=2).mean() / 3.0)
     lam, mu = backend.to_host(operator.lam), backend.to_host(operator.mu)
     linear = assemble(space, lam, mu, order=1)
+    if operator.springs is not None:
+        operator.springs.add_linear(linear.indptr, linear.indices, linear.data)
     coarse_fixed = space.fixed[space.vertices]
     hosts, coarsest = aggregate(
         linear,

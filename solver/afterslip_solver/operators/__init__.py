@@ -6,5 +6,14 @@ from afterslip_solver.operators.checks import ModelError, check_model
 from afterslip_solver.operators.creep import Creep, Resolvent
 from afterslip_solver.operators.elasticity import Elasticity
 from afterslip_solver.operators.space import Space
+from afterslip_solver.operators.springs import Springs
 
-__all__ = ["Creep", "Elasticity", "ModelError", "Resolvent", "Space", "check_model"]
+__all__ = [
+    "Creep",
+    "Elasticity",
+    "ModelError",
+    "Resolvent",
+    "Space",
+    "Springs",
+    "check_model",
+]

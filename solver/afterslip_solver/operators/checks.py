@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from afterslip_solver.model import Bool, Float, Materials, Model, TetMesh
+from afterslip_solver.model import Bool, Float, Materials, Model, Restoring, TetMesh
 
 MOTIONS = (
     "translation in x",
@@ -30,7 +30,20 @@ def check_model(model: Model) -> None:
     if model.fixed.shape != model.mesh.nodes.shape:
         message = f"fixed has shape {model.fixed.shape}, not {model.mesh.nodes.shape}"
         raise ModelError(message)
+    if model.restoring is not None:
+        _check_restoring(model.restoring)
     _check_constraints(model.mesh, model.fixed)
+
+
+def _check_restoring(restoring: Restoring) -> None:
+    stiffness = restoring.stiffness
+    bad = ~(np.isfinite(stiffness) & (stiffness >= 0))
+    if bad.any():
+        message = (
+            f"the restoring force is negative on {int(bad.sum())} faces: "
+            "densities must not fall downwards where it acts"
+        )
+        raise ModelError(message)
 
 
 def _check_materials(materials: Materials, n_elem: int) -> None:

@@ -13,6 +13,7 @@ from afterslip_solver.backend.base import Tets
 from afterslip_solver.kernels import assembly
 from afterslip_solver.model import Float
 from afterslip_solver.operators.space import Space
+from afterslip_solver.operators.springs import Springs
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +59,25 @@ class Elasticity:
     tets : the space's elements on the backend.
     lam, mu : (n_elem,) float64, Pa, in the solver's order of elements; kept on the
         host as ``moduli``.
+    springs : the isostatic restoring force, a part of K beside the matrix, or None.
 
     Attributes
     ----------
-    matrix : K on the backend, FP64; assembled or not, as the backend prefers.
+    matrix : elastic K on the backend, FP64; assembled or not, as the backend prefers.
     free : (n_node, 3, 1) float64, 0 where a component is fixed.
     """
 
     def __init__(
-        self, backend: Backend, space: Space, tets: Tets, lam: Float, mu: Float
+        self,
+        backend: Backend,
+        space: Space,
+        tets: Tets,
+        lam: Float,
+        mu: Float,
+        springs: Springs | None = None,
     ) -> None:
         self.backend = backend
+        self.springs = springs
         self.space = space
         self.tets = tets
         self.moduli = lam, mu
@@ -79,7 +88,7 @@ class Elasticity:
 
     @cached_property
     def host(self) -> HostMatrix:
-        """The assembled matrix on the host."""
+        """The assembled elastic matrix on the host."""
         return assemble(self.space, *self.moduli)
 
     @cached_property
@@ -119,8 +128,12 @@ class Elasticity:
     def apply(self, u: Any, out: Any) -> None:
         """Out = K u; fixed components must be zero in u."""
         self.backend.multiply(self.matrix, u, out)
+        if self.springs is not None:
+            self.springs.add(u, out)
 
     def check(self, u: Any, f: Any) -> Any:
         """Residual f - K u computed from the elements, not from the matrix."""
         force = self.backend.elastic_forces(self.tets, self.lam, self.mu, u)
+        if self.springs is not None:
+            self.springs.add(u, force)
         return (f - force) * self.free

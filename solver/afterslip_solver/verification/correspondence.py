@@ -99,4 +99,5 @@ def _softened(model: Model) -> System:
         compliance += 1.0 / (modulus + FREQUENCY * slow)
     mu = 1.0 / compliance
     lam = materials.lam + 2.0 / 3.0 * (materials.mu - mu)
-    return System.build(model.mesh, replace(materials, lam=lam, mu=mu), model.fixed)
+    soft = replace(materials, lam=lam, mu=mu)
+    return System.build(model.mesh, soft, model.fixed, model.restoring)

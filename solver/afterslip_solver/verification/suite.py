@@ -14,6 +14,7 @@ from afterslip_solver.verification import (
     patch,
     reciprocity,
     relaxation,
+    restoring,
 )
 from afterslip_solver.verification.check import Check, Size
 
@@ -27,6 +28,7 @@ _ITEMS: dict[str, Callable[[Size], Iterator[Check]]] = {
         reciprocity,
         correspondence,
         burgers,
+        restoring,
         integrators,
         halfspace,
     )

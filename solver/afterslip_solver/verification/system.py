@@ -12,8 +12,15 @@ from afterslip_solver import multigrid
 from afterslip_solver.backend import LANES, Backend, get
 from afterslip_solver.backend.base import Tets
 from afterslip_solver.krylov import pcg
-from afterslip_solver.model import Bool, Float, Materials, SplitNodes, TetMesh
-from afterslip_solver.operators import Elasticity, Space
+from afterslip_solver.model import (
+    Bool,
+    Float,
+    Materials,
+    Restoring,
+    SplitNodes,
+    TetMesh,
+)
+from afterslip_solver.operators import Elasticity, Space, Springs
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +37,21 @@ class System:
     backend: Backend
 
     @classmethod
-    def build(cls, mesh: TetMesh, materials: Materials, fixed: Bool) -> System:
+    def build(
+        cls,
+        mesh: TetMesh,
+        materials: Materials,
+        fixed: Bool,
+        restoring: Restoring | None = None,
+    ) -> System:
         """Assemble on the CPU."""
         backend = get("cpu")
         space = Space.build(mesh, fixed)
         tets = Tets(space.elements, space.gradients, space.volume)
         order = space.element_order
+        springs = Springs(backend, space, restoring) if restoring else None
         elasticity = Elasticity(
-            backend, space, tets, materials.lam[order], materials.mu[order]
+            backend, space, tets, materials.lam[order], materials.mu[order], springs
         )
         return cls(space, elasticity, backend)
 
@@ -64,6 +78,9 @@ class System:
             np.ascontiguousarray(split.offsets(padded)),
             self.space.n_node,
         )
+        if self.elasticity.springs is not None:
+            offsets = split.offsets(padded)
+            self.elasticity.springs.add_offset_load(split, offsets, load)
         return self._back(load, slip)
 
     def solve(self, load: Float, tolerance: float = 1e-10) -> Float:
@@ -85,6 +102,9 @@ class System:
         """Displacement by a sparse factorisation, independent of the solver."""
         host, n = self.elasticity.host, 3 * self.space.n_node
         matrix = sp.bsr_matrix((host.data, host.indices, host.indptr), shape=(n, n))
+        if self.elasticity.springs is not None:
+            vertical = sp.csr_matrix(np.diag([0.0, 0.0, 1.0]))
+            matrix = matrix + sp.kron(self.elasticity.springs.host, vertical)
         right = (self._lanes(load) * self.elasticity.free).reshape(n, LANES)
         values = spla.splu(matrix.tocsc(), permc_spec="MMD_AT_PLUS_A").solve(right)
         return self._back(values.reshape(-1, 3, LANES), load)

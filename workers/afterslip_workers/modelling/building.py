@@ -15,7 +15,13 @@ from afterslip.inputs import Inputs
 from afterslip.schemas import earth
 from afterslip.schemas.fault import Fault
 from afterslip_solver import mesh as meshes
-from afterslip_solver.materials import Body, Layer, PropertyGrid, assign
+from afterslip_solver.materials import (
+    Body,
+    Layer,
+    PropertyGrid,
+    assign,
+    restoring_force,
+)
 from afterslip_solver.mesh import CurvedFault, Geometry, Interface, PlaneFault
 from afterslip_solver.model import Materials, Model
 
@@ -47,6 +53,10 @@ def build_model(
     geometry = _geometry(spec, inputs, files)
     phase("assigning materials")
     materials = _materials(spec, inputs, geometry)
+    restoring, notes = None, list(geometry.notes)
+    if spec.gravity.restoring:
+        restoring, more = restoring_force(geometry.mesh, materials.rho)
+        notes += more
     model = Model(
         mesh=geometry.mesh,
         materials=materials,
@@ -56,8 +66,9 @@ def build_model(
         surface=meshes.surface_trace(geometry.mesh),
         faults=geometry.faults,
         splits=geometry.splits,
+        restoring=restoring,
     )
-    return model, _facts(model, geometry)
+    return model, _facts(model, notes)
 
 
 def _geometry(spec: earth.Model, inputs: Inputs, files: Files) -> Geometry:
@@ -138,7 +149,7 @@ def _materials(spec: earth.Model, inputs: Inputs, geometry: Geometry) -> Materia
     )
 
 
-def _facts(model: Model, geometry: Geometry) -> dict[str, Any]:
+def _facts(model: Model, notes: list[str]) -> dict[str, Any]:
     quality = asdict(meshes.quality_report(model.mesh))
     materials = model.materials
     flowing = materials.relaxation_time[np.isfinite(materials.viscosity)]
@@ -149,5 +160,5 @@ def _facts(model: Model, geometry: Geometry) -> dict[str, Any]:
         "n_surface_node": len(model.surface.nodes),
         "quality": quality,
         "relaxation_time_min_s": float(flowing.min()) if len(flowing) else None,
-        "notes": list(geometry.notes),
+        "notes": notes,
     }

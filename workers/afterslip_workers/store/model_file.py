@@ -14,6 +14,7 @@ from afterslip_solver.model import (
     FaultMesh,
     Materials,
     Model,
+    Restoring,
     SplitNodes,
     Surface,
     TetMesh,
@@ -42,6 +43,8 @@ def _parts(model: Model) -> Iterator[tuple[str, Any]]:
     yield "mesh", model.mesh
     yield "materials", model.materials
     yield "surface", model.surface
+    if model.restoring is not None:
+        yield "restoring", model.restoring
     for number, name in enumerate(model.faults):
         yield f"fault{number}", model.faults[name]
         yield f"split{number}", model.splits[name]
@@ -75,6 +78,9 @@ def load(path: Path) -> Model:
         surface=part(Surface, "surface"),
         faults={n: part(FaultMesh, f"fault{i}") for i, n in enumerate(names)},
         splits={n: part(SplitNodes, f"split{i}") for i, n in enumerate(names)},
+        restoring=(
+            part(Restoring, "restoring") if "restoring.faces" in values else None
+        ),
     )
 
 

@@ -1,0 +1,147 @@
+"""The isostatic restoring force as vertical springs, a symmetric part of K.
+
+A horizontal density jump that moves by u_z is pulled back with the traction
+-(rho_below - rho_above) g u_z; on the free surface nothing is above. Its form
+int drho g u_z w_z dA is integrated exactly on the faces of the mesh.
+
+The springs act beside the elastic matrix and enter the preconditioner from the linear
+elements down: what they change is long-waved, and the smoother of the quadratic
+elements does not see it. Leaving them out there keeps the V-cycle positive.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import coo_array, csr_array
+
+from afterslip_solver.backend import Backend
+from afterslip_solver.model import Float, Int, Restoring, SplitNodes
+from afterslip_solver.operators.space import Space
+
+# mass matrices of a triangle of unit area; quadratic: 3 vertices, then midpoints of
+# (0,1), (1,2), (2,0)
+LINEAR = (np.ones((3, 3)) + np.eye(3)) / 12.0
+QUADRATIC = (
+    np.array(
+        [
+            [6, -1, -1, 0, -4, 0],
+            [-1, 6, -1, 0, 0, -4],
+            [-1, -1, 6, -4, 0, 0],
+            [0, 0, -4, 32, 16, 16],
+            [-4, 0, 0, 16, 32, 16],
+            [0, -4, 0, 16, 16, 32],
+        ],
+        dtype=np.float64,
+    )
+    / 180.0
+)
+
+
+class Springs:
+    """Vertical springs on one mesh.
+
+    Parameters
+    ----------
+    backend : where vectors live. space : numbering.
+    restoring : faces and their stiffness, in the mesh's numbering.
+
+    Attributes
+    ----------
+    host : (n_node, n_node) N/m, between the nodes' vertical components; rows and
+        columns of held ones are empty.
+    """
+
+    def __init__(self, backend: Backend, space: Space, restoring: Restoring) -> None:
+        self._backend = backend
+        self._space = space
+        self._restoring = restoring
+        faces = space.rank[restoring.faces]
+        sides = np.diff(space.nodes[faces[:, :3]], axis=1)[:, :, :2]
+        a, b = sides[:, 0], sides[:, 1]
+        area = 0.5 * np.abs(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0])
+        self._weight = restoring.stiffness * area
+        self.host = self._matrix(faces, QUADRATIC, space.n_node, ~space.fixed[:, 2])
+        # rows of equal length suit every kind of array
+        count = np.diff(self.host.indptr)
+        rows = np.flatnonzero(count)
+        width = int(count.max(initial=0))
+        place = np.arange(self.host.nnz) - np.repeat(self.host.indptr[:-1], count)
+        columns = np.zeros((len(rows), width), dtype=np.int64)
+        values = np.zeros((len(rows), width))
+        at = np.repeat(np.arange(len(rows)), count[rows]), place
+        columns[at], values[at] = self.host.indices, self.host.data
+        self._rows = backend.asarray(rows)
+        self._columns = backend.asarray(columns)
+        self._values = backend.asarray(values)
+
+    @property
+    def bytes(self) -> int:
+        """Memory on the backend."""
+        return int(self._columns.nbytes + self._values.nbytes + self._rows.nbytes)
+
+    def add(self, u: Any, out: Any) -> None:
+        """Add the springs' forces on u (n_node, 3, lane) to out."""
+        if len(self._rows) == 0:
+            return
+        z = u[:, 2]
+        total = self._values[:, :1] * z[self._columns[:, 0]]
+        for k in range(1, self._columns.shape[1]):
+            total += self._values[:, k : k + 1] * z[self._columns[:, k]]
+        out[self._rows, 2] += total
+
+    def add_linear(self, indptr: Any, indices: Any, data: Float) -> None:
+        """Add the form on linear elements to 3 x 3 blocks of the vertices' matrix."""
+        space = self._space
+        number = np.full(space.n_node, -1, dtype=np.int64)
+        number[space.vertices] = np.arange(len(space.vertices))
+        corners = number[space.rank[self._restoring.faces[:, :3]]]
+        free = ~space.fixed[space.vertices, 2]
+        own = self._matrix(corners, LINEAR, len(space.vertices), free).tocoo()
+        shape = (len(space.vertices), len(space.vertices))
+        slots = csr_array((np.arange(1, len(indices) + 1), indices, indptr), shape)
+        if own.nnz:
+            data[np.asarray(slots[own.row, own.col]) - 1, 2, 2] += own.data
+
+    def add_offset_load(self, split: SplitNodes, offsets: Any, f: Any) -> None:
+        """Take the springs' forces on offsets of a fault's sides from f.
+
+        Parameters
+        ----------
+        split : touching elements. offsets : (n_touch, 10, 3, lane) of them.
+        f : (n_node, 3, lane).
+        """
+        faces, owners = self._restoring.faces, self._restoring.owners
+        order = np.argsort(split.elements)
+        place = np.searchsorted(split.elements[order], owners)
+        touching = order[np.minimum(place, len(order) - 1)]
+        mine = np.flatnonzero(split.elements[touching] == owners)
+        if len(mine) == 0:
+            return
+        rows = touching[mine]
+        local = self._local(owners[mine], faces[mine])
+        seen = self._backend.to_host(offsets[self._backend.asarray(rows)])[:, :, 2]
+        moved = np.take_along_axis(seen, local[:, :, None], axis=1)
+        force = np.einsum("f,ij,fjl->fil", self._weight[mine], QUADRATIC, moved)
+        nodes, inverse = np.unique(
+            self._space.rank[faces[mine]].ravel(), return_inverse=True
+        )
+        total = np.zeros((len(nodes), force.shape[2]))
+        np.add.at(total, inverse, force.reshape(-1, force.shape[2]))
+        f[self._backend.asarray(nodes), 2] -= self._backend.asarray(total)
+
+    def _local(self, owners: Int, faces: Int) -> Int:
+        """Positions (n, 6) of a face's nodes in its element's nodes."""
+        space = self._space
+        nodes = space.elements[space.element_rank[owners]]
+        same = nodes[:, None, :] == space.rank[faces][:, :, None]
+        return np.asarray(np.argmax(same, axis=2))
+
+    def _matrix(self, faces: Int, mass: Float, size: int, free: Any) -> csr_array:
+        values = self._weight[:, None, None] * mass
+        rows = np.broadcast_to(faces[:, :, None], values.shape)
+        columns = np.broadcast_to(faces[:, None, :], values.shape)
+        keep = free[rows] & free[columns] & (values != 0.0)
+        entries = (values[keep], (rows[keep], columns[keep]))
+        return coo_array(entries, shape=(size, size)).tocsr()
