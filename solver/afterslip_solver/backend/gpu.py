@@ -33,6 +33,8 @@ from afterslip_solver.kernels.tets import MID
 _CHUNK = 1 << 18
 # thread blocks of an inner product
 _DOTS = 1024
+# blocks in a row from which a row is shared between threads
+_LONG = 12
 _R2 = float(np.sqrt(0.5))
 _R6 = float(np.sqrt(1.0 / 6.0))
 
@@ -120,6 +122,7 @@ class GpuBackend:
     def _residual(self, matrix: Blocks, b: Any, x: Any, out: Any) -> None:
         """Out = A x, or b - A x where b is an array."""
         n, rows = matrix.n_rows, matrix.rows
+        sizes = (np.int32(rows), np.int32(matrix.columns))
         if isinstance(matrix.parts[0], MatrixFree):
             matrix.parts[0].apply(x, out)
             if isinstance(b, cupy.ndarray):
@@ -127,11 +130,13 @@ class GpuBackend:
         elif rows == matrix.columns == 3:
             run = _sparse("multiply3", x)
             run((-(-n // 64),), (64,), (np.int32(n), *matrix.parts, x, b, out))
+        elif len(matrix.parts[1]) > _LONG * n:
+            run = _sparse("multiply_wide", x)
+            run((n,), (128,), (*sizes, *matrix.parts, x, b, out))
         else:
             run = _sparse("multiply", x)
-            sizes = (np.int32(n), np.int32(rows), np.int32(matrix.columns))
             grid = -(-n * rows * LANES // 128)
-            run((grid,), (128,), (*sizes, *matrix.parts, x, b, out))
+            run((grid,), (128,), (np.int32(n), *sizes, *matrix.parts, x, b, out))
 
     def chebyshev(
         self,

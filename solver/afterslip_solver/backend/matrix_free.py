@@ -7,12 +7,16 @@ from typing import Any
 
 import cupy
 import numpy as np
+from numpy.typing import NDArray
 
 from afterslip_solver.backend.base import LANES, Discretisation
 from afterslip_solver.kernels import variants
 from afterslip_solver.kernels.loader import kernel
 from afterslip_solver.kernels.plan import Plan, make_plan
 from afterslip_solver.model import Float
+
+# per cent of the blocks that share one launch, hence one size of shared memory
+COMMON = 95
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,7 @@ class PlanOnDevice:
     host: Plan
     volume: Float
     tables: tuple[Any, ...]
+    launches: list[tuple[Any, int]]
     shared: Any
     _gradients: dict[Any, Any]
     _on_host: Float
@@ -41,6 +46,7 @@ class PlanOnDevice:
             plan,
             space.volume,
             tuple(cupy.asarray(table) for table in tables),
+            _launches(np.diff(plan.slots)),
             cupy.asarray(plan.shared),
             {},
             space.gradients,
@@ -61,6 +67,17 @@ class PlanOnDevice:
         return cupy.asarray(np.ascontiguousarray(out.transpose(0, 2, 1)))
 
 
+def _launches(slots: NDArray[np.int32]) -> list[tuple[Any, int]]:
+    """Blocks of one launch and their largest number of slots."""
+    common = int(np.percentile(slots, COMMON, method="lower"))
+    chosen = (np.flatnonzero(slots <= common), np.flatnonzero(slots > common))
+    return [
+        (cupy.asarray(which.astype(np.int32)), int(slots[which].max()))
+        for which in chosen
+        if len(which)
+    ]
+
+
 class MatrixFree:
     """K u of one set of moduli in one precision, zero on held components.
 
@@ -79,10 +96,12 @@ class MatrixFree:
             kernel("elastic.cu", name, *variants.elastic(real))
             for name in ("apply", "clear", "step")
         )
-        self._blocks = len(plan.host.tasks) - 1
-        self._memory = plan.host.most_slots * (3 * LANES * real.itemsize + 4)
-        if self._memory > 48 * 1024:
-            self._apply.max_dynamic_shared_size_bytes = self._memory
+        per_slot = 3 * LANES * real.itemsize + 4
+        # the few largest blocks go apart, so that they do not cost the others memory
+        self._launches = [(which, slots * per_slot) for which, slots in plan.launches]
+        self._apply.max_dynamic_shared_size_bytes = max(
+            memory for _, memory in self._launches
+        )
         self._chunks = 3 * LANES * real.itemsize // 16
         self._shared = plan.shared
         self._tables = (*plan.tables, gradients, moduli)
@@ -94,12 +113,13 @@ class MatrixFree:
         if n:
             grid = -(-n * self._chunks // 256)
             self._clear((grid,), (256,), (np.int32(n), self._shared, out))
-        self._apply(
-            (self._blocks,),
-            (variants.THREADS,),
-            (*self._tables, u, out),
-            shared_mem=self._memory,
-        )
+        for which, memory in self._launches:
+            self._apply(
+                (len(which),),
+                (variants.THREADS,),
+                (which, *self._tables, u, out),
+                shared_mem=memory,
+            )
 
     def chebyshev(
         self,

@@ -109,6 +109,7 @@ __device__ __forceinline__ void add_global(double* to, const double* v) {
 // Eight elements (a "task") share a warp and no node; tasks of a batch, one per warp,
 // that do share nodes add in different phases, between barriers.
 //
+// which (thread block): the block of elements.
 // tasks (block + 1): first task of each block, a multiple of WARPS.
 // slots (block + 1): first entry of each block in nodes.
 // nodes: see NUMBER; padding is NO_NODE.
@@ -116,13 +117,14 @@ __device__ __forceinline__ void add_global(double* to, const double* v) {
 // phases (task): phase of a task, and 16 times the number of phases of its batch.
 // gradients (task, 9, 8) and moduli (task, 2, 8).
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
-    apply(const int* __restrict__ tasks, const int* __restrict__ slots,
+    apply(const int* __restrict__ which, const int* __restrict__ tasks, const int* __restrict__ slots,
           const unsigned* __restrict__ nodes, const uint2* __restrict__ local,
           const unsigned char* __restrict__ phases, const real* __restrict__ gradients,
           const real* __restrict__ moduli, const real* __restrict__ u,
           real* __restrict__ f) {
   extern __shared__ __align__(16) char memory[];
-  const int first = slots[blockIdx.x], n = slots[blockIdx.x + 1] - first;
+  const int block = which[blockIdx.x];
+  const int first = slots[block], n = slots[block + 1] - first;
   real* sum = (real*)memory;
   unsigned* number = (unsigned*)(sum + n * NODE);
   for (int i = threadIdx.x; i < n; i += THREADS) number[i] = nodes[first + i];
@@ -132,9 +134,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
 
   const int warp = threadIdx.x / 32, one = threadIdx.x % 32 / LANES;
   const int lane = threadIdx.x % LANES;
-  const int stop = tasks[blockIdx.x + 1];
+  const int stop = tasks[block + 1];
 #pragma unroll 1
-  for (int task = tasks[blockIdx.x] + warp; task < stop; task += WARPS) {
+  for (int task = tasks[block] + warp; task < stop; task += WARPS) {
     const uint2* mine = local + ((long long)task * PER_WARP + one) * 3;
     uint2 c0 = mine[0], c1 = mine[1], c2 = mine[2];
     const unsigned phase = phases[task];

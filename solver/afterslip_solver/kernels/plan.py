@@ -36,7 +36,6 @@ class Plan:
     tasks : (n_block + 1,) int32. slots : (n_block + 1,) int32.
     nodes : (n_slot,) uint32 with flags. local : (n_task, 8, 12) uint16.
     phases : (n_task,) uint8. shared : (n_shared,) int32 nodes of several blocks.
-    most_slots : of one block.
     """
 
     members: NDArray[np.int32]
@@ -46,7 +45,6 @@ class Plan:
     local: NDArray[np.uint16]
     phases: NDArray[np.uint8]
     shared: NDArray[np.int32]
-    most_slots: int
 
 
 def compact_order(points: Float, size: int) -> Int:
@@ -109,7 +107,6 @@ def make_plan(
         local=local[used],
         phases=phases[used],
         shared=np.flatnonzero(times > 1).astype(np.int32),
-        most_slots=int(n_slot.max()),
     )
 
 

@@ -103,6 +103,32 @@ extern "C" __global__ void multiply(int n, int rows, int columns,
   out[i] = b ? b[i] - s : s;
 }
 
+// The same with 128 threads for each block row, for the long rows of restrictions and
+// coarse matrices; rows times lanes must be at most 32
+extern "C" __global__ void __launch_bounds__(128)
+    multiply_wide(int rows, int columns, const int* __restrict__ indptr,
+                  const int* __restrict__ indices, const real* __restrict__ values,
+                  const real* __restrict__ x, const real* b, real* out) {
+  __shared__ real part[128];
+  const int width = rows * LANES, teams = 128 / width;
+  const int mine = threadIdx.x % width, team = threadIdx.x / width;
+  const int lane = mine % LANES, r = mine / LANES;
+  real s = 0;
+  if (team < teams) {
+    for (int k = indptr[blockIdx.x] + team; k < indptr[blockIdx.x + 1]; k += teams) {
+      const real* v = values + ((long long)k * rows + r) * columns;
+      const real* p = x + (long long)indices[k] * columns * LANES + lane;
+      for (int c = 0; c < columns; c++) s += v[c] * p[c * LANES];
+    }
+  }
+  part[threadIdx.x] = s;
+  __syncthreads();
+  if (threadIdx.x >= width) return;
+  for (int t = 1; t < teams; t++) s += part[t * width + mine];
+  const long long i = (long long)blockIdx.x * width + mine;
+  out[i] = b ? b[i] - s : s;
+}
+
 template <int SIZE>
 __device__ __forceinline__ void scale(int i, const real* inverse, const real* r,
                                       const real* x, real* d, real keep, real gain,
