@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import threading
 import time
 
 import numpy as np
@@ -10,6 +12,13 @@ import tiny_worker
 import xarray as xr
 
 from afterslip_service.routes.greens import inside
+
+
+@pytest.fixture
+def database_url(tmp_path, sqlite_template):
+    """One database is enough: nothing here depends on it."""
+    shutil.copy(sqlite_template, tmp_path / "db.sqlite")
+    return str(tmp_path / "db.sqlite")
 
 
 @pytest.fixture
@@ -29,10 +38,23 @@ def test_xarray_opens_the_store_by_its_address(client, complete):
         np.testing.assert_array_equal(greens.response[5, 1], expected[5, 1])
 
 
-def test_half_finished_store_opens_with_gaps(client, worker, wait_for):
-    worker.fail["greens", 1] = [lambda _: time.sleep(0.3) or "bad_input"]
+def test_half_finished_store_opens_with_gaps(client, worker):
+    last = threading.Event()
+
+    def fail_last(_):
+        last.wait(20)
+        return "bad_input"
+
+    worker.fail["greens", 1] = [fail_last]
     made = client.post("/v1/campaigns", json=tiny_worker.spec()).json()
-    shown = wait_for(made["id"], "failed")
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        shown = client.get(f"/v1/campaigns/{made['id']}").json()
+        if shown["progress"]["accepted"] == 2:
+            last.set()
+        if shown["state"] == "failed":
+            break
+        time.sleep(0.02)
     with xr.open_zarr(client.server.url + shown["links"]["greens"]) as greens:
         known = np.isfinite(greens.response.values).all(axis=(1, 2, 3))
     assert known.tolist() == [True] * 4 + [False] * 4 + [True] * 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 import tiny_worker
 from sqlalchemy.exc import OperationalError
@@ -11,6 +13,13 @@ from afterslip_service.errors import BindRefusedError
 from afterslip_service.settings import check_bind
 
 PROBLEM = "application/problem+json"
+
+
+@pytest.fixture
+def database_url(tmp_path, sqlite_template):
+    """One database is enough: nothing here depends on it."""
+    shutil.copy(sqlite_template, tmp_path / "db.sqlite")
+    return str(tmp_path / "db.sqlite")
 
 
 def test_unknown_path_and_method_are_problems(client):

@@ -40,6 +40,9 @@ def upgrade() -> None:
         batch_op.create_index(
             batch_op.f("ix_campaigns_digest"), ["digest"], unique=False
         )
+        batch_op.create_index(
+            batch_op.f("ix_campaigns_served_at"), ["served_at"], unique=False
+        )
         batch_op.create_index(batch_op.f("ix_campaigns_state"), ["state"], unique=False)
 
     op.create_table(
@@ -229,6 +232,7 @@ def downgrade() -> None:
     op.drop_table("datasets")
     with op.batch_alter_table("campaigns", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_campaigns_state"))
+        batch_op.drop_index(batch_op.f("ix_campaigns_served_at"))
         batch_op.drop_index(batch_op.f("ix_campaigns_digest"))
 
     op.drop_table("campaigns")

@@ -16,10 +16,9 @@ import psutil
 import typer
 from rich.console import Console
 from rich.table import Table
-from sqlalchemy.exc import SQLAlchemyError
 
 from afterslip_service.db import migrate
-from afterslip_service.db.session import Database, shown_url
+from afterslip_service.db.session import Database, SQLAlchemyError, shown_url
 from afterslip_service.settings import Settings
 
 GIB = 1024**3

@@ -62,6 +62,7 @@ def create(
             cancelling=False,
             created_at=now,
             updated_at=now,
+            served_at=now,
         )
     )
     data = {"state": CampaignState.WAITING, "name": name}

@@ -1,8 +1,7 @@
 """Jobs: claims, receipts and the moves between states.
 
-Every transaction that changes jobs locks its campaign first (``claim`` takes
-both at once), so that the API and the dispatcher never wait for each other
-crosswise.
+Every transaction that changes jobs locks its campaign first, so that the API and
+the dispatcher never wait for each other crosswise.
 """
 
 from __future__ import annotations
@@ -102,65 +101,69 @@ def create(connection: Connection, campaign: str, new: Sequence[NewJob]) -> list
 def claim(connection: Connection, dispatcher: str) -> Claim | None:
     """Take the next job that may run, and open an attempt for it.
 
-    Groups exist only once the model is accepted; inversions wait until the
-    campaign's Green's functions are closed.
+    The campaign that was served longest ago comes first. Groups exist only once
+    the model is accepted; inversions wait until the Green's functions are closed.
     """
-    building = campaigns.c.state.in_(
-        [CampaignState.WAITING, CampaignState.BUILDING, CampaignState.RUNNING]
-    )
-    ready = sa.or_(
-        sa.and_(jobs.c.kind != JobKind.INVERSION, building),
-        sa.and_(jobs.c.kind == JobKind.INVERSION, campaigns.c.finished_at.is_not(None)),
-    )
+    campaign = _next_campaign(connection)
+    if campaign is None:
+        return None
     query = (
-        sa.select(jobs, campaigns.c.canonical)
-        .join(campaigns, campaigns.c.id == jobs.c.campaign_id)
-        .where(
-            jobs.c.state == JobState.WAITING,
-            jobs.c.not_before <= clock.now(),
-            ready,
-            sa.not_(campaigns.c.paused),
-            sa.not_(campaigns.c.cancelling),
-        )
-        .order_by(
-            campaigns.c.served_at.asc().nulls_first(),
-            jobs.c.campaign_id,
-            jobs.c.ordinal,
-        )
+        sa.select(jobs)
+        .where(jobs.c.campaign_id == campaign.id, _may_start())
+        .order_by(jobs.c.ordinal)
         .limit(1)
-        .with_for_update(of=[jobs, campaigns], skip_locked=True)
+        .with_for_update(skip_locked=True)
     )
+    if campaign.finished_at is None:
+        query = query.where(jobs.c.kind != JobKind.INVERSION)
     row = connection.execute(query).one_or_none()
     if row is None:
         return None
-    token, now = clock.new_id(), clock.now()
+    job, token, now = _job(row), clock.new_id(), clock.now()
+    number = job.attempts + 1
     connection.execute(
-        campaigns.update()
-        .where(campaigns.c.id == row.campaign_id)
-        .values(served_at=now)
+        campaigns.update().where(campaigns.c.id == campaign.id).values(served_at=now)
     )
     connection.execute(
         attempts.insert().values(
             token=token,
-            job_id=row.id,
-            number=row.attempts + 1,
+            job_id=job.id,
+            number=number,
             state=AttemptState.QUEUED,
             dispatcher=dispatcher,
             queued_at=now,
             seen_at=now,
         )
     )
-    job = _job(row)
     move(
         connection,
         job,
         JobState.QUEUED,
         token=token,
-        attempts=row.attempts + 1,
+        attempts=number,
         error_class=None,
         error_message=None,
     )
-    return Claim(job, token, row.attempts + 1, row.canonical)
+    waits = (jobs.c.campaign_id == campaigns.c.id) & _may_start()
+    inverts = jobs.c.kind == JobKind.INVERSION
+    query = (
+        sa.select(campaigns.c.id, campaigns.c.canonical, campaigns.c.finished_at)
+        .where(
+            sa.not_(campaigns.c.paused),
+            sa.not_(campaigns.c.cancelling),
+            sa.or_(
+                sa.and_(building, sa.exists().where(waits, sa.not_(inverts))),
+                sa.and_(
+                    campaigns.c.finished_at.is_not(None),
+                    sa.exists().where(waits, inverts),
+                ),
+            ),
+        )
+        .order_by(campaigns.c.served_at)
+        .limit(1)
+        .with_for_update(skip_locked=True)
+    )
+    return connection.execute(query).one_or_none()
 
 
 def move(

@@ -12,8 +12,22 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine, event
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from afterslip_service import clock
+
+# other rooms pass connections on and hear of failures, but never import the library
+__all__ = [
+    "Connection",
+    "DBAPIError",
+    "Database",
+    "PoolTimeoutError",
+    "SQLAlchemyError",
+    "moment",
+    "normal_url",
+    "shown_url",
+]
 
 BUSY_TIMEOUT_MS = 30_000
 _WRITER = "afterslip_writer"

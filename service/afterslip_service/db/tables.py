@@ -59,7 +59,7 @@ campaigns = Table(
     Column("finished_at", Moment),
     Column("deleted_at", Moment),
     # fair sharing: the campaign that was served longest ago comes first
-    Column("served_at", Moment),
+    Column("served_at", Moment, index=True),
     Column("error_class", sa.String(40)),
     Column("error_message", sa.Text),
 )

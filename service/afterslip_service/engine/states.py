@@ -67,8 +67,10 @@ MOVES: dict[JobState, frozenset[JobState]] = {
     JobState.RUNNING: frozenset(
         {JobState.STORED, JobState.WAITING, JobState.FAILED, JobState.CANCELLED}
     ),
-    # stored -> waiting when the bytes that were stored prove to be damaged
-    JobState.STORED: frozenset({JobState.ACCEPTED, JobState.WAITING, JobState.FAILED}),
+    # anything but accepted only when the bytes that were stored prove to be damaged
+    JobState.STORED: frozenset(
+        {JobState.ACCEPTED, JobState.WAITING, JobState.FAILED, JobState.CANCELLED}
+    ),
     JobState.FAILED: frozenset({JobState.WAITING, JobState.CANCELLED}),
     JobState.ACCEPTED: frozenset(),
     JobState.CANCELLED: frozenset(),

@@ -7,11 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sqlalchemy import Connection
-
 from afterslip_service.db import leases
 from afterslip_service.db.leases import Lease
-from afterslip_service.db.session import Database
+from afterslip_service.db.session import Connection, Database
 from afterslip_service.placement.base import Placement
 from afterslip_service.settings import Settings
 

@@ -10,12 +10,11 @@ from collections import deque
 from datetime import timedelta
 
 import structlog
-from sqlalchemy.exc import SQLAlchemyError
 
 from afterslip_service import clock
 from afterslip_service.db import attempts, campaigns, events, idempotency, jobs, leases
 from afterslip_service.db.jobs import Claim
-from afterslip_service.db.session import Database
+from afterslip_service.db.session import Database, SQLAlchemyError
 from afterslip_service.engine import retry
 from afterslip_service.engine.states import JobKind
 from afterslip_service.errors import LeaseLostError

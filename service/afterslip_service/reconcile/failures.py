@@ -6,13 +6,13 @@ from datetime import timedelta
 from typing import Any
 
 import structlog
-from sqlalchemy import Connection
 
 from afterslip_service import clock
 from afterslip_service.db import attempts, campaigns, jobs
 from afterslip_service.db.jobs import Job
+from afterslip_service.db.session import Connection
 from afterslip_service.engine import retry
-from afterslip_service.engine.retry import Action
+from afterslip_service.engine.retry import Action, Verdict
 from afterslip_service.engine.states import AttemptState, JobKind, JobState
 
 log = structlog.get_logger()
@@ -61,6 +61,11 @@ def fail(
         where = "the model" if job.kind is JobKind.MODEL else f"group {job.index}"
         campaigns.set_error(connection, campaign.id, error_class, f"{where}: {message}")
     campaigns.refresh(connection, campaign.id)
+    _note(job, token, error_class, verdict)
+    return True
+
+
+def _note(job: Job, token: str, error_class: str, verdict: Verdict) -> None:
     log.warning(
         "attempt failed",
         campaign=job.campaign_id,
@@ -70,7 +75,6 @@ def fail(
         error_class=error_class,
         then=verdict.action.value,
     )
-    return True
 
 
 def pause(

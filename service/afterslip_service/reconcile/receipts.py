@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import structlog
-from sqlalchemy import Connection
 
 from afterslip_service.db import attempts, campaigns, events, inversions, jobs
 from afterslip_service.db.jobs import Job, NewJob
+from afterslip_service.db.session import Connection
 from afterslip_service.engine.campaign import greens_done
 from afterslip_service.engine.states import (
     AttemptState,

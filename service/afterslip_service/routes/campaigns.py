@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query
 from fastapi.responses import JSONResponse
-from sqlalchemy import Connection
 
 from afterslip_service.db import campaigns, inversions, jobs
 from afterslip_service.db.campaigns import Campaign
+from afterslip_service.db.session import Connection
 from afterslip_service.engine.states import CampaignState
 from afterslip_service.errors import ConflictError
 from afterslip_service.routes import intake

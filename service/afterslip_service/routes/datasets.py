@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body
 from fastapi.responses import JSONResponse
-from sqlalchemy import Connection
 
 from afterslip.errors import Problem, SpecError
 from afterslip.frame import Frame
@@ -15,6 +14,7 @@ from afterslip.schemas.observation import Dataset
 from afterslip.tables.observations import read_observations
 from afterslip.validation import validate
 from afterslip_service.db import datasets
+from afterslip_service.db.session import Connection
 from afterslip_service.routes import files
 from afterslip_service.routes.deps import (
     CursorDep,

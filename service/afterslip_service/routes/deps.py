@@ -12,11 +12,10 @@ from typing import Annotated, Any
 from fastapi import Depends, Header, HTTPException, Query, Request
 from fastapi.encoders import jsonable_encoder
 from fastapi.responses import JSONResponse
-from sqlalchemy import Connection
 
 from afterslip.files import StoredFiles
 from afterslip_service.db import idempotency
-from afterslip_service.db.session import Database
+from afterslip_service.db.session import Connection, Database
 from afterslip_service.placement.base import Placement
 from afterslip_service.reconcile.dispatcher import Dispatcher
 from afterslip_service.routes.stream import Hub

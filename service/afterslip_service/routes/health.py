@@ -6,9 +6,9 @@ import tempfile
 from collections.abc import Callable
 
 from fastapi import APIRouter, Response
-from sqlalchemy.exc import SQLAlchemyError
 
 from afterslip_service.db import leases, migrate
+from afterslip_service.db.session import SQLAlchemyError
 from afterslip_service.reconcile.dispatcher import LEASE
 from afterslip_service.routes.deps import Service, ServiceDep
 from afterslip_service.routes.shapes import Health, Part, Readiness

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection
-
 from afterslip.errors import Problem, SpecError
 from afterslip.identity import canonical_spec, digest, plain
 from afterslip.inputs import read_dataset, resolve
@@ -19,6 +17,7 @@ from afterslip_service import clock
 from afterslip_service.db import campaigns, datasets, inversions, jobs
 from afterslip_service.db.campaigns import Campaign
 from afterslip_service.db.jobs import NewJob
+from afterslip_service.db.session import Connection
 from afterslip_service.engine.states import JobKind
 from afterslip_service.errors import ConflictError, MissingError
 from afterslip_service.routes import files

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, HTTPException, Query
 from fastapi.responses import FileResponse, JSONResponse
-from sqlalchemy import Connection
 
 from afterslip_service.db import campaigns, inversions
+from afterslip_service.db.session import Connection
 from afterslip_service.engine.states import JobState
 from afterslip_service.errors import ConflictError
 from afterslip_service.routes import intake

@@ -10,11 +10,10 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
 
 from afterslip.errors import SpecError
+from afterslip_service.db.session import DBAPIError, PoolTimeoutError
 from afterslip_service.errors import (
     ConflictError,
     KeyReusedError,

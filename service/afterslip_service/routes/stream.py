@@ -14,11 +14,10 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 
 import structlog
-from sqlalchemy.exc import SQLAlchemyError
 
 from afterslip_service.db import events
 from afterslip_service.db.events import Event
-from afterslip_service.db.session import Database
+from afterslip_service.db.session import Database, SQLAlchemyError
 
 KEPT = 2000
 PAGE = 500
