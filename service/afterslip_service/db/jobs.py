@@ -144,6 +144,18 @@ def claim(connection: Connection, dispatcher: str) -> Claim | None:
         error_class=None,
         error_message=None,
     )
+    return Claim(job, token, number, campaign.canonical)
+
+
+def _may_start() -> sa.ColumnElement[bool]:
+    return sa.and_(jobs.c.state == JobState.WAITING, jobs.c.not_before <= clock.now())
+
+
+def _next_campaign(connection: Connection) -> Any:
+    """Lock the campaign that is to be served next."""
+    building = campaigns.c.state.in_(
+        [CampaignState.WAITING, CampaignState.BUILDING, CampaignState.RUNNING]
+    )
     waits = (jobs.c.campaign_id == campaigns.c.id) & _may_start()
     inverts = jobs.c.kind == JobKind.INVERSION
     query = (
