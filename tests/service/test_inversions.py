@@ -130,6 +130,7 @@ def test_dataset_outside_the_domain_is_refused_by_the_inversion(client, complete
 
 def test_dataset_can_be_found_by_name_and_id(client, dataset):
     assert dataset["n_observations"] == 2
+    assert dataset["epoch"] == "0 d"
     for name in (dataset["id"], "late"):
         assert client.get(f"/v1/datasets/{name}").json() == dataset
     assert client.get("/v1/datasets").json()["items"] == [dataset]

@@ -9,7 +9,6 @@ from fastapi.responses import JSONResponse
 
 from afterslip.errors import Problem, SpecError
 from afterslip.frame import Frame
-from afterslip.identity import plain
 from afterslip.schemas.observation import Dataset
 from afterslip.tables.observations import read_observations
 from afterslip.validation import validate
@@ -55,7 +54,7 @@ def create_dataset(
         asked["file"] = files.keep(service.settings.store, csv.encode())
     dataset = validate(Dataset, asked)
     count = _count(service, dataset)
-    content: dict[str, Any] = plain(dataset)
+    content = dataset.model_dump(mode="json", exclude_none=True)
 
     def effect(connection: Connection) -> DatasetShape:
         datasets.create(
