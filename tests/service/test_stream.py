@@ -153,3 +153,22 @@ def test_many_listeners_hear_everything(client):
         thread.join(20)
     assert len(heard) == listeners
     assert all(found == heard[0] for found in heard)
+
+
+def test_listeners_that_leave_at_once_do_not_hold_the_service(client):
+    url = client.server.url + "/v1/events"
+
+    def listen_and_leave():
+        with httpx.stream("GET", url, timeout=10) as response:
+            next(response.iter_lines())
+
+    for _ in range(3):
+        threads = [threading.Thread(target=listen_and_leave) for _ in range(20)]
+        for thread in threads:
+            thread.start()
+        client.post("/v1/campaigns", json=tiny_worker.spec())
+        for thread in threads:
+            thread.join(20)
+    begin = time.monotonic()
+    client.server.stop()
+    assert time.monotonic() - begin < 10

@@ -37,7 +37,8 @@ class Hub:
         self._floor = 0
         self._last = 0
         self._listeners = 0
-        self._news = asyncio.Condition()
+        # set once and replaced: whoever waits holds no lock that its end could break
+        self._news = asyncio.Event()
         self._closed = False
         self._task: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -57,8 +58,7 @@ class Hub:
     async def close(self) -> None:
         """End every stream, so that the server can shut down."""
         self._closed = True
-        async with self._news:
-            self._news.notify_all()
+        self._tell()
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -85,8 +85,11 @@ class Hub:
                 self._floor = self._recent[0].id
             self._recent.append(event)
         self._last = fresh[-1].id
-        async with self._news:
-            self._news.notify_all()
+        self._tell()
+
+    def _tell(self) -> None:
+        news, self._news = self._news, asyncio.Event()
+        news.set()
 
     def _newest(self) -> int:
         with self._database.read() as connection:
@@ -145,14 +148,12 @@ class Hub:
 
     async def _wait(self, last: int, seconds: float) -> bool:
         """Wait for events after number ``last``; False if none came in time."""
-        async with self._news:
-            try:
-                await asyncio.wait_for(
-                    self._news.wait_for(lambda: self._closed or self._last > last),
-                    seconds,
-                )
-            except TimeoutError:
-                return False
+        if self._closed or self._last > last:
+            return True
+        try:
+            await asyncio.wait_for(self._news.wait(), seconds)
+        except TimeoutError:
+            return False
         return True
 
 
