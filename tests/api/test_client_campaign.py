@@ -174,7 +174,7 @@ def server():
 
 @pytest.fixture
 def client(server, monkeypatch):
-    monkeypatch.setattr("afterslip.client.campaign.POLL_S", (0.0, 0.0))
+    monkeypatch.setattr("afterslip.client.handle.POLL_S", (0.0, 0.0))
     with Client("http://server", transport=httpx.MockTransport(server)) as client:
         yield client
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from afterslip.client.errors import CampaignError
 from afterslip.client.events import Event, follow
+from afterslip.client.handle import Handle, poll
 from afterslip.client.inversion import Inversion
 from afterslip.client.transport import Transport
 
@@ -16,40 +17,21 @@ if TYPE_CHECKING:
     import xarray as xr
 
 ENDED = frozenset({"complete", "failed", "cancelled"})
-POLL_S = (0.2, 2.0)
 
 Strength = float | Literal["auto"]
 
 
-class CampaignHandle:
+class CampaignHandle(Handle):
     """A campaign on a server: what it does, and what it has found.
 
     Attributes
     ----------
     data : the campaign as the server last described it.
+    state : waiting, building, running, complete, failed, cancelled or paused.
     """
 
-    def __init__(self, transport: Transport, data: dict[str, Any]) -> None:
-        self._transport = transport
-        self.data = data
-
-    def __repr__(self) -> str:
-        return f"<Campaign {self.name!r} {self.id} {self.state}>"
-
-    @property
-    def id(self) -> str:
-        """Identifier."""
-        return str(self.data["id"])
-
-    @property
-    def name(self) -> str:
-        """Name given in the spec."""
-        return str(self.data.get("name", ""))
-
-    @property
-    def state(self) -> str:
-        """waiting, building, running, complete, failed, cancelled or paused."""
-        return str(self.data["state"])
+    _KIND = "Campaign"
+    _FOLDER = "/v1/campaigns"
 
     @property
     def progress(self) -> dict[str, int]:
@@ -62,15 +44,6 @@ class CampaignHandle:
         if "spec" not in self.data:
             self.refresh()
         return dict(self.data["spec"])
-
-    @property
-    def _path(self) -> str:
-        return f"/v1/campaigns/{self.id}"
-
-    def refresh(self) -> CampaignHandle:
-        """Ask the server again; returns itself."""
-        self.data = self._transport.get(self._path)
-        return self
 
     def cancel(self) -> CampaignHandle:
         """Stop it; what is accepted stays."""
@@ -277,18 +250,3 @@ def pages(transport: Transport, path: str, **params: Any) -> Iterator[dict[str, 
         cursor = page.get("next")
         if not cursor:
             return
-
-
-def poll(done: Any, deadline: float | None, what: str) -> None:
-    """Ask again and again, ever more seldom, until ``done()`` is true.
-
-    Raises
-    ------
-    TimeoutError
-    """
-    pause, longest = POLL_S
-    while not done():
-        if deadline is not None and time.monotonic() + pause > deadline:
-            raise TimeoutError(f"{what} has not ended in time")
-        time.sleep(pause)
-        pause = min(pause * 1.5, longest)

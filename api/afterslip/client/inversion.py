@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from afterslip.client.errors import CampaignError
+from afterslip.client.handle import Handle, poll
 from afterslip.client.transport import Transport
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 ENDED = frozenset({"accepted", "failed", "cancelled"})
 
 
-class Inversion:
+class Inversion(Handle):
     """Slip estimated from data.
 
     The numbers of the result are fetched when first asked for.
@@ -25,40 +26,16 @@ class Inversion:
     Attributes
     ----------
     data : the inversion as the server last described it.
+    state : waiting, queued, running, stored, accepted, failed or cancelled.
     """
 
+    _KIND = "Inversion"
+    _FOLDER = "/v1/inversions"
+
     def __init__(self, transport: Transport, data: dict[str, Any]) -> None:
-        self._transport = transport
-        self.data = data
+        super().__init__(transport, data)
         self._result: xr.Dataset | None = None
         self._bytes: bytes | None = None
-
-    def __repr__(self) -> str:
-        return f"<Inversion {self.name!r} {self.id} {self.state}>"
-
-    @property
-    def id(self) -> str:
-        """Identifier."""
-        return str(self.data["id"])
-
-    @property
-    def name(self) -> str:
-        """Name given in the request."""
-        return str(self.data.get("name", ""))
-
-    @property
-    def state(self) -> str:
-        """waiting, queued, running, stored, accepted, failed or cancelled."""
-        return str(self.data["state"])
-
-    @property
-    def _path(self) -> str:
-        return f"/v1/inversions/{self.id}"
-
-    def refresh(self) -> Inversion:
-        """Ask the server again; returns itself."""
-        self.data = self._transport.get(self._path)
-        return self
 
     def wait(self, *, timeout: float | None = None) -> Inversion:
         """Wait for the result; returns itself.
@@ -69,8 +46,6 @@ class Inversion:
             when it fails or is cancelled.
         TimeoutError
         """
-        from afterslip.client.campaign import poll
-
         deadline = None if timeout is None else time.monotonic() + timeout
         if self.state not in ENDED:
             poll(self._ended, deadline, f"inversion {self.name}")

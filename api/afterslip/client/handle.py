@@ -1,0 +1,69 @@
+"""What a campaign and an inversion on a server have in common."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+from afterslip.client.transport import Transport
+
+POLL_S = (0.2, 2.0)
+
+
+class Handle:
+    """Something on a server that has an identifier, a name and a state.
+
+    Attributes
+    ----------
+    data : the thing as the server last described it.
+    """
+
+    _KIND: ClassVar[str]
+    _FOLDER: ClassVar[str]
+
+    def __init__(self, transport: Transport, data: dict[str, Any]) -> None:
+        self._transport = transport
+        self.data = data
+
+    def __repr__(self) -> str:
+        return f"<{self._KIND} {self.name!r} {self.id} {self.state}>"
+
+    @property
+    def id(self) -> str:
+        """Identifier."""
+        return str(self.data["id"])
+
+    @property
+    def name(self) -> str:
+        """Name given by the user."""
+        return str(self.data.get("name", ""))
+
+    @property
+    def state(self) -> str:
+        """State in the server's words."""
+        return str(self.data["state"])
+
+    @property
+    def _path(self) -> str:
+        return f"{self._FOLDER}/{self.id}"
+
+    def refresh(self) -> Self:
+        """Ask the server again; returns itself."""
+        self.data = self._transport.get(self._path)
+        return self
+
+
+def poll(done: Callable[[], bool], deadline: float | None, what: str) -> None:
+    """Ask again and again, ever more seldom, until ``done()`` is true.
+
+    Raises
+    ------
+    TimeoutError
+    """
+    pause, longest = POLL_S
+    while not done():
+        if deadline is not None and time.monotonic() + pause > deadline:
+            raise TimeoutError(f"{what} has not ended in time")
+        time.sleep(pause)
+        pause = min(pause * 1.5, longest)
