@@ -102,15 +102,7 @@ def _describe(
         sparsity=weights[1],
         cross_validation=table,
         fit=fit_of(problem.data, residual, problem.sigma),
-        fit_by_kind={
-            str(kind): fit_of(
-                *(
-                    a[problem.kind == kind]
-                    for a in (problem.data, residual, problem.sigma)
-                )
-            )
-            for kind in np.unique(problem.kind)
-        },
+        fit_by_kind=_fit_by_kind(problem, residual),
         resolution=resolution,
         covariance=covariance,
         patch=patch,

@@ -11,7 +11,7 @@ from afterslip_solver.mesh.geometry import Geometry, PlaneFault
 from afterslip_solver.mesh.numbering import second_order
 from afterslip_solver.mesh.split import split_nodes
 from afterslip_solver.mesh.topology import cell_faces, face_keys
-from afterslip_solver.model import Float, Int, TetMesh
+from afterslip_solver.model import Float, TetMesh
 
 
 def box_mesh(
@@ -105,16 +105,3 @@ def _grid(n: tuple[int, int, int], lengths: tuple[float, float, float]) -> Float
     ]
     axes[2][-1] = 0.0
     return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
-
-
-def linear_field(nodes: Float, gradient: Float) -> Float:
-    """(n_node, 3) displacement u = gradient x, for patch tests."""
-    return np.asarray(nodes @ gradient.T)
-
-
-def interior_nodes(mesh: TetMesh) -> Int:
-    """Node numbers that do not lie on the sides of the box."""
-    low, high = mesh.nodes.min(axis=0), mesh.nodes.max(axis=0)
-    close = 1e-9 * (high - low)
-    inside = (mesh.nodes > low + close) & (mesh.nodes < high - close)
-    return np.flatnonzero(inside.all(axis=1))

@@ -42,26 +42,6 @@ def seal(part: Path) -> dict[str, str]:
     return durable.checksums(part)
 
 
-def verify(root: Path, expected: dict[str, str]) -> None:
-    """Compare files with their checksums.
-
-    Raises
-    ------
-    StoreError
-        naming the first file that is missing or differs.
-    """
-    for name, wanted in expected.items():
-        path = root / name
-        if not path.is_file():
-            raise StoreError(f"{name} is missing from {root.name}")
-        found = durable.sha256(path)
-        if found != wanted:
-            raise StoreError(
-                f"{name} has checksum {found[:12]}…, its manifest says "
-                f"{wanted[:12]}…: the file is damaged, solve it again"
-            )
-
-
 def clear(part: Path) -> None:
     """Remove what an earlier try of the same attempt may have left."""
     shutil.rmtree(part, ignore_errors=True)
