@@ -45,6 +45,8 @@ campaigns = Table(
     metadata,
     Column("id", sa.String(40), primary_key=True),
     Column("name", sa.String(200), nullable=False),
+    # the user that asked for it; none where the service knew no users
+    Column("owner", sa.String(200), index=True),
     Column("state", sa.String(20), nullable=False, index=True),
     Column("digest", sa.String(80), nullable=False, index=True),
     # as the user wrote it, and in the canonical form that workers read
@@ -115,6 +117,7 @@ inversions = Table(
     Column("campaign_id", ForeignKey("campaigns.id"), nullable=False, index=True),
     Column("job_id", ForeignKey("jobs.id"), nullable=False, unique=True),
     Column("name", sa.String(200), nullable=False),
+    Column("owner", sa.String(200)),
     Column("request", sa.JSON, nullable=False),
     Column("summary", sa.JSON),
     Column("created_at", Moment, nullable=False),
@@ -125,6 +128,7 @@ datasets = Table(
     metadata,
     Column("id", sa.String(40), primary_key=True),
     Column("name", sa.String(200), nullable=False, index=True),
+    Column("owner", sa.String(200)),
     Column("file", sa.String(80), nullable=False),
     Column("content", sa.JSON, nullable=False),
     Column("n_observations", sa.Integer, nullable=False),
@@ -172,4 +176,29 @@ idempotency = Table(
     Column("status", sa.Integer),
     Column("body", sa.JSON),
     Column("created_at", Moment, nullable=False),
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", sa.String(40), primary_key=True),
+    Column("name", sa.String(200), nullable=False),
+    Column("user", sa.String(200), nullable=False, index=True),
+    Column("role", sa.String(20), nullable=False),
+    # SHA-256 of the secret, which is kept nowhere
+    Column("hash", sa.String(64), nullable=False, unique=True),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment),
+    Column("revoked_at", Moment),
+    Column("last_used_at", Moment),
+)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    # SHA-256 of the cookie; a session is worth what its token is worth
+    Column("hash", sa.String(64), primary_key=True),
+    Column("token_id", ForeignKey("tokens.id"), nullable=False, index=True),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment, nullable=False, index=True),
 )
