@@ -11,9 +11,7 @@ from afterslip_solver.sources import (
     interpolated_slip,
     potency,
     slip_of,
-    source_area,
-    source_position,
-    source_rigidity,
+    source_integrals,
     uniform_slip,
     unit_sources,
 )
@@ -23,6 +21,10 @@ from afterslip_solver.testing.box import box_with_fault
 
 KM = 1e3
 BOX = Box((-100 * KM, 100 * KM), (-100 * KM, 100 * KM), 80 * KM)
+
+
+def uniform(mesh):
+    return assign(mesh, [Layer("all", 80 * KM, 6000.0, 3400.0, 2700.0)])
 
 
 def built(top):
@@ -73,10 +75,9 @@ def test_potency_of_patches_and_of_uniform_slip_is_exact(case):
     fault, mesh = geometry.faults["main"], geometry.mesh
     area = plane.length * plane.width
     patches = unit_sources(fault, 5, 3, "patch", ["strike"])
-    total = sum(source_area(s, fault, mesh) for s in patches)
-    assert total == pytest.approx(area, rel=1e-9)
-    single = source_area(patches[len(patches) // 2], fault, mesh)
-    assert single == pytest.approx(area / 15, rel=0.03)
+    areas = source_integrals(patches, fault, mesh, uniform(mesh)).area
+    assert areas.sum() == pytest.approx(area, rel=1e-9)
+    assert areas[len(patches) // 2] == pytest.approx(area / 15, rel=0.03)
     slip = uniform_slip(fault, strike=0.0, dip=2.0) @ plane.axes[1]
     assert potency(slip, fault, mesh).sum() == pytest.approx(2.0 * area, rel=1e-9)
 
@@ -138,16 +139,17 @@ def test_area_and_position_of_bsplines(case):
     fault, mesh = geometry.faults["main"], geometry.mesh
     step_along = plane.length / 8
     step_down = plane.width / (4 if fault.open_top else 6)
-    for source in unit_sources(fault, 5, 3, "bspline", ["dip"]):
+    sources = unit_sources(fault, 5, 3, "bspline", ["dip"])
+    found = source_integrals(sources, fault, mesh, uniform(mesh))
+    for number, source in enumerate(sources):
         half = 0.5 if fault.open_top and source.patch[1] == 0 else 1.0
         expected = half * 1.5 * step_along * 1.5 * step_down
-        assert source_area(source, fault, mesh) == pytest.approx(expected, rel=3e-3)
+        assert found.area[number] == pytest.approx(expected, rel=3e-3)
         if not fault.open_top:
             strike, updip, _ = plane.axes
             along, down = source.centre
             centre = plane.origin + along * strike - down * updip
-            found = source_position(source, fault, mesh)
-            np.testing.assert_allclose(found, centre, atol=100.0)
+            np.testing.assert_allclose(found.position[number], centre, atol=100.0)
 
 
 def test_slip_vector_of_components(buried):
@@ -185,11 +187,9 @@ def test_rigidity_is_the_mean_of_both_sides(buried):
         Layer("upper", 12 * KM, 6000.0, 3400.0, 2700.0),
         Layer("lower", 80 * KM, 8000.0, 4600.0, 3300.0),
     ]
-    uniform = assign(mesh, [Layer("all", 80 * KM, 6000.0, 3400.0, 2700.0)])
-    assert source_rigidity(source, fault, mesh, uniform) == pytest.approx(
-        2700.0 * 3400.0**2
-    )
-    two = source_rigidity(source, fault, mesh, assign(mesh, layers))
+    one = source_integrals([source], fault, mesh, uniform(mesh)).rigidity
+    assert one == pytest.approx(2700.0 * 3400.0**2)
+    two = source_integrals([source], fault, mesh, assign(mesh, layers)).rigidity
     sin = np.sin(np.radians(plane.dip))
     share = (12 * KM - plane.top) / (plane.width * sin)
     expected = share * 2700.0 * 3400.0**2 + (1.0 - share) * 3300.0 * 4600.0**2

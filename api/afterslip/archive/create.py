@@ -137,10 +137,11 @@ def create_group_store(
         raise ArchiveError(f"a group needs other arrays: {', '.join(sorted(wrong))}")
     if Path(path).exists():
         raise ArchiveError(f"{Path(path).name} exists already")
-    padded = [_padded(v, sizes, np.asarray(values[v.name])) for v in variables]
+    blocks = [_fitting(v, sizes, np.asarray(values[v.name])) for v in variables]
     root = zarr.open_group(str(path), mode="w", zarr_format=3)
-    for variable, block in zip(variables, padded, strict=True):
-        _create(root, variable, sizes, GROUP)[...] = block
+    for variable, block in zip(variables, blocks, strict=True):
+        part = tuple(slice(n) for n in block.shape)
+        _create(root, variable, sizes, GROUP)[part] = block
     folder = Path(path)
     return sorted(
         str(file.relative_to(folder).as_posix())
@@ -197,9 +198,9 @@ def _create(root: Any, variable: Variable, sizes: Sizes, n_source: int) -> Any:
         )
 
 
-def _padded(variable: Variable, sizes: Sizes, values: NDArray[Any]) -> NDArray[Any]:
+def _fitting(variable: Variable, sizes: Sizes, values: NDArray[Any]) -> NDArray[Any]:
+    """Return values in the store's type; the store may hold more modes than these."""
     shape = variable.files(sizes)
-    padded = np.full(shape, variable.fill, dtype=variable.dtype)
     exact = [dim not in ("source", "mode") for dim in variable.dims]
     fits = values.ndim == len(shape) and all(
         have == room if same else have <= room
@@ -209,8 +210,7 @@ def _padded(variable: Variable, sizes: Sizes, values: NDArray[Any]) -> NDArray[A
         raise ArchiveError(
             f"{variable.name} has shape {values.shape}, which is no part of {shape}"
         )
-    padded[tuple(slice(n) for n in values.shape)] = values
-    return padded
+    return values.astype(variable.dtype)
 
 
 def _flat(attributes: Mapping[str, Any]) -> dict[str, Any]:

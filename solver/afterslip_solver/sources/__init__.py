@@ -9,24 +9,22 @@ from afterslip_solver.sources.basis import (
     unit_sources,
 )
 from afterslip_solver.sources.potency import (
+    SourceIntegrals,
     potency,
-    source_area,
-    source_position,
-    source_rigidity,
+    source_integrals,
 )
 from afterslip_solver.sources.prescribed import interpolated_slip, uniform_slip
 
 __all__ = [
     "SourceError",
+    "SourceIntegrals",
     "UnitSource",
     "element_width",
     "group_in_fours",
     "interpolated_slip",
     "potency",
     "slip_of",
-    "source_area",
-    "source_position",
-    "source_rigidity",
+    "source_integrals",
     "uniform_slip",
     "unit_sources",
 ]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
 from afterslip_solver.mesh.fault import triangle_normals
@@ -43,25 +46,48 @@ def potency(values: Float, fault: FaultMesh, mesh: TetMesh) -> Float:
     return np.asarray(area * values[place[:, 3:]].sum(axis=1) / 3.0)
 
 
-def source_area(source: UnitSource, fault: FaultMesh, mesh: TetMesh) -> float:
-    """Integral of the source's basis function over the fault, m2."""
-    return float(potency(shape_values(source, fault), fault, mesh).sum())
+@dataclass(frozen=True, slots=True)
+class SourceIntegrals:
+    """Integrals of unit sources over their fault.
+
+    Attributes
+    ----------
+    area : (n_source,) m2, integral of the basis function.
+    position : (n_source, 3) m, centroid of the potency.
+    rigidity : (n_source,) Pa, mean over the slip and both sides.
+    """
+
+    area: Float
+    position: Float
+    rigidity: Float
 
 
-def source_position(source: UnitSource, fault: FaultMesh, mesh: TetMesh) -> Float:
-    """(3,) float64, m, centroid of the source's potency."""
+def source_integrals(
+    sources: Sequence[UnitSource], fault: FaultMesh, mesh: TetMesh, materials: Materials
+) -> SourceIntegrals:
+    """Integrate unit sources of a fault; exact for P2 slip and constant rigidity."""
+    weights = _nodal_weights(fault, mesh, materials)
+    seen: dict[tuple[int, int], Float] = {}
+    for source in sources:
+        # both components of a patch have the same basis function
+        if source.patch not in seen:
+            seen[source.patch] = shape_values(source, fault) @ weights
+    sums = np.array([seen[source.patch] for source in sources])
+    area = sums[:, 0]
+    return SourceIntegrals(area, sums[:, 2:] / area[:, None], sums[:, 1] / area)
+
+
+def _nodal_weights(fault: FaultMesh, mesh: TetMesh, materials: Materials) -> Float:
+    """(n_fault_node, 5) integrals of the P2 functions, times 1, mu, x, y and z."""
     area = 0.5 * np.linalg.norm(triangle_normals(mesh.nodes, fault.triangles), axis=1)
-    value = shape_values(source, fault)[np.searchsorted(fault.nodes, fault.triangles)]
-    weight = (value @ _MOMENTS) * area[:, None]
+    mu = materials.mu[elements_beside(mesh, fault)].mean(axis=1)
     corner = mesh.nodes[fault.triangles[:, :3]]
-    return np.asarray(np.einsum("ij,ijk->k", weight, corner) / weight.sum())
-
-
-def source_rigidity(
-    source: UnitSource, fault: FaultMesh, mesh: TetMesh, materials: Materials
-) -> float:
-    """Mean of the rigidity over the source's slip and both sides, Pa."""
-    beside = elements_beside(mesh, fault)
-    weight = potency(shape_values(source, fault), fault, mesh)
-    mean = materials.mu[beside].mean(axis=1)
-    return float((weight * mean).sum() / weight.sum())
+    local = np.zeros((len(area), 6, 5))
+    local[:, 3:, 0] = 1.0 / 3.0
+    local[:, 3:, 1] = mu[:, None] / 3.0
+    local[:, :, 2:] = np.einsum("ij,njk->nik", _MOMENTS, corner)
+    local *= area[:, None, None]
+    place = np.searchsorted(fault.nodes, fault.triangles).ravel()
+    out = np.zeros((len(fault.nodes), 5))
+    np.add.at(out, place, local.reshape(-1, 5))
+    return out

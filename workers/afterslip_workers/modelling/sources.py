@@ -15,9 +15,7 @@ from afterslip_solver.sources import (
     UnitSource,
     group_in_fours,
     slip_of,
-    source_area,
-    source_position,
-    source_rigidity,
+    source_integrals,
     unit_sources,
 )
 
@@ -59,17 +57,16 @@ class UnitSources:
         """Return what the store says of the sources."""
         mesh, materials, fault = model.mesh, model.materials, self.fault
         names = list(model.faults)
+        found = source_integrals(self.sources, fault, mesh, materials)
         count = len(self.sources)
         return SourceTable(
             faults=names,
             fault=np.full(count, names.index(fault.name)),
             component=np.array([_COMPONENTS.index(s.component) for s in self.sources]),
             patch=np.array([s.patch for s in self.sources]),
-            position=np.array([source_position(s, fault, mesh) for s in self.sources]),
-            area=np.array([source_area(s, fault, mesh) for s in self.sources]),
-            rigidity=np.array(
-                [source_rigidity(s, fault, mesh, materials) for s in self.sources]
-            ),
+            position=found.position,
+            area=found.area,
+            rigidity=found.rigidity,
         )
 
     def spacing(self) -> tuple[float, float]:
