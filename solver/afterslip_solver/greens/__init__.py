@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 from afterslip_solver.greens.curve import evaluate_curve, mode_weights
+from afterslip_solver.greens.keeper import Keeper, StateError
 from afterslip_solver.greens.prepared import Prepared, SettingsError, prepare
 
-__all__ = ["Prepared", "SettingsError", "evaluate_curve", "mode_weights", "prepare"]
+__all__ = [
+    "Keeper",
+    "Prepared",
+    "SettingsError",
+    "StateError",
+    "evaluate_curve",
+    "mode_weights",
+    "prepare",
+]

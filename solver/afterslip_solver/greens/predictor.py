@@ -6,6 +6,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from afterslip_solver.backend import Backend
+from afterslip_solver.greens.keeper import State, pack, unpack
 from afterslip_solver.operators import Elasticity
 
 # a remainder this small against its increment holds nothing but solver noise
@@ -21,6 +23,12 @@ class Predictor(Protocol):
     def learn(self, increment: Any) -> None:
         """Take in a solved increment."""
 
+    def packed(self) -> State:
+        """Everything that was learnt, for a `Keeper`; names start with predictor."""
+
+    def restore(self, state: State) -> None:
+        """Learn again what `packed` holds."""
+
 
 class NoPredictor:
     """Start every solve from zero."""
@@ -32,6 +40,13 @@ class NoPredictor:
     def learn(self, increment: Any) -> None:
         """See `Predictor`."""
 
+    def packed(self) -> State:
+        """See `Predictor`."""
+        return {}
+
+    def restore(self, state: State) -> None:
+        """See `Predictor`."""
+
 
 class AdamsBashforth:
     """Two-point extrapolation: 2 du(i-1) - du(i-2).
@@ -39,7 +54,8 @@ class AdamsBashforth:
     Equation (5) of Murakami et al. (2023), written for increments.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
         self._past: list[Any] = []
 
     def guess(self, f: Any) -> Any:
@@ -52,6 +68,14 @@ class AdamsBashforth:
     def learn(self, increment: Any) -> None:
         """See `Predictor`."""
         self._past = [*self._past[-1:], increment]
+
+    def packed(self) -> State:
+        """See `Predictor`."""
+        return pack(self._backend, "predictor.past", self._past)
+
+    def restore(self, state: State) -> None:
+        """See `Predictor`."""
+        self._past = unpack(self._backend, "predictor.past", state)
 
 
 class Galerkin:
@@ -103,9 +127,24 @@ class Galerkin:
         backend.scale_into(k, factor, k)
         self._basis = [*self._basis, (d, k)][-self._size :]
 
+    def packed(self) -> State:
+        """See `Predictor`."""
+        return {
+            **pack(self._backend, "predictor.basis", [d for d, _ in self._basis]),
+            **pack(self._backend, "predictor.image", [k for _, k in self._basis]),
+        }
+
+    def restore(self, state: State) -> None:
+        """See `Predictor`."""
+        basis = unpack(self._backend, "predictor.basis", state)
+        image = unpack(self._backend, "predictor.image", state)
+        self._basis = list(zip(basis, image, strict=True))
+
 
 def make_predictor(name: str, operator: Elasticity) -> Predictor:
     """Predictor of the given name: "galerkin", "adams_bashforth" or "none"."""
     if name == "galerkin":
         return Galerkin(operator)
-    return AdamsBashforth() if name == "adams_bashforth" else NoPredictor()
+    return (
+        AdamsBashforth(operator.backend) if name == "adams_bashforth" else NoPredictor()
+    )

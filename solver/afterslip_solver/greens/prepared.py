@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from afterslip_solver import backend as backends
 from afterslip_solver.backend import LANES, Backend
 from afterslip_solver.backend.base import Tets
+from afterslip_solver.greens.keeper import Keeper, digest
 from afterslip_solver.greens.local import LocalStep
 from afterslip_solver.greens.run import Modes, Run, Solvable
 from afterslip_solver.greens.source import Loads
@@ -169,6 +170,7 @@ class Prepared:
         trace_nodes: NDArray[np.integer],
         progress: Progress | None = None,
         should_stop: ShouldStop | None = None,
+        keeper: Keeper | None = None,
     ) -> GroupResult:
         """Responses of the trace to at most four slip distributions.
 
@@ -181,10 +183,17 @@ class Prepared:
         progress : called after every solve and every ten iterations with {phase,
             solve, solves_expected, iteration, residual, lane_residuals}.
         should_stop : asked at the same moments.
+        keeper : where the run leaves its state after solves and finds an earlier one
+            to go on from.
 
         Returns
         -------
         GroupResult; failure to converge is an outcome, not an exception.
+
+        Raises
+        ------
+        StateError
+            If the keeper's state is of another problem.
         """
         by_fault, n_lane = self._lanes(slip)
         settings = self.settings
@@ -195,7 +204,12 @@ class Prepared:
             self.space.rank[trace_nodes],
             progress,
             should_stop,
+            keeper,
+            lambda: self._digest(by_fault, trace_nodes),
         )
+        state = run.resumed() if self._integrator is not None else None
+        if state is not None and self._integrator is not None:
+            return _result(run, self._integrator.resume(run, state), n_lane)
         operator = self._elastic.operator
         offsets = self._loads.offsets(by_fault)
         f = self._loads.force(operator, offsets)
@@ -207,6 +221,16 @@ class Prepared:
             self._loads.add_strain(offsets, strain)
             modes = self._integrator.integrate(run, elastic, strain)
         return _result(run, modes, n_lane)
+
+    def _digest(
+        self, slip: dict[str, Float], trace_nodes: NDArray[np.integer]
+    ) -> NDArray[np.uint8]:
+        """Digest of all that changes a group's numbers, in this solver's numbering."""
+        m = self.model.materials
+        fields = (m.lam, m.mu, m.viscosity, m.kelvin_modulus, m.kelvin_viscosity)
+        named = (part for item in slip.items() for part in item)
+        mesh, name = self.model.mesh, self.backend.name
+        return digest(self.settings, name, mesh.nodes, *fields, trace_nodes, *named)
 
     def _lanes(self, slip: Slip) -> tuple[dict[str, Float], int]:
         """Slip by fault, padded to four lanes, and the number of real ones."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from afterslip_solver.backend import LANES, Backend
+from afterslip_solver.greens.keeper import Keeper, State, StateError
 from afterslip_solver.krylov import SolveResult, pcg
 from afterslip_solver.krylov.result import Outcome
 from afterslip_solver.model import Float, Progress, ShouldStop
@@ -38,6 +41,8 @@ class Run:
     tolerance, max_iterations : of every linear solve.
     trace : positions of the trace in the solver's nodes.
     progress, should_stop : the caller's hooks, or None.
+    keeper : where states are left, or None.
+    digest : makes the digest of the problem, for the keeper.
     """
 
     def __init__(
@@ -48,6 +53,8 @@ class Run:
         trace: NDArray[Any],
         progress: Progress | None,
         should_stop: ShouldStop | None,
+        keeper: Keeper | None,
+        digest: Callable[[], NDArray[np.uint8]],
     ) -> None:
         self.backend = backend
         self._tolerance = tolerance
@@ -55,6 +62,8 @@ class Run:
         self._trace = backend.asarray(trace)
         self._progress = progress
         self._should_stop = should_stop
+        self._keeper = keeper
+        self._make_digest = digest
         self.history: list[dict[str, Any]] = []
         self.iterations = 0
         self.expected = 1
@@ -101,6 +110,46 @@ class Run:
         if watch(result.iterations, result.relative) and self.going():
             self.stop("stopped", "the solve was asked to stop")
         return result
+
+    @cached_property
+    def _digest(self) -> NDArray[np.uint8]:
+        return self._make_digest()
+
+    def offer(self, state: Callable[[], State]) -> None:
+        """Let the keeper have the state after a solve, if it wants one."""
+        if self._keeper is None or not self._keeper.due():
+            return
+        residuals = [entry["residuals"] for entry in self.history]
+        account = {
+            "solves": np.array(len(self.history)),
+            "digest": self._digest,
+            "history.phase": np.array([entry["phase"] for entry in self.history]),
+            "history.iterations": np.array([e["iterations"] for e in self.history]),
+            "history.seconds": np.array([entry["seconds"] for entry in self.history]),
+            "history.residuals": np.array(residuals),
+        }
+        self._keeper.save({**account, **state()})
+
+    def resumed(self) -> State | None:
+        """Take up the account of a kept state, and return the state.
+
+        Raises
+        ------
+        StateError
+            If the state is of another problem.
+        """
+        state = None if self._keeper is None else self._keeper.load()
+        if state is None:
+            return None
+        if not np.array_equal(state.get("digest", ()), self._digest):
+            raise StateError("the kept state is of another problem or another solver")
+        keys = ("phase", "iterations", "seconds", "residuals")
+        columns = [state[f"history.{key}"].tolist() for key in keys]
+        entries = zip(*columns, strict=True)
+        self.history = [dict(zip(keys, entry, strict=True)) for entry in entries]
+        self.iterations = sum(entry["iterations"] for entry in self.history)
+        self.residual = state["history.residuals"].max(axis=0)
+        return state
 
     def going(self) -> bool:
         """Whether nothing has ended the run yet."""
@@ -151,3 +200,27 @@ class Modes:
     )
     step_times: list[float] = field(default_factory=list)
     time_error: Float = field(default_factory=lambda: np.zeros(LANES))
+
+    def packed(self) -> State:
+        """Everything but the shift, for a keeper."""
+        return {
+            "modes.response": np.array(self.response),
+            "modes.recurrence": np.array(self.recurrence),
+            "modes.start_norm": self.start_norm,
+            "modes.mode_count": self.mode_count,
+            "modes.step_times": np.array(self.step_times),
+            "modes.time_error": self.time_error,
+        }
+
+    @classmethod
+    def unpacked(cls, state: State, shift: float) -> Modes:
+        """Modes as they were `packed`."""
+        return cls(
+            list(state["modes.response"]),
+            list(state["modes.recurrence"]),
+            state["modes.start_norm"].copy(),
+            shift,
+            state["modes.mode_count"].copy(),
+            state["modes.step_times"].tolist(),
+            state["modes.time_error"].copy(),
+        )

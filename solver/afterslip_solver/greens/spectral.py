@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from afterslip_solver.backend import LANES, Backend
 from afterslip_solver.greens.curve import mode_weights
+from afterslip_solver.greens.keeper import State, pack, unpack
 from afterslip_solver.greens.run import Modes, Run, Solvable
 from afterslip_solver.model import Float
 from afterslip_solver.operators import Creep, Resolvent
@@ -63,13 +64,40 @@ class Spectral:
         norm = np.sqrt(np.maximum(backend.dot(q, creep.weighted(q)), 0.0))
         modes.start_norm = norm
         active = norm > 0.0
-        q = _scaled(backend, q, active, norm)
-        basis: list[Any] = []
-        past = np.zeros(LANES)
+        return self._go_on(run, modes, [], _scaled(backend, q, active, norm), active)
+
+    def resume(self, run: Run, state: State) -> Modes:
+        """Go on from a kept state."""
+        backend = self.backend
+        modes = Modes.unpacked(state, self.shift)
+        basis = unpack(backend, "basis", state)
+        q = backend.asarray(state["direction"].copy())
+        return self._go_on(run, modes, basis, q, state["active"].copy())
+
+    def _go_on(
+        self,
+        run: Run,
+        modes: Modes,
+        basis: list[Any],
+        q: Any,
+        active: NDArray[np.bool_],
+    ) -> Modes:
+        """Lanczos steps from the next direction q on."""
+        creep, backend = self.creep, self.backend
         apply = self._apply
         if self.shift > 0:
             apply = partial(self._apply_inverse, Resolvent(creep, self.shift))
+
+        def state() -> State:
+            return {
+                **modes.packed(),
+                **pack(backend, "basis", basis),
+                "direction": backend.to_host(q),
+                "active": active,
+            }
+
         while active.any() and run.going():
+            run.offer(state)
             if len(modes.response) > self.max_modes:
                 run.stop(
                     "not_converged",
@@ -81,7 +109,7 @@ class Spectral:
             if not run.going():
                 break
             if basis:
-                backend.axpy(r, -past, basis[-1])
+                backend.axpy(r, -modes.recurrence[-1][:, 1], basis[-1])
             basis.append(q)
             alpha, past = self._orthogonalise(r, basis)
             modes.response.append(response)

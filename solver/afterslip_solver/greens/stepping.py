@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from afterslip_solver.backend import Backend
+from afterslip_solver.backend import LANES, Backend
+from afterslip_solver.greens.keeper import State
 from afterslip_solver.greens.local import LocalStep
-from afterslip_solver.greens.predictor import make_predictor
+from afterslip_solver.greens.predictor import Predictor, make_predictor
 from afterslip_solver.greens.run import Modes, Run, Solvable
 from afterslip_solver.model import Float
 from afterslip_solver.operators import Creep
@@ -46,6 +47,31 @@ def recorded_steps(times: Float, step: float, n_step: int, limit: int) -> list[i
     return sorted(keep)
 
 
+@dataclass(slots=True)
+class _March:
+    """All that changes from step to step."""
+
+    modes: Modes
+    stress: Any
+    total: Any
+    remainder: Any
+    predictor: Predictor
+    reference: Float | None = None
+    step: int = 0
+
+    def packed(self, backend: Backend) -> State:
+        reference = np.zeros(LANES) if self.reference is None else self.reference
+        return {
+            **self.modes.packed(),
+            **self.predictor.packed(),
+            "stress": backend.to_host(self.stress),
+            "total": backend.to_host(self.total),
+            "remainder": backend.to_host(self.remainder),
+            "reference": reference,
+            "step": np.array(self.step),
+        }
+
+
 @dataclass(frozen=True, slots=True)
 class Stepping:
     """Exponential stepping with a predictor, ready for many groups.
@@ -68,33 +94,56 @@ class Stepping:
 
     def integrate(self, run: Run, elastic: Float, strain: Any) -> Modes:
         """Step from the elastic solution; see `Spectral.integrate`."""
-        modes = Modes([elastic], step_times=[0.0])
-        backend, creep, local = self.backend, self.creep, self.local
-        stress = local.start(strain)
+        # sum of increments on all nodes, FP64, and what the solves left unbalanced
+        total = self.backend.xp.zeros(self.system.operator.shape)
+        march = _March(
+            Modes([elastic], step_times=[0.0]),
+            self.local.start(strain),
+            total,
+            self.backend.xp.zeros_like(total),
+            make_predictor(self.predictor, self.system.operator),
+        )
+        return self._go_on(run, march)
+
+    def resume(self, run: Run, state: State) -> Modes:
+        """Go on from a kept state."""
+        names = ("stress", "total", "remainder")
+        vectors = [self.backend.asarray(state[name].copy()) for name in names]
         predictor = make_predictor(self.predictor, self.system.operator)
+        predictor.restore(state)
+        march = _March(
+            Modes.unpacked(state, 0.0),
+            vectors[0],
+            vectors[1],
+            vectors[2],
+            predictor,
+            state["reference"].copy() if int(state["step"]) else None,
+            int(state["step"]),
+        )
+        return self._go_on(run, march)
+
+    def _go_on(self, run: Run, march: _March) -> Modes:
+        backend, local, modes = self.backend, self.local, march.modes
         keep = set(recorded_steps(self.times, self.step, self.n_step, self.max_modes))
-        # zeros_like of nodal vectors: sum of increments on all nodes, FP64
-        total = backend.xp.zeros(self.system.operator.shape)
-        remainder = backend.xp.zeros_like(total)
-        reference = None
-        run.expected = len(run.history) + self.n_step
-        for number in range(1, self.n_step + 1):
-            f = local.load(stress) * self.system.operator.free
+        run.expected = len(run.history) + self.n_step - march.step
+        while march.step < self.n_step:
+            run.offer(lambda: march.packed(backend))
+            f = local.load(march.stress) * self.system.operator.free
             # what the last solve left unbalanced is not forgotten
-            f += remainder
-            if reference is None:
-                reference = np.sqrt(backend.dot(f, f))
-            result = run.solve(
-                self.system, f, "stepping", predictor.guess(f), reference
-            )
+            f += march.remainder
+            if march.reference is None:
+                march.reference = np.sqrt(backend.dot(f, f))
+            guess = march.predictor.guess(f)
+            result = run.solve(self.system, f, "stepping", guess, march.reference)
             if not run.going():
                 break
-            predictor.learn(result.values)
-            remainder = result.remainder
-            total += result.values
-            local.advance(stress, creep.strain(result.values))
-            if number in keep:
-                modes.response.append(elastic + run.trace_of(total))
-                modes.step_times.append(number * self.step)
+            march.predictor.learn(result.values)
+            march.remainder = result.remainder
+            march.total += result.values
+            local.advance(march.stress, self.creep.strain(result.values))
+            march.step += 1
+            if march.step in keep:
+                modes.response.append(modes.response[0] + run.trace_of(march.total))
+                modes.step_times.append(march.step * self.step)
         modes.mode_count[:] = len(modes.response)
         return modes
