@@ -24,6 +24,7 @@ class Campaign:
 
     id: str
     name: str
+    owner: str | None
     state: CampaignState
     digest: str
     spec: dict[str, Any]
@@ -46,6 +47,7 @@ def create(
     digest: str,
     spec: dict[str, Any],
     canonical: dict[str, Any],
+    owner: str | None = None,
 ) -> str:
     """Write a new campaign and return its id."""
     identity = clock.new_id()
@@ -54,6 +56,7 @@ def create(
         campaigns.insert().values(
             id=identity,
             name=name,
+            owner=owner,
             state=CampaignState.WAITING,
             digest=digest,
             spec=spec,
@@ -229,6 +232,7 @@ def _campaign(row: sa.Row[Any]) -> Campaign:
     return Campaign(
         id=row.id,
         name=row.name,
+        owner=row.owner,
         state=CampaignState(row.state),
         digest=row.digest,
         spec=row.spec,

@@ -21,6 +21,7 @@ class Dataset:
 
     id: str
     name: str
+    owner: str | None
     file: str
     content: dict[str, Any]
     n_observations: int
@@ -34,6 +35,7 @@ def create(
     file: str,
     content: dict[str, Any],
     n_observations: int,
+    owner: str | None = None,
 ) -> str:
     """Write a data set and return its id."""
     identity = clock.new_id()
@@ -41,6 +43,7 @@ def create(
         datasets.insert().values(
             id=identity,
             name=name,
+            owner=owner,
             file=file,
             content=content,
             n_observations=n_observations,
@@ -50,8 +53,11 @@ def create(
     return identity
 
 
-def find(connection: Connection, name: str) -> Dataset:
+def find(connection: Connection, name: str, user: str | None = None) -> Dataset:
     """Return the data set of that id, or the newest of that name.
+
+    A user's own come before others': nobody replaces data in somebody else's
+    request by giving a data set the same name.
 
     Raises
     ------
@@ -61,7 +67,11 @@ def find(connection: Connection, name: str) -> Dataset:
     query = (
         sa.select(datasets)
         .where(sa.or_(datasets.c.id == name, datasets.c.name == name))
-        .order_by((datasets.c.id == name).desc(), datasets.c.id.desc())
+        .order_by(
+            (datasets.c.id == name).desc(),
+            sa.func.coalesce(datasets.c.owner == user, sa.false()).desc(),
+            datasets.c.id.desc(),
+        )
         .limit(1)
     )
     row = connection.execute(query).one_or_none()
@@ -95,6 +105,7 @@ def _dataset(row: sa.Row[Any]) -> Dataset:
     return Dataset(
         id=row.id,
         name=row.name,
+        owner=row.owner,
         file=row.file,
         content=row.content,
         n_observations=row.n_observations,

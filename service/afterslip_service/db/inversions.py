@@ -24,6 +24,7 @@ class Inversion:
     campaign_id: str
     job_id: str
     name: str
+    owner: str | None
     state: JobState
     request: dict[str, Any]
     summary: dict[str, Any] | None
@@ -40,6 +41,7 @@ def create(
     job: str,
     name: str,
     request: dict[str, Any],
+    owner: str | None = None,
 ) -> None:
     """Write an inversion whose job is written already."""
     connection.execute(
@@ -48,6 +50,7 @@ def create(
             campaign_id=campaign,
             job_id=job,
             name=name,
+            owner=owner,
             request=request,
             created_at=clock.now(),
         )
@@ -130,6 +133,7 @@ def _inversion(row: sa.Row[Any]) -> Inversion:
         campaign_id=row.campaign_id,
         job_id=row.job_id,
         name=row.name,
+        owner=row.owner,
         state=JobState(row.state),
         request=row.request,
         summary=row.summary,
