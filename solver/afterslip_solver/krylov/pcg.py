@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from afterslip_solver.krylov.result import Outcome, SolveResult
-from afterslip_solver.multigrid.cycle import Cycle
+from afterslip_solver.multigrid.preconditioner import Preconditioner
 from afterslip_solver.operators.elasticity import Elasticity
 
 Watch = Callable[[int, NDArray[np.float64]], bool]
@@ -18,13 +18,14 @@ REPORT_EVERY = 10
 
 def pcg(
     operator: Elasticity,
-    preconditioner: Cycle,
+    preconditioner: Preconditioner,
     f: Any,
     guess: Any = None,
     reference: NDArray[np.float64] | None = None,
     tolerance: float = 1e-8,
     max_iterations: int = 400,
     watch: Watch | None = None,
+    needed: NDArray[np.bool_] | None = None,
 ) -> SolveResult:
     """Solve K u = f for four lanes.
 
@@ -41,8 +42,10 @@ def pcg(
     reference : (lane,) norms that residuals are measured against; default norm of f.
     watch : called every ten iterations with the count and the relative residuals;
         returning True stops the solve.
+    needed : (lane,) lanes that must reach the tolerance, default all; others only
+        come along while these need it.
     """
-    return _Lockstep(operator, preconditioner, f, reference, tolerance).run(
+    return _Lockstep(operator, preconditioner, f, reference, tolerance, needed).run(
         guess, max_iterations, watch
     )
 
@@ -51,10 +54,11 @@ class _Lockstep:
     def __init__(
         self,
         operator: Elasticity,
-        preconditioner: Cycle,
+        preconditioner: Preconditioner,
         f: Any,
         reference: NDArray[np.float64] | None,
         tolerance: float,
+        needed: NDArray[np.bool_] | None,
     ) -> None:
         self.operator = operator
         self.preconditioner = preconditioner
@@ -66,6 +70,7 @@ class _Lockstep:
         # an idle lane may not divide by zero nor ever be waited for
         self.unit = np.where(self.reference > 0.0, self.reference, 1.0)
         self.tolerance = tolerance
+        self.needed = np.ones(len(norm), dtype=np.bool_) if needed is None else needed
         self.history: list[list[float]] = []
         self.iterations = 0
 
@@ -81,7 +86,7 @@ class _Lockstep:
             relative = np.sqrt(self.backend.dot(r, r)) / self.unit
             if not np.isfinite(relative).all():
                 outcome = "nan"
-            if outcome != "converged" or (relative <= self.tolerance).all():
+            if outcome != "converged" or self._done(relative):
                 break
             before = self.iterations
             outcome = self._iterate(u, r, max_iterations, watch)
@@ -103,7 +108,7 @@ class _Lockstep:
         self.preconditioner.apply(r, size, z)
         p = z.copy()
         rz = backend.dot(r, z)
-        while active.any():
+        while (active & self.needed).any():
             if self.iterations >= max_iterations:
                 return "not_converged"
             self.operator.apply(p, q)
@@ -123,14 +128,21 @@ class _Lockstep:
             active &= relative > self.tolerance
             if self._asked_to_stop(relative, watch):
                 return "stopped"
-            if not active.any():
+            if not (active & self.needed).any():
                 break
             self.preconditioner.apply(r, size, z)
             new = backend.dot(r, z)
-            beta = np.where(active, new / np.where(rz > 0.0, rz, 1.0), 0.0)
+            top, bottom = new, rz
+            if self.preconditioner.varies:
+                # conjugate to the last direction, whatever made z (Golub & Ye 1999)
+                top, bottom = -backend.dot(z, q), pq
+            beta = np.where(active, top / np.where(bottom > 0.0, bottom, 1.0), 0.0)
             backend.xpay(z, beta, p)
             rz = new
         return "converged"
+
+    def _done(self, relative: NDArray[np.float64]) -> bool:
+        return bool((relative[self.needed] <= self.tolerance).all())
 
     def _asked_to_stop(
         self, relative: NDArray[np.float64], watch: Watch | None

@@ -101,6 +101,8 @@ class Cycle:
     unit : the matrices are those of K / unit, so that FP32 numbers stay near one.
     """
 
+    varies = False
+
     def __init__(
         self,
         backend: Backend,
@@ -139,6 +141,10 @@ class Cycle:
         self.backend.scale_into(r, 1.0 / scale, top.b)
         x = self._descend(0)
         self.backend.scale_into(x, scale / self._unit, out)
+
+    def inner_iterations(self) -> list[int]:
+        """See `Preconditioner`; a cycle has none."""
+        return []
 
     def _descend(self, k: int) -> Any:
         level = self.levels[k]
