@@ -145,6 +145,11 @@ class Backend(Protocol):
     ) -> None:
         """D = keep d + gain D^-1 (b - A x); out = x + d; out must not be x."""
 
+    def step(
+        self, inverse: Any, b: Any, x: Any, d: Any, keep: float, gain: float, out: Any
+    ) -> None:
+        """`chebyshev` where out holds A x already; 3 x 3 blocks."""
+
     def scale_blocks(self, inverse: Any, r: Any, gain: float, out: Any) -> None:
         """Out = gain D^-1 r with (n, k, k) diagonal blocks."""
 
@@ -156,6 +161,9 @@ class Backend(Protocol):
 
     def dot(self, a: Any, b: Any) -> NDArray[Any]:
         """Lane-wise inner product, float64 on the host."""
+
+    def partial_dot(self, a: Any, b: Any) -> Any:
+        """(m, lane) float64 on the backend whose sum over the rows is `dot`."""
 
     def axpy(self, y: Any, a: NDArray[Any], x: Any) -> None:
         """Y += a x, lane-wise."""

@@ -119,16 +119,8 @@ class CpuBackend:
         """See `Backend`."""
         real = x.dtype.type
         if matrix.rows != 3:
-            self.residual(matrix, b, x, out)
-            block_kernels.scale_blocks(
-                inverse.reshape(-1),
-                matrix.rows,
-                out.reshape(-1),
-                real(keep),
-                real(gain),
-                d.reshape(-1),
-            )
-            np.add(x, d, out=out)
+            self.multiply(matrix, x, out)
+            self.step(inverse, b, x, d, keep, gain, out)
             return
         vectors = [v.reshape(-1) for v in (inverse, b, x, d)]
         y, parts = out.reshape(-1), matrix.parts
@@ -138,6 +130,22 @@ class CpuBackend:
                 *parts, *vectors, real(keep), real(gain), y, m, n
             ),
         )
+
+    def step(
+        self, inverse: Any, b: Any, x: Any, d: Any, keep: float, gain: float, out: Any
+    ) -> None:
+        """See `Backend`; blocks of any size."""
+        real = x.dtype.type
+        np.subtract(b, out, out=out)
+        block_kernels.scale_blocks(
+            inverse.reshape(-1),
+            inverse.shape[1],
+            out.reshape(-1),
+            real(keep),
+            real(gain),
+            d.reshape(-1),
+        )
+        np.add(x, d, out=out)
 
     def scale_blocks(self, inverse: Any, r: Any, gain: float, out: Any) -> None:
         """See `Backend`."""
@@ -172,6 +180,10 @@ class CpuBackend:
     def dot(self, a: Any, b: Any) -> NDArray[Any]:
         """See `Backend`."""
         return np.asarray(vector_kernels.dot(a.reshape(-1), b.reshape(-1)))
+
+    def partial_dot(self, a: Any, b: Any) -> Any:
+        """See `Backend`."""
+        return self.dot(a, b)[None]
 
     def axpy(self, y: Any, a: NDArray[Any], x: Any) -> None:
         """See `Backend`."""

@@ -162,6 +162,16 @@ class GpuBackend:
             self._residual(matrix, b, x, out)
             self._scale(inverse, out, x, d, factors, out)
 
+    def step(
+        self, inverse: Any, b: Any, x: Any, d: Any, keep: float, gain: float, out: Any
+    ) -> None:
+        """See `Backend`."""
+        n, real = len(inverse), x.dtype.type
+        run = kernel("elastic.cu", "step", *variants.elastic(x.dtype))
+        factors = (real(keep), real(gain))
+        grid = -(-n * LANES // 256)
+        run((grid,), (256,), (np.int32(n), inverse, b, x, d, *factors, out))
+
     def scale_blocks(self, inverse: Any, r: Any, gain: float, out: Any) -> None:
         """See `Backend`."""
         real = r.dtype.type
@@ -194,12 +204,16 @@ class GpuBackend:
 
     def dot(self, a: Any, b: Any) -> NDArray[Any]:
         """See `Backend`."""
+        sums: NDArray[Any] = cupy.asnumpy(self.partial_dot(a, b)).sum(axis=0)
+        return sums
+
+    def partial_dot(self, a: Any, b: Any) -> Any:
+        """See `Backend`."""
         a, b = cupy.ascontiguousarray(a), cupy.ascontiguousarray(b)
         partial = cupy.empty((_DOTS, LANES))
         run = kernel("vectors.cu", "dot", *variants.vectors(b.dtype, a.dtype))
         run((_DOTS,), (256,), (np.int64(a.size), a, b, partial))
-        sums: NDArray[Any] = cupy.asnumpy(partial).sum(axis=0)
-        return sums
+        return partial
 
     def axpy(self, y: Any, a: NDArray[Any], x: Any) -> None:
         """See `Backend`."""
