@@ -1,0 +1,75 @@
+"""What a benchmark says: a figure, beside what it must be read against."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any, TypedDict
+
+
+class Record(TypedDict):
+    """One figure.
+
+    ``ratio`` is value over baseline; the baseline stems from the same run, or is a
+    published figure, which the note then says. Both are None where there is none.
+    """
+
+    metric: str
+    value: float
+    unit: str
+    baseline: float | None
+    ratio: float | None
+    note: str
+
+
+def record(
+    metric: str, value: float, unit: str, baseline: float | None = None, note: str = ""
+) -> Record:
+    """Return a record; the ratio follows from value and baseline."""
+    ratio = None if not baseline else float(value) / float(baseline)
+    floor = None if baseline is None else float(baseline)
+    return Record(
+        metric=metric,
+        value=float(value),
+        unit=unit,
+        baseline=floor,
+        ratio=ratio,
+        note=note,
+    )
+
+
+def document(records: list[Record], device: str) -> dict[str, Any]:
+    """Return what a benchmark's JSON file holds."""
+    return {"device": device, "commit": commit(), "records": records}
+
+
+def device_name() -> str:
+    """Name the GPU as its driver does, else the processor."""
+    query = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(query, capture_output=True, text=True, check=True)
+        names = done.stdout.splitlines()
+    except (OSError, subprocess.CalledProcessError):
+        return _processor()
+    count = f"{len(names)} x " if len(names) > 1 else ""
+    return f"{count}{names[0].strip()}" if names else _processor()
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return "CPU"
+    models = [line.partition(":")[2].strip() for line in lines if "model name" in line]
+    return f"{len(models)} cores of {models[0]}" if models else "CPU"
+
+
+def commit() -> str:
+    """Name the version of the code, where git knows it."""
+    query = ["git", "rev-parse", "--short", "HEAD"]
+    here = Path(__file__).parent
+    try:
+        done = subprocess.run(query, capture_output=True, text=True, cwd=here)  # noqa: PLW1510
+    except OSError:
+        return "unknown"
+    return done.stdout.strip() or "unknown"

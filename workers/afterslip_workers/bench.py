@@ -1,0 +1,37 @@
+"""Measurements of the solver on a campaign's own model."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+from afterslip.files import LocalFiles
+from afterslip.inputs import resolve
+from afterslip.spec import parse_campaign
+from afterslip_solver.benchmarks.record import Record, device_name, document, record
+from afterslip_workers.modelling.building import build_model
+from afterslip_workers.modelling.sources import UnitSources, unit_slip
+from afterslip_workers.settings import settings_of
+
+__all__ = ["Record", "device_name", "document", "measure", "record"]
+
+
+def measure(name: str, spec: dict[str, Any], base: Path, backend: str) -> list[Record]:
+    """Run one of the solver's benchmarks on the first group of a campaign.
+
+    Parameters
+    ----------
+    name : module of ``afterslip_solver.benchmarks``.
+    spec : campaign. base : folder of its files.
+    """
+    campaign = parse_campaign(spec)
+    files = LocalFiles(base)
+    inputs = resolve(campaign, files)
+    model, _ = build_model(campaign.model, inputs, files, lambda _phase: None)
+    units = UnitSources.of(campaign.sources, model)
+    slip = unit_slip(units, units.groups[0])
+    settings = settings_of(campaign.times, campaign.solver)
+    module = importlib.import_module(f"afterslip_solver.benchmarks.{name}")
+    found: list[Record] = module.records(model, slip, settings, backend)
+    return found
