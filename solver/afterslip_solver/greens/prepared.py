@@ -19,12 +19,13 @@ from afterslip_solver.greens.stepping import Stepping
 from afterslip_solver.model import (
     Float,
     GroupResult,
+    Int,
     Model,
     Progress,
     ShouldStop,
     SolverSettings,
 )
-from afterslip_solver.multigrid import build
+from afterslip_solver.multigrid import Cycle, build
 from afterslip_solver.operators import (
     Creep,
     Elasticity,
@@ -110,6 +111,11 @@ class Prepared:
     space : the solver's numbering.
     """
 
+    # a part of a model that several devices share has its own kinds of these
+    _springs_kind: type[Springs] = Springs
+    _creep_kind: type[Creep] = Creep
+    _run_kind: type[Run] = Run
+
     def __init__(
         self, model: Model, settings: SolverSettings, backend: Backend
     ) -> None:
@@ -134,9 +140,11 @@ class Prepared:
         )
         self._springs = None
         if model.restoring is not None:
-            self._springs = Springs(backend, space, model.restoring)
+            self._springs = self._springs_kind(backend, space, model.restoring)
         self._elastic = self._system(self._mu)
-        self._creep = Creep(backend, space, self._mu, self._viscosity, kelvin)
+        self._creep = self._creep_kind(
+            backend, space, self._mu, self._viscosity, kelvin
+        )
         self._loads = Loads(backend, space, self._tets, model.splits, self._creep)
         self._integrator = self._choose()
 
@@ -197,11 +205,11 @@ class Prepared:
         """
         by_fault, n_lane = self._lanes(slip)
         settings = self.settings
-        run = Run(
+        run = self._run_kind(
             self.backend,
             settings.tolerance,
             settings.max_iterations,
-            self.space.rank[trace_nodes],
+            self._places(trace_nodes),
             progress,
             should_stop,
             keeper,
@@ -268,7 +276,15 @@ class Prepared:
         operator = Elasticity(
             self.backend, self.space, self._tets, lam, mu, self._springs
         )
-        return Solvable(operator, build(operator))
+        return Solvable(operator, self._preconditioner(operator))
+
+    def _preconditioner(self, operator: Elasticity) -> Cycle:
+        return build(operator)
+
+    def _places(self, trace_nodes: NDArray[np.integer]) -> Int:
+        """Positions of mesh nodes in vectors."""
+        places: Int = self.space.rank[trace_nodes]
+        return places
 
     def _softened(self, values: Float) -> Solvable:
         mu = self._mu.copy()
@@ -279,7 +295,7 @@ class Prepared:
         """Pick an integrator, or None for a purely elastic problem."""
         settings, creep = self.settings, self._creep
         until = max(settings.until, *settings.times, 0.0)
-        if until == 0.0 or len(creep.which) == 0:
+        if until == 0.0 or not creep.anywhere:
             return None
         times = np.unique([*settings.times, until])
         times = times[times > 0.0]

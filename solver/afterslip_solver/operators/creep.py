@@ -88,6 +88,11 @@ class Creep:
         return (len(self.which) + self.n_kelvin, 4, 5, LANES)
 
     @property
+    def anywhere(self) -> bool:
+        """Whether anything creeps at all."""
+        return len(self.which) > 0
+
+    @property
     def fastest(self) -> float:
         """Largest rate at which stress relaxes at a point, 1/s."""
         rate = self.rate.copy()

@@ -65,7 +65,7 @@ class Space:
             reverse Cuthill-McKee, and elements by their first node.
         """
         n_node = len(mesh.nodes)
-        order, element_order = numbering or _banded(mesh)
+        order, element_order = numbering or banded(mesh.elements, len(mesh.nodes))
         rank = _inverse(order)
         renumbered = rank[mesh.elements]
         elements = renumbered[element_order].astype(np.int32)
@@ -106,10 +106,11 @@ class Space:
         return len(self.nodes)
 
 
-def _banded(mesh: TetMesh) -> tuple[Int, Int]:
-    graph = node_graph(mesh.elements, len(mesh.nodes))
+def banded(elements: Int, n_node: int) -> tuple[Int, Int]:
+    """Orders of nodes (reverse Cuthill-McKee) and elements (by their first node)."""
+    graph = node_graph(elements, n_node)
     order = reverse_cuthill_mckee(graph, symmetric_mode=True).astype(np.int64)
-    first = _inverse(order)[mesh.elements].min(axis=1)
+    first = _inverse(order)[elements].min(axis=1)
     return order, np.argsort(first, kind="stable")
 
 
