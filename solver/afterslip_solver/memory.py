@@ -1,0 +1,146 @@
+"""How much memory a model's groups need, known before anything is allocated.
+
+Counts follow the data structures: numbers of nodes, elements and of the stiffness
+matrix' blocks, times what the backend keeps of each. In a mesh of T tetrahedra and N
+nodes of second order, V vertices, E edges and F faces, two nodes couple if they share
+an element: 3 pairs lie on an edge, 6 more in a face, 3 more in a tetrahedron. Euler's
+V - E + F - T = 1 and F = 2 T (up to the boundary) leave 4 N + 33 T blocks for quadratic
+and 1.5 N + 0.5 T blocks for linear elements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+from afterslip_solver.backend import LANES
+
+Scheme = Literal["elastic", "polynomial", "shift_invert", "stepping"]
+
+# one vector of displacements, FP64; the preconditioner's are half as large
+_NODE = 8 * 3 * LANES
+# deviatoric strain at the vertices of an element, FP64
+_STATE = 8 * 4 * 5 * LANES
+# boundary faces and padding of tables cost this much more than the counts say
+_MARGIN = 1.12
+# vectors alive in a solve: load, solution, residual, direction, two images, a check
+_SOLVE = 7
+# increments that the Galerkin predictor keeps, and the sum and remainder of a run
+_PREDICTOR = 2 * 16 + 3
+
+
+class MemoryShortageError(MemoryError):
+    """The memory that is free does not do; the message says what would help."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Bytes by part, on the device that solves.
+
+    Attributes
+    ----------
+    mesh : numbering, elements, gradients.
+    operator : the stiffness, also softened where the scheme needs that.
+    hierarchy : preconditioners with their work vectors.
+    vectors : of the linear solver, and a predictor's past increments.
+    creep : states of the viscoelastic elements: the basis or the stress, and work.
+    setup : what the set-up needs beside mesh, operator and hierarchy at its peak.
+    """
+
+    mesh: int
+    operator: int
+    hierarchy: int
+    vectors: int
+    creep: int
+    setup: int
+
+    @property
+    def needed(self) -> int:
+        """Largest number of bytes in use at any time."""
+        kept = self.mesh + self.operator + self.hierarchy
+        return kept + max(self.vectors + self.creep, self.setup)
+
+    @property
+    def parts(self) -> dict[str, int]:
+        """The parts by name."""
+        return asdict(self)
+
+
+def estimate(
+    unknowns: int,
+    elements: int,
+    viscoelastic: int,
+    modes: int,
+    backend: str,
+    scheme: Scheme = "polynomial",
+    kelvin: int = 0,
+) -> Estimate:
+    """Memory of one model on one device while it solves groups of four lanes.
+
+    Parameters
+    ----------
+    unknowns : displacement components, three a node.
+    elements, viscoelastic : number of elements, and of those that creep.
+    modes : Lanczos modes beside the elastic one; of no account for stepping.
+    backend : "gpu" (its memory; the host holds the mesh besides) or "cpu".
+    scheme : as `Prepared.scheme` says it.
+    kelvin : number of elements with a Kelvin element too.
+    """
+    n, t = unknowns / 3.0, float(elements)
+    systems = 1 if scheme in ("elastic", "polynomial") else 2
+    linear = 1.5 * n + 0.5 * t
+    states = viscoelastic + kelvin
+    if backend == "gpu":
+        mesh = 144.0 * t + 144.0 * viscoelastic
+        tables = (24.0 + 36.0 + 72.0) * t + 8.0 * n
+        operator = tables + systems * (24.0 * t + 16.0 * t + 24.0 * n)
+        hierarchy = systems * (_smoothing(n) + 40.0 * linear + 130.0 * (n - t) / 2)
+        setup = 0.0
+    else:
+        blocks = 4.0 * n + 33.0 * t
+        mesh = 250.0 * t + 150.0 * n + 4.0 * blocks + 152.0 * viscoelastic
+        operator = systems * (2.0 * 72.0 * blocks + 16.0 * t + 56.0 * n)
+        hierarchy = systems * (36.0 * blocks + _smoothing(n) + 200.0 * linear)
+        setup = 60.0 * blocks
+    vectors = float(_NODE) * n * _SOLVE
+    creep = 0.0
+    if scheme == "stepping":
+        vectors += _NODE * n * _PREDICTOR
+        creep = 3.0 * _STATE * states
+    elif scheme != "elastic":
+        creep = _STATE * states * (modes + 4.0)
+    parts = (mesh, operator, hierarchy, vectors, creep, setup)
+    return Estimate(*(int(_MARGIN * part) for part in parts))
+
+
+def _smoothing(n: float) -> float:
+    """Inverse diagonal, five FP32 vectors and the transfer to the linear level."""
+    return (36.0 + 5.0 * 48.0 + 57.0) * n
+
+
+def check(estimate: Estimate, free: int) -> None:
+    """Refuse what does not fit, before it is tried.
+
+    Parameters
+    ----------
+    free : bytes free on the device.
+
+    Raises
+    ------
+    MemoryShortageError
+        Names both sizes, the largest part and what would help.
+    """
+    if estimate.needed <= free:
+        return
+    largest = max(estimate.parts, key=lambda name: estimate.parts[name])
+    remedies = ["a coarser mesh (mesh.size, mesh.refine)"]
+    if estimate.creep > 0:
+        remedies.insert(0, "fewer modes (a larger time_tolerance)")
+    remedies.append("more GPUs, or one with more memory")
+    message = (
+        f"the group needs about {estimate.needed / 1e9:.1f} GB "
+        f"({', '.join(f'{k} {v / 1e9:.1f}' for k, v in estimate.parts.items())}) "
+        f"and {free / 1e9:.1f} GB are free; most goes to {largest}. "
+        f"What helps: {'; '.join(remedies)}"
+    )
+    raise MemoryShortageError(message)

@@ -1,0 +1,78 @@
+"""The memory that is foretold is the memory that is used."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import pytest
+
+from afterslip_solver.greens import prepare
+from afterslip_solver.memory import MemoryShortageError, check, estimate
+from afterslip_solver.model import SolverSettings
+
+YEAR = 31557600.0
+
+
+def foretold(model, prepared, modes, backend="cpu", scheme=None):
+    visco = prepared._creep
+    return estimate(
+        prepared.n_unknowns,
+        len(model.mesh.elements),
+        len(visco.which),
+        modes,
+        backend,
+        scheme or prepared.scheme,
+        visco.n_kelvin,
+    )
+
+
+@pytest.mark.parametrize("case", ["polynomial", "shift_invert", "stepping"])
+def test_estimate_covers_what_is_allocated(small, case):
+    model = small.box_model((10, 10, 8))
+    changes = {"scheme": case}
+    if case == "stepping":
+        changes = {"integrator": "stepping", "step": YEAR / 20}
+    settings = SolverSettings(times=(YEAR,), until=YEAR, **changes)
+    slip = small.patch_slip(model.faults["main"])
+    # compiled code is no part of a model
+    warm = small.box_model((4, 4, 4))
+    ready = prepare(warm, settings, "cpu")
+    ready.solve(small.patch_slip(warm.faults["main"]), warm.surface.nodes)
+    tracemalloc.start()
+    try:
+        prepared = prepare(model, settings, "cpu")
+        kept, setup = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        result = prepared.solve(slip, model.surface.nodes)
+        peak = max(setup, tracemalloc.get_traced_memory()[1])
+    finally:
+        tracemalloc.stop()
+    found = foretold(model, prepared, int(result.mode_count.max()) - 1)
+    # small models have more boundary, and the arrays below the linear level vary
+    assert peak <= found.needed <= 1.4 * peak
+    assert kept <= 1.05 * (found.mesh + found.operator + found.hierarchy)
+    assert setup <= found.needed
+
+
+def test_estimate_grows_with_what_it_is_told():
+    base = estimate(32_000_000, 8_000_000, 6_000_000, 5, "gpu")
+    assert base.needed == base.mesh + base.operator + base.hierarchy + max(
+        base.vectors + base.creep, base.setup
+    )
+    more = estimate(32_000_000, 8_000_000, 6_000_000, 8, "gpu")
+    assert more.creep > base.creep
+    assert more.hierarchy == base.hierarchy
+    second = estimate(32_000_000, 8_000_000, 6_000_000, 5, "gpu", "shift_invert")
+    assert second.hierarchy == pytest.approx(2 * base.hierarchy, rel=1e-6)
+    assert estimate(32_000_000, 8_000_000, 0, 0, "gpu", "elastic").creep == 0
+
+
+def test_shortage_is_named_before_anything_is_allocated():
+    found = estimate(100_000_000, 25_000_000, 20_000_000, 12, "gpu")
+    check(found, found.needed)
+    with pytest.raises(MemoryShortageError) as caught:
+        check(found, found.needed - 1)
+    said = str(caught.value)
+    assert f"{found.needed / 1e9:.1f} GB" in said
+    for remedy in ("fewer modes", "coarser mesh", "more GPUs"):
+        assert remedy in said
