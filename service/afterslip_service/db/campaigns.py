@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,11 +11,13 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from afterslip_service import clock
-from afterslip_service.db import events
-from afterslip_service.db.tables import campaigns, jobs
-from afterslip_service.engine.campaign import Standing, derive
+from afterslip_service.db import events, queue
+from afterslip_service.db.tables import CANCELLING_CAMPAIGN, campaigns, jobs
+from afterslip_service.engine.campaign import Standing, derive, greens_done
 from afterslip_service.engine.states import CampaignState, JobKind, JobState
 from afterslip_service.errors import MissingError
+
+c = campaigns.c
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,8 @@ class Campaign:
     finished_at: datetime | None
     error_class: str | None
     error_message: str | None
+    priority: int = 0
+    recent: tuple[float, ...] = ()
 
 
 def create(
@@ -48,6 +52,7 @@ def create(
     spec: dict[str, Any],
     canonical: dict[str, Any],
     owner: str | None = None,
+    priority: int = 0,
 ) -> str:
     """Write a new campaign and return its id."""
     identity = clock.new_id()
@@ -65,7 +70,8 @@ def create(
             cancelling=False,
             created_at=now,
             updated_at=now,
-            served_at=now,
+            priority=priority,
+            turn=queue.join(connection, owner),
         )
     )
     data = {"state": CampaignState.WAITING, "name": name}
@@ -119,7 +125,7 @@ def page(
 
 
 def tallies(
-    connection: Connection, identities: Sequence[str]
+    connection: Connection, identities: Collection[str]
 ) -> dict[str, dict[JobKind, dict[JobState, int]]]:
     """Return the number of jobs by campaign, kind and state."""
     query = (
@@ -145,22 +151,66 @@ def standing(connection: Connection, campaign: Campaign) -> Standing:
 
 def refresh(connection: Connection, identity: str) -> CampaignState:
     """Derive the state anew from the jobs, in the transaction that changed them."""
-    campaign = _campaign(
-        connection.execute(
-            sa.select(campaigns).where(campaigns.c.id == identity).with_for_update()
-        ).one()
+    refresh_all(connection, [identity])
+    query = sa.select(campaigns.c.state).where(campaigns.c.id == identity)
+    return CampaignState(connection.execute(query).scalar_one())
+
+
+def refresh_all(connection: Connection, identities: Collection[str]) -> list[str]:
+    """Derive the states of some campaigns, and when their next jobs may start.
+
+    Returns
+    -------
+    Those whose groups are all accepted and that are not closed yet.
+    """
+    if not identities:
+        return []
+    parts = (c.id, c.name, c.state, c.paused, c.cancelling, c.finished_at)
+    rows = connection.execute(
+        sa.select(*parts).where(c.id.in_(identities)).order_by(c.id).with_for_update()
+    ).all()
+    counts = tallies(connection, identities)
+    done, changed = [], {}
+    for row in rows:
+        standing = Standing(
+            jobs=counts[row.id],
+            paused=row.paused,
+            cancelling=row.cancelling,
+            finished=row.finished_at is not None,
+        )
+        state = derive(standing)
+        if state != row.state:
+            changed[row.id] = state
+            data = {"state": state, "was": row.state, "name": row.name}
+            events.append(connection, row.id, events.CAMPAIGN_STATE, data)
+        if row.finished_at is None and greens_done(standing):
+            done.append(row.id)
+    _set_states(connection, changed)
+    connection.execute(
+        campaigns.update()
+        .where(c.id.in_(identities))
+        .values(updated_at=clock.now(), wake_at=queue.wake_at())
     )
-    state = derive(standing(connection, campaign))
-    values: dict[str, Any] = {"updated_at": clock.now()}
-    if state is not campaign.state:
-        values["state"] = state
-        if state is not CampaignState.FAILED and state is not CampaignState.PAUSED:
-            values |= {"error_class": None, "error_message": None}
-    _update(connection, identity, **values)
-    if state is not campaign.state:
-        data = {"state": state, "was": campaign.state, "name": campaign.name}
-        events.append(connection, identity, events.CAMPAIGN_STATE, data)
-    return state
+    return done
+
+
+def _set_states(connection: Connection, states: dict[str, CampaignState]) -> None:
+    """Write states; what was wrong is forgotten where it is so no longer."""
+    kept = {CampaignState.FAILED, CampaignState.PAUSED}
+    for forget in (True, False):
+        rows = [
+            {"identity": identity, "new": state}
+            for identity, state in states.items()
+            if (state not in kept) is forget
+        ]
+        if rows:
+            gone = {"error_class": None, "error_message": None} if forget else {}
+            connection.execute(
+                campaigns.update()
+                .where(c.id == sa.bindparam("identity"))
+                .values(state=sa.bindparam("new"), **gone),
+                rows,
+            )
 
 
 def set_model(
@@ -202,9 +252,7 @@ def set_deleted(connection: Connection, identity: str) -> None:
 
 def cancelling(connection: Connection) -> list[str]:
     """Return the campaigns that are to be cancelled and are not yet."""
-    query = sa.select(campaigns.c.id).where(
-        campaigns.c.cancelling, campaigns.c.state != CampaignState.CANCELLED
-    )
+    query = sa.select(c.id).where(sa.text(CANCELLING_CAMPAIGN))
     return list(connection.execute(query).scalars())
 
 
@@ -246,4 +294,6 @@ def _campaign(row: sa.Row[Any]) -> Campaign:
         finished_at=row.finished_at,
         error_class=row.error_class,
         error_message=row.error_message,
+        priority=row.priority,
+        recent=tuple(row.recent or ()),
     )

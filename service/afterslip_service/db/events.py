@@ -19,6 +19,9 @@ GROUP_STATE = "group.state"
 GROUP_PROGRESS = "group.progress"
 INVERSION_STATE = "inversion.state"
 
+# execution option of a writing transaction: the events that it will tell
+PENDING = "afterslip_events"
+
 # identities are given before the commit, so that without this lock a reader
 # could see number 8, ask for what comes after it and miss number 7 for ever
 _ORDER_LOCK = 0x_AF7E_25_12
@@ -38,14 +41,22 @@ class Event:
 def append(
     connection: Connection, campaign: str | None, kind: str, data: dict[str, Any]
 ) -> None:
-    """Write an event in the transaction that makes it true."""
+    """Tell of something in the transaction that makes it true.
+
+    Events are written at the end of the transaction, all at once: the lock that
+    keeps them in order is then held for the time of a commit only, and a
+    transaction that waits for a campaign never holds it.
+    """
+    row = {"time": clock.now(), "campaign": campaign, "kind": kind, "data": data}
+    pending: list[dict[str, Any]] = connection.get_execution_options()[PENDING]
+    pending.append(row)
+
+
+def write(connection: Connection, rows: list[dict[str, Any]]) -> None:
+    """Write the events of a transaction that is about to be committed."""
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ORDER_LOCK)))
-    connection.execute(
-        events.insert().values(
-            time=clock.now(), campaign=campaign, kind=kind, data=data
-        )
-    )
+    connection.execute(events.insert(), rows)
 
 
 def after(

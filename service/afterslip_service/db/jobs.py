@@ -6,7 +6,7 @@ the dispatcher never wait for each other crosswise.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -15,17 +15,24 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from afterslip_service import clock
-from afterslip_service.db import events
+from afterslip_service.db import events, queue
 from afterslip_service.db.tables import attempts, campaigns, inversions, jobs
 from afterslip_service.engine.states import (
-    AttemptState,
-    CampaignState,
     JobKind,
     JobState,
+    may_move,
     sources_of,
 )
 
 Row = sa.Row[Any]
+
+# written into the query, so that the partial index on the same words is used
+LIVE: sa.BindParameter[Any] = sa.bindparam(
+    "live",
+    value=[JobState.QUEUED.value, JobState.RUNNING.value, JobState.STORED.value],
+    expanding=True,
+    literal_execute=True,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +52,6 @@ class Job:
     updated_at: datetime
     error_class: str | None
     error_message: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A job that was claimed, with the token of its new attempt."""
-
-    job: Job
-    token: str
-    number: int
-    canonical: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,87 +92,8 @@ def create(connection: Connection, campaign: str, new: Sequence[NewJob]) -> list
     fresh = [row for row in rows if (row["kind"], row["ordinal"]) not in known]
     if fresh:
         connection.execute(jobs.insert(), fresh)
+        queue.requeue(connection, [campaign])
     return [str(row["id"]) for row in rows]
-
-
-def claim(connection: Connection, dispatcher: str) -> Claim | None:
-    """Take the next job that may run, and open an attempt for it.
-
-    The campaign that was served longest ago comes first. Groups exist only once
-    the model is accepted; inversions wait until the Green's functions are closed.
-    """
-    campaign = _next_campaign(connection)
-    if campaign is None:
-        return None
-    query = (
-        sa.select(jobs)
-        .where(jobs.c.campaign_id == campaign.id, _may_start())
-        .order_by(jobs.c.ordinal)
-        .limit(1)
-        .with_for_update(skip_locked=True)
-    )
-    if campaign.finished_at is None:
-        query = query.where(jobs.c.kind != JobKind.INVERSION)
-    row = connection.execute(query).one_or_none()
-    if row is None:
-        return None
-    job, token, now = _job(row), clock.new_id(), clock.now()
-    number = job.attempts + 1
-    connection.execute(
-        campaigns.update().where(campaigns.c.id == campaign.id).values(served_at=now)
-    )
-    connection.execute(
-        attempts.insert().values(
-            token=token,
-            job_id=job.id,
-            number=number,
-            state=AttemptState.QUEUED,
-            dispatcher=dispatcher,
-            queued_at=now,
-            seen_at=now,
-        )
-    )
-    move(
-        connection,
-        job,
-        JobState.QUEUED,
-        token=token,
-        attempts=number,
-        error_class=None,
-        error_message=None,
-    )
-    return Claim(job, token, number, campaign.canonical)
-
-
-def _may_start() -> sa.ColumnElement[bool]:
-    return sa.and_(jobs.c.state == JobState.WAITING, jobs.c.not_before <= clock.now())
-
-
-def _next_campaign(connection: Connection) -> Any:
-    """Lock the campaign that is to be served next."""
-    building = campaigns.c.state.in_(
-        [CampaignState.WAITING, CampaignState.BUILDING, CampaignState.RUNNING]
-    )
-    waits = (jobs.c.campaign_id == campaigns.c.id) & _may_start()
-    inverts = jobs.c.kind == JobKind.INVERSION
-    query = (
-        sa.select(campaigns.c.id, campaigns.c.canonical, campaigns.c.finished_at)
-        .where(
-            sa.not_(campaigns.c.paused),
-            sa.not_(campaigns.c.cancelling),
-            sa.or_(
-                sa.and_(building, sa.exists().where(waits, sa.not_(inverts))),
-                sa.and_(
-                    campaigns.c.finished_at.is_not(None),
-                    sa.exists().where(waits, inverts),
-                ),
-            ),
-        )
-        .order_by(campaigns.c.served_at)
-        .limit(1)
-        .with_for_update(skip_locked=True)
-    )
-    return connection.execute(query).one_or_none()
 
 
 def move(
@@ -209,6 +127,48 @@ def move(
     return True
 
 
+def move_all(
+    connection: Connection,
+    moves: Sequence[tuple[Job, dict[str, Any]]],
+    target: JobState,
+    **common: Any,
+) -> int:
+    """Move jobs whose rows this transaction has locked; return how many moved.
+
+    Parameters
+    ----------
+    moves : jobs, as they were read under the lock, each with columns to set; all
+        set the same columns.
+    common : columns that are set alike in all.
+    """
+    moves = [(job, values) for job, values in moves if may_move(job.state, target)]
+    if not moves:
+        return 0
+    now = clock.now()
+    names = list(moves[0][1])
+    query = (
+        jobs.update()
+        .where(jobs.c.id == sa.bindparam("job"), jobs.c.state == sa.bindparam("was"))
+        .values(
+            state=target,
+            updated_at=now,
+            **common,
+            **{name: sa.bindparam(f"new_{name}") for name in names},
+        )
+    )
+    rows = [
+        {"job": job.id, "was": job.state}
+        | {f"new_{name}": values[name] for name in names}
+        for job, values in moves
+    ]
+    done = connection.execute(query, rows)
+    for job, values in moves:
+        kind, data = _told(connection, job, target, {**common, **values})
+        if kind is not None:
+            events.append(connection, job.campaign_id, kind, data)
+    return done.rowcount
+
+
 def _told(
     connection: Connection, job: Job, target: JobState, values: dict[str, Any]
 ) -> tuple[str | None, dict[str, Any]]:
@@ -234,14 +194,41 @@ def _told(
 
 def by_token(connection: Connection, token: str) -> Job | None:
     """Return the job that an attempt belongs to."""
-    query = sa.select(jobs).join(attempts, attempts.c.job_id == jobs.c.id)
-    row = connection.execute(query.where(attempts.c.token == token)).one_or_none()
-    return None if row is None else _job(row)
+    return by_tokens(connection, [token]).get(token)
+
+
+def by_tokens(
+    connection: Connection, tokens: Collection[str], *, lock: bool = False
+) -> dict[str, Job]:
+    """Return the jobs that attempts belong to; with ``lock``, campaigns first."""
+    query = (
+        sa.select(attempts.c.token.label("tried"), jobs)
+        .join(jobs, attempts.c.job_id == jobs.c.id)
+        .where(attempts.c.token.in_(tokens))
+        .order_by(jobs.c.campaign_id, jobs.c.id)
+    )
+    rows = connection.execute(query).all()
+    if not lock or not rows:
+        return {row.tried: of_row(row) for row in rows}
+    lock_campaigns(connection, {row.campaign_id for row in rows})
+    fresh = connection.execute(query.with_for_update(of=jobs)).all()
+    return {row.tried: of_row(row) for row in fresh}
+
+
+def lock_campaigns(connection: Connection, identities: Collection[str]) -> None:
+    """Lock campaigns in the order that all transactions keep to."""
+    connection.execute(
+        sa.select(campaigns.c.id)
+        .where(campaigns.c.id.in_(identities))
+        .order_by(campaigns.c.id)
+        .with_for_update()
+    ).all()
 
 
 def get(connection: Connection, identity: str) -> Job:
     """Return a job by its id."""
-    return _job(connection.execute(sa.select(jobs).where(jobs.c.id == identity)).one())
+    row = connection.execute(sa.select(jobs).where(jobs.c.id == identity)).one()
+    return of_row(row)
 
 
 def of_campaign(
@@ -260,10 +247,10 @@ def of_campaign(
     if states is not None:
         query = query.where(jobs.c.state.in_(states))
     rows = connection.execute(query.order_by(jobs.c.ordinal).limit(limit))
-    return [_job(row) for row in rows]
+    return [of_row(row) for row in rows]
 
 
-def stored(connection: Connection) -> list[Job]:
+def stored(connection: Connection, most: int = 200) -> list[Job]:
     """Return the jobs whose result is to be accepted.
 
     Where the store was full while a result was moved, it waits until somebody has
@@ -273,6 +260,7 @@ def stored(connection: Connection) -> list[Job]:
         sa.select(jobs)
         .join(campaigns, campaigns.c.id == jobs.c.campaign_id)
         .where(
+            jobs.c.state.in_(LIVE),
             jobs.c.state == JobState.STORED,
             sa.or_(
                 sa.not_(campaigns.c.paused),
@@ -280,8 +268,17 @@ def stored(connection: Connection) -> list[Job]:
             ),
         )
         .order_by(jobs.c.id)
+        .limit(most)
     )
-    return [_job(row) for row in connection.execute(query)]
+    return [of_row(row) for row in connection.execute(query)]
+
+
+def live_count(connection: Connection) -> int:
+    """Return the number of jobs that are queued or run."""
+    query = sa.select(sa.func.count()).where(
+        jobs.c.state.in_(LIVE), jobs.c.state != JobState.STORED
+    )
+    return connection.execute(query).scalar_one()
 
 
 def cancel_waiting(connection: Connection, campaign: str) -> int:
@@ -313,7 +310,8 @@ def reset_failed(connection: Connection, campaign: str) -> int:
     return count
 
 
-def _job(row: Row) -> Job:
+def of_row(row: Row) -> Job:
+    """Return a job from its row."""
     return Job(
         id=row.id,
         campaign_id=row.campaign_id,

@@ -16,6 +16,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from afterslip_service import clock
+from afterslip_service.db import events
 
 # other rooms pass connections on and hear of failures, but never import the library
 __all__ = [
@@ -60,10 +61,14 @@ class Database:
         SQLite takes the write lock at the start: a reader that turns writer
         half-way fails at once, without regard to the busy timeout.
         """
+        told: list[dict[str, Any]] = []
+        options: dict[str, Any] = {_WRITER: True, events.PENDING: told}
         with self.engine.connect() as bare:
-            connection = bare.execution_options(**{_WRITER: True})
+            connection = bare.execution_options(**options)
             with connection.begin():
                 yield connection
+                if told:
+                    events.write(connection, told)
 
     def ping(self) -> None:
         """Ask the database for a one.

@@ -40,6 +40,11 @@ class Moment(TypeDecorator[datetime]):
 # SQLite gives increasing rowids only to INTEGER keys
 Serial = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
+# conditions of partial indexes; a query that says the same uses them
+QUEUED_CAMPAIGN = "wake_at IS NOT NULL"
+CANCELLING_CAMPAIGN = "cancelling AND state <> 'cancelled'"
+LIVE_JOB = "state IN ('queued', 'running', 'stored')"
+
 campaigns = Table(
     "campaigns",
     metadata,
@@ -60,10 +65,29 @@ campaigns = Table(
     Column("updated_at", Moment, nullable=False),
     Column("finished_at", Moment),
     Column("deleted_at", Moment),
-    # fair sharing: the campaign that was served longest ago comes first
-    Column("served_at", Moment, index=True),
+    # fair sharing: higher priorities first, then who was served longest ago
+    Column("priority", sa.Integer, nullable=False, default=0, server_default="0"),
+    Column("turn", sa.BigInteger, nullable=False, default=0, server_default="0"),
+    # when the next of its jobs may start; none where nothing of it may
+    Column("wake_at", Moment),
+    # how long the last accepted groups took, s
+    Column("recent", sa.JSON),
     Column("error_class", sa.String(40)),
     Column("error_message", sa.Text),
+    Index(
+        None,
+        "owner",
+        "priority",
+        "turn",
+        postgresql_where=sa.text(QUEUED_CAMPAIGN),
+        sqlite_where=sa.text(QUEUED_CAMPAIGN),
+    ),
+    Index(
+        None,
+        "cancelling",
+        postgresql_where=sa.text(CANCELLING_CAMPAIGN),
+        sqlite_where=sa.text(CANCELLING_CAMPAIGN),
+    ),
 )
 
 jobs = Table(
@@ -85,8 +109,15 @@ jobs = Table(
     Column("error_class", sa.String(40)),
     Column("error_message", sa.Text),
     UniqueConstraint("campaign_id", "kind", "ordinal"),
-    Index(None, "state", "not_before"),
-    Index(None, "campaign_id", "state"),
+    # a campaign's jobs of one kind and state, in the order in which they may start
+    Index(None, "campaign_id", "kind", "state", "not_before", "ordinal"),
+    Index(
+        None,
+        "state",
+        "campaign_id",
+        postgresql_where=sa.text(LIVE_JOB),
+        sqlite_where=sa.text(LIVE_JOB),
+    ),
 )
 
 attempts = Table(
@@ -165,6 +196,39 @@ leases = Table(
     Column("holder", sa.String(80), nullable=False),
     Column("epoch", sa.BigInteger, nullable=False),
     Column("expires_at", Moment, nullable=False),
+    # what the holder sees: slots, workers, trouble
+    Column("facts", sa.JSON),
+)
+
+shares = Table(
+    "shares",
+    metadata,
+    # a user, or nothing for campaigns that belong to nobody
+    Column("owner", sa.String(200), primary_key=True),
+    # number of the claim that served the user last
+    Column("turn", sa.BigInteger, nullable=False),
+)
+
+sources = Table(
+    "sources",
+    metadata,
+    Column("campaign_id", ForeignKey("campaigns.id"), primary_key=True),
+    # place in the campaign's store
+    Column("position", sa.Integer, primary_key=True),
+    # digest of all that changes its numbers, and of the three parts of that
+    Column("key", sa.String(80), nullable=False, index=True),
+    Column("model", sa.String(80), nullable=False, index=True),
+    Column("slip", sa.String(80), nullable=False, index=True),
+    Column("solver", sa.String(80), nullable=False),
+    # what it is good for: a later end or a smaller error serves as well
+    Column("until", sa.Float, nullable=False),
+    Column("tolerance", sa.Float, nullable=False),
+    Column("time_tolerance", sa.Float, nullable=False),
+    # the accepted attempt that holds it, none until there is one
+    Column("token", sa.String(40)),
+    # the campaign that it was taken from, and its place there
+    Column("origin", sa.String(40)),
+    Column("origin_position", sa.Integer),
 )
 
 idempotency = Table(

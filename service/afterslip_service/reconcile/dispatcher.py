@@ -12,8 +12,16 @@ from datetime import timedelta
 import structlog
 
 from afterslip_service import clock
-from afterslip_service.db import attempts, campaigns, events, idempotency, jobs, leases
-from afterslip_service.db.jobs import Claim
+from afterslip_service.db import (
+    attempts,
+    campaigns,
+    claims,
+    events,
+    idempotency,
+    jobs,
+    leases,
+)
+from afterslip_service.db.claims import Claim
 from afterslip_service.db.session import Database, SQLAlchemyError
 from afterslip_service.engine import retry
 from afterslip_service.engine.states import JobKind
@@ -197,12 +205,13 @@ class Dispatcher:
         free = self.context.placement.slots() - busy
         while free > 0 and not self._stop.is_set():
             with self.context.write() as connection:
-                claim = jobs.claim(connection, self.context.holder)
-                if claim is None:
-                    return
-                campaigns.refresh(connection, claim.job.campaign_id)
-            self._submit(claim)
-            free -= 1
+                found = claims.claim(connection, self.context.holder, free)
+                campaigns.refresh_all(connection, {c.job.campaign_id for c in found})
+            if not found:
+                return
+            for claim in found:
+                self._submit(claim)
+            free -= len(found)
 
     def _submit(self, claim: Claim) -> None:
         """Hand an attempt to the placement; a claim that it will not take goes back."""
@@ -248,7 +257,7 @@ class Dispatcher:
     def _sweep_attempts(self) -> None:
         """Remove what attempts left that were lost, or whose end we missed."""
         store = self.context.store
-        tokens = [path.name for path in (store / "attempts").glob("*")][:SWEPT_AT_ONCE]
+        tokens = entry.attempt_tokens(store)[:SWEPT_AT_ONCE]
         with self.context.database.read() as connection:
             settled = attempts.settled(connection, tokens, clock.now() - LINGER)
         for token in settled:

@@ -1,0 +1,232 @@
+"""Claims: the next jobs, by priority, then in turns between users and campaigns."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from afterslip_service import clock
+from afterslip_service.db import queue
+from afterslip_service.db.jobs import LIVE, Job, move_all, of_row
+from afterslip_service.db.tables import attempts, campaigns, jobs, shares
+from afterslip_service.engine.states import AttemptState, JobKind, JobState
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A job that was claimed, with the token of its new attempt."""
+
+    job: Job
+    token: str
+    number: int
+    canonical: dict[str, Any]
+
+
+@dataclass(slots=True)
+class _User:
+    """A user with work that may start, and how much more of it at this time."""
+
+    name: str
+    priority: int
+    room: int
+
+
+def claim(
+    connection: Connection, dispatcher: str, most: int = 1, limit: int | None = None
+) -> list[Claim]:
+    """Take the next jobs that may run, and open an attempt for each.
+
+    Higher priorities come first; among equals users take turns, and so do the
+    campaigns of a user. A call may return fewer than there are: ask again until it
+    returns none. Rows that another transaction holds are passed by.
+
+    Parameters
+    ----------
+    most : jobs to claim at most.
+    limit : jobs of one user that may be under way at a time; None: any number.
+    """
+    now = clock.now()
+    users = _users(connection, now, limit)
+    if not users:
+        return []
+    level = max(user.priority for user in users)
+    users = [user for user in users if user.priority == level]
+    each = -(-most // len(users))
+    lines = [_campaigns(connection, user, level, now, each) for user in users]
+    chosen = list(_in_turns(lines))
+    room = {user.name: user.room for user in users}
+    return _open(connection, chosen, dispatcher, now, most, room)
+
+
+def _users(connection: Connection, now: datetime, limit: int | None) -> list[_User]:
+    """Return the users with work that may start, served longest ago first."""
+    ready = campaigns.c.wake_at <= now
+    top = sa.select(sa.func.max(campaigns.c.priority))
+    own = top.where(campaigns.c.owner == shares.c.owner, ready).correlate(shares)
+    rows = connection.execute(
+        sa.select(shares.c.owner, own.scalar_subquery()).order_by(
+            shares.c.turn, shares.c.owner
+        )
+    )
+    busy = {} if limit is None else _busy(connection)
+    found = []
+    for name, priority in rows.all():
+        if name == queue.NOBODY:
+            nobody = top.where(campaigns.c.owner.is_(None), ready)
+            priority = connection.execute(nobody).scalar()
+        # nobody in particular is not limited
+        room = 2**31 if limit is None or not name else limit - busy.get(name, 0)
+        if priority is not None and room > 0:
+            found.append(_User(name, priority, room))
+    return found
+
+
+def _busy(connection: Connection) -> dict[str, int]:
+    """Return how many jobs of each user are under way."""
+    query = (
+        sa.select(campaigns.c.owner, sa.func.count().label("n"))
+        .join(jobs, jobs.c.campaign_id == campaigns.c.id)
+        .where(jobs.c.state.in_(LIVE), campaigns.c.owner.is_not(None))
+        .group_by(campaigns.c.owner)
+    )
+    return {row.owner: row.n for row in connection.execute(query)}
+
+
+def _campaigns(
+    connection: Connection, user: _User, level: int, now: datetime, most: int
+) -> deque[sa.Row[Any]]:
+    """Lock the campaigns of a user that are next, served longest ago first."""
+    owner = campaigns.c.owner
+    query = (
+        sa.select(
+            campaigns.c.id,
+            campaigns.c.owner,
+            campaigns.c.canonical,
+            campaigns.c.finished_at,
+            campaigns.c.n_sources,
+        )
+        .where(
+            owner.is_(None) if user.name == queue.NOBODY else owner == user.name,
+            campaigns.c.priority == level,
+            campaigns.c.wake_at <= now,
+        )
+        .order_by(campaigns.c.turn, campaigns.c.id)
+        .limit(most)
+        .with_for_update(skip_locked=True)
+    )
+    return deque(connection.execute(query))
+
+
+def _in_turns(lines: Iterable[deque[Any]]) -> Iterator[Any]:
+    """Yield one of each line, then the second of each, and so on."""
+    waiting = [line for line in lines if line]
+    while waiting:
+        for line in waiting:
+            yield line.popleft()
+        waiting = [line for line in waiting if line]
+
+
+def _open(
+    connection: Connection,
+    chosen: list[sa.Row[Any]],
+    dispatcher: str,
+    now: datetime,
+    most: int,
+    room: dict[str, int],
+) -> list[Claim]:
+    """Claim jobs of some campaigns in turns, and write down whose turn it was."""
+    turn = queue.last_turn(connection)
+    each = -(-most // max(len(chosen), 1))
+    lines = [
+        deque((campaign, row) for row in _next_jobs(connection, campaign, now, each))
+        for campaign in chosen[:most]
+    ]
+    claims: list[Claim] = []
+    turns: dict[str, tuple[str, int]] = {}
+    for campaign, row in _in_turns(lines):
+        owner, job = campaign.owner or queue.NOBODY, of_row(row)
+        if len(claims) < most and room[owner] > 0:
+            room[owner] -= 1
+            turn += 1
+            turns[campaign.id] = (owner, turn)
+            claims.append(
+                Claim(job, clock.new_id(), job.attempts + 1, campaign.canonical)
+            )
+    if not claims:
+        # their jobs are held by others, or the queue was wrong about them
+        queue.requeue(connection, [campaign.id for campaign in chosen])
+        return []
+    _write_turns(connection, turns)
+    connection.execute(
+        attempts.insert(),
+        [
+            {
+                "token": claim.token,
+                "job_id": claim.job.id,
+                "number": claim.number,
+                "state": AttemptState.QUEUED,
+                "dispatcher": dispatcher,
+                "queued_at": now,
+                "seen_at": now,
+            }
+            for claim in claims
+        ],
+    )
+    moved = move_all(
+        connection,
+        [
+            (claim.job, {"token": claim.token, "attempts": claim.number})
+            for claim in claims
+        ],
+        JobState.QUEUED,
+        error_class=None,
+        error_message=None,
+    )
+    assert moved == len(claims)  # noqa: S101 - the rows are locked
+    return claims
+
+
+def _next_jobs(
+    connection: Connection, campaign: sa.Row[Any], now: datetime, most: int
+) -> Iterable[sa.Row[Any]]:
+    """Lock the next jobs of a campaign; see `queue.wake_at` for the order of kinds."""
+    kind = JobKind.GREENS
+    if campaign.finished_at is not None:
+        kind = JobKind.INVERSION
+    elif campaign.n_sources is None:
+        kind = JobKind.MODEL
+    query = (
+        sa.select(jobs)
+        .where(
+            jobs.c.campaign_id == campaign.id,
+            jobs.c.kind == kind,
+            jobs.c.state == JobState.WAITING,
+            jobs.c.not_before <= now,
+        )
+        .order_by(jobs.c.not_before, jobs.c.ordinal)
+        .limit(most)
+        .with_for_update(skip_locked=True)
+    )
+    return connection.execute(query).all()
+
+
+def _write_turns(connection: Connection, turns: dict[str, tuple[str, int]]) -> None:
+    connection.execute(
+        campaigns.update()
+        .where(campaigns.c.id == sa.bindparam("campaign"))
+        .values(turn=sa.bindparam("number")),
+        [{"campaign": c, "number": n} for c, (_, n) in turns.items()],
+    )
+    newest = dict(sorted(turns.values()))
+    connection.execute(
+        shares.update()
+        .where(shares.c.owner == sa.bindparam("user"))
+        .values(turn=sa.bindparam("number")),
+        [{"user": user, "number": number} for user, number in newest.items()],
+    )
