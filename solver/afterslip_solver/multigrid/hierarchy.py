@@ -64,23 +64,24 @@ def build(operator: Elasticity, settings: MultigridSettings | None = None) -> Cy
         _level(
             backend,
             operator.stiffness(unit, np.float32),
-            np.linalg.inv(operator.diagonal / unit) * _couples(space.fixed),
+            np.linalg.inv(operator.diagonal / unit) * couples(space.fixed),
             embedding,
             settings.degree,
             settings.safety,
         )
     ]
-    levels += [_aggregated(backend, host, unit, settings) for host in hosts]
-    inverse = _invert(backend, coarsest, unit)
+    levels += [aggregated_level(backend, host, unit, settings) for host in hosts]
+    inverse = coarsest_inverse(backend, coarsest, unit)
     return Cycle(backend, levels, inverse, coarsest.blocksize[0], unit)
 
 
-def _aggregated(
+def aggregated_level(
     backend: Backend,
     host: HostLevel,
     unit: float,
     settings: MultigridSettings,
 ) -> Level:
+    """Put one level of the host's on the backend, divided by ``unit``."""
     a, p = host.matrix, host.prolongation
     size = a.blocksize[0]
     rows = np.repeat(np.arange(a.shape[0] // size), np.diff(a.indptr))
@@ -125,12 +126,12 @@ def _level(
     return Level(matrix, smoother, transfer, *vectors)
 
 
-def _couples(fixed: Bool) -> Bool:
-    """(n_node, 3, 3), False in rows and columns of held components: no step there."""
+def couples(fixed: Bool) -> Bool:
+    """(n_node, 3, 3) bool, False in rows and columns of held components."""
     return ~(fixed[:, :, None] | fixed[:, None, :])
 
 
-def _invert(backend: Backend, matrix: Any, unit: float) -> Any:
+def coarsest_inverse(backend: Backend, matrix: Any, unit: float) -> Any:
     """Inverse of the coarsest matrix; directions without stiffness are left out."""
     dense = matrix.toarray() / unit
     values, vectors = eigh(0.5 * (dense + dense.T))
