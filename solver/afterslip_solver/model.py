@@ -231,7 +231,8 @@ class SolverSettings:
 
     ``times`` are the output times (s). ``until`` is the last time for which the
     curve must hold. ``integrator`` "spectral" chooses polynomial or shift-invert
-    from until / smallest relaxation time unless ``scheme`` says which.
+    from until / smallest relaxation time unless ``scheme`` says which. ``predictor``
+    "four_steps" is a stepping of its own kind: see `greens.four_steps`.
     """
 
     times: tuple[float, ...] = (0.0,)
@@ -239,7 +240,10 @@ class SolverSettings:
     integrator: Literal["spectral", "stepping"] = "spectral"
     scheme: Literal["auto", "polynomial", "shift_invert"] = "auto"
     step: float = 0.0
-    predictor: Literal["galerkin", "adams_bashforth", "none"] = "galerkin"
+    predictor: Literal["galerkin", "dmd", "adams_bashforth", "four_steps", "none"] = (
+        "galerkin"
+    )
+    preconditioner: Literal["multigrid", "three_level"] = "multigrid"
     tolerance: float = 1e-8
     time_tolerance: float = 1e-6
     max_modes: int = 64
@@ -266,7 +270,9 @@ class GroupResult:
         times, relative to the largest change of the trace.
     iterations : total of preconditioned CG iterations.
     solves : number of solves of all lanes together.
-    history : per solve {phase, iterations, seconds, residuals}.
+    history : per solve {phase, iterations, seconds, residuals, initial (residuals of
+        the guess), inner (iterations per level of a preconditioner that iterates),
+        predictor (bytes that its guess was made from)}.
     """
 
     outcome: Literal["converged", "not_converged", "nan", "stopped"]

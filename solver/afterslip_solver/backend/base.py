@@ -190,3 +190,10 @@ class Backend(Protocol):
 
     def divergence(self, tets: Tets, factor: Any, stress: Any, n_node: int) -> Any:
         """Int B^T (factor stress): (n_node, 3, lane)."""
+
+    def blend(self, past: Any, part: Any, weights: Any, out: Any) -> None:
+        """Out += sum_k weights_k past_k, with a weight per part of the nodes and lane.
+
+        ``past`` is (k, n, components, lane), ``part`` (n,) int32, ``weights``
+        (k, n_part, lane); all FP64.
+        """

@@ -238,3 +238,10 @@ class CpuBackend:
             tets.elements, tets.gradients, tets.volume, factor, stress, out
         )
         return out
+
+    def blend(self, past: Any, part: Any, weights: Any, out: Any) -> None:
+        """See `Backend`."""
+        self._sweep(
+            len(part),
+            lambda a, b: vector_kernels.blend(past, part, weights, out, a, b),
+        )

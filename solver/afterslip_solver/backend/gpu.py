@@ -282,6 +282,14 @@ class GpuBackend:
         s = cupy.einsum("ab,ebijm->eaijm", self._mass, s)
         return _forces(s * volume[:, None, None, None, None], g)
 
+    def blend(self, past: Any, part: Any, weights: Any, out: Any) -> None:
+        """See `Backend`."""
+        run = kernel("vectors.cu", "blend", *variants.vectors(out.dtype, past.dtype))
+        grid = min(-(-out.size // 256), 1 << 20)
+        count, n_part = np.int32(len(past)), np.int32(weights.shape[1])
+        arguments = (np.int64(out.size), count, n_part, past, part, weights, out)
+        run((grid,), (256,), arguments)
+
 
 def _sparse(name: str, x: Any) -> Any:
     return kernel("sparse.cu", name, *variants.sparse(x.dtype))

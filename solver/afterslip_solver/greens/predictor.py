@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from afterslip_solver.backend import Backend
+from afterslip_solver.greens.dmd import DynamicModes
 from afterslip_solver.greens.keeper import State, pack, unpack
 from afterslip_solver.operators import Elasticity
 
@@ -22,6 +23,10 @@ class Predictor(Protocol):
 
     def learn(self, increment: Any) -> None:
         """Take in a solved increment."""
+
+    @property
+    def bytes(self) -> int:
+        """Memory of what was learnt."""
 
     def packed(self) -> State:
         """Everything that was learnt, for a `Keeper`; names start with predictor."""
@@ -39,6 +44,11 @@ class NoPredictor:
 
     def learn(self, increment: Any) -> None:
         """See `Predictor`."""
+
+    @property
+    def bytes(self) -> int:
+        """See `Predictor`."""
+        return 0
 
     def packed(self) -> State:
         """See `Predictor`."""
@@ -68,6 +78,11 @@ class AdamsBashforth:
     def learn(self, increment: Any) -> None:
         """See `Predictor`."""
         self._past = [*self._past[-1:], increment]
+
+    @property
+    def bytes(self) -> int:
+        """See `Predictor`."""
+        return int(sum(increment.nbytes for increment in self._past))
 
     def packed(self) -> State:
         """See `Predictor`."""
@@ -127,6 +142,11 @@ class Galerkin:
         backend.scale_into(k, factor, k)
         self._basis = [*self._basis, (d, k)][-self._size :]
 
+    @property
+    def bytes(self) -> int:
+        """See `Predictor`."""
+        return int(sum(d.nbytes + k.nbytes for d, k in self._basis))
+
     def packed(self) -> State:
         """See `Predictor`."""
         return {
@@ -142,9 +162,11 @@ class Galerkin:
 
 
 def make_predictor(name: str, operator: Elasticity) -> Predictor:
-    """Predictor of the given name: "galerkin", "adams_bashforth" or "none"."""
+    """Predictor "galerkin", "dmd", "adams_bashforth" or "none"."""
     if name == "galerkin":
         return Galerkin(operator)
+    if name == "dmd":
+        return DynamicModes(operator)
     return (
         AdamsBashforth(operator.backend) if name == "adams_bashforth" else NoPredictor()
     )

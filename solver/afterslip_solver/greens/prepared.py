@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from afterslip_solver import backend as backends
 from afterslip_solver.backend import LANES, Backend
 from afterslip_solver.backend.base import Tets
+from afterslip_solver.greens.four_steps import FourSteps
 from afterslip_solver.greens.keeper import Keeper, digest
 from afterslip_solver.greens.local import LocalStep
 from afterslip_solver.greens.run import Modes, Run, Solvable
@@ -25,7 +26,7 @@ from afterslip_solver.model import (
     ShouldStop,
     SolverSettings,
 )
-from afterslip_solver.multigrid import Cycle, build
+from afterslip_solver.multigrid import Preconditioner, make_preconditioner
 from afterslip_solver.operators import (
     Creep,
     Elasticity,
@@ -278,8 +279,8 @@ class Prepared:
         )
         return Solvable(operator, self._preconditioner(operator))
 
-    def _preconditioner(self, operator: Elasticity) -> Cycle:
-        return build(operator)
+    def _preconditioner(self, operator: Elasticity) -> Preconditioner:
+        return make_preconditioner(self.settings.preconditioner, operator)
 
     def _places(self, trace_nodes: NDArray[np.integer]) -> Int:
         """Positions of mesh nodes in vectors."""
@@ -303,7 +304,8 @@ class Prepared:
             n_step = int(np.ceil(until / settings.step - 1e-9))
             step = until / n_step
             local = LocalStep(creep, step)
-            return Stepping(
+            four = settings.predictor == "four_steps"
+            return (FourSteps if four else Stepping)(
                 self.backend,
                 creep,
                 local,

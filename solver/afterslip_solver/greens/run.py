@@ -16,8 +16,19 @@ from afterslip_solver.greens.keeper import Keeper, State, StateError
 from afterslip_solver.krylov import SolveResult, pcg
 from afterslip_solver.krylov.result import Outcome
 from afterslip_solver.model import Float, Progress, ShouldStop
-from afterslip_solver.multigrid import Cycle
+from afterslip_solver.multigrid import Preconditioner
 from afterslip_solver.operators import Elasticity
+
+# what the history says of a solve
+_ENTRY = (
+    "phase",
+    "iterations",
+    "seconds",
+    "residuals",
+    "initial",
+    "inner",
+    "predictor",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +36,7 @@ class Solvable:
     """A stiffness matrix and its preconditioner."""
 
     operator: Elasticity
-    cycle: Cycle
+    cycle: Preconditioner
 
     @property
     def bytes(self) -> int:
@@ -70,6 +81,7 @@ class Run:
         self.outcome: Outcome = "converged"
         self.advice = ""
         self.residual = np.zeros(LANES)
+        self.predictor_bytes = 0
 
     def solve(
         self,
@@ -78,12 +90,25 @@ class Run:
         phase: str,
         guess: Any = None,
         reference: Float | None = None,
+        source: int | None = None,
     ) -> SolveResult:
-        """Solve K u = f; look at ``self.outcome`` before using the result."""
+        """Solve K u = f; look at ``self.outcome`` before using the result.
+
+        Parameters
+        ----------
+        source : the lane whose steps all lanes are, of which the first must converge;
+            None where every lane is a source of its own.
+        """
         started = time.perf_counter()
+        lanes = np.arange(LANES)
+
+        def of_sources(relative: NDArray[np.float64]) -> NDArray[np.float64]:
+            if source is None:
+                return relative
+            return np.where(lanes == source, relative[0], 0.0)
 
         def watch(iteration: int, relative: NDArray[np.float64]) -> bool:
-            self._report(phase, iteration, relative)
+            self._report(phase, iteration, of_sources(relative))
             return self._should_stop is not None and self._should_stop()
 
         result = pcg(
@@ -95,15 +120,20 @@ class Run:
             tolerance=self._tolerance,
             max_iterations=self._max_iterations,
             watch=watch,
+            needed=None if source is None else lanes == 0,
         )
         self.iterations += result.iterations
-        self.residual = np.maximum(self.residual, result.relative)
+        relative = of_sources(result.relative)
+        self.residual = np.maximum(self.residual, relative)
         self.history.append(
             {
                 "phase": phase,
                 "iterations": result.iterations,
                 "seconds": time.perf_counter() - started,
-                "residuals": result.relative.tolist(),
+                "residuals": relative.tolist(),
+                "initial": of_sources(result.initial).tolist(),
+                "inner": system.cycle.inner_iterations(),
+                "predictor": self.predictor_bytes,
             }
         )
         self.outcome, self.advice = result.outcome, result.advice
@@ -119,15 +149,12 @@ class Run:
         """Let the keeper have the state after a solve, if it wants one."""
         if self._keeper is None or not self._keeper.due():
             return
-        residuals = [entry["residuals"] for entry in self.history]
         account = {
-            "solves": np.array(len(self.history)),
-            "digest": self._digest,
-            "history.phase": np.array([entry["phase"] for entry in self.history]),
-            "history.iterations": np.array([e["iterations"] for e in self.history]),
-            "history.seconds": np.array([entry["seconds"] for entry in self.history]),
-            "history.residuals": np.array(residuals),
+            f"history.{key}": np.array([entry[key] for entry in self.history])
+            for key in _ENTRY
         }
+        account["solves"] = np.array(len(self.history))
+        account["digest"] = self._digest
         self._keeper.save({**account, **state()})
 
     def resumed(self) -> State | None:
@@ -143,10 +170,9 @@ class Run:
             return None
         if not np.array_equal(state.get("digest", ()), self._digest):
             raise StateError("the kept state is of another problem or another solver")
-        keys = ("phase", "iterations", "seconds", "residuals")
-        columns = [state[f"history.{key}"].tolist() for key in keys]
+        columns = [state[f"history.{key}"].tolist() for key in _ENTRY]
         entries = zip(*columns, strict=True)
-        self.history = [dict(zip(keys, entry, strict=True)) for entry in entries]
+        self.history = [dict(zip(_ENTRY, entry, strict=True)) for entry in entries]
         self.iterations = sum(entry["iterations"] for entry in self.history)
         self.residual = state["history.residuals"].max(axis=0)
         return state

@@ -138,6 +138,7 @@ class Stepping:
             if not run.going():
                 break
             march.predictor.learn(result.values)
+            run.predictor_bytes = march.predictor.bytes
             march.remainder = result.remainder
             march.total += result.values
             local.advance(march.stress, self.creep.strain(result.values))

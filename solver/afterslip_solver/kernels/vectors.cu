@@ -47,3 +47,18 @@ extern "C" __global__ void dot(long long n, const X* __restrict__ x,
     partial[blockIdx.x * LANES + threadIdx.x] = total;
   }
 }
+
+// y (n, 3, lane) += sum over k of w (k, n_part, lane) x (k, n, 3, lane), a weight for
+// every node's part; n counts the entries of y. Moves (k + 2) n numbers.
+extern "C" __global__ void blend(long long n, int count, int n_part,
+                                 const X* __restrict__ x, const int* __restrict__ part,
+                                 const X* __restrict__ w, Y* y) {
+  const int lane = threadIdx.x % LANES;
+  EVERY(i, n) {
+    const X* weight = w + (long long)part[i / (3 * LANES)] * LANES + lane;
+    Y s = y[i];
+    for (int k = 0; k < count; k++)
+      s += weight[(long long)k * n_part * LANES] * x[k * n + i];
+    y[i] = s;
+  }
+}

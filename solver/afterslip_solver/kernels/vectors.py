@@ -58,3 +58,14 @@ def scale_into(x: Any, factor: Any, out: Any) -> None:
     for p in range(0, x.shape[0], LANES):
         for lane in range(LANES):
             out[p + lane] = factor[lane] * x[p + lane]
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def blend(past: Any, part: Any, weights: Any, out: Any, start: int, stop: int) -> None:
+    """Out += sum_k weights_k past_k with a weight per node's part and lane."""
+    for i in range(start, stop):
+        own = part[i]
+        for k in range(past.shape[0]):
+            for c in range(past.shape[2]):
+                for lane in range(LANES):
+                    out[i, c, lane] += weights[k, own, lane] * past[k, i, c, lane]

@@ -82,8 +82,8 @@ class _Lockstep:
             u[...] = guess
             r = self.operator.check(u, self.f)
         outcome: Outcome = "converged"
+        initial = relative = np.sqrt(self.backend.dot(r, r)) / self.unit
         while True:
-            relative = np.sqrt(self.backend.dot(r, r)) / self.unit
             if not np.isfinite(relative).all():
                 outcome = "nan"
             if outcome != "converged" or self._done(relative):
@@ -91,9 +91,12 @@ class _Lockstep:
             before = self.iterations
             outcome = self._iterate(u, r, max_iterations, watch)
             r = self.operator.check(u, self.f)
+            relative = np.sqrt(self.backend.dot(r, r)) / self.unit
             if self.iterations == before:
                 break
-        return SolveResult(u, r, outcome, relative, self.history, self.iterations)
+        return SolveResult(
+            u, r, outcome, relative, initial, self.history, self.iterations
+        )
 
     def _iterate(
         self, u: Any, r: Any, max_iterations: int, watch: Watch | None

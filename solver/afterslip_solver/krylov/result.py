@@ -33,6 +33,7 @@ class SolveResult:
     remainder : (n_node, 3, lane) float64, f - K u recomputed from the elements.
     outcome : "converged", "not_converged", "nan" or "stopped".
     relative : (lane,) float64, norm of ``remainder`` over the reference norm.
+    initial : (lane,) float64, the same of the guess.
     history : relative residual per lane after each iteration.
     iterations : matrix products of the iteration.
     """
@@ -41,6 +42,7 @@ class SolveResult:
     remainder: Any
     outcome: Outcome
     relative: NDArray[Any]
+    initial: NDArray[Any]
     history: list[list[float]]
     iterations: int
 
