@@ -4,6 +4,7 @@ ServiceError
 ├── MissingError         nothing has that name
 ├── ConflictError        the thing exists, but its state forbids the action
 ├── KeyReusedError       an Idempotency-Key was sent with another request
+├── ForbiddenError       the role does not reach, or another user owns the thing
 ├── LeaseLostError       this dispatcher is no longer the leader
 ├── BindRefusedError     listening there would open the service to strangers
 └── DirectoryBusyError   another service works in the directory
@@ -33,12 +34,16 @@ class KeyReusedError(ServiceError):
     """An Idempotency-Key was sent before with another request."""
 
 
+class ForbiddenError(ServiceError):
+    """The sender may not do this."""
+
+
 class LeaseLostError(ServiceError):
     """Another dispatcher leads."""
 
 
 class BindRefusedError(ServiceError):
-    """The address is reachable by others and this version knows no users."""
+    """The address is reachable by others and authentication is off."""
 
 
 class DirectoryBusyError(ServiceError):

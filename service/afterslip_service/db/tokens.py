@@ -145,6 +145,11 @@ def _valid(row: sa.Row[Any] | None, secret: str, column: str = "hash") -> Token 
     return token if token.valid(clock.now()) else None
 
 
+def usable(connection: Connection, identity: str) -> bool:
+    """Tell whether a token still opens anything."""
+    return get(connection, identity).valid(clock.now())
+
+
 def stale(token: Token) -> bool:
     """Tell whether the last use is worth writing down anew."""
     return token.last_used_at is None or clock.now() - token.last_used_at > TOUCH_EVERY

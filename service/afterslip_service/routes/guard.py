@@ -1,28 +1,30 @@
 """What is turned away before any route sees it.
 
-The service listens on loopback and knows no users, so a page in the same user's
-browser must not be able to reach it: neither under a foreign name that resolves
-to loopback, nor by a form or script of another origin.
+A page in the same user's browser must not be able to reach the service: neither
+under a foreign name that resolves to its address, nor by a form or script of
+another origin.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from afterslip_service.routes.problems import MEDIA
+from afterslip_service.routes.problems import HEADERS, MEDIA
 from afterslip_service.settings import Settings
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-HEADERS = [
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"same-origin"),
-    (b"x-frame-options", b"SAMEORIGIN"),
-]
+# the one route that takes bytes instead of JSON
+RAW_PATH = "/v1/files"
+POLICY = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
+PRIVATE = (b"cache-control", b"private, no-cache")
+# a year, as browsers expect it
+TLS_ONLY = (b"strict-transport-security", b"max-age=31536000")
 
 
 class TooLargeError(Exception):
@@ -34,7 +36,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
-        self._hosts = LOOPBACK | set(settings.allowed_hosts)
+        self._hosts = LOOPBACK | {settings.host, *settings.allowed_hosts}
         self._max_upload = settings.max_upload
         self._max_body = settings.max_body
 
@@ -47,35 +49,41 @@ class Guard:
             k.decode("latin-1"): v.decode("latin-1") for k, v in scope["headers"]
         }
         path = scope["path"]
-        limit = self._max_upload if path == "/v1/files" else self._max_body
-        refusal = self._refusal(scope["method"], headers, limit)
+        limit = self._max_upload if path == RAW_PATH else self._max_body
+        refusal = self._refusal(scope, headers, limit)
         if refusal is not None:
-            await _refuse(send, path, *refusal)
+            await refuse(send, path, *refusal)
             return
+        tls = scope.get("scheme") == "https"
         started = False
 
         async def marked(message: Message) -> None:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                message["headers"] = [*message.get("headers", []), *HEADERS]
+                message["headers"] = _completed(message.get("headers", []), path, tls)
             await send(message)
 
         try:
             await self._app(scope, _counted(receive, limit), marked)
         except TooLargeError:
             if not started:
-                await _refuse(send, path, 413, _too_large(limit))
+                await refuse(send, path, 413, _too_large(limit))
 
     def _refusal(
-        self, method: str, headers: dict[str, str], limit: int
+        self, scope: Scope, headers: dict[str, str], limit: int
     ) -> tuple[int, str] | None:
         host = urlsplit(f"//{headers.get('host', '')}").hostname
         if host not in self._hosts:
-            return 421, f"this service does not answer to the name {host!r}"
+            return 421, (
+                f"this service does not answer to the name {host!r}; an operator may "
+                "add it to AFTERSLIP_ALLOWED_HOSTS"
+            )
+        if "\0" in scope["path"] or b"%00" in scope.get("query_string", b""):
+            return 400, "the address holds a NUL character"
         origin = headers.get("origin")
         foreign = origin is not None and urlsplit(origin).netloc != headers.get("host")
-        if foreign and method not in SAFE:
+        if foreign and scope["method"] not in SAFE:
             return 403, f"a page of {origin} may not change anything here"
         length = headers.get("content-length", "0")
         if length.isdigit() and int(length) > limit:
@@ -102,7 +110,29 @@ def _counted(receive: Receive, limit: int) -> Receive:
     return counting
 
 
-async def _refuse(send: Send, path: str, status: int, detail: str) -> None:
+def _completed(
+    headers: list[tuple[bytes, bytes]], path: str, tls: bool
+) -> list[tuple[bytes, bytes]]:
+    """Return headers with those that every answer has, unless it has its own."""
+    names = {name.lower() for name, _ in headers}
+    added = [(name, value) for name, value in HEADERS if name not in names]
+    if POLICY[0] not in names:
+        added.append(POLICY)
+    if path.startswith("/v1/") and PRIVATE[0] not in names:
+        added.append(PRIVATE)
+    if tls:
+        added.append(TLS_ONLY)
+    return [*headers, *added]
+
+
+async def refuse(
+    send: Send,
+    path: str,
+    status: int,
+    detail: str,
+    extra: Sequence[tuple[bytes, bytes]] = (),
+) -> None:
+    """Answer with a problem document in place of the application."""
     body = json.dumps(
         {
             "type": "about:blank",
@@ -118,6 +148,7 @@ async def _refuse(send: Send, path: str, status: int, detail: str) -> None:
         (b"content-length", str(len(body)).encode()),
         (b"connection", b"close"),
         *HEADERS,
+        *extra,
     ]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

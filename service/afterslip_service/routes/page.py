@@ -12,7 +12,7 @@ from fastapi.staticfiles import StaticFiles
 ROOT = Path(str(files("afterslip_service"))) / "dashboard"
 POLICY = (
     "default-src 'self'; img-src 'self' data:; style-src 'self'; "
-    "frame-ancestors 'self'; base-uri 'none'"
+    "frame-ancestors 'none'; form-action 'none'; base-uri 'none'"
 )
 
 router = APIRouter(include_in_schema=False)

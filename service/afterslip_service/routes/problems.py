@@ -16,12 +16,21 @@ from afterslip.errors import SpecError
 from afterslip_service.db.session import DBAPIError, PoolTimeoutError
 from afterslip_service.errors import (
     ConflictError,
+    ForbiddenError,
     KeyReusedError,
     MissingError,
     ServiceError,
 )
 
 MEDIA = "application/problem+json"
+# on every answer, whoever gives it
+HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"same-origin"),
+    (b"x-frame-options", b"DENY"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+]
 log = structlog.get_logger()
 
 
@@ -119,6 +128,8 @@ def _service(request: Request, error: Exception) -> JSONResponse:
     status = 400
     if isinstance(error, MissingError):
         status = 404
+    elif isinstance(error, ForbiddenError):
+        status = 403
     elif isinstance(error, ConflictError):
         status = 409
     elif isinstance(error, KeyReusedError):
@@ -147,4 +158,6 @@ def _database(request: Request, error: Exception) -> JSONResponse:
 def _unforeseen(request: Request, error: Exception) -> JSONResponse:
     log.error("unforeseen error", path=request.url.path, exc_info=error)
     detail = "an error that we did not foresee; the server's log has the particulars"
-    return problem(request, 500, detail)
+    # this answer is given outside of all that would add its headers
+    headers = {name.decode(): value.decode() for name, value in HEADERS}
+    return problem(request, 500, detail, headers=headers)

@@ -65,6 +65,7 @@ class SampleRequest(Schema):
     "",
     responses=responses(400, 404, 409, 413, 422, 503),
     openapi_extra={
+        "x-role": "viewer",
         "requestBody": {
             "content": {
                 "application/json": {

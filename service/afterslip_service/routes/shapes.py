@@ -62,6 +62,7 @@ class CampaignBrief(BaseModel):
 
     id: str
     name: str
+    owner: str | None = Field(description="user that submitted it")
     state: CampaignState
     cancelling: bool = Field(description="cancel was asked for and is under way")
     created_at: datetime
@@ -82,6 +83,7 @@ class CampaignBrief(BaseModel):
         return {
             "id": campaign.id,
             "name": campaign.name,
+            "owner": campaign.owner,
             "state": campaign.state,
             "cancelling": campaign.cancelling,
             "created_at": campaign.created_at,
@@ -222,6 +224,7 @@ class DatasetShape(BaseModel):
 
     id: str
     name: str
+    owner: str | None
     file: str
     epoch: str | None
     sigma: dict[str, Any] | None
@@ -234,6 +237,7 @@ class DatasetShape(BaseModel):
         return cls(
             id=dataset.id,
             name=dataset.name,
+            owner=dataset.owner,
             file=dataset.file,
             epoch=dataset.content.get("epoch"),
             sigma=dataset.content.get("sigma"),
@@ -255,6 +259,7 @@ class InversionShape(BaseModel):
     id: str
     campaign: str
     name: str
+    owner: str | None
     state: JobState
     created_at: datetime
     request: dict[str, Any]
@@ -272,6 +277,7 @@ class InversionShape(BaseModel):
             id=inversion.id,
             campaign=inversion.campaign_id,
             name=inversion.name,
+            owner=inversion.owner,
             state=inversion.state,
             created_at=inversion.created_at,
             request=inversion.request,

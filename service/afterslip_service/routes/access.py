@@ -1,0 +1,281 @@
+"""Who sends a request, whether that is allowed, and how often.
+
+The middleware finds out who it is before anything of a body is read; the
+dependency, which every route has without asking for it, compares that with what the
+route needs. A route that says nothing may be read by viewers and changes only what
+belongs to the sender.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import time
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+
+import structlog
+from fastapi import Request
+from starlette.concurrency import run_in_threadpool
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from afterslip_service.db import campaigns, inversions, tokens
+from afterslip_service.db.session import (
+    Connection,
+    Database,
+    DBAPIError,
+    PoolTimeoutError,
+    SQLAlchemyError,
+)
+from afterslip_service.engine.access import EVERYBODY, Principal, Role
+from afterslip_service.engine.buckets import Buckets, Level
+from afterslip_service.errors import ForbiddenError
+from afterslip_service.routes.deps import ServiceDep
+from afterslip_service.routes.guard import SAFE, refuse
+from afterslip_service.settings import Settings
+
+PUBLIC = frozenset(
+    {"/", "/docs", "/healthz", "/openapi.json", "/readyz", "/v1/session"}
+)
+PUBLIC_FOLDER = "/dashboard/"
+COOKIE = "afterslip_session"
+# browsers take this prefix only over TLS, for this host and from nobody else
+SECURE_COOKIE = f"__Host-{COOKIE}"
+CSRF_HEADER = "x-csrf-token"
+REALM = 'Bearer realm="afterslip"'
+ASK = (
+    "this service asks for a token: send `Authorization: Bearer ...`, sign in on the "
+    "page, or give the command --token or AFTERSLIP_TOKEN"
+)
+WRONG = "the token is not valid: it is unknown, expired or revoked"
+
+log = structlog.get_logger()
+
+
+def csrf_of(cookie: str) -> str:
+    """Return what a page must say beside its cookie to change anything.
+
+    It is derived from the cookie, which scripts cannot read, so that another
+    origin can neither guess nor plant it.
+    """
+    return hmac.new(cookie.encode(), b"csrf", hashlib.sha256).hexdigest()
+
+
+def cookie_of(headers: dict[str, str]) -> str | None:
+    """Return the session's cookie of a request, None without one."""
+    try:
+        jar = SimpleCookie(headers.get("cookie", ""))
+    except CookieError:
+        return None
+    found = jar.get(SECURE_COOKIE) or jar.get(COOKIE)
+    return found.value if found is not None else None
+
+
+class Access:
+    """Middleware: sender, rate and cross-site forgery of a request."""
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app = app
+        self._auth = settings.auth
+        limited = settings.auth and settings.rate > 0
+        self._senders = Buckets(settings.rate, settings.rate_burst) if limited else None
+        self._strangers = Buckets(1.0, 30) if limited else None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on with its principal, or answer it with a problem."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        state = scope.setdefault("state", {})
+        if not self._auth:
+            state["principal"] = EVERYBODY
+            await self._app(scope, receive, send)
+            return
+        headers = {
+            k.decode("latin-1"): v.decode("latin-1") for k, v in scope["headers"]
+        }
+        path, address = scope["path"], (scope.get("client") or ("", 0))[0]
+        public = path in PUBLIC or path.startswith(PUBLIC_FOLDER)
+        asked = "authorization" in headers
+        secret = _bearer(headers) if asked else cookie_of(headers)
+        signs_in = path == "/v1/session" and scope["method"] == "POST"
+        if self._flooded(secret, address, signs_in):
+            await _refuse_flood(send, path, self._look(address))
+            return
+        database: Database = scope["app"].state.service.database
+        principal = None
+        # signing in needs no session, least of all an old one
+        if secret and (asked or not signs_in):
+            try:
+                principal = await run_in_threadpool(
+                    _identify, database, secret, session=not asked
+                )
+            except (DBAPIError, PoolTimeoutError):
+                detail = "the database does not answer; nothing was changed, try again"
+                await refuse(send, path, 503, detail, [(b"retry-after", b"5")])
+                return
+        if principal is None and (asked or not public):
+            self._count_stranger(address)
+            hint = f'{REALM}, error="invalid_token"' if secret else REALM
+            extra = [(b"www-authenticate", hint.encode())]
+            await refuse(send, path, 401, WRONG if secret else ASK, extra)
+            return
+        if _forged(scope, headers, principal, secret):
+            detail = f"the page must send {CSRF_HEADER}: reload it and try again"
+            await refuse(send, path, 403, detail)
+            return
+        state |= {"principal": principal, "count_stranger": self._count_stranger}
+        if principal is None or self._senders is None or secret is None:
+            await self._app(scope, receive, send)
+            return
+        level = self._senders.take(tokens.digest(secret), time.monotonic())
+        if not level.allowed:
+            await _refuse_flood(send, path, level)
+            return
+        told = _told(level, self._senders.burst)
+
+        async def marked(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", []), *told]
+            await send(message)
+
+        await self._app(scope, receive, marked)
+
+    def _flooded(self, secret: str | None, address: str, signs_in: bool) -> bool:
+        """Tell whether a stranger's address has failed too often.
+
+        Who was let in lately is let in: others behind the same address may not
+        shut anybody out.
+        """
+        if self._strangers is None or self._senders is None:
+            return False
+        if not signs_in and (not secret or tokens.digest(secret) in self._senders):
+            return False
+        return not self._look(address).allowed
+
+    def _look(self, address: str) -> Level:
+        assert self._strangers is not None  # noqa: S101 for the type checker
+        return self._strangers.take(address, time.monotonic(), cost=0)
+
+    def _count_stranger(self, address: str) -> None:
+        if self._strangers is not None:
+            self._strangers.take(address, time.monotonic())
+
+
+def _bearer(headers: dict[str, str]) -> str:
+    scheme, _, secret = headers["authorization"].partition(" ")
+    return secret.strip() if scheme.lower() == "bearer" else ""
+
+
+def _forged(
+    scope: Scope,
+    headers: dict[str, str],
+    principal: Principal | None,
+    secret: str | None,
+) -> bool:
+    if principal is None or not principal.session or secret is None:
+        return False
+    if scope["method"] in SAFE:
+        return False
+    return not hmac.compare_digest(
+        headers.get(CSRF_HEADER, "").encode(), csrf_of(secret).encode()
+    )
+
+
+def _identify(database: Database, secret: str, *, session: bool) -> Principal | None:
+    """Return who has a secret, None if it opens nothing."""
+    look = tokens.of_session if session else tokens.of_secret
+    with database.read() as connection:
+        token = look(connection, secret)
+    if token is None:
+        return None
+    if tokens.stale(token):
+        try:
+            with database.write() as connection:
+                tokens.touch(connection, token.id)
+        except SQLAlchemyError as error:
+            log.warning("last use of a token is not noted", error=str(error))
+    return Principal(token.user, token.role, token.id, token.expires_at, session)
+
+
+async def _refuse_flood(send: Send, path: str, level: Level) -> None:
+    detail = f"too many requests: come back in {max(1, level.wait)} s"
+    extra = [(b"retry-after", str(max(1, level.wait)).encode())]
+    await refuse(send, path, 429, detail, extra)
+
+
+def _told(level: Level, burst: int) -> list[tuple[bytes, bytes]]:
+    """Return the headers of draft-ietf-httpapi-ratelimit-headers-10."""
+    return [
+        (b"ratelimit-policy", f'"default";q={burst}'.encode()),
+        (b"ratelimit", f'"default";r={level.left};t={level.wait}'.encode()),
+    ]
+
+
+def still_valid(database: Database, principal: Principal) -> bool:
+    """Tell whether the token of a long answer has not been revoked meanwhile."""
+    if principal.token is None:
+        return True
+    try:
+        with database.read() as connection:
+            return tokens.usable(connection, principal.token)
+    except SQLAlchemyError:
+        return True  # the database is away; the next look will tell
+
+
+def needed(extra: dict[str, Any] | None, method: str) -> Role:
+    """Return the role that an operation needs: what it says, or by its method."""
+    said = (extra or {}).get("x-role")
+    if said is not None:
+        return Role(said)
+    return Role.VIEWER if method in SAFE else Role.SUBMITTER
+
+
+def authorize(request: Request, service: ServiceDep) -> None:
+    """Compare what a route needs with who asks; every route has this dependency.
+
+    Raises
+    ------
+    ForbiddenError
+        If the role does not reach, or if what the path names belongs to somebody
+        else.
+    MissingError
+        If what would be changed does not exist.
+    """
+    principal: Principal | None = request.state.principal
+    if principal is None:
+        return  # public: the middleware has let it pass
+    role = needed(getattr(request.scope.get("route"), "openapi_extra", None),
+                  request.method)  # fmt: skip
+    if not principal.role.covers(role):
+        raise ForbiddenError(
+            f"this takes the role {role}, and the token has {principal.role}"
+        )
+    if role is Role.VIEWER or principal.role.covers(Role.OPERATOR):
+        return
+    named = request.path_params
+    if "campaign" not in named and "inversion" not in named:
+        return
+    with service.database.read() as connection:
+        campaign = named.get("campaign")
+        if campaign is None:
+            campaign = inversions.get(connection, named["inversion"]).campaign_id
+        must_own(connection, principal, campaign)
+
+
+def must_own(connection: Connection, principal: Principal, campaign: str) -> None:
+    """Raise unless a campaign may be changed.
+
+    Raises
+    ------
+    ForbiddenError
+        If it belongs to somebody else.
+    MissingError
+        If there is none.
+    """
+    found = campaigns.get(connection, campaign)
+    if not principal.may_change(found.owner):
+        raise ForbiddenError(
+            f"the campaign {found.name!r} belongs to {found.owner or 'nobody'}: its "
+            "owner and operators may change it"
+        )

@@ -1,0 +1,100 @@
+"""OpenAPI, the contract: specs, problems, roles and credentials in full."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from afterslip.schemas.campaign import Campaign
+from afterslip.schemas.inversion import Inversion
+from afterslip.schemas.observation import Dataset
+from afterslip_service.routes import sample
+from afterslip_service.routes.access import COOKIE, PUBLIC, needed
+from afterslip_service.routes.problems import MEDIA
+
+REF = "#/components/schemas/{model}"
+PROBLEM = {"$ref": "#/components/schemas/Problem"}
+CHANGES = frozenset({"post", "patch", "put", "delete"})
+# what any request may be answered, whatever it asks for
+ANY = (400, 421, 503)
+# an Allow header stands beside 405, but a method that is not there has no operation
+GUARDED = (401, 403, 429)
+WITH_BODY = (413, 415, 422)
+SECURITY = {
+    "token": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "a token, where authentication is on",
+    },
+    "session": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": COOKIE,
+        "description": "of the page; changes also need X-CSRF-Token",
+    },
+}
+
+
+def openapi(app: FastAPI) -> dict[str, Any]:
+    """Return OpenAPI with the specs' own schemas, whose checks are not FastAPI's."""
+    if app.openapi_schema is None:
+        schema = get_openapi(
+            title=app.title,
+            version=app.version,
+            summary=app.summary,
+            routes=app.routes,
+        )
+        _add_specs(schema["components"]["schemas"])
+        schema["components"]["securitySchemes"] = SECURITY
+        for path, item in schema["paths"].items():
+            for method, operation in item.items():
+                _complete(operation, path, method)
+        app.openapi_schema = schema
+    return app.openapi_schema
+
+
+def _add_specs(known: dict[str, Any]) -> None:
+    spec = Campaign.model_json_schema(ref_template=REF)
+    request = Inversion.model_json_schema(ref_template=REF)
+    request["properties"]["campaign"] = {"type": "string"}
+    request["required"] = [*request.get("required", []), "campaign"]
+    data = Dataset.model_json_schema(ref_template=REF)
+    data["properties"]["csv"] = {"type": "string"}
+    data["required"] = ["name"]
+    points = sample.SampleRequest.model_json_schema(ref_template=REF)
+    for part in (spec, request, data, points):
+        known |= part.pop("$defs", {})
+    known |= {"CampaignSpec": spec, "InversionRequest": request}
+    known |= {"DatasetRequest": data, "SampleRequest": points}
+
+
+def _complete(operation: dict[str, Any], path: str, method: str) -> None:
+    """Add what the middleware may answer, and who may ask."""
+    statuses = [*ANY]
+    if path not in PUBLIC:
+        operation["security"] = [{"token": []}, {"session": []}]
+        operation["x-role"] = needed(operation, method.upper()).value
+        statuses += GUARDED
+    elif method in CHANGES:
+        statuses += GUARDED
+    if "requestBody" in operation:
+        statuses += WITH_BODY
+    for status in statuses:
+        operation["responses"].setdefault(
+            str(status),
+            {
+                "description": HTTPStatus(status).phrase,
+                "content": {MEDIA: {"schema": PROBLEM}},
+            },
+        )
+    for status, answer in operation["responses"].items():
+        content = answer.get("content", {})
+        if content.get(MEDIA) == {}:
+            # a problem is not also sent as plain JSON
+            content.pop("application/json", None)
+            content[MEDIA] = {"schema": PROBLEM}
+        if status == "422" and MEDIA not in content:
+            answer["content"] = {MEDIA: {"schema": PROBLEM}}
