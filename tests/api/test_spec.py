@@ -188,7 +188,8 @@ MISTAKES = [
     ("solver.integrator", "stepping", "solver.step", "is missing", "1 d"),
     ("solver.step", "1 d", "solver.step", "belongs to integrator: stepping", ""),
     ("solver.tolerance", 1, "solver.tolerance", "at most 0.01", ""),
-    ("solver.preconditioner", "three_level", "solver.preconditioner", "supported", ""),
+    ("solver.preconditioner", "two_level", "solver.preconditioner", "one of", "three"),
+    ("solver.predictor", "dmd", "solver.predictor", "belongs to", "remove"),
     ("datasets[0].sigma", {}, "datasets[0].sigma", "is empty", "horizontal"),
     (
         "datasets[0].sigma.horizontal",

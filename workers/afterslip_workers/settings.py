@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from afterslip.schemas.solver import Solver, Times
 from afterslip_solver.model import SolverSettings
 
@@ -25,16 +23,12 @@ def settings_of(times: Times, solver: Solver) -> SolverSettings:
         until=float(times.until),
         integrator=solver.integrator,
         step=float(solver.step or 0.0),
-        predictor=_predictor(solver),
+        predictor=solver.predictor or "galerkin",
+        preconditioner=solver.preconditioner,
         tolerance=solver.tolerance,
         time_tolerance=solver.time_tolerance,
         max_modes=_modes(times, solver),
     )
-
-
-def _predictor(solver: Solver) -> Literal["galerkin", "adams_bashforth"]:
-    # the schema refuses the third
-    return "adams_bashforth" if solver.predictor == "adams_bashforth" else "galerkin"
 
 
 def _modes(times: Times, solver: Solver) -> int:

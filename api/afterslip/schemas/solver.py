@@ -51,8 +51,8 @@ class Solver(Schema):
     step: Duration | None = Field(
         default=None, description="length of a step, for stepping, e.g. 1 d"
     )
-    predictor: Literal["galerkin", "dmd", "adams_bashforth"] | None = Field(
-        default=None, description="first guess of a step, for stepping"
+    predictor: Literal["galerkin", "dmd", "adams_bashforth", "four_steps"] | None = (
+        Field(default=None, description="first guess of a step, for stepping")
     )
     preconditioner: Literal["multigrid", "three_level"] = Field(
         default="multigrid", description="of the conjugate gradients"
@@ -68,7 +68,7 @@ class Solver(Schema):
     )
 
     def problems(self) -> Iterator[Problem]:
-        """Refuse what belongs to the other integrator and what is not there yet."""
+        """Refuse what belongs to the other integrator."""
         if self.integrator == "stepping":
             if self.step is None:
                 yield Problem("step", None, "is missing", "stepping needs it: 1 d")
@@ -82,14 +82,3 @@ class Solver(Schema):
                     yield Problem(
                         key, text, "belongs to integrator: stepping", "remove it"
                     )
-        if self.predictor == "dmd":
-            yield Problem(
-                "predictor", "dmd", "is not supported by this version", "use galerkin"
-            )
-        if self.preconditioner == "three_level":
-            yield Problem(
-                "preconditioner",
-                self.preconditioner,
-                "is not supported by this version",
-                "use multigrid",
-            )
