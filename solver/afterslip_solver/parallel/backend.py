@@ -1,0 +1,233 @@
+"""A backend whose vectors are one part of vectors that several devices hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from afterslip_solver.backend import Backend, Blocks
+from afterslip_solver.backend.base import Discretisation, Tets
+from afterslip_solver.operators.space import banded
+from afterslip_solver.parallel.communicator import Communicator
+from afterslip_solver.parallel.halo import Halo
+from afterslip_solver.parallel.partition import Part
+
+
+@dataclass(frozen=True, slots=True)
+class PartBlocks(Blocks):
+    """A part's share of a sum of matrices; products are completed by the halo."""
+
+    halo: Halo
+
+    @classmethod
+    def of(cls, own: Blocks, halo: Halo) -> PartBlocks:
+        """Take a part's own matrix."""
+        sizes = own.rows, own.columns, own.n_rows, own.n_columns
+        return cls(*sizes, own.parts, own.bytes, halo)
+
+
+class PartBackend:
+    """A part's end of everything; see `Backend`.
+
+    Nodal vectors hold the part's nodes, shared ones with their whole value. What is
+    summed over elements is then summed over the parts; inner products count a node
+    where it is owned. Matrices that are no `PartBlocks` are the same on all parts.
+
+    Parameters
+    ----------
+    inner : the device's own backend. communicator : to the other parts.
+    part : whose mesh's numbering is to be asked for before anything else.
+    """
+
+    def __init__(self, inner: Backend, communicator: Communicator, part: Part) -> None:
+        self.inner = inner
+        self.communicator = communicator
+        self.name = inner.name
+        self.xp: Any = inner.xp
+        self._part = part
+        self._halos: dict[int, Halo] = {}
+
+    def halo(self, n: int) -> Halo:
+        """Return the halo of nodal vectors with n rows."""
+        return self._halos[n]
+
+    def complete(self, x: Any) -> Any:
+        """Add the other parts' share to a nodal vector, and return it."""
+        self._halos[len(x)].sum(x)
+        return x
+
+    def total(self, values: Any) -> NDArray[np.float64]:
+        """Sum of host values over the parts."""
+        on_device = self.inner.asarray(np.array(values, dtype=np.float64, ndmin=1))
+        self.communicator.all_reduce(on_device)
+        return self.inner.to_host(on_device)
+
+    def largest(self, value: float) -> float:
+        """Largest of a host value of each part."""
+        table = np.zeros(self.communicator.size)
+        table[self.communicator.rank] = value
+        return float(self.total(table).max())
+
+    def asarray(self, a: Any, dtype: Any = None) -> Any:
+        """See `Backend`."""
+        return self.inner.asarray(a, dtype)
+
+    def to_host(self, a: Any) -> NDArray[Any]:
+        """See `Backend`."""
+        return self.inner.to_host(a)
+
+    def blocks(self, indptr: Any, indices: Any, data: Any, n_columns: int) -> Blocks:
+        """See `Backend`; a matrix that is the same on all parts."""
+        return self.inner.blocks(indptr, indices, data, n_columns)
+
+    def numbering(
+        self, nodes: NDArray[np.float64], elements: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """See `Backend`; shared nodes come last, those of other owners behind."""
+        found = self.inner.numbering(nodes, elements)
+        order, element_order = found or banded(elements, len(nodes))
+        order = order[np.argsort(self._part.sharing[order], kind="stable")]
+        n_vertex = self._part.model.mesh.n_vertex
+        for chosen in (order, order[order < n_vertex]):
+            self._halos[len(chosen)] = self._halo_of(chosen)
+        return order, element_order
+
+    def _halo_of(self, order: NDArray[np.int64]) -> Halo:
+        """Halo of the nodes in ``order``, which may be some of the part's."""
+        part = self._part
+        place = np.full(len(part.nodes), -1, dtype=np.int64)
+        place[order] = np.arange(len(order))
+        shared = {peer: place[nodes] for peer, nodes in part.shared.items()}
+        shared = {peer: rows[rows >= 0] for peer, rows in shared.items()}
+        owned = int((part.sharing[order] < 2).sum())
+        return Halo(self.inner, self.communicator, len(order), owned, shared)
+
+    def stiffness(
+        self,
+        space: Discretisation,
+        lam: NDArray[np.float64],
+        mu: NDArray[np.float64],
+        real: type[np.floating[Any]],
+        assembled: Callable[[], tuple[Any, Any, Any]],
+    ) -> Blocks:
+        """See `Backend`."""
+        own = self.inner.stiffness(space, lam, mu, real, assembled)
+        return PartBlocks.of(own, self._halos[len(space.nodes)])
+
+    def multiply(self, matrix: Blocks, x: Any, out: Any) -> None:
+        """See `Backend`."""
+        self.inner.multiply(matrix, x, out)
+        if isinstance(matrix, PartBlocks):
+            matrix.halo.sum(out)
+
+    def residual(self, matrix: Blocks, b: Any, x: Any, out: Any) -> None:
+        """See `Backend`."""
+        if not isinstance(matrix, PartBlocks) or self.communicator.size == 1:
+            self.inner.residual(matrix, b, x, out)
+            return
+        self.multiply(matrix, x, out)
+        self.xp.subtract(b, out, out=out)
+
+    def chebyshev(
+        self,
+        matrix: Blocks,
+        inverse: Any,
+        b: Any,
+        x: Any,
+        d: Any,
+        keep: float,
+        gain: float,
+        out: Any,
+    ) -> None:
+        """See `Backend`."""
+        if not isinstance(matrix, PartBlocks) or self.communicator.size == 1:
+            self.inner.chebyshev(matrix, inverse, b, x, d, keep, gain, out)
+            return
+        self.multiply(matrix, x, out)
+        self.inner.step(inverse, b, x, d, keep, gain, out)
+
+    def step(
+        self, inverse: Any, b: Any, x: Any, d: Any, keep: float, gain: float, out: Any
+    ) -> None:
+        """See `Backend`."""
+        self.inner.step(inverse, b, x, d, keep, gain, out)
+
+    def scale_blocks(self, inverse: Any, r: Any, gain: float, out: Any) -> None:
+        """See `Backend`."""
+        self.inner.scale_blocks(inverse, r, gain, out)
+
+    def weights(self, indptr: Any, indices: Any, weights: Any, n_columns: int) -> Any:
+        """See `Backend`."""
+        return self.inner.weights(indptr, indices, weights, n_columns)
+
+    def transfer(self, matrix: Any, mask: Any, x: Any, out: Any, add: bool) -> None:
+        """See `Backend`."""
+        self.inner.transfer(matrix, mask, x, out, add)
+
+    def dot(self, a: Any, b: Any) -> NDArray[Any]:
+        """See `Backend`; of nodal vectors, or of states (four axes)."""
+        partial = self.partial_dot(a, b)
+        self.communicator.all_reduce(partial)
+        return np.asarray(self.inner.to_host(partial).sum(axis=0))
+
+    def partial_dot(self, a: Any, b: Any) -> Any:
+        """See `Backend`; of this part."""
+        if a.ndim == 3:
+            owned = self._halos[len(a)].owned
+            a, b = a[:owned], b[:owned]
+        return self.inner.partial_dot(a, b)
+
+    def axpy(self, y: Any, a: NDArray[Any], x: Any) -> None:
+        """See `Backend`."""
+        if y.size:
+            self.inner.axpy(y, a, x)
+
+    def xpay(self, x: Any, b: NDArray[Any], y: Any) -> None:
+        """See `Backend`."""
+        if y.size:
+            self.inner.xpay(x, b, y)
+
+    def scale_into(self, x: Any, factor: NDArray[Any], out: Any) -> None:
+        """See `Backend`."""
+        if out.size:
+            self.inner.scale_into(x, factor, out)
+
+    def elastic_forces(self, tets: Tets, lam: Any, mu: Any, u: Any) -> Any:
+        """See `Backend`."""
+        return self.complete(self.inner.elastic_forces(tets, lam, mu, u))
+
+    def offset_forces(
+        self, tets: Tets, which: Any, lam: Any, mu: Any, offsets: Any, n_node: int
+    ) -> Any:
+        """See `Backend`."""
+        if len(which):
+            own = self.inner.offset_forces(tets, which, lam, mu, offsets, n_node)
+        else:
+            own = self.xp.zeros((n_node, *offsets.shape[2:]))
+        return self.complete(own)
+
+    def strain(self, tets: Tets, u: Any, out: Any) -> None:
+        """See `Backend`."""
+        if len(out):
+            self.inner.strain(tets, u, out)
+
+    def add_offset_strain(self, tets: Tets, which: Any, offsets: Any, out: Any) -> None:
+        """See `Backend`."""
+        if len(which):
+            self.inner.add_offset_strain(tets, which, offsets, out)
+
+    def divergence(self, tets: Tets, factor: Any, stress: Any, n_node: int) -> Any:
+        """See `Backend`."""
+        if len(stress):
+            own = self.inner.divergence(tets, factor, stress, n_node)
+        else:
+            own = self.xp.zeros((n_node, 3, stress.shape[-1]))
+        return self.complete(own)
+
+    def blend(self, past: Any, part: Any, weights: Any, out: Any) -> None:
+        """See `Backend`; weights of a shared node must agree between the parts."""
+        self.inner.blend(past, part, weights, out)

@@ -1,0 +1,89 @@
+"""How the parts of one model talk to each other, and threads that do so."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+# a peer and the rows that go to it and come from it
+Span = tuple[int, slice, slice]
+
+
+class Communicator(Protocol):
+    """One rank's end of the exchange; every call is made by all ranks alike.
+
+    Attributes
+    ----------
+    size : number of ranks. rank : of this one, from 0.
+    """
+
+    @property
+    def size(self) -> int:
+        """See the class."""
+
+    @property
+    def rank(self) -> int:
+        """See the class."""
+
+    def all_reduce(self, values: Any) -> None:
+        """Replace an array by its sum over the ranks, the same bits on all."""
+
+    def exchange(self, buffer: Any, spans: Sequence[Span]) -> None:
+        """Send rows of a buffer to peers and fill others with theirs."""
+
+
+class Meeting:
+    """Where the threads of one process meet.
+
+    Parameters
+    ----------
+    size : number of threads.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.table: list[Any] = [None] * size
+        self.barrier = threading.Barrier(size)
+
+
+class ThreadCommunicator:
+    """One thread of a `Meeting`; arrays are NumPy's."""
+
+    def __init__(self, meeting: Meeting, rank: int) -> None:
+        self._meeting = meeting
+        self.rank = rank
+
+    @property
+    def size(self) -> int:
+        """See `Communicator`."""
+        return self._meeting.size
+
+    def all_reduce(self, values: Any) -> None:
+        """See `Communicator`; summed in the order of the ranks."""
+        table = self._show(values)
+        total = np.zeros_like(values)
+        for other in table:
+            total += other
+        self._leave()
+        values[...] = total
+
+    def exchange(self, buffer: Any, spans: Sequence[Span]) -> None:
+        """See `Communicator`."""
+        table = self._show((buffer, spans))
+        for peer, _, mine in spans:
+            other, outward = table[peer]
+            there = next(out for to, out, _ in outward if to == self.rank)
+            buffer[mine] = other[there]
+        self._leave()
+
+    def _show(self, item: Any) -> list[Any]:
+        self._meeting.table[self.rank] = item
+        self._meeting.barrier.wait()
+        return self._meeting.table
+
+    def _leave(self) -> None:
+        # nobody may go on to change what others still read
+        self._meeting.barrier.wait()

@@ -1,0 +1,34 @@
+"""Several GPUs of this host on one model."""
+
+from __future__ import annotations
+
+from afterslip_solver.backend import BackendError
+from afterslip_solver.model import Model, SolverSettings
+from afterslip_solver.parallel.prepared import Distributed
+from afterslip_solver.parallel.processes import ProcessTeam
+
+
+def gpu_team(size: int) -> ProcessTeam:
+    """Start one process on each of the first ``size`` visible GPUs.
+
+    Raises
+    ------
+    BackendError
+        If fewer can be seen, or what they need is not installed.
+    """
+    try:
+        from afterslip_solver.backend import nccl
+    except ImportError as error:
+        message = "CuPy is not installed (the extra 'gpu')"
+        raise BackendError(message) from error
+    count = nccl.device_count()
+    if count < size:
+        message = f"{size} GPUs are asked for and {count} can be seen"
+        raise BackendError(message)
+    answers = {nccl.UNIQUE: lambda ids: [ids[0]] * len(ids)}
+    return ProcessTeam(size, nccl.open_rank, answers)
+
+
+def prepare_on_gpus(model: Model, settings: SolverSettings, gpus: int) -> Distributed:
+    """Check a model and set it up in parts on several GPUs; see `Distributed`."""
+    return Distributed(model, settings, gpu_team(gpus))

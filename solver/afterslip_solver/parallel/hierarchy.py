@@ -1,0 +1,278 @@
+"""The multigrid hierarchy of a model cut into parts.
+
+The levels of quadratic and of linear elements are divided like the elements. The
+aggregates below are few: every part holds them all and does the same work on them,
+after the residual has been summed over the parts. They are those of the whole model,
+so that a solve needs as many iterations as on one device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import bsr_array
+
+from afterslip_solver.backend import LANES, Blocks
+from afterslip_solver.kernels.plan import compact_order
+from afterslip_solver.model import Bool, Float, Int
+from afterslip_solver.multigrid.aggregation import HostLevel, aggregate
+from afterslip_solver.multigrid.cycle import (
+    BlockTransfer,
+    Cycle,
+    Level,
+    NodalTransfer,
+    Transfer,
+)
+from afterslip_solver.multigrid.hierarchy import (
+    MultigridSettings,
+    aggregated_level,
+    coarsest_inverse,
+    couples,
+)
+from afterslip_solver.multigrid.smoother import Chebyshev, largest_eigenvalue
+from afterslip_solver.operators import Elasticity
+from afterslip_solver.operators.elasticity import HostMatrix, assemble
+from afterslip_solver.parallel.backend import PartBackend, PartBlocks
+from afterslip_solver.parallel.partition import PartitionError
+from afterslip_solver.parallel.team import Desk
+
+# what a part asks the whole for
+LEVELS = "levels"
+# vertices that lie side by side in the whole's order
+_BLOCK = 64
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Piece:
+    """A part's share of the matrix of linear elements.
+
+    Attributes
+    ----------
+    vertices : (n,) the mesh's number of each row. matrix : summed over the part.
+    """
+
+    vertices: Int
+    matrix: HostMatrix
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Share:
+    """What a part needs of the whole hierarchy.
+
+    Attributes
+    ----------
+    prolongation : from all aggregates to the part's vertices.
+    below, coarsest : the levels of aggregates, as `aggregate` returns them.
+    """
+
+    prolongation: bsr_array
+    below: list[HostLevel]
+    coarsest: bsr_array
+
+
+class Whole:
+    """Aggregates of the whole model from what the parts hand in.
+
+    Parameters
+    ----------
+    vertices : (n_vertex, 3) float64, m. fixed : (n_vertex, 3) bool.
+    """
+
+    def __init__(
+        self, vertices: Float, fixed: Bool, settings: MultigridSettings | None = None
+    ) -> None:
+        self._settings = settings or MultigridSettings()
+        order = compact_order(vertices, _BLOCK)
+        self._vertices, self._fixed = vertices[order], fixed[order]
+        self._number = np.empty_like(order)
+        self._number[order] = np.arange(len(order))
+
+    def shares(self, pieces: Sequence[Piece]) -> list[Share]:
+        """Sum the pieces, aggregate, and cut the prolongation for each part."""
+        numbers = [self._number[piece.vertices] for piece in pieces]
+        settings = self._settings
+        levels, coarsest = aggregate(
+            _sum([piece.matrix for piece in pieces], numbers, len(self._number)),
+            self._vertices,
+            self._fixed,
+            settings.strength,
+            settings.max_coarse,
+        )
+        if not levels:
+            message = f"{len(self._number)} vertices are too few for several devices"
+            raise PartitionError(message)
+        top, *below = levels
+        return [
+            Share(_rows(top.prolongation, rows), below, coarsest) for rows in numbers
+        ]
+
+
+def _sum(matrices: Sequence[HostMatrix], numbers: Sequence[Int], n: int) -> HostMatrix:
+    """Matrix of n block rows from pieces whose rows have those numbers."""
+    keys = []
+    for m, number in zip(matrices, numbers, strict=True):
+        rows = np.repeat(number, np.diff(m.indptr))
+        keys.append(rows * n + number[m.indices])
+    key = np.concatenate(keys)
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    first = np.flatnonzero(np.diff(key, prepend=-1))
+    blocks = np.concatenate([m.data for m in matrices])
+    data = blocks[order[first]]
+    again = np.ones(len(key), dtype=np.bool_)
+    again[first] = False
+    more = np.flatnonzero(again)
+    np.add.at(data, np.searchsorted(first, more, "right") - 1, blocks[order[more]])
+    rows, columns = key[first] // n, key[first] % n
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
+    diagonal = data[rows == columns]
+    return HostMatrix(indptr, columns.astype(np.int32), data, diagonal)
+
+
+def _rows(matrix: Any, rows: Int) -> bsr_array:
+    """Block rows of a matrix."""
+    counts = np.diff(matrix.indptr)[rows]
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    take = np.repeat(matrix.indptr[rows] - indptr[:-1], counts)
+    take += np.arange(indptr[-1])
+    shape = (len(rows) * matrix.blocksize[0], matrix.shape[1])
+    return bsr_array((matrix.data[take], matrix.indices[take], indptr), shape=shape)
+
+
+class PartNodalTransfer(NodalTransfer):
+    """Linear fields into quadratic ones; the parts' restrictions are summed."""
+
+    def __init__(
+        self, backend: PartBackend, embedding: Any, free: Bool, coarse_free: Bool
+    ) -> None:
+        super().__init__(backend, embedding, free, coarse_free)
+        self._complete = backend.complete
+        # a node shared by parts must be restricted once
+        own = embedding[: backend.halo(embedding.shape[0]).owned].T.tocsr()
+        self._down = backend.weights(
+            own.indptr, own.indices, own.data.astype(np.float32), embedding.shape[0]
+        )
+
+    def restrict(self, r: Any, out: Any) -> None:
+        """See `Transfer`."""
+        super().restrict(r, out)
+        self._complete(out)
+
+
+class PartBlockTransfer(BlockTransfer):
+    """From a part's vertices to the aggregates that all parts hold."""
+
+    def __init__(self, backend: PartBackend, up: Blocks, down: Blocks) -> None:
+        super().__init__(backend.inner, up, down)
+        self._communicator = backend.communicator
+
+    def restrict(self, r: Any, out: Any) -> None:
+        """See `Transfer`."""
+        super().restrict(r, out)
+        self._communicator.all_reduce(out)
+
+
+def build_part(
+    operator: Elasticity,
+    desk: Desk,
+    vertices: Int,
+    settings: MultigridSettings | None = None,
+) -> Cycle:
+    """Make a part's end of the V-cycle; called by all parts alike.
+
+    Parameters
+    ----------
+    operator : of the part, on a `PartBackend`.
+    desk : where the whole is asked for its levels.
+    vertices : (n_vertex,) the mesh's number of each of the part's vertices.
+    """
+    settings = settings or MultigridSettings()
+    backend, space = operator.backend, operator.space
+    assert isinstance(backend, PartBackend)  # noqa: S101 - made with one
+    halo = backend.halo(space.n_node)
+    diagonal = halo.sum_host(operator.diagonal)
+    own = diagonal[: halo.owned]
+    trace, count = backend.total([np.trace(own, axis1=1, axis2=2).sum(), len(own)])
+    unit = trace / (3.0 * count)
+    linear = assemble(space, *operator.moduli, order=1)
+    if operator.springs is not None:
+        operator.springs.add_linear(linear.indptr, linear.indices, linear.data)
+    share: Share = desk.ask(LEVELS, Piece(vertices, linear))
+    coarse_fixed = space.fixed[space.vertices]
+    levels = [
+        _level(
+            backend,
+            operator.stiffness(unit, np.float32),
+            np.linalg.inv(diagonal / unit) * couples(space.fixed),
+            PartNodalTransfer(backend, space.embedding, ~space.fixed, ~coarse_fixed),
+            settings.degree,
+            settings.safety,
+        ),
+        _linear_level(backend, linear, share.prolongation, unit, settings),
+    ]
+    inner = backend.inner
+    levels += [aggregated_level(inner, host, unit, settings) for host in share.below]
+    inverse = coarsest_inverse(inner, share.coarsest, unit)
+    return Cycle(backend, levels, inverse, share.coarsest.blocksize[0], unit)
+
+
+def _linear_level(
+    backend: PartBackend,
+    linear: HostMatrix,
+    p: bsr_array,
+    unit: float,
+    settings: MultigridSettings,
+) -> Level:
+    n = len(linear.indptr) - 1
+    halo, inner = backend.halo(n), backend.inner
+    own = inner.blocks(
+        linear.indptr, linear.indices, (linear.data / unit).astype(np.float32), n
+    )
+    rows, columns = p.blocksize
+    down = _rows(p, np.arange(halo.owned)).T.tobsr(blocksize=(columns, rows))
+    transfer = PartBlockTransfer(
+        backend,
+        inner.blocks(
+            p.indptr, p.indices, p.data.astype(np.float32), p.shape[1] // columns
+        ),
+        inner.blocks(down.indptr, down.indices, down.data.astype(np.float32), n),
+    )
+    diagonal = halo.sum_host(_diagonal(linear))
+    return _level(
+        backend,
+        PartBlocks.of(own, halo),
+        np.linalg.inv(diagonal / unit),
+        transfer,
+        settings.coarse_degree,
+        settings.safety,
+    )
+
+
+def _diagonal(matrix: HostMatrix) -> Float:
+    rows = np.repeat(np.arange(len(matrix.indptr) - 1), np.diff(matrix.indptr))
+    return np.asarray(matrix.data[rows == matrix.indices])
+
+
+def _level(
+    backend: PartBackend,
+    matrix: Blocks,
+    inverse_diagonal: Float,
+    transfer: Transfer,
+    degree: int,
+    safety: float,
+) -> Level:
+    n, size = inverse_diagonal.shape[:2]
+    inverse = backend.asarray(inverse_diagonal, np.float32)
+    start = np.zeros((n, size, LANES), dtype=np.float32)
+    owned = backend.halo(n).owned
+    rng = np.random.default_rng(backend.communicator.rank)
+    start[:owned] = rng.standard_normal((owned, size, LANES))
+    # every copy of a shared row gets its owner's numbers
+    same = backend.complete(backend.asarray(start))
+    top = safety * largest_eigenvalue(backend, matrix, inverse, start=same)
+    vectors = [backend.xp.zeros((n, size, LANES), dtype=np.float32) for _ in range(3)]
+    smoother = Chebyshev(backend, matrix, inverse, degree, top)
+    return Level(matrix, smoother, transfer, *vectors)

@@ -1,0 +1,186 @@
+"""A model cut into parts, one per device.
+
+Elements belong to one part each; a part has all nodes of its elements, so nodes on
+the cuts belong to several. Of those the part of lowest rank is the owner, which
+counts them in inner products.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pymetis
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from afterslip_solver.kernels.plan import compact_order
+from afterslip_solver.model import (
+    Bool,
+    Float,
+    Int,
+    Materials,
+    Model,
+    Restoring,
+    SplitNodes,
+    Surface,
+    TetMesh,
+)
+
+# METIS sees the graph of compact clusters of elements, at most this many
+_CLUSTERS = 1 << 15
+
+
+class PartitionError(ValueError):
+    """The mesh cannot be cut into so many parts; the message says why."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Part:
+    """One device's share of a model.
+
+    Attributes
+    ----------
+    rank : of the part.
+    model : elements of the part in the part's own numbering; faults are whole, their
+        split nodes those of the part's elements, and the surface is left out.
+    nodes : (n_node,) the whole mesh's number of each of the part's nodes, ascending.
+    sharing : (n_node,) int8, 0 where no other part has the node, 1 where this part
+        owns a shared one, 2 where another does.
+    shared : by peer, the part's nodes that it has too, in the whole mesh's order.
+    """
+
+    rank: int
+    model: Model
+    nodes: Int
+    sharing: NDArray[np.int8]
+    shared: dict[int, Int]
+
+
+def divide(mesh: TetMesh, n_part: int) -> Int:
+    """Part of every element, by METIS (Karypis & Kumar 1998).
+
+    The graph's vertices are compact clusters of elements of equal size; an edge
+    weighs what the cut costs, the number of mesh vertices that both clusters have.
+
+    Parameters
+    ----------
+    n_part : number of parts.
+
+    Returns
+    -------
+    (n_elem,) int64.
+
+    Raises
+    ------
+    PartitionError
+        If the mesh has too few elements for a part to be left with any.
+    """
+    n_elem = len(mesh.elements)
+    size = -(-n_elem // _CLUSTERS)
+    order = compact_order(mesh.nodes[mesh.cells].mean(axis=1), size)
+    cluster = np.empty(n_elem, dtype=np.int64)
+    cluster[order] = np.arange(n_elem) // size
+    n_cluster = int(cluster.max()) + 1
+    touch = csr_array(
+        (
+            np.ones(4 * n_elem, dtype=np.int32),
+            (np.repeat(cluster, 4), mesh.cells.ravel()),
+        ),
+        shape=(n_cluster, mesh.n_vertex),
+    )
+    touch.data[:] = 1
+    graph = (touch @ touch.T).tocsr()
+    graph.setdiag(0)
+    graph.eliminate_zeros()
+    _, member = pymetis.part_graph(
+        n_part,
+        pymetis.CSRAdjacency(graph.indptr, graph.indices),
+        eweights=graph.data,
+        vweights=np.bincount(cluster),
+    )
+    parts = np.asarray(member, dtype=np.int64)[cluster]
+    if len(np.unique(parts)) < n_part:
+        message = f"{n_elem} elements cannot be cut into {n_part} parts"
+        raise PartitionError(message)
+    return parts
+
+
+def split(model: Model, membership: Int) -> list[Part]:
+    """Cut a model into the parts that ``membership`` (n_elem,) names."""
+    mesh, n_part = model.mesh, int(membership.max()) + 1
+    n_node = len(mesh.nodes)
+    own = [np.flatnonzero(membership == rank) for rank in range(n_part)]
+    has = np.zeros((n_part, n_node), dtype=np.bool_)
+    for rank, elements in enumerate(own):
+        has[rank, mesh.elements[elements].ravel()] = True
+    count = has.sum(axis=0, dtype=np.int8)
+    owner = has.argmax(axis=0)
+    parts = []
+    for rank, elements in enumerate(own):
+        nodes = np.flatnonzero(has[rank])
+        number = np.full(n_node, -1, dtype=np.int64)
+        number[nodes] = np.arange(len(nodes))
+        sharing = np.where(owner[nodes] == rank, 1, 2).astype(np.int8)
+        sharing[count[nodes] == 1] = 0
+        shared = {
+            peer: number[both]
+            for peer in range(n_part)
+            if peer != rank and len(both := np.flatnonzero(has[rank] & has[peer]))
+        }
+        local = _local_model(model, elements, nodes, number)
+        parts.append(Part(rank, local, nodes, sharing, shared))
+    return parts
+
+
+def _local_model(model: Model, elements: Int, nodes: Int, number: Int) -> Model:
+    mesh = model.mesh
+    inside = np.full(len(mesh.elements), -1, dtype=np.int64)
+    inside[elements] = np.arange(len(elements))
+    local = TetMesh(
+        mesh.nodes[nodes],
+        number[mesh.elements[elements]],
+        int(np.searchsorted(nodes, mesh.n_vertex)),
+        mesh.tags[elements],
+        mesh.tag_names,
+    )
+    none = np.empty(0, dtype=np.int64)
+    return replace(
+        model,
+        mesh=local,
+        materials=_local_materials(model.materials, elements),
+        fixed=model.fixed[nodes],
+        surface=Surface(none, none.reshape(0, 6)),
+        splits={name: _local_split(s, inside) for name, s in model.splits.items()},
+        restoring=_local_restoring(model.restoring, inside, number),
+    )
+
+
+def _local_materials(materials: Materials, elements: Int) -> Materials:
+    def cut(values: Float | None) -> Float | None:
+        return None if values is None else values[elements]
+
+    return Materials(
+        materials.lam[elements],
+        materials.mu[elements],
+        materials.rho[elements],
+        materials.viscosity[elements],
+        cut(materials.kelvin_viscosity),
+        cut(materials.kelvin_modulus),
+    )
+
+
+def _local_split(whole: SplitNodes, inside: Int) -> SplitNodes:
+    mine: Bool = inside[whole.elements] >= 0
+    return SplitNodes(inside[whole.elements[mine]], whole.index[mine], whole.sign[mine])
+
+
+def _local_restoring(
+    whole: Restoring | None, inside: Int, number: Int
+) -> Restoring | None:
+    if whole is None:
+        return None
+    mine = inside[whole.owners] >= 0
+    return Restoring(
+        number[whole.faces[mine]], whole.stiffness[mine], inside[whole.owners[mine]]
+    )

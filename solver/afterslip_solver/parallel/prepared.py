@@ -1,0 +1,234 @@
+"""A model prepared on several devices, with the interface of `greens.Prepared`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from afterslip_solver.backend import LANES
+from afterslip_solver.greens.keeper import Keeper, State
+from afterslip_solver.greens.prepared import (
+    Prepared,
+    SettingsError,
+    Slip,
+    check_settings,
+)
+from afterslip_solver.greens.run import Run
+from afterslip_solver.model import (
+    Float,
+    GroupResult,
+    Int,
+    Model,
+    Progress,
+    ShouldStop,
+    SolverSettings,
+)
+from afterslip_solver.multigrid import Cycle
+from afterslip_solver.operators import Elasticity, check_model
+from afterslip_solver.parallel.backend import PartBackend
+from afterslip_solver.parallel.hierarchy import LEVELS, Whole, build_part
+from afterslip_solver.parallel.operators import PartCreep, PartSprings
+from afterslip_solver.parallel.partition import Part, divide, split
+from afterslip_solver.parallel.team import Desk, Team
+
+_REPORT, _STOP, _LOAD, _DUE, _SAVE = "report", "stop", "load", "due", "save"
+
+
+class PartRun(Run):
+    """A run on one part; the trace is put together from all of them."""
+
+    def __init__(self, backend: Any, *limits: Any) -> None:
+        tolerance, max_iterations, trace, *hooks = limits
+        self._n_trace = len(trace)
+        self._here = np.flatnonzero(trace >= 0)
+        self._parts: PartBackend = backend
+        super().__init__(backend, tolerance, max_iterations, trace[self._here], *hooks)
+
+    def trace_of(self, u: Any) -> Float:
+        """See `Run`."""
+        whole = np.zeros((LANES, self._n_trace, 3))
+        whole[:, self._here] = super().trace_of(u)
+        return self._parts.total(whole)
+
+
+class PartPrepared(Prepared):
+    """One rank's end of a prepared model.
+
+    Parameters
+    ----------
+    part : of the model. settings : of the solver. desk : the rank's.
+    """
+
+    _springs_kind = PartSprings
+    _creep_kind = PartCreep
+    _run_kind = PartRun
+
+    def __init__(self, part: Part, settings: SolverSettings, desk: Desk) -> None:
+        self._part = part
+        self._desk = desk
+        backend = PartBackend(desk.backend, desk.communicator, part)
+        super().__init__(part.model, settings, backend)
+
+    def _preconditioner(self, operator: Elasticity) -> Cycle:
+        nodes = self._part.nodes[self.space.order]
+        return build_part(operator, self._desk, nodes[self.space.vertices])
+
+    def _places(self, trace_nodes: NDArray[np.integer]) -> Int:
+        """Positions of the mesh's nodes in vectors, -1 where another part owns."""
+        nodes = self._part.nodes
+        at = np.minimum(np.searchsorted(nodes, trace_nodes), len(nodes) - 1)
+        mine = (nodes[at] == trace_nodes) & (self._part.sharing[at] < 2)
+        return np.where(mine, self.space.rank[at], -1)
+
+
+class _DeskKeeper:
+    """A rank's way to the keeper of the whole; see `Keeper`."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def load(self) -> State | None:
+        """See `Keeper`."""
+        state: State | None = self._desk.ask(_LOAD, None)
+        return state
+
+    def due(self) -> bool:
+        """See `Keeper`."""
+        return bool(self._desk.ask(_DUE, None))
+
+    def save(self, state: State) -> None:
+        """See `Keeper`."""
+        self._desk.ask(_SAVE, state)
+
+
+def _prepare_part(desk: Desk, part: Part, settings: SolverSettings) -> tuple[int, str]:
+    prepared = desk.held["prepared"] = PartPrepared(part, settings, desk)
+    return prepared.bytes, prepared.scheme
+
+
+def _solve_part(
+    desk: Desk,
+    slip: Slip,
+    trace_nodes: NDArray[np.integer],
+    reports: bool,
+    stops: bool,
+    keeps: bool,
+) -> GroupResult | None:
+    prepared: PartPrepared = desk.held["prepared"]
+
+    def report(news: dict[str, Any]) -> None:
+        desk.ask(_REPORT, news)
+
+    def asked_to_stop() -> bool:
+        return bool(desk.ask(_STOP, None))
+
+    found = prepared.solve(
+        slip,
+        trace_nodes,
+        report if reports else None,
+        asked_to_stop if stops else None,
+        _DeskKeeper(desk) if keeps else None,
+    )
+    return found if desk.communicator.rank == 0 else None
+
+
+class Distributed:
+    """A model ready to be solved by a team, group after group.
+
+    Parameters
+    ----------
+    model, settings : as for `greens.prepare`.
+    team : the ranks; one part for each.
+
+    Raises
+    ------
+    ModelError, SettingsError
+        As `greens.prepare` does.
+    PartitionError
+        If the mesh is too small to be cut.
+    """
+
+    def __init__(self, model: Model, settings: SolverSettings, team: Team) -> None:
+        check_model(model)
+        check_settings(settings)
+        _check_parallel(settings)
+        self.team = team
+        self.device = team.device
+        mesh = model.mesh
+        self.n_unknowns = 3 * len(mesh.nodes)
+        whole = Whole(mesh.nodes[: mesh.n_vertex], model.fixed[: mesh.n_vertex])
+        parts = split(model, divide(mesh, team.size))
+        sizes = team.call(
+            _prepare_part,
+            [(part, settings) for part in parts],
+            {LEVELS: whole.shares},
+        )
+        self.bytes_by_part = [size for size, _ in sizes]
+        self.scheme = sizes[0][1]
+
+    @property
+    def bytes(self) -> int:
+        """Memory kept on the devices between groups, all together."""
+        return sum(self.bytes_by_part)
+
+    def solve(
+        self,
+        slip: Slip,
+        trace_nodes: NDArray[np.integer],
+        progress: Progress | None = None,
+        should_stop: ShouldStop | None = None,
+        keeper: Keeper | None = None,
+    ) -> GroupResult:
+        """See `greens.Prepared.solve`."""
+        size = self.team.size
+
+        def report(news: list[Any]) -> list[None]:
+            if progress is not None:
+                progress(news[0])
+            return [None] * size
+
+        def stop(_: list[Any]) -> list[bool]:
+            return [should_stop is not None and should_stop()] * size
+
+        hooks = (progress is not None, should_stop is not None, keeper is not None)
+        answers = {_REPORT: report, _STOP: stop, **_keeping(keeper, size)}
+        given = [(slip, trace_nodes, *hooks)] * size
+        found: GroupResult = self.team.call(_solve_part, given, answers)[0]
+        return found
+
+    def close(self) -> None:
+        """Let the team go."""
+        self.team.close()
+
+
+def _check_parallel(settings: SolverSettings) -> None:
+    if settings.predictor == "dmd" and settings.integrator == "stepping":
+        raise SettingsError("the dmd predictor works on one device: use galerkin")
+
+
+def _keeping(keeper: Keeper | None, size: int) -> dict[str, Any]:
+    """Answers that keep the parts' states as one, names led by the part."""
+    if keeper is None:
+        return {}
+
+    def load(_: list[Any]) -> Sequence[State | None]:
+        state = keeper.load()
+        if state is None:
+            return [None] * size
+        leads = [f"part{rank}of{size}." for rank in range(size)]
+        return [
+            {k.removeprefix(lead): v for k, v in state.items() if k.startswith(lead)}
+            for lead in leads
+        ]
+
+    def save(states: list[State]) -> list[None]:
+        whole: State = {"solves": states[0]["solves"]}
+        for rank, state in enumerate(states):
+            whole |= {f"part{rank}of{size}.{k}": v for k, v in state.items()}
+        keeper.save(whole)
+        return [None] * size
+
+    return {_LOAD: load, _DUE: lambda _: [keeper.due()] * size, _SAVE: save}

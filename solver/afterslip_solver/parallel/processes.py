@@ -1,0 +1,183 @@
+"""Ranks as processes of this host, one per device.
+
+Launching kernels takes the interpreter's lock, so threads of one process would wait
+for each other; a process that dies takes its device's memory with it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import os
+import pickle
+import signal
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from afterslip_solver.backend import Backend
+from afterslip_solver.parallel.communicator import Communicator
+from afterslip_solver.parallel.team import ASK, DONE, FAILED, Answers, Job, Round
+
+_PR_SET_PDEATHSIG = 1
+_PATIENCE_S = 10.0
+
+# in a rank's process, what it computes with; ranks agree through ``ask``
+Opening = Callable[[int, int, Callable[[str, Any], Any]], tuple[Backend, Communicator]]
+
+
+class RankLostError(RuntimeError):
+    """A process of the team ended; the message says how."""
+
+
+class _ProcessDesk:
+    backend: Backend
+    communicator: Communicator
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.held: dict[str, Any] = {}
+
+    def ask(self, question: str, value: Any) -> Any:
+        """See `Desk`."""
+        self._connection.send((ASK, (question, value)))
+        return self._connection.recv()
+
+
+def _serve(connection: Connection, parent: int) -> None:
+    """Run jobs until the parent hangs up; it ends with its parent in any case."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+    # the parent decides when a solve stops
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    desk = _ProcessDesk(connection)
+    with suppress(EOFError):
+        while True:
+            job, given = connection.recv()
+            try:
+                message = DONE, job(desk, *given)
+            except BaseException as error:  # noqa: BLE001 - raised by the parent
+                message = FAILED, _portable(error)
+            connection.send(message)
+
+
+def _portable(error: BaseException) -> BaseException:
+    """Return the error, or one that says the same and can be sent."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    text = f"{type(error).__name__}: {error}"
+    if "OutOfMemoryError" in names:
+        return MemoryError(text)
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301 - what was just written
+    except Exception:  # noqa: BLE001 - any error at all makes it unfit
+        return RuntimeError(text)
+    return error
+
+
+def _open(desk: _ProcessDesk, opening: Opening, rank: int, size: int) -> str:
+    desk.backend, desk.communicator = opening(rank, size, desk.ask)
+    return desk.backend.name
+
+
+class ProcessTeam:
+    """Processes that wait for jobs; see `Team`.
+
+    Parameters
+    ----------
+    size : number of processes.
+    opening : a function of a module, which makes a rank's backend and communicator.
+    answers : to what backends and communicators ask, in the opening and later.
+
+    Raises
+    ------
+    BackendError
+        If a rank's device cannot be used.
+    """
+
+    def __init__(self, size: int, opening: Opening, answers: Answers) -> None:
+        self.size = size
+        self._answers = dict(answers)
+        context = multiprocessing.get_context("spawn")
+        self._connections: list[Any] = []
+        self._processes: list[Any] = []
+        for _ in range(size):
+            mine, theirs = context.Pipe()
+            ends = (theirs, os.getpid())
+            process = context.Process(target=_serve, args=ends, daemon=True)
+            process.start()
+            theirs.close()
+            self._connections.append(mine)
+            self._processes.append(process)
+        self._end = weakref.finalize(self, _end, self._connections, self._processes)
+        given = [(opening, rank, size) for rank in range(size)]
+        self.device: str = self.call(_open, given, {})[0]
+
+    @property
+    def pids(self) -> list[int]:
+        """Numbers of the processes."""
+        return [process.pid for process in self._processes]
+
+    def call(
+        self, job: Job, arguments: Sequence[tuple[Any, ...]], answers: Answers
+    ) -> list[Any]:
+        """See `Team`; after a failure all processes are ended.
+
+        Raises
+        ------
+        RankLostError
+            If a process ended, or had ended before.
+        """
+        if not self._end.alive:
+            raise RankLostError("the processes of the devices have ended: start anew")
+        now = Round(self.size, {**self._answers, **answers})
+        try:
+            for connection, given in zip(self._connections, arguments, strict=True):
+                connection.send((job, given))
+            while not now.over:
+                self._hear(now)
+        except BaseException as error:
+            self.close()
+            if isinstance(error, EOFError | BrokenPipeError | ConnectionResetError):
+                raise RankLostError(self._obituary()) from error
+            raise
+        return now.in_order()
+
+    def _hear(self, now: Round) -> None:
+        """Wait for messages, and for deaths."""
+        sentinels = [process.sentinel for process in self._processes]
+        ready = wait([*self._connections, *sentinels])
+        heard = [c for c in self._connections if c in ready]
+        if not heard:
+            raise EOFError
+        for connection in heard:
+            rank = self._connections.index(connection)
+            replies = now.take(rank, *connection.recv())
+            for other, reply in zip(self._connections, replies or (), strict=False):
+                other.send(reply)
+
+    def _obituary(self) -> str:
+        ended = [
+            f"process {rank} ended with status {process.exitcode}"
+            for rank, process in enumerate(self._processes)
+            if process.exitcode not in (None, -signal.SIGKILL)
+        ]
+        return ", ".join(ended) or "a process of a device was killed"
+
+    def close(self) -> None:
+        """End all processes; device memory is free when this returns."""
+        self._end()
+
+
+def _end(connections: list[Any], processes: list[Any]) -> None:
+    for connection in connections:
+        connection.close()
+    for process in processes:
+        # a rank in the middle of an exchange would wait for ever
+        process.kill()
+    for process in processes:
+        process.join(_PATIENCE_S)

@@ -1,0 +1,59 @@
+"""Processes as ranks: they solve, and a death among them is told, not waited for."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from afterslip_solver.backend import BackendError
+from afterslip_solver.greens import SettingsError, prepare
+from afterslip_solver.model import SolverSettings
+from afterslip_solver.parallel import Distributed, ProcessTeam, RankLostError, gpu_team
+from afterslip_solver.testing.desk_exchange import ANSWERS, open_rank
+
+
+@pytest.fixture
+def team():
+    team = ProcessTeam(2, open_rank, ANSWERS)
+    yield team
+    team.close()
+
+
+def test_processes_solve_like_one_and_a_killed_one_is_noticed(small, team):
+    model = small.box_model()
+    slip = small.patch_slip(model.faults["main"])
+    settings = SolverSettings(tolerance=1e-10)
+    trace = model.surface.nodes
+    whole = prepare(model, settings, "cpu").solve(slip, trace)
+    parts = Distributed(model, settings, team)
+    found = parts.solve(slip, trace)
+    scale = np.abs(whole.response).max()
+    np.testing.assert_allclose(found.response, whole.response, atol=1e-9 * scale)
+    victim = team.pids[1]
+
+    def kill(_):
+        os.kill(victim, signal.SIGKILL)
+
+    with pytest.raises(RankLostError):
+        parts.solve(slip, trace, progress=kill)
+    for pid in team.pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+    with pytest.raises(RankLostError, match="start anew"):
+        parts.solve(slip, trace)
+
+
+def test_an_error_of_a_rank_arrives_as_what_it_is(small, team):
+    model = small.box_model()
+    parts = Distributed(model, SolverSettings(), team)
+    slip = small.patch_slip(model.faults["main"])
+    with pytest.raises(SettingsError, match="not finite"):
+        parts.solve(np.nan * slip, model.surface.nodes)
+
+
+def test_more_gpus_than_can_be_seen_are_refused():
+    with pytest.raises(BackendError, match=r"99 GPUs are asked for|CuPy is not"):
+        gpu_team(99)
