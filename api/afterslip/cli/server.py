@@ -21,7 +21,7 @@ Token = Annotated[
         "--token",
         envvar="AFTERSLIP_TOKEN",
         show_envvar=True,
-        help="Token, where the server asks for one.",
+        help="Token, where the server asks for one; @FILE reads it from a file.",
     ),
 ]
 Which = Annotated[

@@ -33,6 +33,7 @@ SUMMARIES = {
     "run": "Run a whole campaign here, from spec to report.",
     "forward": "Displacement of a given slip, without a service.",
     "serve": "Serve the API, the dispatcher and the dashboard.",
+    "token": "Make, list and revoke tokens.",
     "worker": "Join a scheduler as a worker.",
     "verify": "Compare the solver with exact solutions.",
     "bench": "Measure speed beside the machine's bounds.",

@@ -61,6 +61,34 @@ class CampaignHandle(Handle):
         """Go on after a pause."""
         return self._act("resume")
 
+    def change(
+        self,
+        *,
+        name: str | None = None,
+        priority: int | None = None,
+        paused: bool | None = None,
+    ) -> CampaignHandle:
+        """Change what it is called, how soon it is served, or whether it is.
+
+        Parameters
+        ----------
+        priority : -1000 to 1000; campaigns with a higher one are served first.
+
+        Raises
+        ------
+        ApiError
+            412 when somebody else changed it at the same moment.
+        """
+        given = {"name": name, "priority": priority, "paused": paused}
+        seen = self._transport.request("GET", self._path)
+        self.data = self._transport.request(
+            "PATCH",
+            self._path,
+            json={key: value for key, value in given.items() if value is not None},
+            headers={"If-Match": seen.headers["ETag"]},
+        ).json()
+        return self
+
     def _act(self, verb: str) -> CampaignHandle:
         self.data = self._transport.post(f"{self._path}/{verb}")
         return self

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from afterslip.client.campaign import CampaignHandle, pages
+from afterslip.client.credentials import resolve
 from afterslip.client.errors import ApiError, NoServerError
 from afterslip.client.inversion import Inversion
 from afterslip.client.transport import Transport
@@ -27,7 +28,8 @@ class Client:
     Parameters
     ----------
     url : such as ``http://127.0.0.1:8000``.
-    token : where the server asks for one.
+    token : where the server asks for one; ``@file`` reads it from a file that only
+        you may read. None: from the file that ``AFTERSLIP_TOKEN_FILE`` names.
     timeout : s to wait for an answer.
     tries : how often a request is tried when the line breaks or the server is busy.
     transport : instead of the network (an httpx transport), for tests.
@@ -49,7 +51,7 @@ class Client:
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         self._transport = Transport(
-            url, token, timeout=timeout, tries=tries, transport=transport
+            url, resolve(token), timeout=timeout, tries=tries, transport=transport
         )
         self._stop: Callable[[], Any] | None = None
 
@@ -75,7 +77,7 @@ class Client:
             )
         handle = found[0].load()(directory, **options)
         try:
-            client = cls(handle.url)
+            client = cls(handle.url, token="")  # it asks for none
         except BaseException:
             handle.close()
             raise

@@ -3,6 +3,7 @@
 AfterslipError
 ├── ApiError           the server refused or failed; carries its problem document
 ├── NoServerError      nothing answers, or what answers is no afterslip server
+├── CredentialError    a token cannot be had
 └── CampaignError      a campaign or an inversion ended without a result
 """
 
@@ -34,7 +35,7 @@ class ApiError(AfterslipError):
     @property
     def exit_code(self) -> int:
         """Return 2 where the request was at fault, else 1."""
-        return 2 if self.status in (400, 404, 413, 422) else 1
+        return 2 if self.status in (400, 401, 403, 404, 413, 422) else 1
 
     def __str__(self) -> str:
         if len(self.problems) == 1:
@@ -66,6 +67,12 @@ class ApiError(AfterslipError):
 
 class NoServerError(AfterslipError):
     """Nothing answers at the address, or what answers speaks another language."""
+
+
+class CredentialError(AfterslipError):
+    """A token cannot be had from where it should be."""
+
+    exit_code = 2
 
 
 class CampaignError(AfterslipError):

@@ -95,7 +95,7 @@ def get(connection: Connection, identity: str) -> Token:
 
 
 def page(
-    connection: Connection, *, before: str | None, limit: int, user: str | None
+    connection: Connection, *, before: str | None, limit: int | None, user: str | None
 ) -> list[Token]:
     """Return tokens, newest first, all of them or those of a user."""
     query = sa.select(tokens).order_by(tokens.c.id.desc()).limit(limit)

@@ -109,8 +109,8 @@ def _integer(digits: str) -> int:
 def _pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(items)
     if len(found) < len(items):
-        seen: set[str] = set()
-        twice = next(key for key, _ in items if key in seen or seen.add(key))
+        keys = [key for key, _ in items]
+        twice = next(key for index, key in enumerate(keys) if key in keys[:index])
         raise _Unfit(f"gives the key {twice[:80]!r} twice")
     return found
 
