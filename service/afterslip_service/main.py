@@ -38,6 +38,7 @@ from afterslip_service.routes.stream import Hub
 from afterslip_service.settings import Settings
 
 MakePlacement = Callable[[Settings], Placement]
+from afterslip_workers import entry
 ROUTERS = (
     campaigns, groups, events, greens, sample, files,
     datasets, inversions, workers, health, page,
@@ -104,8 +105,7 @@ def bring_up(app: FastAPI) -> None:
     service: Service = app.state.service
     placement: MakePlacement | None = app.state.placement
     migrate.upgrade(service.database)
-    for name in ("files", "campaigns", "models", "attempts"):
-        (service.settings.store / name).mkdir(parents=True, exist_ok=True)
+    entry.prepare(service.settings.store)
     service.up = True
     if placement is None:
         return

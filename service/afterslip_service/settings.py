@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ipaddress
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from afterslip_service.errors import BindRefusedError
+from afterslip_workers import entry
 
 
 class Settings(BaseSettings):
@@ -21,9 +22,10 @@ class Settings(BaseSettings):
         "afterslip.sqlite",
         description="SQLAlchemy URL, or the path of a SQLite file",
     )
-    store: Path = Field(
+    store: Path | str = Field(
         Path("afterslip-store"),
-        description="folder that the service and all workers see at the same path",
+        description="folder that the service and all workers see at the same path, "
+        "or s3://bucket/prefix with AWS_* in the environment",
     )
     files: Path | None = Field(
         None,
@@ -58,13 +60,41 @@ class Settings(BaseSettings):
     max_upload: int = Field(2 * 1024**3, gt=0, description="bytes of one uploaded file")
     max_body: int = Field(32 * 1024**2, gt=0, description="bytes of one JSON request")
 
-    @field_validator("store", "files")
+    @property
+    def tls(self) -> tuple[Path, Path] | None:
+        """Certificate and key, None for plain HTTP."""
+        if self.tls_certificate is None or self.tls_key is None:
+            return None
+        return self.tls_certificate, self.tls_key
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        """Refuse half of a pair: it would silently mean no TLS."""
+        if (self.tls_certificate is None) != (self.tls_key is None):
+            raise ValueError("tls_certificate and tls_key belong together")
+        return self
+
+    @field_validator("store", mode="before")
+    @classmethod
+    def _folder_or_bucket(cls, value: Any) -> Any:
+        """Keep a bucket's address as it is written; everything else is a folder."""
+        if entry.is_bucket(value):
+            return entry.place_of(value).name
+        return Path(value).expanduser().absolute()
+
+    @field_validator("files", "tls_certificate", "tls_key")
     @classmethod
     def _absolute(cls, value: Path | None) -> Path | None:
         """Workers run elsewhere: a path must not hang on our working folder."""
         return None if value is None else value.expanduser().absolute()
 
 
+    spool_wait: float = Field(
+        24 * 3600.0,
+        gt=0,
+        description="s that a result may wait on its worker's disk for the store, "
+        "before its group is solved again",
+    )
 def check_bind(host: str) -> None:
     """Refuse an address that others can reach: this version knows no users.
 

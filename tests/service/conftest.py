@@ -25,6 +25,7 @@ from afterslip_service.placement.inprocess import InProcess
 from afterslip_service.reconcile.dispatcher import Dispatcher
 from afterslip_service.server import Server
 from afterslip_service.settings import Settings
+from afterslip_workers import entry
 
 logs.configure(level=logging.ERROR)
 
@@ -78,9 +79,9 @@ def database(database_url):
 
 @pytest.fixture
 def settings(database_url, tmp_path):
-    return Settings(
-        database=database_url, store=tmp_path / "store", tick=0.02, lost_after=30
-    )
+    store = tmp_path / "store"
+    entry.prepare(store)
+    return Settings(database=database_url, store=store, tick=0.02, lost_after=30)
 
 
 @pytest.fixture

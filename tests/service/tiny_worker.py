@@ -68,14 +68,14 @@ class TinyWorker:
         end = time.monotonic() + self.delay_s
         done = 0
         while time.monotonic() < end or not self.gate.is_set():
-            if cancel_requested(envelope.folder):
+            if cancel_requested(envelope.place, envelope.token):
                 return False
             done += 1
             news = {"phase": "solving", "solves_done": done, "residual": 10.0**-done}
             progress.update({**news, "solves_expected": 8})
             progress.beat(force=True)
             time.sleep(0.02)
-        return not cancel_requested(envelope.folder)
+        return not cancel_requested(envelope.place, envelope.token)
 
     def _receipt(self, envelope, outcome, made=None, error=None):
         stats = {"solves": 3, "iterations": 30, "seconds": 0.1, "residual": 1e-9}
@@ -90,8 +90,8 @@ class TinyWorker:
     def _model(self, envelope):
         sources = list(range(self.n_sources))
         groups = [sources[i : i + 4] for i in range(0, len(sources), 4)]
-        folder = paths.campaign(envelope.root, envelope.campaign)
-        root = paths.greens(envelope.root, envelope.campaign)
+        folder = Path(envelope.store) / paths.campaign(envelope.campaign)
+        root = Path(envelope.store) / paths.greens(envelope.campaign)
         if not (folder / "model.json").exists():
             scratch = durable.scratch_beside(root)
             template(scratch, self.n_sources)
@@ -183,7 +183,8 @@ def template(root: Path, n_sources: int, fill: bool = True):
 
 def stored(store: Path, campaign: str):
     """Return the response array of an accepted campaign."""
-    return zarr.open_group(str(paths.greens(store, campaign)), mode="r")["response"][:]
+    where = Path(store) / paths.greens(campaign)
+    return zarr.open_group(str(where), mode="r")["response"][:]
 
 
 def spec(name="tiny", **changes):

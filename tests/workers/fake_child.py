@@ -9,6 +9,7 @@ import time
 
 from afterslip_workers import child
 from afterslip_workers.errors import CancelledError, TaskError
+from afterslip_workers.store import manifest as manifests
 
 
 class MeshError(ValueError):
@@ -29,12 +30,22 @@ def _hold_everything(seconds):
     ctypes.PyDLL(None).usleep(int(seconds * 1e6))
 
 
-def _run(context):
-    order = context.envelope.group
-    context.report({"phase": "solving", "solves_done": 1, "solves_expected": 3})
-    sys.stdout.write("line from the task\n")
-    sys.stdout.flush()
-    os.write(1, b"line from compiled code\n")
+def _writer(context):
+    def write(folder):
+        part = folder / "group.zarr"
+        (part / "x" / "c").mkdir(parents=True)
+        (part / "x" / "c" / "0").write_bytes(b"numbers")
+        made = manifests.new(context.envelope, files=manifests.seal(part))
+        manifests.commit(folder, made)
+        return made
+
+    return write
+
+
+_KEPT = []
+
+
+def _act(context, order):  # noqa: C901 - a list of misdeeds
     match order["do"]:
         case "sleep":
             _sleep(context, order["seconds"])
@@ -54,6 +65,30 @@ def _run(context):
             _sleep(context, 1 / 0)
         case "fill":
             (context.folder / "big").write_bytes(bytes(1 << 24))
+        case "write":
+            end = time.monotonic() + order["seconds"]
+            while context.place.reachable() and time.monotonic() < end:
+                time.sleep(0.02)
+            written, refused = manifests.keep(context.envelope, _writer(context))
+            return written, {} if refused is None else {"spooled": refused}
+        case "grow":
+            held = bytearray(order["bytes"])
+            held[::4096] = b"x" * len(held[::4096])
+            context.report({"phase": "grown"})
+            _KEPT.append(held)
+            _sleep(context, order["seconds"])
+    return None
+
+
+def _run(context):
+    order = context.envelope.group
+    context.report({"phase": "solving", "solves_done": 1, "solves_expected": 3})
+    sys.stdout.write("line from the task\n")
+    sys.stdout.flush()
+    os.write(1, b"line from compiled code\n")
+    done = _act(context, order)
+    if done is not None:
+        return done
     (context.folder / "group.zarr").mkdir(exist_ok=True)
     manifest = {"token": context.envelope.token, "pid": os.getpid()}
     if order["do"] == "commit_and_die":

@@ -8,6 +8,7 @@ import numpy as np
 from afterslip.files import LocalFiles
 from afterslip.identity import canonical_spec
 from afterslip.spec import parse_campaign
+from afterslip_workers import entry
 
 RNG = np.random.default_rng(5)
 NAMES = [f"S{number:02d}" for number in range(16)]
@@ -59,7 +60,7 @@ class SmallCampaign:
         self.root, self.identity = root, identity
         source = root / f"{identity}-input"
         source.mkdir(parents=True, exist_ok=True)
-        (root / "files").mkdir(exist_ok=True)
+        entry.prepare(root)
         lines = [
             f"{name},{x},{y}\n" for name, x, y in zip(NAMES, X_KM, Y_KM, strict=True)
         ]

@@ -44,6 +44,7 @@ def client():
 
 
 def run_and_find_child(client, store):
+    entry.prepare(store)
     receipt = client.submit(entry.execute, envelope(store), pure=False).result(60)
     (pid,) = client.run(os.getpid).values()
     (child,) = (

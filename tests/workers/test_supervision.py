@@ -13,31 +13,21 @@ from pathlib import Path
 import psutil
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from supervised import FAKE, envelope, wait_for_phase
+
 from afterslip_workers import entry, supervisor
 from afterslip_workers.process import Pool
 
-FAKE = str(Path(__file__).parent / "fake_child.py")
-
 
 @pytest.fixture(autouse=True)
-def pool(monkeypatch):
+def pool(monkeypatch, tmp_path):
+    entry.prepare(tmp_path)
     pool = Pool((FAKE,))
     monkeypatch.setattr(supervisor, "pool", pool)
     yield pool
     pool.close()
-
-
-def envelope(store, token="a1", timeout_s=None, **order):
-    return {
-        "version": 1,
-        "token": token,
-        "kind": "greens",
-        "campaign": "c1",
-        "spec": {},
-        "store": str(store),
-        "group": order,
-        "timeout_s": timeout_s,
-    }
 
 
 def in_background(store, **order):
@@ -47,16 +37,6 @@ def in_background(store, **order):
     )
     thread.start()
     return thread, answers
-
-
-def wait_for_phase(store, phase, token="a1"):
-    end = time.monotonic() + 20
-    while time.monotonic() < end:
-        found = entry.read_progress(store, token)
-        if found and found["phase"] == phase:
-            return found
-        time.sleep(0.02)
-    raise AssertionError(f"{phase} never seen, last {found}")
 
 
 def test_result_comes_back_as_a_small_receipt(tmp_path):
@@ -132,7 +112,7 @@ def test_failed_attempt_leaves_only_what_tells_why(tmp_path):
     entry.execute(envelope(tmp_path, do="sleep", seconds=0))
     entry.execute(envelope(tmp_path, "a2", do="die"))
     names = {path.name for path in (tmp_path / "attempts" / "a2").iterdir()}
-    assert names == {"log.txt", "progress.json"}
+    assert names == {"log.txt", "progress.json", "receipt.json"}
 
 
 def test_cancel_stops_a_solve_and_keeps_the_child(tmp_path, pool):
@@ -236,13 +216,15 @@ def test_envelope_of_another_release_is_refused():
 def test_envelope_cannot_leave_the_store(tmp_path, token):
     receipt = entry.execute(envelope(tmp_path, token, do="nothing"))
     assert receipt["outcome"] == "failed"
-    assert not list(tmp_path.iterdir())
+    assert not list((tmp_path / "attempts").iterdir())
 
 
 def test_unwritable_store_is_a_receipt(tmp_path):
+    (tmp_path / "attempts").rmdir()
     (tmp_path / "attempts").write_text("in the way")
     receipt = entry.execute(envelope(tmp_path, do="nothing"))
     assert receipt["outcome"] == "failed"
+    assert receipt["error"]["class"] == "store_lost"
 
 
 def test_children_of_a_forked_process_are_left_alone(tmp_path, pool):

@@ -24,8 +24,9 @@ from typing import Any, BinaryIO
 from afterslip_workers import channel
 from afterslip_workers.context import Context
 from afterslip_workers.envelope import Envelope, parse
-from afterslip_workers.errors import CancelledError, TaskError, classify
+from afterslip_workers.errors import POISON, CancelledError, TaskError, classify
 from afterslip_workers.progress import LOG
+from afterslip_workers.store.place import Place
 from afterslip_workers.warm import WarmCache, warm_limit
 
 _PR_SET_PDEATHSIG = 1
@@ -117,18 +118,18 @@ def _run(envelope: Envelope, context: Context) -> dict[str, Any]:
     except BaseException as error:  # noqa: BLE001 - every failure is an answer
         with suppress(OSError):
             traceback.print_exc()
-        return _refusal(error, envelope.root)
+        return _refusal(error, envelope.place)
     return {"outcome": "stored", "manifest": manifest, "stats": stats}
 
 
-def _refusal(error: BaseException, store: Path | None = None) -> dict[str, Any]:
-    found = classify(error, store)
+def _refusal(error: BaseException, place: Place | None = None) -> dict[str, Any]:
+    found = classify(error, place)
     # after what nobody foresaw the process is not trusted with another task
     unforeseen = found.error_class == "internal" and not isinstance(error, TaskError)
     return {
         "outcome": "failed",
         "error": {"class": found.error_class, "message": found.message},
-        "poisoned": unforeseen or found.error_class == "oom",
+        "poisoned": unforeseen or found.error_class in POISON,
     }
 
 

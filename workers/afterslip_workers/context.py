@@ -9,6 +9,7 @@ from typing import Any
 
 from afterslip_workers.envelope import Envelope
 from afterslip_workers.errors import CancelledError
+from afterslip_workers.store.place import Place
 from afterslip_workers.warm import WarmCache
 
 
@@ -31,9 +32,9 @@ class Context:
     warm: WarmCache
 
     @property
-    def store(self) -> Path:
-        """Root of the store."""
-        return self.envelope.root
+    def place(self) -> Place:
+        """The store."""
+        return self.envelope.place
 
     @property
     def folder(self) -> Path:

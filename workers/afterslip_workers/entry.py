@@ -12,24 +12,39 @@ from numpy.typing import ArrayLike
 from afterslip_workers import device, progress, supervisor
 from afterslip_workers.envelope import VERSION, failed, parse
 from afterslip_workers.errors import TaskError, classify
-from afterslip_workers.store import commit, paths
-from afterslip_workers.store.manifest import StoreError
+from afterslip_workers.store import commit, paths, uploads
+from afterslip_workers.store.manifest import NotDeliveredError, StoreError
+from afterslip_workers.store.place import is_bucket, place_of, read_json
 
 if TYPE_CHECKING:
     import xarray as xr
 
+    from afterslip.files import StoredFiles
+
 __all__ = [
     "VERSION",
+    "NotDeliveredError",
     "StoreError",
+    "arrange",
+    "attempt_tokens",
     "close_children",
     "describe_worker",
     "discard",
     "execute",
+    "files_of",
     "finish",
+    "is_bucket",
+    "keep_content",
+    "keep_file",
+    "place_of",
+    "prepare",
+    "probe",
     "promote",
+    "reachable",
     "read_log",
     "read_manifest",
     "read_progress",
+    "read_receipt",
     "request_cancel",
     "sample",
 ]
@@ -54,7 +69,7 @@ def execute(envelope: Mapping[str, Any]) -> dict[str, Any]:
     try:
         return supervisor.supervise(parsed).as_json()
     except Exception as error:  # noqa: BLE001 - a worker answers whatever happens
-        return failed(parsed.token, classify(error)).as_json()
+        return failed(parsed.token, classify(error, parsed.place)).as_json()
 
 
 def promote(store: str | Path, campaign: str, manifest: Mapping[str, Any]) -> None:
@@ -62,15 +77,29 @@ def promote(store: str | Path, campaign: str, manifest: Mapping[str, Any]) -> No
 
     Raises
     ------
+    NotDeliveredError
+        While the result waits on its worker's disk.
     StoreError
         If the manifest is not this campaign's, or a file is missing or damaged.
     """
-    commit.promote(Path(store), campaign, dict(manifest))
+    commit.promote(place_of(store), campaign, dict(manifest))
+
+
+def arrange(store: str | Path, campaign: str, order: Sequence[int]) -> None:
+    """Change the order of the sources of a campaign of which nothing is solved yet.
+
+    Parameters
+    ----------
+    order : for each place in the store the number of the source in the spec.
+    """
+    from afterslip_workers.store import reuse
+
+    reuse.arrange(place_of(store), campaign, order)
 
 
 def discard(store: str | Path, token: str) -> None:
     """Remove everything that an attempt wrote; may be repeated."""
-    commit.discard(Path(store), token)
+    commit.discard(place_of(store), token)
 
 
 def finish(store: str | Path, campaign: str) -> None:
@@ -81,7 +110,7 @@ def finish(store: str | Path, campaign: str) -> None:
     StoreError
         If a group is missing.
     """
-    commit.finish(Path(store), campaign)
+    commit.finish(place_of(store), campaign)
 
 
 def read_progress(store: str | Path, token: str) -> dict[str, Any] | None:
@@ -93,22 +122,81 @@ def read_progress(store: str | Path, token: str) -> dict[str, Any] | None:
     "lane_residuals", "updated"}; ``updated`` in s since 1970. It is rewritten at
     least every 2 s while the attempt lives.
     """
-    return progress.read(paths.attempt(Path(store), token))
+    return progress.read(place_of(store), token)
 
 
 def read_manifest(store: str | Path, token: str) -> dict[str, Any] | None:
     """Manifest of a stored attempt whose receipt was lost; None if not stored."""
-    return commit.manifest_of(Path(store), token)
+    return commit.manifest_of(place_of(store), token)
+
+
+def read_receipt(store: str | Path, token: str) -> dict[str, Any] | None:
+    """Receipt of an attempt, its last file; None before its end.
+
+    Returns
+    -------
+    What `execute` returned. Where ``stats`` has ``spooled``, the worker keeps the
+    result for {"class", "message"}, and delivers it later.
+    """
+    found = read_json(place_of(store), f"{paths.attempt(token)}/{progress.RECEIPT}")
+    return found if isinstance(found, dict) else None
+
+
+def attempt_tokens(store: str | Path) -> list[str]:
+    """Tokens of the attempts of which anything is in the store."""
+    return [name for name in place_of(store).names(paths.ATTEMPTS) if name[0] != "."]
+
+
+def prepare(store: str | Path) -> None:
+    """Make a store's folders, or see that its bucket answers.
+
+    Raises
+    ------
+    OSError
+        If the store cannot be reached.
+    """
+    place_of(store).prepare()
+
+
+def probe(store: str | Path) -> None:
+    """Write into the store and say what hinders it.
+
+    Raises
+    ------
+    OSError
+        If nothing can be written.
+    """
+    place_of(store).probe()
+
+
+def reachable(store: str | Path) -> bool:
+    """Tell whether the store can be read and written now."""
+    return place_of(store).reachable()
+
+
+def files_of(store: str | Path, base: str | Path | None = None) -> StoredFiles:
+    """Return the files that specs may name: uploads, and those below ``base``."""
+    return uploads.files_of(place_of(store), base)
+
+
+def keep_content(store: str | Path, content: bytes) -> str:
+    """Write a content into the store and return its reference."""
+    return uploads.keep(place_of(store), content)
+
+
+def keep_file(store: str | Path, path: Path) -> str:
+    """Copy a file into the store and return its reference."""
+    return uploads.keep_file(place_of(store), path)
 
 
 def read_log(store: str | Path, token: str, lines: int = 200) -> str:
     """Last lines of what an attempt printed."""
-    return progress.log_tail(paths.attempt(Path(store), token), lines)
+    return progress.stored_log(place_of(store), token, lines)
 
 
 def request_cancel(store: str | Path, token: str) -> None:
     """Ask an attempt to stop; it ends within ten seconds."""
-    progress.request_cancel(paths.attempt(Path(store), token))
+    progress.request_cancel(place_of(store), token)
 
 
 def sample(
@@ -131,7 +219,7 @@ def sample(
     """
     from afterslip.archive import GreensStore
 
-    opened = GreensStore(paths.greens(Path(store), campaign))
+    opened = GreensStore(place_of(store).zarr(paths.greens(campaign)))
     points = np.atleast_1d(x).astype(np.float64), np.atleast_1d(y).astype(np.float64)
     return opened.sample(*points, np.asarray(times_s, dtype=np.float64))
 

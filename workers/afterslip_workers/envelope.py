@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from afterslip_workers.errors import TaskError
-from afterslip_workers.store import paths
+from afterslip_workers.store import paths, spool
+from afterslip_workers.store.place import Place, place_of
 
 VERSION = 1
 KINDS = ("model", "greens", "inversion")
@@ -24,12 +25,15 @@ class Envelope:
     kind : "model", "greens" or "inversion".
     campaign : the campaign's identifier, a folder name.
     spec : canonical campaign, files given by digest.
-    store : root folder of the store, seen by every worker under this path.
+    store : root folder of the store, seen by every worker under this path, or
+        ``s3://bucket/prefix``.
     files_base : folder against which relative file references are read, or None.
-    group : {"index", "sources"}: the group's number and its unit sources, in the
-        order of the store.
+    group : {"index", "sources", "taken"}: the group's number and its unit sources,
+        in the order of the store, and where some of them are stored already, see
+        :func:`afterslip_workers.store.reuse.take`.
     inversion : {"id", "name", "datasets", ...}, for kind "inversion".
     backend : "auto", "cpu" or "gpu".
+    strict : times that the group did not converge before; more iterations each.
     timeout_s : longest time allowed, s; None for ever.
     version : of this envelope.
     """
@@ -43,18 +47,19 @@ class Envelope:
     group: dict[str, Any] | None = None
     inversion: dict[str, Any] | None = None
     backend: str = "auto"
+    strict: int = 0
     timeout_s: float | None = None
     version: int = VERSION
 
     @property
-    def root(self) -> Path:
-        """Root of the store."""
-        return Path(self.store)
+    def place(self) -> Place:
+        """The store."""
+        return place_of(self.store)
 
     @property
     def folder(self) -> Path:
-        """Folder of this attempt."""
-        return paths.attempt(self.root, self.token)
+        """Folder on this machine in which the attempt works."""
+        return spool.work_folder(self.place, self.token)
 
     def as_json(self) -> dict[str, Any]:
         """Return the envelope as plain values."""

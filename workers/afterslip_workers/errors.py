@@ -10,19 +10,24 @@
 from __future__ import annotations
 
 import errno
-import shutil
-from contextlib import suppress
-from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from afterslip_workers.store.place import Place
 
 CLASSES = frozenset(
     {
         "bad_input",
         "mesh",
         "oom",
+        "no_memory",
+        "gpu_error",
+        "gpu_lost",
         "worker_lost",
         "not_converged",
         "nan",
         "store_full",
+        "store_lost",
         "killed",
         "timeout",
         "internal",
@@ -39,7 +44,11 @@ _BAD_INPUT = frozenset(
         "InversionError",
     }
 )
-_LEAST_FREE = 1 << 20
+# a result is kept on the worker's disk until the store is back
+AWAY = frozenset({"store_full", "store_lost"})
+# what leaves a process, or a device, unfit for another task
+POISON = frozenset({"oom", "gpu_error", "gpu_lost"})
+
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -66,26 +75,45 @@ def _names(error: BaseException) -> set[str]:
     return {kind.__name__ for kind in type(error).__mro__}
 
 
-def classify(error: BaseException, store: Path | None = None) -> TaskError:
+def classify(error: BaseException, place: Place | None = None) -> TaskError:
     """Turn whatever a task raised into a class and a readable message.
 
     Device errors are known by name, because CuPy may not be installed.
 
     Parameters
     ----------
-    store : where the task wrote. Libraries that lose the system's reason for a
-        failed write are then understood from the space left there.
+    place : where the task wrote. Libraries that lose the system's reason for a
+        failed write are then understood from how the store is now.
     """
     if isinstance(error, TaskError):
         return error
     names = _names(error)
     text = " ".join(str(error).split()) or type(error).__name__
+    device = _device(error, names, text)
+    if device is not None:
+        return device
     if isinstance(error, MemoryError) or "OutOfMemoryError" in names:
         return TaskError(
             "oom",
             f"memory ran out ({text}): use a coarser mesh, fewer workers, "
             "or a machine with more memory",
         )
+    if isinstance(error, OSError):
+        away = _away(error, names, text, place)
+        if away is not None:
+            return away
+    if names & _BAD_INPUT:
+        return TaskError("bad_input", str(error))
+    if "MeshError" in names:
+        return TaskError("mesh", str(error))
+    where = _innermost(error)
+    return TaskError("internal", f"{type(error).__name__}: {text}{where}")
+
+
+def _away(
+    error: OSError, names: set[str], text: str, place: Place | None
+) -> TaskError | None:
+    """Tell a store that is full or away from other failures of the system."""
     full = _full_disk(error)
     if full is not None:
         return TaskError(
@@ -93,16 +121,13 @@ def classify(error: BaseException, store: Path | None = None) -> TaskError:
             f"no space left to write {full.filename or 'the result'} "
             f"({full.strerror}): free space in the store, then retry",
         )
-    if isinstance(error, OSError) and store is not None and _is_full(store):
+    if "StoreLostError" in names or (place is not None and not place.reachable()):
+        return TaskError("store_lost", f"the store cannot be reached: {text}")
+    if place is not None and place.full():
         return TaskError(
             "store_full", f"no space left in the store ({text}): free some, then retry"
         )
-    if names & _BAD_INPUT:
-        return TaskError("bad_input", str(error))
-    if "MeshError" in names:
-        return TaskError("mesh", str(error))
-    where = _innermost(error)
-    return TaskError("internal", f"{type(error).__name__}: {text}{where}")
+    return None
 
 
 def _full_disk(error: BaseException | None) -> OSError | None:
@@ -114,10 +139,43 @@ def _full_disk(error: BaseException | None) -> OSError | None:
     return None
 
 
-def _is_full(store: Path) -> bool:
-    with suppress(OSError):
-        return shutil.disk_usage(store).free < _LEAST_FREE
-    return False
+# numbers of cudaError_t and CUresult, which agree where both have the error
+_CUDA_MEMORY = frozenset({2})
+# CUDA's own names say "sticky" of what no later call in the process survives
+_CUDA_LOST = {
+    46: "devices unavailable",
+    100: "no device",
+    101: "invalid device",
+    214: "uncorrectable memory error (ECC)",
+    220: "uncorrectable NVLink error",
+    802: "system not ready",
+}
+
+
+def _device(error: BaseException, names: set[str], text: str) -> TaskError | None:
+    """Understand what CUDA's runtime and driver raise through CuPy."""
+    if not names & {"CUDARuntimeError", "CUDADriverError"}:
+        if names & {"CUBLASError", "CUSPARSEError", "CUSOLVERError", "CuFFTError"}:
+            return TaskError("gpu_error", f"a library of the GPU failed ({text})")
+        return None
+    status: Any = getattr(error, "status", None)
+    if status in _CUDA_MEMORY:
+        return TaskError(
+            "oom",
+            f"the GPU's memory ran out ({text}): use a coarser mesh, "
+            "or a GPU with more memory",
+        )
+    if status in _CUDA_LOST:
+        return TaskError(
+            "gpu_lost",
+            f"the GPU is lost, {_CUDA_LOST[status]} ({text}): see nvidia-smi and the "
+            "kernel's log, and restart its worker when it is back",
+        )
+    return TaskError(
+        "gpu_error",
+        f"the GPU failed ({text}): the process that used it was ended, "
+        "its next task starts afresh",
+    )
 
 
 def _innermost(error: BaseException) -> str:

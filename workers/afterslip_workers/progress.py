@@ -9,12 +9,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from afterslip_workers.store.durable import read_json
+from afterslip_workers.store import paths
+from afterslip_workers.store.place import Place, read_json
 
 FILE = "progress.json"
 CANCEL = "cancel"
 LOG = "log.txt"
 MANIFEST = "manifest.json"
+RECEIPT = "receipt.json"
+
+# a bucket is asked and told less often than a disk: each time is a request
+_SHARE_EVERY_S = 3.0
+_TAIL = 1 << 14
 
 _FIELDS = ("phase", "solves_done", "solves_expected", "residual", "lane_residuals")
 
@@ -23,10 +29,20 @@ class ProgressFile:
     """Rewrites ``progress.json`` whenever something happens, and at least on beat.
 
     Not synchronised to the disk: it need not survive a crash, it must be cheap.
+
+    Parameters
+    ----------
+    folder : in which the attempt works.
+    shared : place that the file is sent to as well, where the folder is not in it.
     """
 
-    def __init__(self, folder: Path, token: str, beat_s: float = 1.0) -> None:
+    def __init__(
+        self, folder: Path, token: str, beat_s: float = 1.0, shared: Place | None = None
+    ) -> None:
         self._path = folder / FILE
+        self._shared = shared
+        self._key = f"{paths.attempt(token)}/{FILE}"
+        self._sent = float("-inf")
         self._state: dict[str, Any] = dict.fromkeys(_FIELDS)
         self._state.update(token=token, phase="starting", solves_done=0)
         self._beat_s = beat_s
@@ -54,32 +70,44 @@ class ProgressFile:
         except OSError:
             with suppress(OSError):
                 os.utime(self._path)
+        if self._shared is None or (not force and moment - self._sent < _SHARE_EVERY_S):
+            return
+        self._sent = moment
+        with suppress(OSError):
+            self._shared.write(self._key, json.dumps(self._state).encode())
 
 
-def read(folder: Path) -> dict[str, Any] | None:
-    """Progress of the attempt in ``folder``; None before its first sign of life."""
-    content = read_json(folder / FILE)
+def read(place: Place, token: str) -> dict[str, Any] | None:
+    """Progress of an attempt; None before its first sign of life."""
+    content = read_json(place, f"{paths.attempt(token)}/{FILE}")
     return content if isinstance(content, dict) else None
 
 
-def request_cancel(folder: Path) -> None:
-    """Ask an attempt to stop, from any process that sees its folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / CANCEL).touch()
+def request_cancel(place: Place, token: str) -> None:
+    """Ask an attempt to stop, from any process that sees the store."""
+    place.write(f"{paths.attempt(token)}/{CANCEL}", b"1")
 
 
-def cancel_requested(folder: Path) -> bool:
+def cancel_requested(place: Place, token: str) -> bool:
     """Whether somebody asked the attempt to stop."""
-    return (folder / CANCEL).exists()
+    return place.size(f"{paths.attempt(token)}/{CANCEL}") is not None
 
 
 def log_tail(folder: Path, lines: int = 15) -> str:
-    """Last lines of an attempt's log."""
+    """Last lines of the log of an attempt that works here."""
     try:
         with (folder / LOG).open("rb") as stream:
             stream.seek(0, os.SEEK_END)
-            stream.seek(max(stream.tell() - 8192, 0))
-            text = stream.read().decode(errors="replace")
-    except FileNotFoundError:
+            stream.seek(max(stream.tell() - _TAIL, 0))
+            return _last(stream.read(), lines)
+    except OSError:
         return ""
-    return "\n".join(text.splitlines()[-lines:])
+
+
+def stored_log(place: Place, token: str, lines: int) -> str:
+    """Last lines of an attempt's log as the store has it."""
+    return _last(place.tail(f"{paths.attempt(token)}/{LOG}", _TAIL), lines)
+
+
+def _last(content: bytes, lines: int) -> str:
+    return "\n".join(content.decode(errors="replace").splitlines()[-lines:])

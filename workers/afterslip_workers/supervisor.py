@@ -10,14 +10,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from afterslip_workers import memory
 from afterslip_workers import progress as progress_file
+from afterslip_workers.delivery import deliverer
+from afterslip_workers.drain import drain
 from afterslip_workers.envelope import Envelope, Receipt, failed
 from afterslip_workers.errors import TaskError, classify
 from afterslip_workers.process import Child, Pool, describe_exit, kernel_oom_kills
-from afterslip_workers.progress import LOG, MANIFEST, ProgressFile
-from afterslip_workers.store.durable import read_json
+from afterslip_workers.progress import LOG, MANIFEST, RECEIPT, ProgressFile
+from afterslip_workers.store import durable, paths, spool
+from afterslip_workers.store.place import LocalPlace, StoreLostError, write_json
 
 _POLL_S = 0.2
+_ASK_BUCKET_S = 1.0
 GRACE_S = 5.0  # from SIGTERM to SIGKILL
 
 pool = Pool()
@@ -27,29 +32,74 @@ def supervise(envelope: Envelope) -> Receipt:
     """Run one attempt in a child and answer for it; never raises.
 
     An attempt that is stored already is not run again, so that a task which Dask
-    runs twice costs nothing the second time.
+    runs twice costs nothing the second time. The last thing of every attempt is its
+    receipt, in the store or, while the store is away, in the spool.
     """
+    with drain.working(), spool.held(envelope.place, envelope.token):
+        receipt = _supervise(envelope)
+        receipt.stats.setdefault("worker", worker_name())
+        if receipt.outcome != "stored":
+            _sweep(envelope.folder)
+        _hand_over(envelope, receipt)
+    # also what earlier attempts, or a worker that died here, have left
+    deliverer.kick()
+    return receipt
+
+
+def _supervise(envelope: Envelope) -> Receipt:
+    token, place = envelope.token, envelope.place
     try:
-        envelope.folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        return failed(envelope.token, classify(error))
-    stored = _stored(envelope)
-    if stored is not None:
-        return stored
-    if progress_file.cancel_requested(envelope.folder):
-        return Receipt(envelope.token, "cancelled", stats={"worker": worker_name()})
-    try:
+        _make_folder(envelope)
+        stored = _stored(envelope)
+        if stored is not None:
+            return stored
+        if drain.asked or progress_file.cancel_requested(place, token):
+            return Receipt(token, "cancelled")
         child = pool.take()
     except OSError as error:
-        return failed(envelope.token, classify(error))
+        return failed(token, classify(error, place))
     try:
-        receipt = _Watch(child, envelope).run()
+        return _Watch(child, envelope).run()
     finally:
         pool.give_back(child)
-    if receipt.outcome != "stored":
-        _sweep(envelope.folder)
-    receipt.stats.setdefault("worker", worker_name())
-    return receipt
+
+
+def _make_folder(envelope: Envelope) -> None:
+    place = envelope.place
+    if not isinstance(place, LocalPlace):
+        spool.make(place, envelope.token)
+        return
+    if not place.reachable():
+        # never made anew: what is missing may be a mount
+        raise StoreLostError(f"the store {place.name} is not there, or not writable")
+    envelope.folder.mkdir(exist_ok=True)
+
+
+def _hand_over(envelope: Envelope, receipt: Receipt) -> None:
+    """Put the receipt, and in a bucket all else, where the service will find it."""
+    place, token = envelope.place, envelope.token
+    kept = spool.entry(place, token)
+    if not place.remote and "spooled" not in receipt.stats:
+        try:
+            write_json(place, f"{paths.attempt(token)}/{RECEIPT}", receipt.as_json())
+        except OSError as error:
+            _delay(receipt, classify(error, place))
+        else:
+            return
+    try:
+        spool.make(place, token)
+        durable.write_json(kept / RECEIPT, receipt.as_json())
+        if place.remote:
+            spool.deliver(place, token)
+    except OSError as error:
+        _delay(receipt, classify(error, place))
+        with suppress(OSError):
+            durable.write_json(kept / RECEIPT, receipt.as_json())
+
+
+def _delay(receipt: Receipt, reason: TaskError) -> None:
+    """Say that the result will come later."""
+    receipt.stats["spooled"] = {"class": reason.error_class, "message": reason.message}
 
 
 class _Watch:
@@ -58,8 +108,11 @@ class _Watch:
     def __init__(self, child: Child, envelope: Envelope) -> None:
         self._child = child
         self._envelope = envelope
-        self._progress = ProgressFile(envelope.folder, envelope.token)
+        shared = envelope.place if envelope.place.remote else None
+        self._progress = ProgressFile(envelope.folder, envelope.token, shared=shared)
         self._started = time.monotonic()
+        self._asked = float("-inf")
+        self._before = memory.of(child.pid)
         self._stop_since: float | None = None
         self._stop_reason = ""
 
@@ -91,18 +144,33 @@ class _Watch:
         """Stop the child when asked to, gently first."""
         moment = time.monotonic()
         if self._stop_since is None:
-            limit = self._envelope.timeout_s
-            if progress_file.cancel_requested(self._envelope.folder):
-                self._stop_reason = "cancelled"
-            elif limit is not None and moment - self._started > limit:
-                self._stop_reason = "timeout"
-            else:
+            self._stop_reason = self._why_stop(moment)
+            if not self._stop_reason:
                 return
             self._stop_since = moment
             self._progress.update({"phase": "stopping"})
             self._child.ask_to_stop()
         elif moment - self._stop_since > GRACE_S:
             self._child.kill()
+
+    def _why_stop(self, moment: float) -> str:
+        limit = self._envelope.timeout_s
+        if drain.over:
+            return "drained"
+        if limit is not None and moment - self._started > limit:
+            return "timeout"
+        return "cancelled" if self._cancelled(moment) else ""
+
+    def _cancelled(self, moment: float) -> bool:
+        place = self._envelope.place
+        if place.remote and moment - self._asked < _ASK_BUCKET_S:
+            return False
+        self._asked = moment
+        try:
+            return progress_file.cancel_requested(place, self._envelope.token)
+        except OSError:
+            # a store that is away for a while is no reason to stop
+            return False
 
     def _receipt(self, answer: dict[str, Any]) -> Receipt:
         if answer.get("poisoned"):
@@ -119,6 +187,7 @@ class _Watch:
 
     def _stopped(self, stats: dict[str, Any]) -> Receipt:
         stats.setdefault("seconds", time.monotonic() - self._started)
+        stats["memory"] = memory.see_free(self._child, self._before)
         if self._stop_reason == "timeout":
             text = f"stopped after its time limit of {self._envelope.timeout_s:g} s"
             return failed(self._envelope.token, TaskError("timeout", text), stats)
@@ -146,21 +215,28 @@ class _Watch:
 
 
 def _stored(envelope: Envelope) -> Receipt | None:
-    """Receipt of an attempt whose manifest is on the disk."""
-    manifest = read_json(envelope.folder / MANIFEST)
-    if not isinstance(manifest, dict) or manifest.get("token") != envelope.token:
-        return None
-    return Receipt(
-        envelope.token, "stored", manifest=manifest, stats=manifest.get("stats", {})
-    )
+    """Receipt of an attempt whose manifest is on a disk here."""
+    token = envelope.token
+    kept = spool.entry(envelope.place, token)
+    for folder in dict.fromkeys([envelope.folder, kept]):
+        manifest = durable.read_json(folder / MANIFEST)
+        if isinstance(manifest, dict) and manifest.get("token") == token:
+            stats = dict(manifest.get("stats", {}))
+            receipt = Receipt(token, "stored", manifest=manifest, stats=stats)
+            if folder == kept and not envelope.place.remote:
+                _delay(receipt, TaskError("store_lost", "the result is in the spool"))
+            return receipt
+    return None
+
+
+_KEPT = frozenset({LOG, progress_file.FILE, progress_file.CANCEL, RECEIPT})
 
 
 def _sweep(folder: Path) -> None:
     """Leave of an attempt without a result only what tells why."""
-    keep = {LOG, progress_file.FILE, progress_file.CANCEL}
     with suppress(OSError):
         for path in folder.iterdir():
-            if path.name in keep:
+            if path.name in _KEPT:
                 continue
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)

@@ -20,6 +20,7 @@ from rich.table import Table
 from afterslip_service.db import migrate
 from afterslip_service.db.session import Database, SQLAlchemyError, shown_url
 from afterslip_service.settings import Settings
+from afterslip_workers import entry
 
 GIB = 1024**3
 SMALL_MEMORY, SMALL_DISK = 4 * GIB, 5 * GIB
@@ -44,7 +45,9 @@ def doctor(
     database: Annotated[
         str | None, typer.Option(help="Database to look at, URL or file.")
     ] = None,
-    store: Annotated[Path | None, typer.Option(help="Store to look at.")] = None,
+    store: Annotated[
+        str | None, typer.Option(help="Store to look at, a folder or s3://….")
+    ] = None,
 ) -> None:
     """Say what this machine can do and what is wrong; exit 1 if it cannot work."""
     given = {"database": database, "store": store}
@@ -161,6 +164,8 @@ def _database(settings: Settings) -> Finding:
 
 def _store(settings: Settings) -> Finding:
     store = settings.store
+    if not isinstance(store, Path):
+        return _attempt("store", f"{store} can be written", lambda: entry.probe(store))
     if not store.exists():
         parent = next(path for path in store.parents if path.exists())
         return _attempt("store", f"{store} will be made", lambda: _probe(parent))
@@ -177,13 +182,15 @@ def _attempt(name: str, detail: str, probe: Callable[[], None]) -> Finding:
         probe()
     except OSError as error:
         mend = "mend its permissions, or name another"
-        where = error.filename or ""
-        return Finding(name, "wrong", f"{where}: {error.strerror}", mend)
+        text = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        return Finding(name, "wrong", text, mend)
     return Finding(name, "ok", detail)
 
 
 def _disk(settings: Settings) -> Finding:
     store = settings.store
+    if not isinstance(store, Path):
+        return Finding("disk", "ok", "the store is a bucket")
     folder = next(path for path in (store, *store.parents) if path.exists())
     free = shutil.disk_usage(folder).free
     text = f"{free / GIB:.1f} GiB free for the store"

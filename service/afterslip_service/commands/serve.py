@@ -19,7 +19,8 @@ def serve(
         str | None, typer.Option(help="`local`, or a Dask scheduler's tcp://host:port.")
     ] = None,
     store: Annotated[
-        Path | None, typer.Option(help="Folder that all workers see at this path.")
+        str | None,
+        typer.Option(help="Folder that all workers see at this path, or s3://…."),
     ] = None,
     files: Annotated[
         Path | None, typer.Option(help="Folder for relative paths in specs.")

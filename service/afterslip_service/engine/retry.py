@@ -23,6 +23,10 @@ ATTEMPTS: dict[str, int] = {
     "mesh": 1,
 }
 ATTEMPTS_IN_ALL = 4
+# the store was away: whoever works next would find the same, so it never counts
+AWAY = "store_lost"
+AWAY_S = 15.0
+FREE = frozenset({INTERRUPTED, AWAY})
 BACKOFF_S = (1.0, 5.0, 20.0)
 
 
@@ -54,6 +58,8 @@ def judge(error_class: str, failures: Mapping[str, int]) -> Verdict:
     """
     if error_class == INTERRUPTED:
         return Verdict(Action.RETRY, BACKOFF_S[0], "the service was stopped")
+    if error_class == AWAY:
+        return Verdict(Action.RETRY, AWAY_S, "the store could not be reached")
     if error_class == "store_full":
         return Verdict(
             Action.PAUSE,
@@ -62,13 +68,18 @@ def judge(error_class: str, failures: Mapping[str, int]) -> Verdict:
         )
     kind = error_class if error_class in ATTEMPTS else "internal"
     of_kind = failures.get(error_class, 0)
-    in_all = sum(n for c, n in failures.items() if c != INTERRUPTED)
+    in_all = sum(n for c, n in failures.items() if c not in FREE)
     if ATTEMPTS[kind] == 1:
         return Verdict(Action.FAIL, 0.0, "the same input would fail again")
     if of_kind >= ATTEMPTS[kind] or in_all >= ATTEMPTS_IN_ALL:
         return Verdict(Action.FAIL, 0.0, f"failed {in_all} times")
     delay = BACKOFF_S[min(in_all - 1, len(BACKOFF_S) - 1)]
     return Verdict(Action.RETRY, delay, f"attempt {in_all} failed")
+
+
+def strictness(failures: Mapping[str, int]) -> int:
+    """Return how much harder the solver should try: once for each time it did not."""
+    return failures.get("not_converged", 0)
 
 
 def counted(failures: Mapping[str, int], error_class: str) -> dict[str, int]:

@@ -14,7 +14,6 @@ from afterslip.tables.observations import read_observations
 from afterslip.validation import validate
 from afterslip_service.db import datasets
 from afterslip_service.db.session import Connection
-from afterslip_service.routes import files
 from afterslip_service.routes.deps import (
     CursorDep,
     KeyedDep,
@@ -26,6 +25,7 @@ from afterslip_service.routes.deps import (
 from afterslip_service.routes.problems import responses
 from afterslip_service.routes.shapes import DatasetPage, DatasetShape
 
+from afterslip_workers import entry
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
 
 REQUEST = {"$ref": "#/components/schemas/DatasetRequest"}
@@ -51,7 +51,7 @@ def create_dataset(
             raise SpecError([Problem("csv", None, "must be the text of a CSV file")])
         if "file" in asked:
             raise SpecError([Problem("csv", None, "and file exclude each other")])
-        asked["file"] = files.keep(service.settings.store, csv.encode())
+        asked["file"] = entry.keep_content(service.settings.store, csv.encode())
     dataset = validate(Dataset, asked)
     count = _count(service, dataset)
     content = dataset.model_dump(mode="json", exclude_none=True)

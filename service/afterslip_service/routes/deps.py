@@ -21,6 +21,7 @@ from afterslip_service.reconcile.dispatcher import Dispatcher
 from afterslip_service.routes.stream import Hub
 from afterslip_service.settings import Settings
 
+from afterslip_workers import entry
 
 @dataclass(slots=True)
 class Service:
@@ -36,7 +37,7 @@ class Service:
     @property
     def files(self) -> StoredFiles:
         """Files that specs may name."""
-        return StoredFiles(self.settings.store, self.settings.files)
+        return entry.files_of(self.settings.store, self.settings.files)
 
     def wake(self) -> None:
         """Tell the dispatcher and the listeners that something has changed."""

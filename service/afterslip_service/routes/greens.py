@@ -5,20 +5,16 @@
 
 from __future__ import annotations
 
-import re
-import stat
-from pathlib import Path
-
-from fastapi import APIRouter, HTTPException
-from fastapi.responses import FileResponse
+from fastapi import APIRouter, HTTPException, Request
+from fastapi.responses import FileResponse, Response
 
 from afterslip_service.db import campaigns
 from afterslip_service.routes.deps import ServiceDep
 from afterslip_service.routes.problems import responses
+from afterslip_service.routes.stored import respond
 
 router = APIRouter(prefix="/v1/campaigns/{campaign}/greens.zarr", tags=["greens"])
 
-_KEY = re.compile(r"[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*")
 METADATA = "zarr.json"
 
 
@@ -33,32 +29,20 @@ METADATA = "zarr.json"
         **responses(404, 422, 503),
     },
 )
-def read_greens(service: ServiceDep, campaign: str, key: str) -> FileResponse:
+def read_greens(
+    service: ServiceDep, request: Request, campaign: str, key: str
+) -> Response:
     """Read one file of the store, or a range of its bytes."""
     with service.database.read() as connection:
         campaigns.get(connection, campaign)
-    root = service.settings.store / "campaigns" / campaign / "greens.zarr"
-    path = inside(root, key)
-    if path is None:
-        raise HTTPException(404, f"greens.zarr holds no {key}")
-    media = "application/json" if path.name == METADATA else "application/octet-stream"
+    described = key.rpartition("/")[2] == METADATA
+    media = "application/json" if described else "application/octet-stream"
     # metadata changes when the store is closed; a chunk, once accepted, never does
-    kept = "no-cache" if path.name == METADATA else "max-age=31536000, immutable"
-    return FileResponse(path, media_type=media, headers={"Cache-Control": kept})
-
-
-def inside(root: Path, key: str) -> Path | None:
-    """Return the regular file of that key below ``root``, None if there is none.
-
-    Neither ``..`` nor a symbolic link leads out of the folder.
-    """
-    if not _KEY.fullmatch(key) or ".." in key.split("/"):
-        return None
-    path = root / key
-    try:
-        mode = path.lstat().st_mode
-        if not stat.S_ISREG(mode) or not path.resolve().is_relative_to(root.resolve()):
-            return None
-    except OSError:
-        return None
-    return path
+    kept = "private, no-cache" if described else "private, max-age=31536000, immutable"
+    folder = f"campaigns/{campaign}/greens.zarr"
+    found = respond(
+        service, request, folder, key, media=media, headers={"Cache-Control": kept}
+    )
+    if found is None:
+        raise HTTPException(404, f"greens.zarr holds no {key}")
+    return found

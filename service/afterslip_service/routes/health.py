@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 
 from fastapi import APIRouter, Response
@@ -12,6 +11,7 @@ from afterslip_service.db.session import SQLAlchemyError
 from afterslip_service.reconcile.dispatcher import LEASE
 from afterslip_service.routes.deps import Service, ServiceDep
 from afterslip_service.routes.shapes import Health, Part, Readiness
+from afterslip_workers import entry
 
 router = APIRouter(tags=["health"])
 
@@ -52,10 +52,10 @@ def _database(service: Service) -> Part:
 def _store(service: Service) -> Part:
     store = service.settings.store
     try:
-        with tempfile.TemporaryFile(dir=store) as probe:
-            probe.write(b"x")
+        entry.probe(store)
     except OSError as error:
-        return Part(ok=False, detail=f"{store} cannot be written: {error.strerror}")
+        reason = error.strerror or error
+        return Part(ok=False, detail=f"{store} cannot be written: {reason}")
     return Part(ok=True, detail="can be written")
 
 

@@ -20,9 +20,10 @@ from afterslip_service.db.jobs import NewJob
 from afterslip_service.db.session import Connection
 from afterslip_service.engine.states import JobKind
 from afterslip_service.errors import ConflictError, MissingError
-from afterslip_service.routes import files
+from afterslip_service.routes.access import must_own
 from afterslip_service.routes.deps import Service
 
+from afterslip_workers import entry
 
 @dataclass(frozen=True, slots=True)
 class CheckedCampaign:
@@ -57,7 +58,7 @@ def check_campaign(service: Service, data: Any) -> CheckedCampaign:
     if service.files.local is not None:
         # what was named by a path on the server is kept like an upload
         for _, content in contents(campaign, service.files).values():
-            files.keep(service.settings.store, content)
+            entry.keep_content(service.settings.store, content)
     return CheckedCampaign(
         name=campaign.name,
         spec=campaign.to_dict(),

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, HTTPException, Query
-from fastapi.responses import FileResponse, JSONResponse
+from fastapi import APIRouter, Body, HTTPException, Query, Request
+from fastapi.responses import FileResponse, JSONResponse, Response
 
 from afterslip_service.db import campaigns, inversions
 from afterslip_service.db.session import Connection
@@ -21,7 +20,6 @@ from afterslip_service.routes.deps import (
     ServiceDep,
     next_cursor,
 )
-from afterslip_service.routes.greens import inside
 from afterslip_service.routes.problems import responses
 from afterslip_service.routes.shapes import (
     InversionPage,
@@ -29,6 +27,8 @@ from afterslip_service.routes.shapes import (
     PlotPage,
 )
 
+from afterslip_service.routes.stored import respond
+from afterslip_workers import entry
 router = APIRouter(prefix="/v1/inversions", tags=["inversions"])
 
 REQUEST = {"$ref": "#/components/schemas/InversionRequest"}
@@ -81,21 +81,34 @@ def show_inversion(service: ServiceDep, inversion: str) -> InversionShape:
         return InversionShape.of(inversions.get(connection, inversion))
 
 
-def _file(service: Service, identity: str, name: str) -> Path:
+def _file(
+    service: Service,
+    request: Request,
+    identity: str,
+    name: str,
+    media: str,
+    *,
+    headers: dict[str, str] | None = None,
+    filename: str | None = None,
+) -> Response:
     with service.database.read() as connection:
-        found = inversions.get(connection, identity)
-    if found.state is not JobState.ACCEPTED:
+        inversion = inversions.get(connection, identity)
+    if inversion.state is not JobState.ACCEPTED:
         raise ConflictError(
-            f"the inversion {found.name!r} is {found.state.value}: it has no result yet"
+            f"the inversion {inversion.name!r} is {inversion.state.value}: "
+            "it has no result yet"
         )
-    path = inside(_folder(service, found.campaign_id, found.id), name)
-    if path is None:
-        raise HTTPException(404, f"the inversion {found.name!r} has no {name}")
-    return path
+    folder = _folder(inversion.campaign_id, inversion.id)
+    found = respond(
+        service, request, folder, name, media=media, headers=headers, filename=filename
+    )
+    if found is None:
+        raise HTTPException(404, f"the inversion {inversion.name!r} has no {name}")
+    return found
 
 
-def _folder(service: Service, campaign: str, identity: str) -> Path:
-    return service.settings.store / "campaigns" / campaign / "inversions" / identity
+def _folder(campaign: str, identity: str) -> str:
+    return f"campaigns/{campaign}/inversions/{identity}"
 
 
 @router.get(
@@ -103,10 +116,10 @@ def _folder(service: Service, campaign: str, identity: str) -> Path:
     response_class=FileResponse,
     responses=responses(404, 409, 422, 503),
 )
-def read_result(service: ServiceDep, inversion: str) -> FileResponse:
+def read_result(service: ServiceDep, request: Request, inversion: str) -> Response:
     """Read the result as NetCDF."""
-    path = _file(service, inversion, "result.nc")
-    return FileResponse(path, media_type="application/x-netcdf", filename="result.nc")
+    name, media = "result.nc", "application/x-netcdf"
+    return _file(service, request, inversion, name, media, filename=name)
 
 
 @router.get(
@@ -114,10 +127,10 @@ def read_result(service: ServiceDep, inversion: str) -> FileResponse:
     response_class=FileResponse,
     responses=responses(404, 409, 422, 503),
 )
-def read_slip(service: ServiceDep, inversion: str) -> FileResponse:
+def read_slip(service: ServiceDep, request: Request, inversion: str) -> Response:
     """Read the slip of each source as CSV."""
-    path = _file(service, inversion, "slip.csv")
-    return FileResponse(path, media_type="text/csv", filename="slip.csv")
+    name = "slip.csv"
+    return _file(service, request, inversion, name, "text/csv", filename=name)
 
 
 @router.get(
@@ -125,13 +138,13 @@ def read_slip(service: ServiceDep, inversion: str) -> FileResponse:
     response_class=FileResponse,
     responses=responses(404, 409, 422, 503),
 )
-def read_report(service: ServiceDep, inversion: str) -> FileResponse:
+def read_report(service: ServiceDep, request: Request, inversion: str) -> Response:
     """Read the report as a page."""
     # a report is a document: it may bring pictures and styles, never scripts
     policy = "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'"
-    path = _file(service, inversion, "report.html")
     headers = {"Content-Security-Policy": policy}
-    return FileResponse(path, media_type="text/html", headers=headers)
+    name = "report.html"
+    return _file(service, request, inversion, name, "text/html", headers=headers)
 
 
 @router.get("/{inversion}/plots", responses=responses(404, 422, 503))
@@ -141,8 +154,9 @@ def list_plots(service: ServiceDep, inversion: str) -> PlotPage:
         found = inversions.get(connection, inversion)
     names: list[str] = []
     if found.state is JobState.ACCEPTED:
-        folder = _folder(service, found.campaign_id, found.id)
-        names = sorted(path.stem for path in folder.glob("*.png"))
+        place = entry.place_of(service.settings.store)
+        there = place.names(_folder(found.campaign_id, found.id))
+        names = [name[:-4] for name in there if name.endswith(".png")]
     here = f"/v1/inversions/{inversion}/plots"
     items = [{"name": name, "href": f"{here}/{name}.png"} for name in names]
     return PlotPage(items=items)
@@ -153,7 +167,8 @@ def list_plots(service: ServiceDep, inversion: str) -> PlotPage:
     response_class=FileResponse,
     responses=responses(404, 409, 422, 503),
 )
-def read_plot(service: ServiceDep, inversion: str, name: str) -> FileResponse:
+def read_plot(
+    service: ServiceDep, request: Request, inversion: str, name: str
+) -> Response:
     """Read a plot as PNG."""
-    path = _file(service, inversion, f"{name}.png")
-    return FileResponse(path, media_type="image/png")
+    return _file(service, request, inversion, f"{name}.png", "image/png")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
+import json
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,15 @@ from typing import Any
 from afterslip_solver.model import Model
 from afterslip_workers.errors import TaskError
 from afterslip_workers.store import durable, model_file, paths
+from afterslip_workers.store.commit import facts_of
+from afterslip_workers.store.manifest import StoreError
+from afterslip_workers.store.place import Place, read_json
 
 MODEL = "model.npz"
 META = "meta.json"
 
 
-def load_model(store: Path, digest: str) -> Model:
+def load_model(place: Place, digest: str) -> Model:
     """Read a model that was built before.
 
     Raises
@@ -23,17 +27,22 @@ def load_model(store: Path, digest: str) -> Model:
     TaskError
         Class ``internal``: it is not in the store, or damaged there.
     """
-    meta = find(store, digest)
+    meta = find(place, digest)
     if meta is None:
         raise TaskError(
             "internal",
             f"model {digest} is missing from the store or damaged: "
             "submit the campaign again, which builds it anew",
         )
-    return model_file.load(paths.model(store, digest) / MODEL)
+    return _load(place, digest, meta)
 
 
-def campaign_facts(store: Path, campaign: str) -> dict[str, Any]:
+def _load(place: Place, digest: str, meta: dict[str, Any]) -> Model:
+    with place.local(_file(digest, meta)) as path:
+        return model_file.load(path)
+
+
+def campaign_facts(place: Place, campaign: str) -> dict[str, Any]:
     """Return what a campaign was built from, its ``model.json``.
 
     Raises
@@ -41,50 +50,53 @@ def campaign_facts(store: Path, campaign: str) -> dict[str, Any]:
     TaskError
         Class ``internal``: the campaign's model is not built.
     """
-    facts = durable.read_json(paths.campaign(store, campaign) / "model.json")
-    if not isinstance(facts, dict):
-        raise TaskError("internal", f"campaign {campaign} has no model.json")
-    return facts
+    try:
+        return facts_of(place, campaign)
+    except StoreError as error:
+        raise TaskError("internal", str(error)) from error
 
 
-def find(store: Path, digest: str) -> dict[str, Any] | None:
+def _file(digest: str, meta: dict[str, Any]) -> str:
+    return f"{paths.model(digest)}/{meta.get('file', MODEL)}"
+
+
+def find(place: Place, digest: str) -> dict[str, Any] | None:
     """Return the facts of a cached model; None if it is absent or damaged."""
-    folder = paths.model(store, digest)
-    meta = durable.read_json(folder / META)
-    if not isinstance(meta, dict) or not (folder / MODEL).is_file():
+    meta = read_json(place, f"{paths.model(digest)}/{META}")
+    if not isinstance(meta, dict) or place.size(_file(digest, meta)) is None:
         return None
-    if durable.sha256(folder / MODEL) != meta.get("sha256"):
+    if place.sha256(_file(digest, meta)) != meta.get("sha256"):
         return None
     return meta
 
 
 def get_or_build(
-    store: Path, digest: str, build: Callable[[], tuple[Model, dict[str, Any]]]
+    place: Place, digest: str, build: Callable[[], tuple[Model, dict[str, Any]]]
 ) -> tuple[Model, dict[str, Any], bool]:
     """Return a model, its facts, and whether it was there already.
 
     What is damaged is built again; of two builders at once the first one's file
     is taken by both, so that all groups solve on one mesh.
     """
-    meta = find(store, digest)
-    folder = paths.model(store, digest)
+    meta = find(place, digest)
     if meta is not None:
-        return model_file.load(folder / MODEL), meta, True
-    durable.remove_tree(folder)
+        return _load(place, digest, meta), meta, True
+    if read_json(place, f"{paths.model(digest)}/{META}") is not None:
+        place.remove(paths.model(digest))
     model, facts = build()
-    scratch = durable.scratch_beside(folder)
-    scratch.mkdir()
-    try:
-        model_file.save(scratch / MODEL, model)
-        durable.sync_file(scratch / MODEL)
-        meta = {**facts, "digest": digest, "sha256": durable.sha256(scratch / MODEL)}
-        durable.write_json(scratch / META, meta)
-        if durable.publish_directory(scratch, folder):
-            return model, meta, False
-    except BaseException:
-        shutil.rmtree(scratch, ignore_errors=True)
-        raise
-    meta = find(store, digest)
+    with tempfile.TemporaryDirectory(prefix="afterslip-model-") as folder:
+        path = Path(folder) / MODEL
+        model_file.save(path, model)
+        content = durable.sha256(path)
+        # named by its content, so that it may be written beside another builder's
+        meta = {**facts, "digest": digest, "sha256": content, "file": f"{content}.npz"}
+        place.upload(path, _file(digest, meta))
+    text = json.dumps(meta, indent=1, sort_keys=True).encode()
+    if place.create(f"{paths.model(digest)}/{META}", text):
+        return model, meta, False
+    ours, meta = _file(digest, meta), find(place, digest)
+    if meta is not None and _file(digest, meta) != ours:
+        place.remove(ours)
     if meta is None:
         raise TaskError("internal", f"model {digest} was damaged while it was written")
-    return model_file.load(folder / MODEL), meta, True
+    return _load(place, digest, meta), meta, True

@@ -36,14 +36,23 @@ class UnitSources:
     sources: list[UnitSource]
 
     @classmethod
-    def of(cls, spec: schema.Sources, model: Model) -> UnitSources:
-        """Return the sources that a spec asks for."""
+    def of(
+        cls, spec: schema.Sources, model: Model, order: Sequence[int] | None = None
+    ) -> UnitSources:
+        """Return the sources that a spec asks for.
+
+        Parameters
+        ----------
+        order : of a store that does not keep to the spec's own order: for each
+            place the number of the source in the spec.
+        """
         fault = model.faults[spec.fault]
         made = unit_sources(
             fault, spec.along_strike, spec.down_dip, spec.shape, spec.components
         )
-        order = [index for group in group_in_fours(made) for index in group]
-        return cls(fault, [made[index] for index in order])
+        own = [index for group in group_in_fours(made) for index in group]
+        chosen = own if order is None else [own[index] for index in order]
+        return cls(fault, [made[index] for index in chosen])
 
     def __len__(self) -> int:
         return len(self.sources)

@@ -1,41 +1,76 @@
-"""Acceptance: from an attempt's folder into the campaign, by renames alone.
+"""Acceptance: from an attempt's folder into the campaign.
 
-Each step may be repeated, also after a crash between any two of them: a file is
-either still in the attempt or already in the campaign, under its checksum.
+In a folder this takes renames alone, in a bucket copies on the server. Each step may
+be repeated, also after a crash between any two of them: a file is either still in
+the attempt or already in the campaign, under its checksum.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+import json
 from typing import Any
 
 from afterslip_workers.progress import MANIFEST
-from afterslip_workers.store import durable, paths
-from afterslip_workers.store.manifest import VERSION, StoreError
+from afterslip_workers.store import paths
+from afterslip_workers.store.manifest import (
+    VERSION,
+    NotDeliveredError,
+    StoreError,
+)
+from afterslip_workers.store.parts import PARTS
+from afterslip_workers.store.place import Place, read_json, write_json
 
-GROUP = "group.zarr"
-RESULT = "result"
+Moves = list[tuple[str, str, str]]
 
 
-def promote(store: Path, campaign: str, manifest: dict[str, Any]) -> None:
+def promote(place: Place, campaign: str, manifest: dict[str, Any]) -> None:
     """Move what an accepted attempt wrote into its campaign.
 
     Raises
     ------
+    NotDeliveredError
+        While the result waits on its worker's disk.
     StoreError
         For a manifest of another campaign, model or release, and for files that
         are missing or damaged. Nothing is moved before everything is checked.
     """
-    _check_owner(store, campaign, manifest)
-    if manifest["kind"] == "greens":
-        _promote_group(store, campaign, manifest)
-    elif manifest["kind"] == "inversion":
-        _promote_inversion(store, campaign, manifest)
-    elif not paths.greens(store, campaign).is_dir():
+    _check_owner(place, campaign, manifest)
+    if place.size(f"{paths.greens(campaign)}/zarr.json") is None:
         raise StoreError(f"campaign {campaign} has no greens.zarr")
+    _move(place, manifest["token"], moves_of(campaign, manifest))
+    kept = paths.accepted_manifest(campaign, _kept_as(manifest))
+    write_json(place, kept, manifest)
 
 
-def _check_owner(store: Path, campaign: str, manifest: dict[str, Any]) -> None:
+def _kept_as(manifest: dict[str, Any]) -> str:
+    """Name under which a campaign keeps a manifest, for later checks."""
+    if manifest["kind"] == "greens":
+        return str(int(manifest["group"]["index"]))
+    if manifest["kind"] == "inversion":
+        return f"inversion-{manifest['inversion']['id']}"
+    return "model"
+
+
+def moves_of(campaign: str, manifest: dict[str, Any]) -> Moves:
+    """Return for each file of a manifest its keys before and after, and checksum."""
+    kind = manifest["kind"]
+    if kind not in PARTS:
+        return []
+    old = f"{paths.attempt(manifest['token'])}/{PARTS[kind]}"
+    if kind == "greens":
+        index = int(manifest["group"]["index"])
+        new = paths.greens(campaign)
+        names = {name: chunk_key(name, index) for name in manifest["files"]}
+    else:
+        new = paths.inversion(campaign, manifest["inversion"]["id"])
+        names = {name: name for name in manifest["files"]}
+    return [
+        (f"{old}/{name}", f"{new}/{names[name]}", digest)
+        for name, digest in manifest["files"].items()
+    ]
+
+
+def _check_owner(place: Place, campaign: str, manifest: dict[str, Any]) -> None:
     if manifest.get("version") != VERSION:
         raise StoreError(
             f"the manifest has version {manifest.get('version')!r}, "
@@ -46,9 +81,7 @@ def _check_owner(store: Path, campaign: str, manifest: dict[str, Any]) -> None:
             f"the manifest belongs to campaign {manifest.get('campaign')}, "
             f"not to {campaign}"
         )
-    facts = durable.read_json(paths.campaign(store, campaign) / "model.json")
-    if not isinstance(facts, dict):
-        raise StoreError(f"campaign {campaign} has no model.json yet")
+    facts = facts_of(place, campaign)
     if manifest.get("model_digest") != facts.get("digest"):
         raise StoreError(
             f"the manifest was made with model {manifest.get('model_digest')}, "
@@ -56,7 +89,21 @@ def _check_owner(store: Path, campaign: str, manifest: dict[str, Any]) -> None:
         )
 
 
-def _target(name: str, index: int) -> str:
+def facts_of(place: Place, campaign: str) -> dict[str, Any]:
+    """Return what a campaign was built from.
+
+    Raises
+    ------
+    StoreError
+        If the campaign's model is not built.
+    """
+    facts = read_json(place, paths.model_facts(campaign))
+    if not isinstance(facts, dict):
+        raise StoreError(f"campaign {campaign} has no model.json yet")
+    return facts
+
+
+def chunk_key(name: str, index: int) -> str:
     """Chunk file of the campaign for one of the group's.
 
     A group's arrays are four long along ``source``, so their only chunk there is
@@ -69,84 +116,51 @@ def _target(name: str, index: int) -> str:
     return f"{array}/c/{index}{slash}{others}"
 
 
-def _promote_group(store: Path, campaign: str, manifest: dict[str, Any]) -> None:
-    source = paths.attempt(store, manifest["token"]) / GROUP
-    root = paths.greens(store, campaign)
-    if not root.is_dir():
-        raise StoreError(f"campaign {campaign} has no greens.zarr")
-    index = int(manifest["group"]["index"])
-    moves = [
-        (source / name, root / _target(name, index), digest)
-        for name, digest in manifest["files"].items()
-    ]
-    _move(moves)
-
-
-def _promote_inversion(store: Path, campaign: str, manifest: dict[str, Any]) -> None:
-    source = paths.attempt(store, manifest["token"]) / RESULT
-    root = paths.inversion(store, campaign, manifest["inversion"]["id"])
-    moves = [
-        (source / name, root / name, digest)
-        for name, digest in manifest["files"].items()
-    ]
-    _move(moves)
-
-
-def _move(moves: list[tuple[Path, Path, str]]) -> None:
-    """Rename files that are still to be moved; all are checked first."""
-    pending: list[tuple[Path, Path]] = []
+def _move(place: Place, token: str, moves: Moves) -> None:
+    """Move files that are still to be moved; all are checked first."""
+    pending: list[tuple[str, str]] = []
     for old, new, digest in moves:
-        if old.is_file():
-            _require(old, digest)
+        if place.size(old) is not None:
+            _require(place, old, digest)
             pending.append((old, new))
-        elif new.is_file():
-            _require(new, digest)
+        elif place.size(new) is not None:
+            _require(place, new, digest)
+        elif place.size(f"{paths.attempt(token)}/{MANIFEST}") is None:
+            raise NotDeliveredError(f"the result of attempt {token} is not here yet")
         else:
-            raise StoreError(f"{old.name} of {old.parent} is missing")
-    folders: set[Path] = set()
-    for old, new in pending:
-        new.parent.mkdir(parents=True, exist_ok=True)
-        old.replace(new)
-        folders.update((old.parent, new.parent, new.parent.parent))
-    for folder in sorted(folders, key=lambda item: -len(item.parts)):
-        durable.sync_directory(folder)
+            raise StoreError(f"{old} is missing")
+    place.move(pending)
 
 
-def _require(path: Path, digest: str) -> None:
-    found = durable.sha256(path)
+def _require(place: Place, key: str, digest: str) -> None:
+    found = place.sha256(key)
     if found != digest:
         raise StoreError(
-            f"{path} has checksum {found[:12]}…, its manifest says {digest[:12]}…: "
+            f"{key} has checksum {found[:12]}…, its manifest says {digest[:12]}…: "
             "the file is damaged, solve the group again"
         )
 
 
-def discard(store: Path, token: str) -> None:
+def discard(place: Place, token: str) -> None:
     """Remove an attempt with everything it wrote; an absent one is no error."""
-    durable.remove_tree(paths.attempt(store, token))
+    place.remove(paths.attempt(token))
 
 
-def manifest_of(store: Path, token: str) -> dict[str, Any] | None:
+def manifest_of(place: Place, token: str) -> dict[str, Any] | None:
     """Manifest of an attempt, for a dispatcher that missed its receipt."""
-    found = durable.read_json(paths.attempt(store, token) / MANIFEST)
+    found = read_json(place, f"{paths.attempt(token)}/{MANIFEST}")
     return found if isinstance(found, dict) else None
 
 
-def missing_groups(store: Path, campaign: str) -> list[int]:
+def missing_groups(place: Place, campaign: str) -> list[int]:
     """Numbers of the groups whose Green's functions are not in the campaign."""
-    root = paths.greens(store, campaign)
-    facts = durable.read_json(paths.campaign(store, campaign) / "model.json")
-    if not isinstance(facts, dict):
-        raise StoreError(f"campaign {campaign} has no model.json yet")
-    count = len(facts["groups"])
-    return [
-        index
-        for index in range(count)
-        if not (root / "mode_count" / "c" / str(index)).is_file()
-    ]
+    count = len(facts_of(place, campaign)["groups"])
+    folder = f"{paths.greens(campaign)}/mode_count/c"
+    there = set(place.names(folder))
+    return [index for index in range(count) if str(index) not in there]
 
 
-def finish(store: Path, campaign: str) -> None:
+def finish(place: Place, campaign: str) -> None:
     """Mark a campaign's store as complete.
 
     Raises
@@ -154,13 +168,18 @@ def finish(store: Path, campaign: str) -> None:
     StoreError
         If a group is missing.
     """
-    missing = missing_groups(store, campaign)
+    missing = missing_groups(place, campaign)
     if missing:
         raise StoreError(f"campaign {campaign} still lacks the groups {missing}")
-    path = paths.greens(store, campaign) / "zarr.json"
-    content = durable.read_json(path)
+    set_status(place, campaign, "complete")
+
+
+def set_status(place: Place, campaign: str, status: str) -> None:
+    """Write a campaign's status into its store, unless it is there already."""
+    key = f"{paths.greens(campaign)}/zarr.json"
+    content = read_json(place, key)
     if not isinstance(content, dict):
         raise StoreError(f"campaign {campaign} has no readable greens.zarr")
-    if content["attributes"].get("status") != "complete":
-        content["attributes"]["status"] = "complete"
-        durable.write_json(path, content)
+    if content["attributes"].get("status") != status:
+        content["attributes"]["status"] = status
+        place.write(key, json.dumps(content, indent=1, sort_keys=True).encode())

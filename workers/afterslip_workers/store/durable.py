@@ -121,6 +121,8 @@ def publish_directory(finished: Path, path: Path) -> bool:
 
 def remove_tree(path: Path) -> None:
     """Remove a directory; it vanishes under its own name at once."""
+    if not path.is_dir():
+        return
     doomed = scratch_beside(path)
     try:
         path.rename(doomed)

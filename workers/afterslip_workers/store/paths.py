@@ -1,25 +1,33 @@
-"""Where things lie below the root of a store.
+"""Keys: where things lie below the root of a store, a folder or a bucket alike.
 
 ::
 
-    <store>/files/<sha256>                 uploaded inputs
-    <store>/models/<digest>/               model cache
-    <store>/campaigns/<id>/greens.zarr     accepted Green's functions
-    <store>/campaigns/<id>/model.json      what the campaign was built from
-    <store>/campaigns/<id>/inversions/<id>/
-    <store>/attempts/<token>/              everything one attempt writes
+    files/<sha256>                     uploaded inputs
+    models/<digest>/                   model cache
+    campaigns/<id>/greens.zarr         accepted Green's functions
+    campaigns/<id>/model.json          what the campaign was built from
+    campaigns/<id>/manifests/          of the model and the accepted groups
+    campaigns/<id>/inversions/<id>/
+    attempts/<token>/                  everything one attempt writes
+    checkpoints/<digest>/              half-solved groups
 """
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
+FILES = "files"
+MODELS = "models"
+CAMPAIGNS = "campaigns"
+ATTEMPTS = "attempts"
+CHECKPOINTS = "checkpoints"
+FOLDERS = (FILES, MODELS, CAMPAIGNS, ATTEMPTS, CHECKPOINTS)
+
 
 def checked(name: str) -> str:
-    """Return ``name`` if it can be one component of a path, else raise.
+    """Return ``name`` if it can be one component of a key, else raise.
 
     Raises
     ------
@@ -34,26 +42,46 @@ def checked(name: str) -> str:
     return name
 
 
-def attempt(store: Path, token: str) -> Path:
+def attempt(token: str) -> str:
     """Folder of one attempt."""
-    return store / "attempts" / checked(token)
+    return f"{ATTEMPTS}/{checked(token)}"
 
 
-def campaign(store: Path, identity: str) -> Path:
+def campaign(identity: str) -> str:
     """Folder of one campaign."""
-    return store / "campaigns" / checked(identity)
+    return f"{CAMPAIGNS}/{checked(identity)}"
 
 
-def greens(store: Path, identity: str) -> Path:
+def model_facts(identity: str) -> str:
+    """File of what a campaign was built from."""
+    return f"{campaign(identity)}/model.json"
+
+
+def greens(identity: str) -> str:
     """Zarr store of a campaign's Green's functions."""
-    return campaign(store, identity) / "greens.zarr"
+    return f"{campaign(identity)}/greens.zarr"
 
 
-def inversion(store: Path, identity: str, name: str) -> Path:
+def accepted_manifest(identity: str, name: str) -> str:
+    """Manifest of what a campaign has accepted: ``model`` or a group's number."""
+    return f"{campaign(identity)}/manifests/{checked(name)}.json"
+
+
+def inversion(identity: str, name: str) -> str:
     """Folder of one accepted inversion."""
-    return campaign(store, identity) / "inversions" / checked(name)
+    return f"{campaign(identity)}/inversions/{checked(name)}"
 
 
-def model(store: Path, digest: str) -> Path:
+def model(digest: str) -> str:
     """Folder of a cached model; ``digest`` may carry its ``sha256:`` prefix."""
-    return store / "models" / checked(digest.removeprefix("sha256:"))
+    return f"{MODELS}/{checked(digest.removeprefix('sha256:'))}"
+
+
+def file(digest: str) -> str:
+    """File of an upload; ``digest`` may carry its ``sha256:`` prefix."""
+    return f"{FILES}/{checked(digest.removeprefix('sha256:'))}"
+
+
+def checkpoint(digest: str) -> str:
+    """Folder of the checkpoints of one group's numerics."""
+    return f"{CHECKPOINTS}/{checked(digest)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,9 @@ from afterslip_workers.modelling.cache import campaign_facts, load_model
 from afterslip_workers.modelling.sources import UnitSources, unit_slip
 from afterslip_workers.modelling.template import Template, template_of
 from afterslip_workers.settings import backend_of, settings_of
-from afterslip_workers.store import manifest
-from afterslip_workers.store.commit import GROUP
+from afterslip_workers.store import manifest, reuse
+from afterslip_workers.store.parts import GROUP
+from afterslip_workers.store.reuse import COVERS, Lane
 from afterslip_workers.trace import Trace, two_sided
 
 _FAILURES = {"not_converged": "not_converged", "nan": "nan"}
@@ -46,49 +47,127 @@ class _Ready:
     bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Solved:
+    """Lanes that were solved here, by their place in the store."""
+
+    lanes: dict[int, Lane]
+    stats: dict[str, Any]
+    history: list[dict[str, Any]]
+
+
 def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
     """Solve the envelope's group and seal it in the attempt's folder."""
     envelope = context.envelope
     campaign = parse_campaign(envelope.spec)
-    facts = campaign_facts(context.store, envelope.campaign)
-    ready = _ready(context, campaign, facts["digest"])
+    facts = campaign_facts(context.place, envelope.campaign)
     template = template_of(facts)
     group = envelope.group or {}
     chosen = [int(source) for source in group["sources"]]
-    slip = unit_slip(UnitSources.of(campaign.sources, ready.model), chosen)
+    taken = _take(context, campaign, facts, template)
+    missing = [source for source in chosen if source not in taken]
+    solved = _Solved({}, {"solves": 0, "iterations": 0}, [])
+    if missing:
+        solved = _solve(context, campaign, facts, missing)
+    context.phase("writing")
+    lanes = {**taken, **solved.lanes}
+    values = reuse.stack([lanes[source] for source in chosen])
+    stats = {**solved.stats, "taken": len(taken)} if taken else solved.stats
+
+    def write(folder: Path) -> dict[str, Any]:
+        part = folder / GROUP
+        manifest.clear(part)
+        written = manifest.new(
+            envelope,
+            model_digest=facts["digest"],
+            group={"index": int(group["index"]), "sources": chosen},
+            files=_write(part, template, values),
+            stats=stats,
+            history=solved.history,
+            covers=_covers(context, campaign, facts, taken, chosen),
+        )
+        manifest.commit(folder, written)
+        return written
+
+    written, refused = manifest.keep(envelope, write)
+    return written, stats if refused is None else {**stats, "spooled": refused}
+
+
+def _take(
+    context: Context, campaign: Campaign, facts: dict[str, Any], template: Template
+) -> dict[int, Lane]:
+    """Read the lanes that the plan found in other campaigns."""
+    origins = (context.envelope.group or {}).get("taken")
+    if not origins:
+        return {}
+    context.phase("taking what is stored")
+    stations = StationTable(**facts["stations"]) if facts.get("stations") else None
+    wanted = reuse.Wanted(
+        template=template,
+        times=np.array([float(time) for time in campaign.times.output]),
+        until=float(campaign.times.until),
+        time_tolerance=campaign.solver.time_tolerance,
+        stations=stations,
+    )
+    return reuse.take(context.place, origins, wanted)
+
+
+def _covers(
+    context: Context,
+    campaign: Campaign,
+    facts: dict[str, Any],
+    taken: dict[int, Lane],
+    chosen: list[int],
+) -> dict[str, dict[str, Any]]:
+    """Say of each lane what it is good for, and where it came from."""
+    origins = (context.envelope.group or {}).get("taken") or {}
+    own = facts.get("covers") or {}
+    told = {}
+    for source in chosen:
+        origin = origins[str(source)] if source in taken else None
+        told[str(source)] = {
+            **{name: (origin or own)[name] for name in COVERS if own},
+            "origin": origin and origin["campaign"],
+            "origin_position": origin and origin["position"],
+        }
+    return told if own else {}
+
+
+def _solve(
+    context: Context, campaign: Campaign, facts: dict[str, Any], missing: list[int]
+) -> _Solved:
+    """Solve lanes together."""
+    ready = _ready(context, campaign, facts["digest"])
+    units = UnitSources.of(campaign.sources, ready.model, facts.get("order"))
+    slip = unit_slip(units, missing)
     context.phase("solving")
     found = ready.prepared.solve(
         slip, ready.trace.nodes, _reporter(context), context.should_stop
     )
     _refuse(found)
     ready.trace.add_offsets(_slipping(found), slip)
-    context.phase("writing")
     stations = StationTable(**facts["stations"]) if facts.get("stations") else None
     values = _values(found, ready, stations, campaign)
-    part = context.folder / GROUP
-    manifest.clear(part)
-    files = _write(part, template, values)
-    stats = _stats(found, ready.prepared)
-    written = manifest.new(
-        envelope,
-        model_digest=facts["digest"],
-        group={"index": int(group["index"]), "sources": chosen},
-        files=files,
-        stats=stats,
-        history=found.history,
-    )
-    manifest.commit(context.folder, written)
-    return written, stats
+    template = template_of(facts)
+    names = {v.name for v in group_arrays(template.sizes, template.integrator)}
+    lanes = {
+        source: {n: v[lane] for n, v in values.items() if n in names}
+        for lane, source in enumerate(missing)
+    }
+    return _Solved(lanes, _stats(found, ready.prepared), found.history)
 
 
 def _ready(context: Context, campaign: Campaign, digest: str) -> _Ready:
     """Prepare the model, unless an earlier group left it warm."""
     settings = settings_of(campaign.times, campaign.solver)
+    # more of the same each time that the iterations did not suffice
+    most = settings.max_iterations * 4**context.envelope.strict
+    settings = replace(settings, max_iterations=most)
     backend = backend_of(campaign.solver, context.envelope.backend)
 
     def build() -> _Ready:
         context.phase("preparing the model")
-        model = load_model(context.store, digest)
+        model = load_model(context.place, digest)
         prepared = prepare(model, settings, backend)
         return _Ready(model, prepared, two_sided(model), prepared.bytes)
 
@@ -161,11 +240,9 @@ def _at_stations(
 
 def _write(part: Path, template: Template, values: dict[str, Any]) -> dict[str, str]:
     """Write the group's store and return the checksums of its chunk files."""
-    wanted = {v.name for v in group_arrays(template.sizes, template.integrator)}
-    kept = {name: value for name, value in values.items() if name in wanted}
-    create_group_store(part, template.sizes, kept, template.integrator)
+    create_group_store(part, template.sizes, values, template.integrator)
     sums = manifest.seal(part)
-    _read_back(part, kept)
+    _read_back(part, values)
     files = {}
     for variable in group_arrays(template.sizes, template.integrator):
         name = chunk_file(variable, 0)

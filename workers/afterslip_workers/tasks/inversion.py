@@ -11,7 +11,6 @@ import xarray as xr
 
 from afterslip.archive import GreensStore
 from afterslip.exports import write_geojson
-from afterslip.files import StoredFiles
 from afterslip.frame import Frame
 from afterslip.inputs import read_dataset
 from afterslip.report import write_report
@@ -35,8 +34,8 @@ from afterslip_workers.inverting.faults import fault_variables
 from afterslip_workers.inverting.rows import Rows, collect
 from afterslip_workers.modelling.cache import campaign_facts, load_model
 from afterslip_workers.modelling.sources import UnitSources, slip_on_nodes
-from afterslip_workers.store import manifest, paths
-from afterslip_workers.store.commit import RESULT
+from afterslip_workers.store import manifest, paths, uploads
+from afterslip_workers.store.parts import RESULT
 from afterslip_workers.versions import versions
 
 _SIGN = {"positive": 1, "negative": -1, "free": 0}
@@ -50,34 +49,41 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
     extra = [validate(Dataset, item) for item in asked.pop("extra_datasets", [])]
     request = validate(Inversion, asked)
     campaign = parse_campaign(envelope.spec)
-    facts = campaign_facts(context.store, envelope.campaign)
+    facts = campaign_facts(context.place, envelope.campaign)
     context.phase("reading data")
-    model = load_model(context.store, facts["digest"])
+    model = load_model(context.place, facts["digest"])
     rows = _rows(context, campaign, request, extra)
-    store = GreensStore(paths.greens(context.store, envelope.campaign))
+    store = GreensStore(context.place.zarr(paths.greens(envelope.campaign)))
     context.phase("sampling Green's functions")
-    problem = _problem(campaign, request, model, store, rows)
+    units = UnitSources.of(campaign.sources, model, facts.get("order"))
+    problem = _problem(units, request, model, store, rows)
     context.phase("cross-validation")
     solution = _solve(context, problem, request)
     context.phase("writing the result")
-    found = _assemble(campaign, model, store, rows, solution)
-    _annotate(found, context, campaign, request, facts, solution)
-    part = context.folder / RESULT
-    manifest.clear(part)
-    part.mkdir()
-    result.write_netcdf(found, part / "result.nc")
-    write_geojson(found, part / "slip.geojson")
-    context.phase("drawing the report")
-    write_report(part, found)
-    written = manifest.new(
-        envelope,
-        model_digest=facts["digest"],
-        inversion={"id": identity, "name": request.name},
-        summary=_summary(found),
-        files=manifest.seal(part),
-    )
-    manifest.commit(context.folder, written)
-    return written, {"solves": 0, "iterations": 0}
+    found = _assemble(campaign, units, model, store, rows, solution)
+    _annotate(found, context, campaign, request, facts, solution, store)
+
+    def write(folder: Path) -> dict[str, Any]:
+        part = folder / RESULT
+        manifest.clear(part)
+        part.mkdir()
+        result.write_netcdf(found, part / "result.nc")
+        write_geojson(found, part / "slip.geojson")
+        context.phase("drawing the report")
+        write_report(part, found)
+        written = manifest.new(
+            envelope,
+            model_digest=facts["digest"],
+            inversion={"id": identity, "name": request.name},
+            summary=_summary(found),
+            files=manifest.seal(part),
+        )
+        manifest.commit(folder, written)
+        return written
+
+    stats: dict[str, Any] = {"solves": 0, "iterations": 0}
+    written, refused = manifest.keep(envelope, write)
+    return written, stats if refused is None else {**stats, "spooled": refused}
 
 
 def _rows(
@@ -85,7 +91,7 @@ def _rows(
 ) -> Rows:
     """Read the data sets of a request; those of the campaign come first."""
     envelope = context.envelope
-    files = StoredFiles(context.store, envelope.files_base)
+    files = uploads.files_of(context.place, envelope.files_base)
     known = {item.name: item for item in [*extra, *campaign.datasets]}
     missing = [name for name in request.datasets if name not in known]
     if missing:
@@ -98,14 +104,13 @@ def _rows(
 
 
 def _problem(
-    campaign: Campaign,
+    units: UnitSources,
     request: Inversion,
     model: Model,
     store: GreensStore,
     rows: Rows,
 ) -> InversionProblem:
     greens = store.dataset
-    units = UnitSources.of(campaign.sources, model)
     faults = list(model.faults.values())
     component = greens["source_component"].values.astype(np.int64)
     signs = np.array([_SIGN[request.sign.get(c, "free")] for c in ("strike", "dip")])
@@ -150,6 +155,7 @@ def _solve(
 
 def _assemble(
     campaign: Campaign,
+    units: UnitSources,
     model: Model,
     store: GreensStore,
     rows: Rows,
@@ -158,7 +164,6 @@ def _assemble(
     frame = Frame.of(campaign.model.frame)
     names = list(model.faults)
     times = predict.series_times(float(campaign.times.until))
-    units = UnitSources.of(campaign.sources, model)
     slip = slip_on_nodes(units, solution.slip)
     return xr.Dataset(
         {
@@ -181,9 +186,9 @@ def _annotate(
     request: Inversion,
     facts: dict[str, Any],
     solution: InversionSolution,
+    store: GreensStore,
 ) -> None:
     spec = context.envelope.spec
-    greens = paths.greens(context.store, context.envelope.campaign)
     found.attrs.update(result.figures(found, solution))
     found.attrs.update(
         Conventions="CF-1.11",
@@ -196,7 +201,7 @@ def _annotate(
         model=json.dumps({k: facts[k] for k in _MODEL_FACTS if k in facts}),
         digest=str(facts.get("campaign_digest", "")),
         versions=json.dumps(versions()),
-        solver=json.dumps(_solver_facts(greens)),
+        solver=json.dumps(_solver_facts(store.dataset)),
         warnings=json.dumps(_warnings(solution)),
     )
 
@@ -204,8 +209,7 @@ def _annotate(
 _MODEL_FACTS = ("n_unknowns", "n_elements", "n_node", "quality")
 
 
-def _solver_facts(greens: Path) -> dict[str, Any]:
-    store = xr.open_zarr(greens)
+def _solver_facts(store: xr.Dataset) -> dict[str, Any]:
     return {
         "integrator": store.attrs.get("integrator"),
         "residual": float(store["residual"].max()),

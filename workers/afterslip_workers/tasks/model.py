@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from afterslip.archive import StationTable, SurfaceTable, create_campaign_store
-from afterslip.files import StoredFiles
 from afterslip.frame import Frame
 from afterslip.identity import campaign_digest, greens_digest, model_digest
 from afterslip.inputs import Inputs, resolve
@@ -19,13 +19,19 @@ from afterslip_workers.context import Context
 from afterslip_workers.modelling import sources as unit
 from afterslip_workers.modelling.building import build_model
 from afterslip_workers.modelling.cache import get_or_build
+from afterslip_workers.modelling.keys import reuse_facts
 from afterslip_workers.modelling.sources import UnitSources
 from afterslip_workers.modelling.template import Template, modes_of
 from afterslip_workers.settings import settings_of
-from afterslip_workers.store import durable, manifest, paths
+from afterslip_workers.store import durable, manifest, paths, uploads
+from afterslip_workers.store.place import read_json, write_json
+from afterslip_workers.store.reuse import COVERS
 from afterslip_workers.trace import two_sided
 from afterslip_workers.versions import versions
 
+# written last and rewritten when the store is complete
+_ROOT = "zarr.json"
+_COLUMNS = ("fault", "component", "patch", "position", "area", "rigidity")
 _OF_MODEL = ("n_unknowns", "n_elements", "n_node", "quality", "notes")
 
 
@@ -33,12 +39,12 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
     """Build, or find, everything that the groups of a campaign need."""
     envelope = context.envelope
     campaign = parse_campaign(envelope.spec)
-    files = StoredFiles(context.store, envelope.files_base)
+    files = uploads.files_of(context.place, envelope.files_base)
     context.phase("reading files")
     inputs = resolve(campaign, files)
     digest = model_digest(campaign, files)
     model, known, warm = get_or_build(
-        context.store,
+        context.place,
         digest,
         lambda: build_model(campaign.model, inputs, files, context.phase),
     )
@@ -52,6 +58,8 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
         "n_sources": len(units),
         "groups": units.groups,
     }
+    keys = reuse_facts(model, units, settings_of(campaign.times, campaign.solver))
+    facts["covers"] = {name: keys[name] for name in COVERS}
     context.phase("creating the store")
     facts = _create_store(context, campaign, inputs, model, units, facts)
     written = manifest.new(
@@ -61,6 +69,8 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
         groups=facts["groups"],
         sources=facts["sources"],
         from_cache=warm,
+        reuse=keys,
+        files=facts["files"],
         **{key: facts[key] for key in _OF_MODEL},
     )
     manifest.commit(context.folder, written)
@@ -77,18 +87,19 @@ def _create_store(
 ) -> dict[str, Any]:
     """Create ``greens.zarr`` and ``model.json``, unless both are there already.
 
-    The store appears last: where it is, ``model.json`` belongs to it.
+    The root of the store appears last: where it is, ``model.json`` belongs to it.
     """
-    folder = paths.campaign(context.store, context.envelope.campaign)
-    final = paths.greens(context.store, context.envelope.campaign)
-    before = durable.read_json(folder / "model.json")
-    if final.is_dir() and before and before["digest"] == facts["digest"]:
+    place, identity = context.place, context.envelope.campaign
+    final, noted = paths.greens(identity), paths.model_facts(identity)
+    before = read_json(place, noted)
+    there = place.size(f"{final}/{_ROOT}") is not None
+    if there and before and before["digest"] == facts["digest"]:
         return dict(before)
     table = units.table(model)
     modes = modes_of(model, settings_of(campaign.times, campaign.solver))
     stations = _stations(inputs)
-    scratch = durable.scratch_beside(final)
-    try:
+    with TemporaryDirectory(prefix="afterslip-greens-") as folder:
+        scratch = Path(folder) / "greens.zarr"
         sizes = create_campaign_store(
             scratch,
             sources=table,
@@ -101,16 +112,19 @@ def _create_store(
             step_times=modes.step_times,
             attributes=_attributes(context, campaign, facts),
         )
+        sums = durable.checksums(scratch)
         facts = {
             **facts,
             **Template(sizes, modes.integrator).as_json(),
             "sources": unit.describe(units, table),
+            "table": {name: getattr(table, name).tolist() for name in _COLUMNS},
             "stations": None if stations is None else _plain(stations),
+            "files": {name: sums[name] for name in sums if name != _ROOT},
         }
-        durable.write_json(folder / "model.json", facts)
-        durable.publish_directory(scratch, final)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        for name in facts["files"]:
+            place.upload(scratch / name, f"{final}/{name}")
+        write_json(place, noted, facts)
+        place.upload(scratch / _ROOT, f"{final}/{_ROOT}")
     return facts
 
 

@@ -1,0 +1,85 @@
+"""Memory that a computing process holds, on the processor and on its GPU."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import psutil
+
+from afterslip_workers.device import graphics
+from afterslip_workers.process import Child
+
+# what a process that was cancelled may hold more than before: its allocator's slack
+SLACK = 256 << 20
+_GONE_WITHIN_S = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Bytes that a process holds; on the GPU as the driver counts them."""
+
+    resident: int
+    gpu: int
+
+
+def of(pid: int) -> Held:
+    """Ask for the memory of a process; a process that is gone holds none."""
+    resident = 0
+    with suppress(psutil.Error):
+        resident = int(psutil.Process(pid).memory_info().rss)
+    return Held(resident, _on_gpu(pid))
+
+
+def _on_gpu(pid: int) -> int:
+    """Ask the driver, whose tool needs no CUDA context of ours."""
+    if not graphics():
+        return 0
+    query = ["nvidia-smi", "--query-compute-apps=pid,used_memory"]
+    try:
+        answer = subprocess.run(
+            [*query, "--format=csv,noheader,nounits"],
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=True,
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return 0
+    total = 0
+    for line in answer.splitlines():
+        number, _, used = line.partition(",")
+        with suppress(ValueError):
+            total += (int(used) << 20) if int(number) == pid else 0
+    return total
+
+
+def see_free(child: Child, before: Held) -> dict[str, Any]:
+    """See that a stopped process gave its memory back, or end it.
+
+    Parameters
+    ----------
+    before : what it held when the attempt began. A model that the attempt has
+        loaded stays warm only if it fits into the slack; its memory is then worth
+        more to others.
+
+    Returns
+    -------
+    {"before", "after": {"resident", "gpu"} in bytes, "ended": whether the process
+    was ended for it}.
+    """
+    after = of(child.pid) if child.alive else Held(0, _on_gpu(child.pid))
+    grown = max(after.resident - before.resident, after.gpu - before.gpu)
+    ended = False
+    if child.alive and grown > SLACK:
+        child.kill()
+        ended = True
+    if not child.alive:
+        end = time.monotonic() + _GONE_WITHIN_S
+        while (gpu := _on_gpu(child.pid)) and time.monotonic() < end:
+            time.sleep(0.2)
+        after = Held(0, gpu)
+    return {"before": asdict(before), "after": asdict(after), "ended": ended}

@@ -1,0 +1,100 @@
+"""What changes the numbers of a unit source, as digests.
+
+Two campaigns may differ in name, stations, data, units or the order of their keys and
+still mean the same numbers. The digests are therefore taken of what the solver is
+given: the arrays of the model, the slip on the fault's nodes, and the settings.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from afterslip.identity import digest
+from afterslip_solver.model import Model, SolverSettings
+from afterslip_workers.modelling.sources import UnitSources, unit_slip
+from afterslip_workers.modelling.template import modes_of
+from afterslip_workers.trace import two_sided
+from afterslip_workers.versions import NUMERICS
+
+# of a response that does not change in time, good for every time
+FOR_EVER = 1e300
+
+
+def reuse_facts(
+    model: Model, units: UnitSources, settings: SolverSettings
+) -> dict[str, Any]:
+    """Return the keys of all unit sources, and what their numbers are good for.
+
+    Returns
+    -------
+    {"model", "solver", "slips", "keys", "until", "tolerance", "time_tolerance"}:
+    digests, lists of them in the order of ``units``; s, 1, 1. Left out of the keys
+    are tolerances and the end of a spectral curve, because better ones serve as
+    well, and what changes results within the tolerance only: backend,
+    preconditioner, and which other sources are solved beside.
+    """
+    of_model = _model(model)
+    of_solver = digest(_solver(model, settings))
+    split = _split(model, units)
+    slips = [
+        _digest(split, unit_slip(units, [index])[units.fault.name])
+        for index in range(len(units))
+    ]
+    elastic = modes_of(model, settings).count == 1
+    return {
+        "model": of_model,
+        "solver": of_solver,
+        "slips": slips,
+        "keys": [digest([of_model, of_solver, slip]) for slip in slips],
+        "until": FOR_EVER if elastic else max(settings.until, *settings.times),
+        "tolerance": settings.tolerance,
+        "time_tolerance": 0.0 if elastic else settings.time_tolerance,
+    }
+
+
+def _solver(model: Model, settings: SolverSettings) -> dict[str, Any]:
+    """Return the settings that change numbers by more than a tolerance."""
+    modes = modes_of(model, settings)
+    told: dict[str, Any] = {
+        "numerics": NUMERICS,
+        "integrator": modes.integrator,
+        "modes": modes.count,
+    }
+    if modes.step_times is not None:
+        # steps are kept around the output times, and between them nothing is known
+        told |= {
+            "step": float(settings.step),
+            "predictor": str(settings.predictor),
+            "steps": [float(time) for time in modes.step_times],
+        }
+    return told
+
+
+def _model(model: Model) -> str:
+    trace = two_sided(model)
+    parts: list[Any] = [model.mesh.nodes, model.mesh.elements, model.fixed]
+    parts += [getattr(model.materials, item.name) for item in fields(model.materials)]
+    if model.restoring is not None:
+        parts += [getattr(model.restoring, i.name) for i in fields(model.restoring)]
+    return _digest(*parts, trace.nodes, trace.faces)
+
+
+def _split(model: Model, units: UnitSources) -> str:
+    """Return the digest of the fault as the solver cuts the mesh along it."""
+    split = model.splits[units.fault.name]
+    return _digest(units.fault.nodes, split.elements, split.index, split.sign)
+
+
+def _digest(*parts: Any) -> str:
+    total = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, np.ndarray):
+            total.update(f"{part.dtype.str}{part.shape}".encode())
+            total.update(np.ascontiguousarray(part).data)
+        else:
+            total.update(repr(part).encode())
+    return f"sha256:{total.hexdigest()}"

@@ -1,0 +1,279 @@
+"""Where a store lies: a folder that all machines see, or a bucket of objects.
+
+Everything above speaks of keys, relative to the store's root. A file is written
+whole or not at all, and is there for good when the call returns.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Protocol
+
+from afterslip_workers.store import durable, paths
+
+_LEAST_FREE = 1 << 20
+
+
+class StoreLostError(OSError):
+    """The store cannot be reached: a mount, a network or a server is away."""
+
+
+class Place(Protocol):
+    """What both kinds of store can do.
+
+    Every method may raise OSError; :class:`StoreLostError` where the store as a
+    whole is away. ``name`` is for people and holds no credentials; in a ``remote``
+    place nothing can be written in place, so that attempts work on a disk of their
+    own and each look costs a request.
+    """
+
+    name: str
+    remote: bool
+
+    def prepare(self) -> None:
+        """Make the store's folders, or see that the bucket is there."""
+
+    def reachable(self) -> bool:
+        """Tell whether the store can be read and written now."""
+
+    def probe(self) -> None:
+        """Write something that does not last."""
+
+    def full(self) -> bool:
+        """Tell whether there is no space left."""
+
+    def read(self, key: str) -> bytes | None:
+        """Return the content of a file, None where there is none."""
+
+    def read_range(self, key: str, start: int, stop: int) -> bytes:
+        """Return the bytes from ``start`` up to ``stop``."""
+
+    def tail(self, key: str, most: int) -> bytes:
+        """Return the last bytes of a file, none where there is none."""
+
+    def size(self, key: str) -> int | None:
+        """Return the bytes of a file, None where there is none."""
+
+    def sha256(self, key: str) -> str:
+        """Return the checksum of what reads back, hexadecimal."""
+
+    def write(self, key: str, content: bytes) -> None:
+        """Replace a file."""
+
+    def create(self, key: str, content: bytes) -> bool:
+        """Write a file unless there is one; False if there was."""
+
+    def upload(self, path: Path, key: str) -> None:
+        """Replace a file by a copy of a local one."""
+
+    def move(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Give files new names; where that takes a copy, the old ones may stay."""
+
+    def remove(self, key: str) -> None:
+        """Remove a file or a folder with all in it; an absent one is no error."""
+
+    def keys(self, folder: str) -> list[str]:
+        """Return the keys of all finished files in a folder and below."""
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names in a folder, of files and folders."""
+
+    def local(self, key: str) -> AbstractContextManager[Path]:
+        """Open a file as one of this machine, perhaps a passing copy."""
+
+    def zarr(self, key: str) -> Any:
+        """Return what zarr opens: a path or a store."""
+
+
+class LocalPlace:
+    """A folder that the service and all workers see at the same path."""
+
+    remote = False
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.name = str(root)
+
+    def prepare(self) -> None:
+        """Make the store's folders."""
+        for name in paths.FOLDERS:
+            (self.root / name).mkdir(parents=True, exist_ok=True)
+
+    def reachable(self) -> bool:
+        """Tell whether the store's folders are there and may be written."""
+        # an empty mount point is a folder as well, and a library that writes into a
+        # store that is away makes its own part anew: two folders tell
+        return all(
+            os.access(self.root / name, os.W_OK | os.X_OK)
+            for name in (paths.CAMPAIGNS, paths.ATTEMPTS)
+        )
+
+    def probe(self) -> None:
+        """Write a file that has no name."""
+        with tempfile.TemporaryFile(dir=self.root / paths.ATTEMPTS) as stream:
+            stream.write(b"x")
+
+    def full(self) -> bool:
+        """Tell whether there is no space left."""
+        with suppress(OSError):
+            return shutil.disk_usage(self.root).free < _LEAST_FREE
+        return False
+
+    def _writable(self, key: str) -> Path:
+        """Return the path of a key, never making the store anew where it is away."""
+        if not self.reachable():
+            raise StoreLostError(f"the store {self.root} cannot be reached")
+        path = self.root / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def read(self, key: str) -> bytes | None:
+        """Return the content of a file."""
+        try:
+            return (self.root / key).read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def read_range(self, key: str, start: int, stop: int) -> bytes:
+        """Return a part of a file."""
+        with (self.root / key).open("rb") as stream:
+            stream.seek(start)
+            return stream.read(stop - start)
+
+    def tail(self, key: str, most: int) -> bytes:
+        """Return the last bytes of a file."""
+        try:
+            with (self.root / key).open("rb") as stream:
+                stream.seek(max(stream.seek(0, os.SEEK_END) - most, 0))
+                return stream.read()
+        except (FileNotFoundError, NotADirectoryError):
+            return b""
+
+    def size(self, key: str) -> int | None:
+        """Return the bytes of a file."""
+        path = self.root / key
+        with suppress(FileNotFoundError, NotADirectoryError):
+            return path.stat().st_size if path.is_file() else None
+        return None
+
+    def sha256(self, key: str) -> str:
+        """Return the checksum of a file."""
+        return durable.sha256(self.root / key)
+
+    def write(self, key: str, content: bytes) -> None:
+        """Replace a file, atomically and durably."""
+        durable.write_bytes(self._writable(key), content)
+
+    def create(self, key: str, content: bytes) -> bool:
+        """Write a file unless there is one."""
+        target = self._writable(key)
+        scratch = durable.scratch_beside(target)
+        durable.write_bytes(scratch, content)
+        try:
+            os.link(scratch, target)
+        except FileExistsError:
+            return False
+        finally:
+            scratch.unlink()
+        durable.sync_directory(target.parent)
+        return True
+
+    def upload(self, path: Path, key: str) -> None:
+        """Copy a file into the store, atomically and durably."""
+        target = self._writable(key)
+        scratch = durable.scratch_beside(target)
+        try:
+            shutil.copyfile(path, scratch)
+            durable.sync_file(scratch)
+            scratch.replace(target)
+        finally:
+            scratch.unlink(missing_ok=True)
+        durable.sync_directory(target.parent)
+
+    def move(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Rename files, then push the folders' entries to the disk."""
+        folders: set[Path] = set()
+        for old, new in pairs:
+            source, target = self.root / old, self._writable(new)
+            source.replace(target)
+            folders.update((source.parent, target.parent, target.parent.parent))
+        for folder in sorted(folders, key=lambda item: -len(item.parts)):
+            durable.sync_directory(folder)
+
+    def remove(self, key: str) -> None:
+        """Remove a file or a folder; a folder vanishes under its name at once."""
+        path = self.root / key
+        if path.is_dir():
+            durable.remove_tree(path)
+        elif path.parent.is_dir():
+            path.unlink(missing_ok=True)
+
+    def keys(self, folder: str) -> list[str]:
+        """Return the keys of all finished files in a folder and below."""
+        root = self.root / folder
+        return sorted(
+            path.relative_to(self.root).as_posix()
+            for path in root.rglob("*")
+            if path.is_file() and not _passing(path.relative_to(root))
+        )
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names in a folder."""
+        try:
+            return sorted(path.name for path in (self.root / folder).iterdir())
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+    @contextmanager
+    def local(self, key: str) -> Iterator[Path]:
+        """Open the file itself."""
+        yield self.root / key
+
+    def zarr(self, key: str) -> Any:
+        """Return the path of a Zarr store."""
+        return self.root / key
+
+
+def _passing(path: Path) -> bool:
+    """Tell whether a path is one of :func:`durable.scratch_beside`'s."""
+    return any(part.startswith(".") for part in path.parts)
+
+
+def is_bucket(store: str | Path) -> bool:
+    """Tell whether a store is named by the address of a bucket."""
+    return str(store).startswith("s3://")
+
+
+@lru_cache(maxsize=64)
+def _open(store: str) -> Place:
+    if is_bucket(store):
+        from afterslip_workers.store.bucket import BucketPlace
+
+        return BucketPlace(store)
+    return LocalPlace(Path(store))
+
+
+def place_of(store: str | Path) -> Place:
+    """Return the place of a store: a folder, or ``s3://bucket/prefix``."""
+    return _open(str(store))
+
+
+def read_json(place: Place, key: str) -> Any | None:
+    """Read a JSON file; None where it is absent or not readable as JSON."""
+    content = place.read(key)
+    try:
+        return None if content is None else json.loads(content)
+    except ValueError:
+        return None
+
+
+def write_json(place: Place, key: str, content: Any) -> None:
+    """Replace a JSON file."""
+    place.write(key, json.dumps(content, indent=1, sort_keys=True).encode())

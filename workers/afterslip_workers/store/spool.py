@@ -1,0 +1,155 @@
+"""Results that wait on a worker's own disk until the store takes them.
+
+::
+
+    <spool>/<store>/store                  name of the store
+    <spool>/<store>/<token>/               as the attempt's folder in the store
+    <spool>/<store>/<token>.lock           held while somebody works on it
+
+Where the store is a bucket, every attempt works here; where it is a folder, only
+what it refused comes here. A receipt is an entry's last file: an entry without one,
+whose lock is free, was left by a worker that died.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from afterslip_workers.progress import LOG, MANIFEST, RECEIPT
+from afterslip_workers.store import durable, paths
+from afterslip_workers.store.parts import PARTS
+from afterslip_workers.store.place import LocalPlace, Place, place_of, write_json
+
+ENV = "AFTERSLIP_SPOOL"
+_STORE = "store"
+
+
+def root() -> Path:
+    """Folder of the spool: AFTERSLIP_SPOOL, or one in the user's state folder."""
+    given = os.environ.get(ENV)
+    if given:
+        return Path(given)
+    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(state).expanduser() / "afterslip" / "spool"
+
+
+def _home(place: Place) -> Path:
+    return root() / hashlib.sha256(place.name.encode()).hexdigest()[:16]
+
+
+def entry(place: Place, token: str) -> Path:
+    """Folder of an attempt in the spool."""
+    return _home(place) / paths.checked(token)
+
+
+def work_folder(place: Place, token: str) -> Path:
+    """Folder in which an attempt works."""
+    if isinstance(place, LocalPlace):
+        return place.root / paths.attempt(token)
+    return entry(place, token)
+
+
+def make(place: Place, token: str) -> Path:
+    """Make an attempt's folder in the spool."""
+    folder = entry(place, token)
+    folder.mkdir(parents=True, exist_ok=True)
+    note = folder.parent / _STORE
+    if not note.exists():
+        durable.write_bytes(note, place.name.encode())
+    return folder
+
+
+@contextmanager
+def held(place: Place, token: str) -> Iterator[bool]:
+    """Hold an attempt's place in the spool; the kernel frees it when we die.
+
+    Yields
+    ------
+    False if another process or thread holds it, or the spool cannot be written.
+    """
+    path = entry(place, f"{token}.lock")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError:
+        yield False
+        return
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+        path.unlink(missing_ok=True)
+    finally:
+        os.close(handle)
+        with suppress(OSError):  # not empty
+            path.parent.rmdir()
+
+
+def waiting() -> list[tuple[Place, str]]:
+    """List what waits, by store and attempt, the oldest first."""
+    found = []
+    for home in root().glob("*"):
+        with suppress(OSError, ValueError):
+            place = place_of((home / _STORE).read_text())
+            found += [
+                (folder.stat().st_mtime_ns, place, folder.name)
+                for folder in home.iterdir()
+                if folder.is_dir()
+            ]
+    return [(place, token) for _, place, token in sorted(found, key=lambda f: f[0])]
+
+
+def deliver(place: Place, token: str) -> None:
+    """Send what an attempt left in the spool, and remove it here; may be repeated.
+
+    The receipt goes last: where it is, all is there. What the service does not
+    want any more it refuses by the attempt's token, and sweeps.
+
+    Raises
+    ------
+    OSError
+        If the store does not take it; what has arrived is not sent again.
+    """
+    folder, there = entry(place, token), paths.attempt(token)
+    receipt = durable.read_json(folder / RECEIPT)
+    manifest = durable.read_json(folder / MANIFEST)
+    if receipt is None and isinstance(manifest, dict):
+        # its worker died between the result and the receipt
+        stats = manifest.get("stats", {})
+        receipt = {"token": token, "outcome": "stored", "manifest": manifest}
+        receipt |= {"error": None, "stats": stats}
+    if receipt is not None and place.size(f"{there}/{RECEIPT}") is None:
+        if isinstance(manifest, dict):
+            _send_files(place, folder, there, manifest)
+            write_json(place, f"{there}/{MANIFEST}", manifest)
+        if (folder / LOG).exists() and place.size(f"{there}/{LOG}") is None:
+            place.upload(folder / LOG, f"{there}/{LOG}")
+        write_json(place, f"{there}/{RECEIPT}", receipt)
+    shutil.rmtree(folder)
+    if not any(item.is_dir() for item in folder.parent.iterdir()):
+        (folder.parent / _STORE).unlink(missing_ok=True)
+
+
+def _send_files(
+    place: Place, folder: Path, there: str, manifest: dict[str, Any]
+) -> None:
+    part = PARTS.get(manifest["kind"])
+    if part is None:
+        return
+    for name, digest in manifest["files"].items():
+        key = f"{there}/{part}/{name}"
+        if place.size(key) is not None and place.sha256(key) == digest:
+            continue
+        place.upload(folder / part / name, key)
+        if place.sha256(key) != digest:
+            raise OSError(f"{key} reads back differently from the store")
