@@ -12,7 +12,7 @@ import tiny_worker
 from afterslip_service.db import attempts, campaigns, claims, jobs
 from afterslip_service.engine.states import CampaignState, JobKind, JobState
 from afterslip_service.placement.base import Ended
-from afterslip_service.reconcile import receipts
+from afterslip_service.reconcile import acceptance, receipts
 from afterslip_workers import entry
 
 
@@ -85,9 +85,12 @@ def test_standby_takes_over_when_the_lease_runs_out(
     second = new_dispatcher(lease=0.5)
     campaign = new_campaign()
     turn(first, campaign, CampaignState.BUILDING)
-    time.sleep(0.7)
-    second.tick()
+    began = time.monotonic()
+    while not second.leads and time.monotonic() - began < 5:
+        second.tick()
+        time.sleep(0.02)
     assert second.leads
+    assert time.monotonic() - began >= 0.4, "a living leader is given its time"
     worker.gate.set()
     turn(second, campaign, CampaignState.COMPLETE)
     # the deposed leader may not write any more
@@ -145,15 +148,18 @@ def test_receipt_that_comes_twice_does_not_sweep_what_is_to_be_promoted(
     database, settings, new_campaign, new_dispatcher, worker, turn, monkeypatch
 ):
     """Between stored and accepted, the attempt's folder holds the only copy."""
-    real, twice = receipts.accept, []
+    real, twice = acceptance.accept_all, []
 
-    def tell_again(context, job):
-        twice.append(job.token)
-        assert not receipts.take(context, Ended(job.token, {"outcome": "stored"}))
-        assert (settings.store / "attempts" / job.token / "manifest.json").exists()
-        real(context, job)
+    def tell_again(context):
+        with context.database.read() as connection:
+            waiting = [job.token for job in jobs.stored(connection)]
+        for token in waiting:
+            assert not receipts.take(context, Ended(token, {"outcome": "stored"}))
+            assert (settings.store / "attempts" / token / "manifest.json").exists()
+        twice.extend(waiting)
+        real(context)
 
-    monkeypatch.setattr(receipts, "accept", tell_again)
+    monkeypatch.setattr(acceptance, "accept_all", tell_again)
     campaign = new_campaign()
     turn(new_dispatcher(), campaign, CampaignState.COMPLETE)
     assert len(twice) == 4

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -43,6 +43,63 @@ class Attempt:
 def live(connection: Connection) -> list[Attempt]:
     """Return the attempts that somebody should be working on."""
     return _select(connection, attempts.c.state.in_(LIVE))
+
+
+def live_queued_by(connection: Connection, dispatcher: str) -> list[str]:
+    """Return the attempts that a dispatcher claimed and nobody has begun."""
+    query = sa.select(attempts.c.token).where(
+        attempts.c.state == AttemptState.QUEUED, attempts.c.dispatcher == dispatcher
+    )
+    return list(connection.execute(query).scalars())
+
+
+def many(connection: Connection, tokens: Collection[str]) -> dict[str, Attempt]:
+    """Return attempts by their tokens."""
+    found = _select(connection, attempts.c.token.in_(tokens))
+    return {attempt.token: attempt for attempt in found}
+
+
+def accepted(connection: Connection, job_ids: Collection[str]) -> dict[str, str]:
+    """Return the token of the accepted attempt of those jobs that have one."""
+    query = sa.select(attempts.c.job_id, attempts.c.token).where(
+        attempts.c.job_id.in_(job_ids), attempts.c.state == AttemptState.ACCEPTED
+    )
+    return {row.job_id: row.token for row in connection.execute(query)}
+
+
+def accept(connection: Connection, tokens: Collection[str], job_ids: Any) -> None:
+    """Mark stored attempts as accepted; those that they replace are kept as such."""
+    connection.execute(
+        attempts.update()
+        .where(
+            attempts.c.job_id.in_(job_ids), attempts.c.state == AttemptState.ACCEPTED
+        )
+        .values(state=AttemptState.REPLACED)
+    )
+    connection.execute(
+        attempts.update()
+        .where(attempts.c.token.in_(tokens))
+        .values(state=AttemptState.ACCEPTED)
+    )
+
+
+def update_all(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
+    """Set the same columns of several attempts; each row names its ``token``."""
+    if not rows:
+        return
+    names = [name for name in rows[0] if name != "token"]
+    query = (
+        attempts.update()
+        .where(attempts.c.token == sa.bindparam("of_token"))
+        .values({name: sa.bindparam(f"new_{name}") for name in names})
+    )
+    connection.execute(
+        query,
+        [
+            {"of_token": row["token"]} | {f"new_{name}": row[name] for name in names}
+            for row in rows
+        ],
+    )
 
 
 def get(connection: Connection, token: str) -> Attempt | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -18,6 +18,9 @@ from afterslip_service.engine.states import CampaignState, JobKind, JobState
 from afterslip_service.errors import MissingError
 
 c = campaigns.c
+
+# accepted groups whose durations foretell the rest
+RECENT = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,23 @@ def get(
     if row is None:
         raise MissingError("campaign", identity)
     return _campaign(row)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A campaign whose row is locked, without its documents."""
+
+    id: str
+    name: str
+    paused: bool
+    cancelling: bool
+
+
+def hold(connection: Connection, identity: str) -> Held:
+    """Lock a campaign, also a deleted one, and return what decisions need."""
+    query = sa.select(c.id, c.name, c.paused, c.cancelling).where(c.id == identity)
+    row = connection.execute(query.with_for_update()).one()
+    return Held(row.id, row.name, row.paused, row.cancelling)
 
 
 def page(
@@ -227,6 +247,19 @@ def set_error(
     _update(connection, identity, error_class=error_class, error_message=message)
 
 
+def set_fields(
+    connection: Connection,
+    identity: str,
+    *,
+    name: str | None = None,
+    priority: int | None = None,
+) -> None:
+    """Change what a user calls a campaign, and how soon it is served."""
+    given = {"name": name, "priority": priority}
+    values = {key: value for key, value in given.items() if value is not None}
+    _update(connection, identity, **values)
+
+
 def set_paused(connection: Connection, identity: str, paused: bool) -> None:
     """Stop or go on serving the campaign's jobs."""
     values: dict[str, Any] = {"paused": paused}
@@ -235,14 +268,28 @@ def set_paused(connection: Connection, identity: str, paused: bool) -> None:
     _update(connection, identity, **values)
 
 
-def set_cancelling(connection: Connection, identity: str) -> None:
-    """Remember that the campaign is to be cancelled."""
-    _update(connection, identity, cancelling=True)
+def set_cancelling(
+    connection: Connection, identity: str, cancelling: bool = True
+) -> None:
+    """Remember that the campaign is to be cancelled, or is not to be any more."""
+    _update(connection, identity, cancelling=cancelling)
 
 
 def set_finished(connection: Connection, identity: str) -> None:
     """Mark the Green's functions complete."""
     _update(connection, identity, finished_at=clock.now())
+
+
+def set_unfinished(connection: Connection, identity: str) -> None:
+    """Open the Green's functions again: some groups are to be solved anew."""
+    _update(connection, identity, finished_at=None)
+
+
+def set_recent(connection: Connection, identity: str, seconds: Sequence[float]) -> None:
+    """Keep how long the newest accepted groups took, the latest last."""
+    query = sa.select(c.recent).where(c.id == identity)
+    before = connection.execute(query).scalar() or []
+    _update(connection, identity, recent=[*before, *seconds][-RECENT:])
 
 
 def set_deleted(connection: Connection, identity: str) -> None:
@@ -258,10 +305,11 @@ def cancelling(connection: Connection) -> list[str]:
 
 def unfinished(connection: Connection) -> list[str]:
     """Return the campaigns whose groups are all accepted, but not closed."""
-    greens = (jobs.c.campaign_id == campaigns.c.id) & (jobs.c.kind == JobKind.GREENS)
-    query = sa.select(campaigns.c.id).where(
-        campaigns.c.finished_at.is_(None),
-        campaigns.c.state.in_([CampaignState.RUNNING, CampaignState.PAUSED]),
+    greens = (jobs.c.campaign_id == c.id) & (jobs.c.kind == JobKind.GREENS)
+    query = sa.select(c.id).where(
+        c.finished_at.is_(None),
+        c.wake_at.is_(None),
+        c.state.in_([CampaignState.RUNNING, CampaignState.PAUSED]),
         sa.exists().where(greens),
         ~sa.exists().where(greens, jobs.c.state != JobState.ACCEPTED),
     )

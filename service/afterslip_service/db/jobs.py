@@ -102,6 +102,7 @@ def move(
     target: JobState,
     *,
     holder: str | None = None,
+    operator: bool = False,
     **values: Any,
 ) -> bool:
     """Move a job by compare-and-set; False if it is not where it was thought to be.
@@ -110,10 +111,12 @@ def move(
     ----------
     holder : token of the attempt in whose name the move is made; the move is
         refused if another attempt holds the job by now.
+    operator : somebody asked for it, who may also leave final states.
     values : further columns to set.
     """
     query = jobs.update().where(
-        jobs.c.id == job.id, jobs.c.state.in_(sources_of(target))
+        jobs.c.id == job.id,
+        jobs.c.state.in_(sources_of(target, operator=operator)),
     )
     if holder is not None:
         query = query.where(jobs.c.token == holder)
@@ -131,6 +134,8 @@ def move_all(
     connection: Connection,
     moves: Sequence[tuple[Job, dict[str, Any]]],
     target: JobState,
+    *,
+    operator: bool = False,
     **common: Any,
 ) -> int:
     """Move jobs whose rows this transaction has locked; return how many moved.
@@ -141,7 +146,7 @@ def move_all(
         set the same columns.
     common : columns that are set alike in all.
     """
-    moves = [(job, values) for job, values in moves if may_move(job.state, target)]
+    moves = [m for m in moves if may_move(m[0].state, target, operator=operator)]
     if not moves:
         return 0
     now = clock.now()
@@ -273,41 +278,23 @@ def stored(connection: Connection, most: int = 200) -> list[Job]:
     return [of_row(row) for row in connection.execute(query)]
 
 
+def live_tokens(connection: Connection, campaign: str) -> list[str]:
+    """Return the attempts that are under way in a campaign."""
+    query = sa.select(jobs.c.token).where(
+        jobs.c.campaign_id == campaign,
+        jobs.c.state.in_(LIVE),
+        jobs.c.state != JobState.STORED,
+        jobs.c.token.is_not(None),
+    )
+    return list(connection.execute(query).scalars())
+
+
 def live_count(connection: Connection) -> int:
     """Return the number of jobs that are queued or run."""
     query = sa.select(sa.func.count()).where(
         jobs.c.state.in_(LIVE), jobs.c.state != JobState.STORED
     )
     return connection.execute(query).scalar_one()
-
-
-def cancel_waiting(connection: Connection, campaign: str) -> int:
-    """Cancel the campaign's jobs that nobody works on."""
-    count = 0
-    idle = frozenset({JobState.WAITING, JobState.FAILED})
-    for kind in JobKind:
-        for job in of_campaign(connection, campaign, kind, states=idle):
-            count += move(connection, job, JobState.CANCELLED)
-    return count
-
-
-def reset_failed(connection: Connection, campaign: str) -> int:
-    """Put the campaign's failed jobs back in the queue, their count at zero."""
-    count = 0
-    failed = frozenset({JobState.FAILED})
-    for kind in JobKind:
-        for job in of_campaign(connection, campaign, kind, states=failed):
-            count += move(
-                connection,
-                job,
-                JobState.WAITING,
-                failures={},
-                not_before=clock.now(),
-                token=None,
-                error_class=None,
-                error_message=None,
-            )
-    return count
 
 
 def of_row(row: Row) -> Job:

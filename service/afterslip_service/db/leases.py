@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -11,6 +12,9 @@ from sqlalchemy import Connection
 from afterslip_service.db.session import moment
 from afterslip_service.db.tables import leases
 from afterslip_service.errors import LeaseLostError
+
+# a lease that was given back ran out then
+RELEASED = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,72 @@ class Lease:
     name: str
     holder: str
     epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A lease as it stands in the database.
+
+    Attributes
+    ----------
+    expires_at : by the database's clock; long ago where it was given back.
+    expired : whether that is over, by the same clock.
+    facts : what the holder said when it renewed last.
+    """
+
+    name: str
+    holder: str
+    epoch: int
+    expires_at: datetime
+    expired: bool
+    facts: dict[str, Any] | None
+
+    @property
+    def mark(self) -> tuple[str, int, datetime]:
+        """What changes with every renewal."""
+        return self.holder, self.epoch, self.expires_at
+
+    @property
+    def released(self) -> bool:
+        """Whether the holder gave it back."""
+        return self.expires_at == RELEASED
+
+
+def look(connection: Connection, name: str) -> Standing | None:
+    """Lock a lease and return how it stands; None if nobody ever held it."""
+    row = connection.execute(
+        sa.select(leases).where(leases.c.name == name).with_for_update()
+    ).one_or_none()
+    if row is None:
+        return None
+    expired = row.expires_at <= moment(connection)
+    return Standing(name, row.holder, row.epoch, row.expires_at, expired, row.facts)
+
+
+def take(
+    connection: Connection,
+    standing: Standing,
+    holder: str,
+    seconds: float,
+    facts: dict[str, Any] | None = None,
+) -> Lease:
+    """Take a lease that this transaction has looked at; its epoch counts changes."""
+    epoch = standing.epoch + (standing.holder != holder)
+    until = moment(connection) + timedelta(seconds=seconds)
+    connection.execute(
+        leases.update()
+        .where(leases.c.name == standing.name)
+        .values(holder=holder, epoch=epoch, expires_at=until, facts=facts)
+    )
+    return Lease(standing.name, holder, epoch)
+
+
+def facts(connection: Connection, name: str) -> dict[str, Any] | None:
+    """Return what the holder said when it renewed last; None if nobody holds it."""
+    query = sa.select(leases.c.facts).where(
+        leases.c.name == name, leases.c.expires_at > moment(connection)
+    )
+    return connection.execute(query).scalar_one_or_none()
 
 
 def acquire(
@@ -88,7 +158,7 @@ def release(connection: Connection, lease: Lease) -> None:
             leases.c.holder == lease.holder,
             leases.c.epoch == lease.epoch,
         )
-        .values(expires_at=moment(connection))
+        .values(expires_at=RELEASED)
     )
 
 

@@ -64,6 +64,12 @@ def mend(connection: Connection) -> int:
     What is derived can be wrong only by a mistake of ours, which must not cost a
     campaign its life.
     """
+    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
+    name = sa.func.coalesce(campaigns.c.owner, NOBODY)
+    # without a condition SQLite takes ON CONFLICT for a join's
+    owners = sa.select(name, sa.literal(0)).distinct().where(sa.true())
+    insert = dialect.insert(shares).from_select(["owner", "turn"], owners)
+    connection.execute(insert.on_conflict_do_nothing())
     waiting = (
         sa.select(jobs.c.campaign_id)
         .where(jobs.c.state == JobState.WAITING)

@@ -35,6 +35,8 @@ class AttemptState(StrEnum):
     FAILED = "failed"
     CANCELLED = "cancelled"
     LOST = "lost"
+    # accepted once, until a later attempt took its place
+    REPLACED = "replaced"
 
 
 class CampaignState(StrEnum):
@@ -77,11 +79,29 @@ MOVES: dict[JobState, frozenset[JobState]] = {
 }
 
 
-def sources_of(target: JobState) -> frozenset[JobState]:
+# what only somebody who asks for it may do: take up again what was cancelled or
+# accepted, or fall back on the result that was accepted before
+OPERATOR_MOVES: dict[JobState, frozenset[JobState]] = {
+    JobState.WAITING: frozenset({JobState.ACCEPTED}),
+    JobState.QUEUED: frozenset({JobState.ACCEPTED}),
+    JobState.RUNNING: frozenset({JobState.ACCEPTED}),
+    JobState.FAILED: frozenset({JobState.ACCEPTED}),
+    JobState.CANCELLED: frozenset({JobState.WAITING}),
+    JobState.ACCEPTED: frozenset({JobState.WAITING}),
+}
+
+
+def sources_of(target: JobState, *, operator: bool = False) -> frozenset[JobState]:
     """Return the states from which a job may move to ``target``."""
-    return frozenset(state for state, to in MOVES.items() if target in to)
+    return frozenset(s for s in JobState if may_move(s, target, operator=operator))
 
 
-def may_move(state: JobState, target: JobState) -> bool:
-    """Tell whether a job may move from ``state`` to ``target``."""
-    return target in MOVES[state]
+def may_move(state: JobState, target: JobState, *, operator: bool = False) -> bool:
+    """Tell whether a job may move from ``state`` to ``target``.
+
+    Parameters
+    ----------
+    operator : somebody asked for it, who may also leave final states.
+    """
+    asked = OPERATOR_MOVES.get(state, frozenset()) if operator else frozenset()
+    return target in MOVES[state] or target in asked

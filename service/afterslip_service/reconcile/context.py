@@ -41,11 +41,15 @@ class Context:
     holder: str
     lease: Lease | None = None
     watched: dict[str, Watched] = field(default_factory=dict)
+    # attempts that were claimed and that the placement did not take, and why
+    unplaced: dict[str, str] = field(default_factory=dict)
+    # results that are still on their worker's disk: when to ask again, by token
+    postponed: dict[str, float] = field(default_factory=dict)
     # called after every transaction, so that listeners need not wait
     told: Callable[[], None] = lambda: None
 
     @property
-    def store(self) -> Path:
+    def store(self) -> Path | str:
         """Root of the store."""
         return self.settings.store
 

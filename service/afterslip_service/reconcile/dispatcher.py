@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import platform
 import threading
 import time
 from collections import deque
@@ -14,12 +12,14 @@ import structlog
 from afterslip_service import clock
 from afterslip_service.db import (
     attempts,
+    bulk,
     campaigns,
     claims,
     events,
     idempotency,
     jobs,
     leases,
+    queue,
 )
 from afterslip_service.db.claims import Claim
 from afterslip_service.db.session import Database, SQLAlchemyError
@@ -27,15 +27,18 @@ from afterslip_service.engine import retry
 from afterslip_service.engine.states import JobKind
 from afterslip_service.errors import LeaseLostError
 from afterslip_service.placement.base import Ended, Placement
-from afterslip_service.reconcile import failures, receipts, watch
+from afterslip_service.reconcile import acceptance, receipts, watch
 from afterslip_service.reconcile.context import Context
+from afterslip_service.reconcile.leadership import RENEWALS, Leadership, holder_name
 from afterslip_service.settings import Settings
 from afterslip_workers import entry
 
-LEASE = "dispatcher"
 SWEEP_EVERY_S = 60.0
 KEEP_KEYS = timedelta(days=2)
 WATCH_EVERY_S = 0.5
+CLOSE_EVERY_S = 5.0
+# items of one transaction: it should hold its locks for a moment only
+MOST = 64
 # a lost attempt may still be writing; by then it has been told to stop
 LINGER = timedelta(minutes=10)
 SWEPT_AT_ONCE = 500
@@ -53,13 +56,15 @@ class Dispatcher:
     def __init__(
         self, database: Database, placement: Placement, settings: Settings
     ) -> None:
-        holder = f"{platform.node()}:{os.getpid()}:{clock.new_id()[-6:]}"
+        holder = holder_name()
         self.context = Context(database, placement, settings, holder)
+        self.leadership = Leadership(database, holder, settings.lease)
         self._stop = threading.Event()
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
         self._ended: deque[Ended] = deque()
         self._swept = float("-inf")
+        self._closed = float("-inf")
         self._watched = float("-inf")
         self._beat = float("-inf")
         self.trouble: str | None = None
@@ -116,9 +121,10 @@ class Dispatcher:
         """Look once at everything, and act."""
         if not self._lead():
             return
+        watch.unplaced(self.context)
         self._receive()
         self._watch()
-        self._accept()
+        acceptance.accept_all(self.context)
         self._cancel()
         self._close()
         self._claim()
@@ -128,22 +134,29 @@ class Dispatcher:
         """Take or renew the lease; a new leader first puts the house in order."""
         settings = self.context.settings
         now = time.monotonic()
-        if self.leads and now - self._beat < settings.lease / 3:
+        if self.leads and now - self._beat < settings.lease / RENEWALS:
             return True
-        with self.context.database.write() as connection:
-            lease = leases.acquire(
-                connection, LEASE, self.context.holder, settings.lease
-            )
+        if not self.leads and now - self._beat < min(
+            settings.tick, settings.lease / 10
+        ):
+            return False
+        lease = self.leadership.seek(self._facts())
+        self._beat = now
         if lease is None:
             self._step_down()
             return False
-        self._beat = now
         if lease != self.context.lease:
             self.context.lease = lease
             self.context.watched.clear()
             log.info("this dispatcher leads", holder=lease.holder, epoch=lease.epoch)
+            self._swept = self._closed = float("-inf")
             watch.orphans(self.context)
         return True
+
+    def _facts(self) -> dict[str, object]:
+        """Return what other processes cannot see: who works for this dispatcher."""
+        placement = self.context.placement
+        return {"slots": placement.slots(), "trouble": placement.trouble()}
 
     def _step_down(self) -> None:
         if self.context.lease is not None:
@@ -154,13 +167,18 @@ class Dispatcher:
         """Write down what has ended; what the database refuses is kept for later."""
         self._ended.extend(self.context.placement.ended())
         while self._ended:
+            some = [self._ended[n] for n in range(min(MOST, len(self._ended)))]
             try:
-                receipts.take(self.context, self._ended[0])
+                receipts.take_all(self.context, some)
             except (SQLAlchemyError, LeaseLostError):
                 raise
             except Exception:
-                self._ended.popleft()
+                self._forget(len(some))
                 raise
+            self._forget(len(some))
+
+    def _forget(self, count: int) -> None:
+        for _ in range(count):
             self._ended.popleft()
 
     def _watch(self) -> None:
@@ -169,65 +187,69 @@ class Dispatcher:
             self._watched = now
             watch.live(self.context)
 
-    def _accept(self) -> None:
-        with self.context.database.read() as connection:
-            stored = jobs.stored(connection)
-        for job in stored:
-            receipts.accept(self.context, job)
-
     def _cancel(self) -> None:
         """Carry out what operators asked for."""
         with self.context.database.read() as connection:
             asked = campaigns.cancelling(connection)
         for campaign in asked:
             with self.context.write() as connection:
-                campaigns.get(connection, campaign, lock=True, deleted=True)
-                jobs.cancel_waiting(connection, campaign)
+                if not campaigns.hold(connection, campaign).cancelling:
+                    continue
+                bulk.cancel_waiting(connection, campaign)
                 campaigns.refresh(connection, campaign)
-                live = [
-                    attempt.token
-                    for attempt in attempts.live(connection)
-                    if attempt.campaign_id == campaign
-                ]
+                live = jobs.live_tokens(connection, campaign)
             for token in live:
                 entry.request_cancel(self.context.store, token)
 
     def _close(self) -> None:
+        """Close what no acceptance closed: a cancel did it, or we died."""
+        now = time.monotonic()
+        if now - self._closed < CLOSE_EVERY_S:
+            return
+        self._closed = now
         with self.context.database.read() as connection:
             done = campaigns.unfinished(connection)
         for campaign in done:
-            receipts.close_campaign(self.context, campaign)
+            acceptance.close_campaign(self.context, campaign)
 
     def _claim(self) -> None:
         """Fill the free slots; the backlog stays in the database."""
         with self.context.database.read() as connection:
-            busy = len(attempts.live(connection))
+            busy = jobs.live_count(connection)
         free = self.context.placement.slots() - busy
+        limit = self.context.settings.user_limit
         while free > 0 and not self._stop.is_set():
             with self.context.write() as connection:
-                found = claims.claim(connection, self.context.holder, free)
+                found = claims.claim(
+                    connection, self.context.holder, min(free, MOST), limit
+                )
                 campaigns.refresh_all(connection, {c.job.campaign_id for c in found})
             if not found:
                 return
-            for claim in found:
-                self._submit(claim)
+            self._submit(found)
             free -= len(found)
 
-    def _submit(self, claim: Claim) -> None:
-        """Hand an attempt to the placement; a claim that it will not take goes back."""
-        try:
-            self.context.placement.submit(claim.token, self._envelope(claim))
-        except Exception as error:
-            with self.context.write() as connection:
-                job = jobs.get(connection, claim.job.id)
+    def _submit(self, found: list[Claim]) -> None:
+        """Hand attempts to the placement; claims that it will not take go back."""
+        self.context.unplaced.update(
+            {claim.token: "the placement took no work" for claim in found}
+        )
+        for claim in found:
+            try:
+                self.context.placement.submit(claim.token, self._envelope(claim))
+            except Exception as error:
                 message = f"the placement took no work: {error}"
-                failures.fail(connection, job, claim.token, retry.INTERRUPTED, message)
-            raise
+                for token in self.context.unplaced:
+                    self.context.unplaced[token] = message
+                watch.unplaced(self.context)
+                raise
+            del self.context.unplaced[claim.token]
 
     def _envelope(self, claim: Claim) -> dict[str, object]:
         """Return what the worker is told."""
         job, settings = claim.job, self.context.settings
         greens = {"index": job.index, **job.payload}
+        strict = retry.strictness(job.failures)
         return {
             "version": entry.VERSION,
             "token": claim.token,
@@ -240,6 +262,7 @@ class Dispatcher:
             "inversion": job.payload if job.kind is JobKind.INVERSION else None,
             "backend": settings.backend,
             "timeout_s": settings.attempt_timeout,
+            **({"strict": strict} if strict else {}),
         }
 
     def _sweep(self) -> None:
@@ -252,6 +275,8 @@ class Dispatcher:
         with self.context.write() as connection:
             events.prune(connection, [events.GROUP_PROGRESS], clock.now() - keep)
             idempotency.prune(connection, clock.now() - KEEP_KEYS)
+            if mended := queue.mend(connection):
+                log.error("campaigns were missing from the queue", count=mended)
         self._sweep_attempts()
 
     def _sweep_attempts(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import structlog
 
 from afterslip_service import clock
-from afterslip_service.db import attempts, campaigns, jobs
+from afterslip_service.db import attempts, campaigns, jobs, sources
 from afterslip_service.db.jobs import Job
 from afterslip_service.db.session import Connection
 from afterslip_service.engine import retry
@@ -36,12 +36,17 @@ def fail(
     """
     message = message.replace("\x00", "")  # PostgreSQL's text holds everything else
     failures = retry.counted(job.failures, error_class)
-    campaign = campaigns.get(connection, job.campaign_id, lock=True, deleted=True)
+    campaign = campaigns.hold(connection, job.campaign_id)
     verdict = retry.judge(error_class, failures)
     target = JobState.FAILED if verdict.action is Action.FAIL else JobState.WAITING
     if campaign.cancelling:
-        target = JobState.CANCELLED
-    error = {"error_class": error_class, "error_message": message}
+        return _ended_by_cancel(
+            connection, job, token, state, error_class, message, attempt
+        )
+    error: dict[str, Any] = {
+        "error_class": error_class,
+        "error_message": message,
+    }
     moved = jobs.move(
         connection,
         job,
@@ -65,6 +70,38 @@ def fail(
     return True
 
 
+def _ended_by_cancel(
+    connection: Connection,
+    job: Job,
+    token: str,
+    state: AttemptState,
+    error_class: str | None,
+    message: str | None,
+    attempt: dict[str, Any],
+) -> bool:
+    """Cancel a job whose attempt is over; what was accepted before is valid again."""
+    before = attempts.accepted(connection, [job.id]).get(job.id)
+    if before is None:
+        moved = jobs.move(connection, job, JobState.CANCELLED, holder=token, token=None)
+    else:
+        moved = jobs.move(
+            connection,
+            job,
+            JobState.ACCEPTED,
+            holder=token,
+            operator=True,
+            token=before,
+        )
+        positions = job.payload.get("sources", [])
+        sources.offer(connection, job.campaign_id, before, positions)
+    if not moved:
+        return False
+    error = {"error_class": error_class, "error_message": message}
+    attempts.finish(connection, token, state, **error, **attempt)
+    campaigns.refresh(connection, job.campaign_id)
+    return True
+
+
 def _note(job: Job, token: str, error_class: str, verdict: Verdict) -> None:
     log.warning(
         "attempt failed",
@@ -75,6 +112,12 @@ def _note(job: Job, token: str, error_class: str, verdict: Verdict) -> None:
         error_class=error_class,
         then=verdict.action.value,
     )
+
+
+def pause_full(connection: Connection, campaign: str, message: str) -> None:
+    """Pause a campaign whose result waits on its worker's disk for space."""
+    verdict = retry.judge("store_full", {"store_full": 1})
+    pause(connection, campaign, "store_full", f"{verdict.reason}. {message}")
 
 
 def pause(
@@ -88,7 +131,7 @@ def pause(
 
 def cancelled(connection: Connection, job: Job, token: str, **attempt: Any) -> bool:
     """Close an attempt that stopped because it was asked to."""
-    campaign = campaigns.get(connection, job.campaign_id, lock=True, deleted=True)
+    campaign = campaigns.hold(connection, job.campaign_id)
     if not campaign.cancelling:
         # a worker that drains stops its attempts too: the job goes on elsewhere
         return fail(
@@ -100,8 +143,6 @@ def cancelled(connection: Connection, job: Job, token: str, **attempt: Any) -> b
             state=AttemptState.CANCELLED,
             **attempt,
         )
-    if not jobs.move(connection, job, JobState.CANCELLED, holder=token, token=None):
-        return False
-    attempts.finish(connection, token, AttemptState.CANCELLED, **attempt)
-    campaigns.refresh(connection, campaign.id)
-    return True
+    return _ended_by_cancel(
+        connection, job, token, AttemptState.CANCELLED, None, None, attempt
+    )

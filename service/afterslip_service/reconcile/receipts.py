@@ -1,20 +1,18 @@
-"""Receipts: stored, promoted, accepted; each step once, each may be repeated."""
+"""Receipts: what ended is written down, many in one transaction."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import structlog
 
-from afterslip_service.db import attempts, campaigns, events, inversions, jobs
-from afterslip_service.db.jobs import Job, NewJob
-from afterslip_service.db.session import Connection
-from afterslip_service.engine.campaign import greens_done
-from afterslip_service.engine.states import (
-    AttemptState,
-    JobKind,
-    JobState,
-)
+from afterslip_service import clock
+from afterslip_service.db import attempts, jobs
+from afterslip_service.db.jobs import Job
+from afterslip_service.db.session import Connection, SQLAlchemyError
+from afterslip_service.engine.states import AttemptState, JobState
+from afterslip_service.errors import LeaseLostError
 from afterslip_service.placement.base import Ended
 from afterslip_service.reconcile import failures
 from afterslip_service.reconcile.context import Context
@@ -24,149 +22,131 @@ log = structlog.get_logger()
 _KEPT = frozenset({JobState.STORED, JobState.ACCEPTED})
 
 
+class _Told:
+    """An end with all that the store says about it, read before the transaction."""
+
+    def __init__(self, context: Context, ended: Ended) -> None:
+        self.token = ended.token
+        self.receipt = ended.receipt or {}
+        self.outcome = self.receipt.get("outcome", "failed")
+        # a process that dies between its last byte and its word has stored all the same
+        self.manifest = self.receipt.get("manifest") or entry.read_manifest(
+            context.store, ended.token
+        )
+        if self.manifest is not None and ended.receipt is None:
+            self.outcome = "stored"
+        self.log = None
+        if self.outcome != "stored":
+            self.log = entry.read_log(context.store, ended.token) or None
+        error = self.receipt.get("error") or {}
+        self.error_class = error.get("class") or ended.error_class or "internal"
+        self.message = (
+            error.get("message") or ended.message or "the worker gave no reason"
+        )
+        self.stats = self.receipt.get("stats") or (self.manifest or {}).get("stats")
+        worker = (self.stats or {}).get("worker")
+        self.known: dict[str, Any] = {"stats": self.stats} if self.stats else {}
+        if worker:
+            self.known["worker"] = str(worker)
+
+
 def take(context: Context, ended: Ended) -> bool:
-    """Write down how an attempt ended.
+    """Write down how one attempt ended; see `take_all`."""
+    return ended.token in take_all(context, [ended])
+
+
+def take_all(context: Context, ended: Sequence[Ended]) -> set[str]:
+    """Write down how attempts ended.
 
     Returns
     -------
-    False if the receipt was refused: its attempt no longer holds the job. What
-    it wrote is swept away.
+    Tokens whose receipt was taken. Others no longer hold their job; what they wrote
+    is swept away, unless it was taken before.
     """
-    outcome = (ended.receipt or {}).get("outcome", "failed")
-    # a process that dies between its last byte and its word has stored all the same
-    manifest = (ended.receipt or {}).get("manifest") or entry.read_manifest(
-        context.store, ended.token
-    )
-    if manifest is not None and outcome == "failed" and ended.receipt is None:
-        outcome = "stored"
-    with context.write() as connection:
-        job = jobs.by_token(connection, ended.token)
-        if job is not None and job.token == ended.token and job.state in _KEPT:
-            # told twice: what it wrote is still needed, or is in the campaign
-            return False
-        taken = job is not None and _write_down(
-            context, connection, job, ended, outcome, manifest
-        )
-    context.watched.pop(ended.token, None)
-    if not taken:
-        log.warning("late receipt refused", token=ended.token, outcome=outcome)
-    if not taken or outcome != "stored":
-        entry.discard(context.store, ended.token)
+    told = [_Told(context, item) for item in ended]
+    try:
+        taken, kept = _write_all(context, told)
+    except (SQLAlchemyError, LeaseLostError):
+        raise
+    except Exception:
+        if len(told) == 1:
+            raise
+        # one that cannot be understood must not hold up the others
+        taken, kept = set(), set()
+        for item in told:
+            try:
+                more, again = _write_all(context, [item])
+            except (SQLAlchemyError, LeaseLostError):
+                raise
+            except Exception as error:  # noqa: BLE001 - told and left to the watch
+                log.error("receipt not understood", token=item.token, error=str(error))
+                continue
+            taken |= more
+            kept |= again
+    for item in told:
+        context.watched.pop(item.token, None)
+        if item.token in kept:
+            continue
+        if item.token not in taken:
+            log.warning("late receipt refused", token=item.token, outcome=item.outcome)
+        if item.token not in taken or item.outcome != "stored":
+            entry.discard(context.store, item.token)
     return taken
 
 
-def _write_down(
-    context: Context,
-    connection: Connection,
-    job: Job,
-    ended: Ended,
-    outcome: str,
-    manifest: dict[str, Any] | None,
-) -> bool:
-    receipt = ended.receipt or {}
-    stats = receipt.get("stats") or {}
-    known: dict[str, Any] = {"stats": stats} if stats else {}
-    if stats.get("worker"):
-        known["worker"] = str(stats["worker"])
-    campaigns.get(connection, job.campaign_id, lock=True, deleted=True)
-    if outcome == "stored" and manifest is not None:
-        if not jobs.move(connection, job, JobState.STORED, holder=ended.token):
-            return False
-        known.setdefault("stats", manifest.get("stats"))
-        attempts.finish(
-            connection, ended.token, AttemptState.STORED, manifest=manifest, **known
-        )
-        return True
-    known["log"] = entry.read_log(context.store, ended.token) or None
-    if outcome == "cancelled":
-        return failures.cancelled(connection, job, ended.token, **known)
-    error = receipt.get("error") or {}
-    return failures.fail(
+def _write_all(context: Context, told: Sequence[_Told]) -> tuple[set[str], set[str]]:
+    """Return the tokens that were taken, and those that had been taken before."""
+    taken, kept = set[str](), set[str]()
+    with context.write() as connection:
+        found = jobs.by_tokens(connection, [item.token for item in told], lock=True)
+        stored: list[tuple[_Told, Job]] = []
+        for item in told:
+            job = found.get(item.token)
+            if job is None or job.token != item.token:
+                continue
+            if job.state in _KEPT:
+                # told twice: what it wrote is still needed, or is in the campaign
+                kept.add(item.token)
+            elif item.outcome == "stored" and item.manifest is not None:
+                stored.append((item, job))
+            elif _write_failure(connection, item, job):
+                taken.add(item.token)
+        taken |= _write_stored(connection, stored)
+    return taken, kept
+
+
+def _write_stored(
+    connection: Connection, stored: Sequence[tuple[_Told, Job]]
+) -> set[str]:
+    if not stored:
+        return set()
+    jobs.move_all(connection, [(job, {}) for _, job in stored], JobState.STORED)
+    now = clock.now()
+    attempts.update_all(
         connection,
-        job,
-        ended.token,
-        error.get("class") or ended.error_class or "internal",
-        error.get("message") or ended.message or "the worker gave no reason",
-        **known,
+        [
+            {
+                "token": item.token,
+                "state": AttemptState.STORED,
+                "finished_at": now,
+                "manifest": item.manifest,
+                "stats": item.stats,
+                "worker": item.known.get("worker"),
+            }
+            for item, _ in stored
+        ],
     )
+    for item, job in stored:
+        refused = (item.stats or {}).get("spooled") or {}
+        if refused.get("class") == "store_full":
+            failures.pause_full(connection, job.campaign_id, refused["message"])
+    return {item.token for item, _ in stored}
 
 
-def accept(context: Context, job: Job) -> None:
-    """Promote what a stored attempt wrote, then accept the job.
-
-    Promotion is a set of renames that may be repeated, so a crash between it and
-    the acceptance is mended by doing both again.
-    """
-    token = job.token or ""
-    with context.database.read() as connection:
-        attempt = attempts.get(connection, token)
-    if attempt is None or attempt.manifest is None:
-        problem: tuple[str, str] | None = ("internal", "the manifest is gone")
-        manifest: dict[str, Any] = {}
-    else:
-        manifest = attempt.manifest
-        problem = _promote(context, job, manifest)
-    with context.write() as connection:
-        campaigns.get(connection, job.campaign_id, lock=True, deleted=True)
-        if problem is not None and problem[0] == "store_full":
-            failures.pause(connection, job.campaign_id, *problem)
-            return
-        if problem is not None:
-            failures.fail(connection, job, token, *problem)
-            return
-        if not jobs.move(connection, job, JobState.ACCEPTED, holder=token):
-            return
-        attempts.update(connection, token, state=AttemptState.ACCEPTED)
-        _follow(connection, job, manifest)
-        campaigns.refresh(connection, job.campaign_id)
-    entry.discard(context.store, token)
-
-
-def _promote(
-    context: Context, job: Job, manifest: dict[str, Any]
-) -> tuple[str, str] | None:
-    """Move the files; return class and message of what went wrong."""
-    try:
-        entry.promote(context.store, job.campaign_id, manifest)
-    except entry.StoreError as error:
-        return "internal", str(error)
-    except OSError as error:
-        return "store_full", f"the result could not be moved into the store: {error}"
-    return None
-
-
-def _follow(connection: Connection, job: Job, manifest: dict[str, Any]) -> None:
-    """Write what an acceptance makes possible."""
-    if job.kind is JobKind.MODEL:
-        _open_groups(connection, job.campaign_id, manifest)
-    elif job.kind is JobKind.INVERSION:
-        inversion = inversions.of_job(connection, job.id)
-        summary = manifest.get("summary") or {}
-        inversions.set_summary(connection, inversion.id, summary)
-
-
-def _open_groups(
-    connection: Connection, campaign: str, manifest: dict[str, Any]
-) -> None:
-    groups = manifest["groups"]
-    new = [
-        NewJob(JobKind.GREENS, index, {"sources": sources})
-        for index, sources in enumerate(groups)
-    ]
-    jobs.create(connection, campaign, new)
-    hidden = {"files", "groups", "sources", "token", "version", "kind", "campaign"}
-    model = {key: value for key, value in manifest.items() if key not in hidden}
-    n_sources = int(manifest["n_sources"])
-    campaigns.set_model(connection, campaign, model, n_sources)
-    data = {"model": model, "n_sources": n_sources, "n_groups": len(groups)}
-    events.append(connection, campaign, events.MODEL_BUILT, data)
-
-
-def close_campaign(context: Context, campaign: str) -> None:
-    """Mark the Green's functions complete once every group is accepted."""
-    entry.finish(context.store, campaign)
-    with context.write() as connection:
-        found = campaigns.get(connection, campaign, lock=True, deleted=True)
-        if greens_done(campaigns.standing(connection, found)):
-            campaigns.set_finished(connection, campaign)
-            campaigns.refresh(connection, campaign)
+def _write_failure(connection: Connection, item: _Told, job: Job) -> bool:
+    known = {**item.known, "log": item.log}
+    if item.outcome == "cancelled":
+        return failures.cancelled(connection, job, item.token, **known)
+    return failures.fail(
+        connection, job, item.token, item.error_class, item.message, **known
+    )

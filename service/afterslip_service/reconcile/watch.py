@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import Any
 
 from afterslip_service import clock
 from afterslip_service.db import attempts, campaigns, events, jobs
 from afterslip_service.db.attempts import Attempt
+from afterslip_service.db.jobs import Job
+from afterslip_service.db.session import Connection
 from afterslip_service.engine import retry
 from afterslip_service.engine.states import AttemptState, JobKind, JobState
 from afterslip_service.placement.base import Ended
@@ -25,31 +28,48 @@ def live(context: Context) -> None:
     with context.database.read() as connection:
         found = attempts.live(connection)
     held = context.placement.holds()
+    if found and not entry.reachable(context.store):
+        # where the store is away nobody's silence means anything
+        now = time.monotonic()
+        for watched in context.watched.values():
+            watched.seen = now
+        return
+    news, ended = [], []
     for attempt in found:
-        look_at(context, attempt, held=attempt.token in held)
+        if attempt.token not in held:
+            over = ended_unheard(context, attempt)
+            if over is not None:
+                ended.append(over)
+                continue
+        progress = _look_at(context, attempt, held=attempt.token in held)
+        if progress is not None:
+            news.append(_News(attempt, progress))
     for token in set(context.watched) - {attempt.token for attempt in found}:
         del context.watched[token]
+    if ended:
+        receipts.take_all(context, ended)
+    _tell(context, [item for item in news if item.worth_telling])
 
 
-def look_at(context: Context, attempt: Attempt, *, held: bool) -> None:
-    """Look for news of one attempt."""
+def _look_at(
+    context: Context, attempt: Attempt, *, held: bool
+) -> dict[str, Any] | None:
+    """Look for a sign of life of one attempt; return progress that is to be told."""
     now = time.monotonic()
     watched = context.watched.setdefault(attempt.token, Watched(seen=now))
     progress = entry.read_progress(context.store, attempt.token)
     if progress is not None and float(progress["updated"]) != watched.updated:
         watched.updated, watched.seen = float(progress["updated"]), now
     # an attempt that waits behind others in the placement has not begun to beat
-    waiting = attempt.state is AttemptState.QUEUED and progress is None and held
-    if waiting:
+    if attempt.state is AttemptState.QUEUED and progress is None and held:
         watched.seen = now
-    elif not held and _orphan_ended(context, attempt):
-        return
     elif now - watched.seen > context.settings.lost_after:
         give_up(context, attempt, "worker_lost", _silence(context, attempt))
-        return
+        return None
     if progress is not None and now - watched.told >= TELL_EVERY_S:
         watched.told = now
-        _tell(context, attempt, progress)
+        return progress
+    return None
 
 
 def _silence(context: Context, attempt: Attempt) -> str:
@@ -57,14 +77,19 @@ def _silence(context: Context, attempt: Attempt) -> str:
     return f"{worker} has given no sign of life for {context.settings.lost_after:g} s"
 
 
-def _orphan_ended(context: Context, attempt: Attempt) -> bool:
-    """Take over an attempt that an earlier dispatcher placed and that is stored."""
-    manifest = entry.read_manifest(context.store, attempt.token)
-    if manifest is None:
-        return False
-    receipt = {"token": attempt.token, "outcome": "stored", "manifest": manifest}
-    receipts.take(context, Ended(attempt.token, receipt))
-    return True
+def ended_unheard(context: Context, attempt: Attempt) -> Ended | None:
+    """Read in the store how an attempt ended whose word nobody here has heard.
+
+    An earlier dispatcher placed it; its receipt, or at least its manifest, is the
+    last thing that it wrote.
+    """
+    receipt = entry.read_receipt(context.store, attempt.token)
+    if receipt is None:
+        manifest = entry.read_manifest(context.store, attempt.token)
+        if manifest is None:
+            return None
+        receipt = {"token": attempt.token, "outcome": "stored", "manifest": manifest}
+    return Ended(attempt.token, receipt)
 
 
 def give_up(context: Context, attempt: Attempt, error_class: str, message: str) -> None:
@@ -83,54 +108,108 @@ def give_up(context: Context, attempt: Attempt, error_class: str, message: str) 
             state=AttemptState.LOST,
             log=text,
         )
+    # the mark stays until the folder is swept: who is told to stop may be late
     entry.request_cancel(context.store, attempt.token)
     context.placement.forget(attempt.token)
     context.watched.pop(attempt.token, None)
 
 
 def orphans(context: Context) -> None:
-    """Give up what an earlier dispatcher placed on a cluster that died with it.
+    """Take over what an earlier dispatcher placed.
 
-    On a cluster of others its attempts live on, and are watched like our own.
+    On a cluster that died with it, what has not ended is given up at once. On a
+    cluster of others its attempts live on, and are watched like our own; those
+    that nobody has begun were perhaps never placed, and are given up too.
     """
-    if not context.placement.mortal:
-        return
     with context.database.read() as connection:
         found = attempts.live(connection)
     held = context.placement.holds()
+    left, ended = [], []
     for attempt in found:
-        if attempt.token not in held and not _orphan_ended(context, attempt):
-            message = "the service was stopped while the attempt ran"
+        if attempt.token in held:
+            continue
+        over = ended_unheard(context, attempt)
+        if over is None:
+            left.append(attempt)
+        else:
+            ended.append(over)
+    if ended:
+        receipts.take_all(context, ended)
+    for attempt in left:
+        idle = attempt.state is AttemptState.QUEUED
+        begun = not idle or entry.read_progress(context.store, attempt.token)
+        if context.placement.mortal or not begun:
+            message = "the service was stopped while the attempt was under way"
             give_up(context, attempt, retry.INTERRUPTED, message)
-            entry.discard(context.store, attempt.token)
 
 
-def _tell(context: Context, attempt: Attempt, progress: dict[str, Any]) -> None:
-    """Write progress into the attempt, and tell those who listen if it is news."""
-    shown = {key: progress.get(key) for key in _SHOWN}
-    values: dict[str, Any] = {"seen_at": clock.now()}
-    history = attempt.history
-    news = not history or any(history[-1].get(key) != shown[key] for key in _SHOWN)
-    if not news and attempt.state is AttemptState.RUNNING:
+def unplaced(context: Context) -> None:
+    """Give back what was claimed and not placed, also after a database was away."""
+    if not context.unplaced:
         return
-    if news:
-        began = attempt.started_at or clock.now()
-        seconds = (clock.now() - began).total_seconds()
-        values["history"] = [*history, {"seconds": round(seconds, 2), **shown}]
-        values["history"] = values["history"][-HISTORY:]
     with context.write() as connection:
-        job = jobs.by_token(connection, attempt.token)
-        if job is None or job.token != attempt.token:
-            return
-        campaigns.get(connection, job.campaign_id, lock=True, deleted=True)
-        if attempt.state is AttemptState.QUEUED:
-            if not jobs.move(connection, job, JobState.RUNNING, holder=attempt.token):
-                return
-            values |= {"state": AttemptState.RUNNING, "started_at": clock.now()}
-            campaigns.refresh(connection, job.campaign_id)
-        attempts.update(connection, attempt.token, **values)
-        if news and job.kind is not JobKind.INVERSION:
-            data = {"index": job.index, "job": job.kind, "token": attempt.token}
-            events.append(
-                connection, job.campaign_id, events.GROUP_PROGRESS, {**data, **shown}
-            )
+        for token, message in context.unplaced.items():
+            job = jobs.by_token(connection, token)
+            if job is not None:
+                failures.fail(connection, job, token, retry.INTERRUPTED, message)
+    context.unplaced.clear()
+
+
+@dataclass(slots=True)
+class _News:
+    """Progress of an attempt."""
+
+    attempt: Attempt
+    progress: dict[str, Any]
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        return {key: self.progress.get(key) for key in _SHOWN}
+
+    @property
+    def new(self) -> bool:
+        history = self.attempt.history
+        return not history or any(
+            history[-1].get(k) != v for k, v in self.shown.items()
+        )
+
+    @property
+    def worth_telling(self) -> bool:
+        return self.new or self.attempt.state is not AttemptState.RUNNING
+
+
+def _tell(context: Context, news: list[_News]) -> None:
+    """Write progress into the attempts, and tell those who listen."""
+    if not news:
+        return
+    with context.write() as connection:
+        tokens = [item.attempt.token for item in news]
+        found = jobs.by_tokens(connection, tokens, lock=True)
+        begun: list[tuple[Job, dict[str, Any]]] = []
+        for item in news:
+            job = found.get(item.attempt.token)
+            if job is None or job.token != item.attempt.token:
+                continue
+            if job.state is JobState.QUEUED:
+                begun.append((job, {}))
+            elif job.state is not JobState.RUNNING:
+                continue
+            _write(connection, item, job)
+        jobs.move_all(connection, begun, JobState.RUNNING)
+        campaigns.refresh_all(connection, {job.campaign_id for job, _ in begun})
+
+
+def _write(connection: Connection, item: _News, job: Job) -> None:
+    attempt, now = item.attempt, clock.now()
+    values: dict[str, Any] = {"seen_at": now}
+    if job.state is JobState.QUEUED:
+        values |= {"state": AttemptState.RUNNING, "started_at": now}
+    if item.new:
+        seconds = (now - (attempt.started_at or now)).total_seconds()
+        history = [*attempt.history, {"seconds": round(seconds, 2), **item.shown}]
+        values["history"] = history[-HISTORY:]
+    attempts.update(connection, attempt.token, **values)
+    if item.new and job.kind is not JobKind.INVERSION:
+        data = {"index": job.index, "job": job.kind, "token": attempt.token}
+        shown = {**data, **item.shown}
+        events.append(connection, job.campaign_id, events.GROUP_PROGRESS, shown)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Query
 from fastapi.responses import JSONResponse
 
-from afterslip_service.db import campaigns, inversions, jobs
+from afterslip_service.db import bulk, campaigns, inversions
 from afterslip_service.db.campaigns import Campaign
 from afterslip_service.db.session import Connection
 from afterslip_service.engine.states import CampaignState
@@ -103,7 +103,7 @@ def delete_campaign(service: ServiceDep, campaign: str) -> None:
 def _cancel(connection: Connection, campaign: Campaign) -> None:
     """Cancel what waits at once; what runs is stopped by the dispatcher."""
     campaigns.set_cancelling(connection, campaign.id)
-    jobs.cancel_waiting(connection, campaign.id)
+    bulk.cancel_waiting(connection, campaign.id)
     campaigns.refresh(connection, campaign.id)
 
 
@@ -117,7 +117,7 @@ def _act(connection: Connection, identity: str, action: str) -> CampaignShape:
     if action == "cancel":
         _cancel(connection, campaign)
     elif action == "retry":
-        if not jobs.reset_failed(connection, identity):
+        if not bulk.reset_failed(connection, identity):
             raise ConflictError("nothing has failed in this campaign")
     else:
         campaigns.set_paused(connection, identity, action == "pause")

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Response
 
 from afterslip_service.db import leases, migrate
 from afterslip_service.db.session import SQLAlchemyError
-from afterslip_service.reconcile.dispatcher import LEASE
-from afterslip_service.routes.deps import Service, ServiceDep
+from afterslip_service.reconcile.leadership import LEASE
+from afterslip_service.routes.deps import Service, ServiceDep, StrangerDep
 from afterslip_service.routes.shapes import Health, Part, Readiness
 from afterslip_workers import entry
 
@@ -23,7 +23,9 @@ async def health() -> Health:
 
 
 @router.get("/readyz", responses={503: {"model": Readiness}})
-def readiness(service: ServiceDep, response: Response) -> Readiness:
+def readiness(
+    service: ServiceDep, principal: StrangerDep, response: Response
+) -> Readiness:
     """Say of each part whether it can do its work, and what is wrong with it."""
     checks: dict[str, Callable[[Service], Part]] = {
         "database": _database,
@@ -34,6 +36,9 @@ def readiness(service: ServiceDep, response: Response) -> Readiness:
     parts = {name: check(service) for name, check in checks.items()}
     ready = all(part.ok for part in parts.values())
     response.status_code = 200 if ready else 503
+    if principal is None:
+        # what is wrong with it is not a stranger's business
+        parts = {name: Part(ok=part.ok, detail="") for name, part in parts.items()}
     return Readiness(ready=ready, parts=parts)
 
 

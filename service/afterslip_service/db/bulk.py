@@ -1,0 +1,123 @@
+"""What operators do to many jobs at once; every one of these can be undone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from sqlalchemy import Connection
+
+from afterslip_service import clock
+from afterslip_service.db import attempts, campaigns, jobs, sources
+from afterslip_service.db.jobs import Job
+from afterslip_service.engine.states import JobKind, JobState
+
+_FRESH: dict[str, Any] = {"error_class": None, "error_message": None, "failures": {}}
+
+
+def cancel_waiting(connection: Connection, campaign: str) -> int:
+    """Cancel the campaign's jobs that nobody works on."""
+    return sum(cancel(connection, campaign, kind) for kind in JobKind)
+
+
+def reset_failed(connection: Connection, campaign: str) -> int:
+    """Put the campaign's failed jobs back in the queue, their count at zero."""
+    return sum(retry(connection, campaign, kind) for kind in JobKind)
+
+
+def cancel(
+    connection: Connection,
+    campaign: str,
+    kind: JobKind = JobKind.GREENS,
+    only: Collection[int] | None = None,
+) -> int:
+    """Cancel jobs that nobody works on; what was accepted before is valid again."""
+    idle = frozenset({JobState.WAITING, JobState.FAILED})
+    found = _chosen(connection, campaign, kind, idle, only)
+    before = attempts.accepted(connection, [job.id for job in found])
+    again = [(j, {"token": before[j.id]}) for j in found if j.id in before]
+    plain: list[tuple[Job, dict[str, Any]]] = [
+        (job, {}) for job in found if job.id not in before
+    ]
+    done = jobs.move_all(connection, plain, JobState.CANCELLED)
+    for job, values in again:
+        positions = job.payload.get("sources", [])
+        sources.offer(connection, campaign, values["token"], positions)
+    return done + jobs.move_all(
+        connection, again, JobState.ACCEPTED, operator=True, **_FRESH
+    )
+
+
+def uncancel(
+    connection: Connection, campaign: str, only: Collection[int] | None = None
+) -> int:
+    """Put cancelled jobs, of all kinds unless numbers are given, back in the queue."""
+    gone = frozenset({JobState.CANCELLED})
+    kinds = tuple(JobKind) if only is None else (JobKind.GREENS,)
+    return sum(
+        _requeue(connection, _chosen(connection, campaign, kind, gone, only))
+        for kind in kinds
+    )
+
+
+def retry(
+    connection: Connection,
+    campaign: str,
+    kind: JobKind = JobKind.GREENS,
+    only: Collection[int] | None = None,
+    error_class: str | None = None,
+) -> int:
+    """Put failed jobs back in the queue, their count of failures at zero."""
+    failed = frozenset({JobState.FAILED})
+    found = _chosen(connection, campaign, kind, failed, only)
+    if error_class is not None:
+        found = [job for job in found if job.error_class == error_class]
+    return _requeue(connection, found)
+
+
+def invalidate(
+    connection: Connection, campaign: str, only: Collection[int] | None = None
+) -> int:
+    """Have accepted groups solved again; their results stay until the new ones are in.
+
+    Such a group is solved, not taken from another campaign.
+    """
+    good = frozenset({JobState.ACCEPTED})
+    found = _chosen(connection, campaign, JobKind.GREENS, good, only)
+    if found:
+        campaigns.set_unfinished(connection, campaign)
+        sources.forget(connection, campaign, [job.token for job in found if job.token])
+    for job in found:
+        job.payload.pop("taken", None)
+    return jobs.move_all(
+        connection,
+        [(job, {"payload": job.payload}) for job in found],
+        JobState.WAITING,
+        operator=True,
+        not_before=clock.now(),
+        token=None,
+        **_FRESH,
+    )
+
+
+def _chosen(
+    connection: Connection,
+    campaign: str,
+    kind: JobKind,
+    states: frozenset[JobState],
+    only: Collection[int] | None,
+) -> list[Job]:
+    found = jobs.of_campaign(connection, campaign, kind, states=states)
+    return [job for job in found if only is None or job.index in only]
+
+
+def _requeue(connection: Connection, found: list[Job]) -> int:
+    return jobs.move_all(
+        connection,
+        [(job, {}) for job in found],
+        JobState.WAITING,
+        operator=True,
+        not_before=clock.now(),
+        token=None,
+        **_FRESH,
+    )

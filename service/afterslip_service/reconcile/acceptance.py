@@ -1,0 +1,178 @@
+"""Acceptance: what is stored moves into its campaign; each step may be repeated."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from afterslip_service import clock
+from afterslip_service.db import (
+    attempts,
+    campaigns,
+    events,
+    inversions,
+    jobs,
+    sources,
+)
+from afterslip_service.db.attempts import Attempt
+from afterslip_service.db.jobs import Job, NewJob
+from afterslip_service.db.session import Connection
+from afterslip_service.engine.campaign import greens_done
+from afterslip_service.engine.states import JobKind, JobState
+from afterslip_service.reconcile import failures, reuse
+from afterslip_service.reconcile.context import Context
+from afterslip_service.reconcile.reuse import Plan
+from afterslip_workers import entry
+
+ASK_AGAIN_S = 2.0
+Problem = tuple[str, str]
+
+
+@dataclass(slots=True)
+class _Promoted:
+    """A stored job whose files are in the campaign, or the reason why not."""
+
+    job: Job
+    manifest: dict[str, Any]
+    problem: Problem | None
+    plan: Plan | None = None
+    seconds: float | None = None
+
+    @property
+    def token(self) -> str:
+        return self.job.token or ""
+
+
+def accept_all(context: Context) -> None:
+    """Promote what stored attempts wrote, then accept their jobs.
+
+    Promotion is a set of renames that may be repeated, so a crash between it and
+    the acceptance is mended by doing both again.
+    """
+    with context.database.read() as connection:
+        found = jobs.stored(connection)
+        now = time.monotonic()
+        found = [j for j in found if context.postponed.get(j.token or "", 0.0) <= now]
+        tries = attempts.many(connection, [job.token for job in found if job.token])
+    done = [_promote(context, job, tries.get(job.token or "")) for job in found]
+    promoted = [item for item in done if item is not None]
+    if not promoted:
+        return
+    with context.write() as connection:
+        accepted, full = _accept(connection, promoted)
+    for item in promoted:
+        context.postponed.pop(item.token, None)
+        if item.token in accepted:
+            entry.discard(context.store, item.token)
+    for campaign in full:
+        close_campaign(context, campaign)
+
+
+def _promote(context: Context, job: Job, attempt: Attempt | None) -> _Promoted | None:
+    """Move the files into the campaign; None if they are still to come."""
+    if attempt is None or attempt.manifest is None:
+        return _Promoted(job, {}, ("internal", "the manifest is gone"))
+    manifest = attempt.manifest
+    try:
+        entry.promote(context.store, job.campaign_id, manifest)
+        plan = None
+        if job.kind is JobKind.MODEL:
+            plan = reuse.arrange(context, job.campaign_id, manifest)
+        took = (attempt.stats or {}).get("seconds")
+        return _Promoted(job, manifest, None, plan, took)
+    except entry.NotDeliveredError as error:
+        # the worker keeps it on its own disk, and sends it when the store is back
+        spooled = (attempt.stats or {}).get("spooled")
+        since = attempt.finished_at or clock.now()
+        limit = timedelta(seconds=context.settings.spool_wait)
+        if spooled and clock.now() - since < limit:
+            context.postponed[attempt.token] = time.monotonic() + ASK_AGAIN_S
+            return None
+        return _Promoted(job, manifest, ("internal", str(error)))
+    except entry.StoreError as error:
+        return _Promoted(job, manifest, ("internal", str(error)))
+    except OSError as error:
+        message = f"the result could not be moved into the store: {error}"
+        return _Promoted(job, manifest, ("store_full", message))
+
+
+def _accept(
+    connection: Connection, promoted: Sequence[_Promoted]
+) -> tuple[set[str], list[str]]:
+    """Return the tokens accepted, and the campaigns that are to be closed."""
+    tokens = [item.token for item in promoted]
+    found = jobs.by_tokens(connection, tokens, lock=True)
+    good: list[_Promoted] = []
+    for item in promoted:
+        job = found.get(item.token)
+        if job is None or job.token != item.token or job.state is not JobState.STORED:
+            continue
+        if item.problem is None:
+            good.append(item)
+        elif item.problem[0] == "store_full":
+            failures.pause(connection, job.campaign_id, *item.problem)
+        else:
+            failures.fail(connection, job, item.token, *item.problem)
+    if not good:
+        return set(), []
+    jobs.move_all(connection, [(item.job, {}) for item in good], JobState.ACCEPTED)
+    accepted = {item.token for item in good}
+    attempts.accept(connection, accepted, [item.job.id for item in good])
+    _follow(connection, good)
+    full = campaigns.refresh_all(connection, {item.job.campaign_id for item in good})
+    return accepted, full
+
+
+def _follow(connection: Connection, good: Sequence[_Promoted]) -> None:
+    """Write what acceptances make possible."""
+    seconds: dict[str, list[float]] = {}
+    rows: list[dict[str, Any]] = []
+    for item in good:
+        campaign = item.job.campaign_id
+        if item.job.kind is JobKind.MODEL:
+            _open_groups(connection, campaign, item)
+        elif item.job.kind is JobKind.INVERSION:
+            inversion = inversions.of_job(connection, item.job.id)
+            summary = item.manifest.get("summary") or {}
+            inversions.set_summary(connection, inversion.id, summary)
+        else:
+            if item.seconds is not None and not item.job.payload.get("taken"):
+                seconds.setdefault(campaign, []).append(float(item.seconds))
+            rows += reuse.registration(campaign, item.token, item.manifest)
+    sources.register(connection, rows)
+    for campaign, taken in seconds.items():
+        campaigns.set_recent(connection, campaign, taken)
+
+
+def _open_groups(connection: Connection, campaign: str, item: _Promoted) -> None:
+    manifest, plan = item.manifest, item.plan or Plan.plain(item.manifest)
+    jobs.create(
+        connection,
+        campaign,
+        [
+            NewJob(JobKind.GREENS, index, payload)
+            for index, payload in enumerate(plan.payloads)
+        ],
+    )
+    sources.plan(connection, plan.sources)
+    hidden = {"files", "groups", "sources", "token", "version", "kind", "campaign",
+              "reuse"}  # fmt: skip
+    model = {key: value for key, value in manifest.items() if key not in hidden}
+    model["n_reused"] = plan.n_reused
+    n_sources = int(manifest["n_sources"])
+    campaigns.set_model(connection, campaign, model, n_sources)
+    data = {"model": model, "n_sources": n_sources, "n_groups": len(plan.payloads)}
+    events.append(connection, campaign, events.MODEL_BUILT, data)
+
+
+def close_campaign(context: Context, campaign: str) -> None:
+    """Mark the Green's functions complete once every group is accepted."""
+    entry.finish(context.store, campaign)
+    with context.write() as connection:
+        found = campaigns.get(connection, campaign, lock=True, deleted=True)
+        if greens_done(campaigns.standing(connection, found)):
+            campaigns.set_finished(connection, campaign)
+            campaigns.refresh(connection, campaign)

@@ -1,0 +1,144 @@
+"""Which unit sources of a new campaign are stored already, and which are not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+
+from afterslip_service.db import sources
+from afterslip_service.db.sources import Source
+from afterslip_service.reconcile.context import Context
+from afterslip_workers import entry
+
+LANES = 4
+_COVERS = ("until", "tolerance", "time_tolerance")
+log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class Plan:
+    """The groups of a campaign.
+
+    Attributes
+    ----------
+    payloads : {"sources", "taken"} of each group; ``taken`` says of places in the
+        store from where their numbers come.
+    sources : of the campaign, in the order of its store.
+    n_reused : sources that are not to be solved.
+    """
+
+    payloads: list[dict[str, Any]]
+    sources: list[Source] = field(default_factory=list)
+    n_reused: int = 0
+
+    @classmethod
+    def plain(cls, manifest: dict[str, Any]) -> Plan:
+        """Return the plan that solves everything, as the model's task grouped it."""
+        return cls([{"sources": group} for group in manifest["groups"]])
+
+
+def arrange(context: Context, campaign: str, manifest: dict[str, Any]) -> Plan:
+    """Plan the groups of a campaign whose model is built; may be repeated.
+
+    Sources that an accepted attempt anywhere has stored come first in the store,
+    the others behind them, so that both fill groups of four. Nothing is claimed
+    before the plan is written down, so the order may still change.
+    """
+    wanted = _wanted(campaign, manifest)
+    if not wanted:
+        return Plan.plain(manifest)
+    with context.database.read() as connection:
+        known = sources.known(connection, {source.key for source in wanted})
+        chosen = [_choose(source, known.get(source.key, [])) for source in wanted]
+        tokens = {found.token for found in chosen if found and found.token}
+        files = sources.files_of(connection, tokens)
+    # neighbours there are neighbours here: whole files can then be shared
+    hits = sorted(
+        (index for index, found in enumerate(chosen) if found is not None),
+        key=lambda index: _place(chosen[index]),
+    )
+    order = hits + [index for index, found in enumerate(chosen) if found is None]
+    if hits:
+        entry.arrange(context.store, campaign, order)
+        log.info("sources reused", campaign=campaign, reused=len(hits), of=len(order))
+    payloads = []
+    for first in range(0, len(order), LANES):
+        places = list(range(first, min(first + LANES, len(order))))
+        payload: dict[str, Any] = {"sources": places}
+        taken = {
+            str(place): _origin(found, files)
+            for place in places
+            if (found := chosen[order[place]]) is not None
+        }
+        payloads.append(payload | ({"taken": taken} if taken else {}))
+    planned = [
+        Source(**{**_values(wanted[index]), "position": place})
+        for place, index in enumerate(order)
+    ]
+    return Plan(payloads, planned, len(hits))
+
+
+def registration(
+    campaign: str, token: str, manifest: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Return what an accepted group makes known of its sources."""
+    covers = manifest.get("covers") or {}
+    return [
+        {"campaign": campaign, "position": int(place), "token": token, **cover}
+        for place, cover in covers.items()
+    ]
+
+
+def _wanted(campaign: str, manifest: dict[str, Any]) -> list[Source]:
+    """Return the sources of a campaign, in the order in which the spec makes them."""
+    told = manifest.get("reuse")
+    if not told:
+        return []
+    return [
+        Source(
+            campaign_id=campaign,
+            position=position,
+            key=key,
+            slip=slip,
+            model=told["model"],
+            solver=told["solver"],
+            until=float(told["until"]),
+            tolerance=float(told["tolerance"]),
+            time_tolerance=float(told["time_tolerance"]),
+        )
+        for position, (key, slip) in enumerate(
+            zip(told["keys"], told["slips"], strict=True)
+        )
+    ]
+
+
+def _choose(wanted: Source, known: Sequence[Source]) -> Source | None:
+    return next(
+        (
+            found
+            for found in known
+            if found.campaign_id != wanted.campaign_id and found.serves(wanted)
+        ),
+        None,
+    )
+
+
+def _place(found: Source | None) -> tuple[str, int]:
+    return ("", 0) if found is None else (found.campaign_id, found.position)
+
+
+def _origin(found: Source, files: dict[str, Any]) -> dict[str, Any]:
+    """Return where a worker finds a source, and what it must find there."""
+    return {
+        "campaign": found.campaign_id,
+        "position": found.position,
+        **files[found.token or ""],
+        **{name: getattr(found, name) for name in _COVERS},
+    }
+
+
+def _values(source: Source) -> dict[str, Any]:
+    return {name: getattr(source, name) for name in Source.__dataclass_fields__}

@@ -1,0 +1,241 @@
+"""Green's functions that another campaign has stored, taken instead of solved."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+
+from afterslip.archive import (
+    StationTable,
+    SurfaceInterpolator,
+    curve_coefficients,
+    group_arrays,
+    step_coefficients,
+)
+from afterslip.units import YEAR
+from afterslip_solver.greens.spectral import estimate_error
+from afterslip_workers.modelling.template import Template
+from afterslip_workers.store import paths
+from afterslip_workers.store.commit import chunk_key
+from afterslip_workers.store.place import Place, read_json, write_json
+
+log = logging.getLogger(__name__)
+Float = NDArray[np.float64]
+Lane = dict[str, Any]
+
+# what a lane is good for, from the plan
+COVERS = ("until", "tolerance", "time_tolerance")
+# responses are stored in single precision, which moves an estimate of their error
+_ROUNDING = 1.01
+
+# arrays of the sources themselves, by the column of the table that they hold
+COLUMNS = {
+    "source_fault": "fault",
+    "source_component": "component",
+    "source_patch": "patch",
+    "source_position": "position",
+    "source_area": "area",
+    "source_rigidity": "rigidity",
+}
+
+
+def arrange(place: Place, campaign: str, order: Sequence[int]) -> None:
+    """Change the order of the sources in a store in which nothing is solved yet.
+
+    May be repeated, also with another order and after a crash half-way: the order
+    is always told relative to the one in which the spec makes its sources.
+
+    Parameters
+    ----------
+    order : for each place in the store the number of the source in the spec.
+    """
+    noted = paths.model_facts(campaign)
+    facts = read_json(place, noted)
+    chosen = [int(number) for number in order]
+    if not isinstance(facts, dict) or facts.get("order") == chosen:
+        return
+    root = paths.greens(campaign)
+    group: Any = zarr.open_group(place.zarr(root), mode="r+")
+    for name, column in COLUMNS.items():
+        values = np.array(facts["table"][column])[chosen]
+        group[name][...] = values.astype(group[name].dtype)
+    names = [n for n in facts.get("files", {}) if n.partition("/")[0] in COLUMNS]
+    changed = {name: place.sha256(f"{root}/{name}") for name in names}
+    facts["files"] = {**facts.get("files", {}), **changed}
+    facts["order"] = chosen
+    write_json(place, noted, facts)
+    kept = paths.accepted_manifest(campaign, "model")
+    manifest = read_json(place, kept)
+    if isinstance(manifest, dict) and "files" in manifest:
+        write_json(place, kept, {**manifest, "files": facts["files"]})
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a lane must be good for.
+
+    Attributes
+    ----------
+    times : (n_time,) s, output times.
+    until : s, end of the curve.
+    time_tolerance : relative error of the curve.
+    stations : where ``displacement`` is wanted; None: nowhere.
+    """
+
+    template: Template
+    times: Float
+    until: float
+    time_tolerance: float
+    stations: StationTable | None
+
+
+def take(
+    place: Place, origins: Mapping[str, Mapping[str, Any]], wanted: Wanted
+) -> dict[int, Lane]:
+    """Read lanes that other campaigns have stored.
+
+    What is gone, damaged or not good enough for the wanted times is left out, and
+    has to be solved.
+
+    Parameters
+    ----------
+    origins : by place in the own store {"campaign", "position", "group", "files"}:
+        whose, where there, and the checksums of that group's files.
+
+    Returns
+    -------
+    Arrays of `group_arrays` by place, each without its axis of sources.
+    """
+    taken: dict[int, Lane] = {}
+    sound: dict[tuple[str, int], bool] = {}
+    for position, origin in origins.items():
+        whose = (str(origin["campaign"]), int(origin["group"]))
+        if whose not in sound:
+            sound[whose] = _is_sound(place, *whose, origin.get("files") or {})
+        if not sound[whose]:
+            continue
+        try:
+            lane = _read(place, origin, wanted)
+        except (OSError, KeyError, ValueError, IndexError) as error:
+            log.warning("a source of campaign %s cannot be read: %s", whose[0], error)
+            continue
+        if lane is not None:
+            taken[int(position)] = lane
+    return taken
+
+
+def stack(lanes: Sequence[Lane]) -> dict[str, Any]:
+    """Return lanes as the arrays of one group; lanes with fewer modes end in NaN."""
+    found = {}
+    for name in lanes[0]:
+        parts = [np.asarray(lane[name]) for lane in lanes]
+        if name in {"response", "recurrence"}:
+            most = max(len(part) for part in parts)
+            parts = [
+                np.pad(
+                    part,
+                    [(0, most - len(part)), *[(0, 0)] * (part.ndim - 1)],
+                    constant_values=np.nan,
+                )
+                for part in parts
+            ]
+        found[name] = np.stack(parts)
+    return found
+
+
+def _is_sound(place: Place, campaign: str, group: int, files: dict[str, str]) -> bool:
+    """Tell whether a stored group reads back as its manifest says."""
+    root = paths.greens(campaign)
+    try:
+        wrong = [
+            name
+            for name, digest in files.items()
+            if place.sha256(f"{root}/{chunk_key(name, group)}") != digest
+        ]
+    except OSError as error:
+        log.warning("group %d of campaign %s is not there: %s", group, campaign, error)
+        return False
+    if wrong or not files:
+        log.warning("group %d of campaign %s is damaged: %s", group, campaign, wrong)
+    return bool(files) and not wrong
+
+
+def _read(place: Place, origin: Mapping[str, Any], wanted: Wanted) -> Lane | None:
+    """Read one lane, and evaluate it where it was not evaluated there."""
+    campaign, row = str(origin["campaign"]), int(origin["position"])
+    store: Any = zarr.open_group(place.zarr(paths.greens(campaign)), mode="r")
+    template = wanted.template
+    variables = group_arrays(template.sizes, template.integrator)
+    lane: Lane = {
+        v.name: store[v.name][row] for v in variables if v.name != "displacement"
+    }
+    count = int(lane["mode_count"])
+    lane["response"] = lane["response"][:count]
+    if "recurrence" in lane:
+        lane["time_error"] = _time_error(lane, wanted)
+        if lane["time_error"] > _ROUNDING * wanted.time_tolerance:
+            log.warning("a source of campaign %s is not exact enough", campaign)
+            return None
+    if wanted.stations is not None and len(wanted.stations):
+        lane["displacement"] = _displacement(store, row, lane, wanted)
+    return lane
+
+
+def _time_error(lane: Lane, wanted: Wanted) -> float:
+    """Estimate the error of the curve at the times that are wanted now."""
+    times = np.unique([*wanted.times, wanted.until])
+    times = times[times > 0.0]
+    count = len(lane["response"])
+    if count < 2 or not len(times):
+        return float(lane["time_error"])
+    found = estimate_error(
+        np.asarray(lane["recurrence"][1:count]),
+        float(lane["start_norm"]),
+        float(lane["shift"]),
+        times,
+        np.asarray(lane["response"][1:], dtype=np.float64),
+    )
+    return float(found)
+
+
+def _displacement(store: Any, row: int, lane: Lane, wanted: Wanted) -> Float:
+    """(n_time, n_station, 3) float64, m per m, at the wanted stations and times."""
+    stations = wanted.stations
+    assert stations is not None  # noqa: S101 - asked by the caller
+    if _same_points(store, stations, wanted.times):
+        return np.asarray(store["displacement"][row], dtype=np.float64)
+    xy = np.column_stack([store["node_x"][:], store["node_y"][:]])
+    nodes, weights = SurfaceInterpolator(
+        xy, store["face_node_connectivity"][:]
+    ).weights(np.asarray(stations.x), np.asarray(stations.y), list(stations.name))
+    if "recurrence" in lane:
+        coefficients = curve_coefficients(
+            lane["recurrence"][: len(lane["response"])],
+            float(lane["start_norm"]),
+            float(lane["shift"]),
+            wanted.times,
+        )
+    else:
+        steps = store["step_time"][:] * YEAR
+        coefficients = step_coefficients(steps[: len(lane["response"])], wanted.times)
+    response = np.asarray(lane["response"], dtype=np.float64)
+    at = np.einsum("sk,mskc->msc", weights, response[:, nodes])
+    return np.asarray(np.einsum("tm,msc->tsc", coefficients, at))
+
+
+def _same_points(store: Any, stations: StationTable, times: Float) -> bool:
+    """Tell whether a store was evaluated at these very stations and times."""
+    if "displacement" not in store:
+        return False
+    pairs = (
+        (store["station_x"][:], stations.x),
+        (store["station_y"][:], stations.y),
+        (store["time"][:], times / YEAR),
+    )
+    return all(np.array_equal(there, np.asarray(here)) for there, here in pairs)
