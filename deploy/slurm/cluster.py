@@ -1,0 +1,61 @@
+"""A Dask scheduler that asks Slurm for as many workers as there is work.
+
+    python deploy/slurm/cluster.py --port 8786 --most 8 --gpus 1 --account ACCOUNT
+
+Runs until it is stopped, on a login or service node; dispatchers reach it as
+AFTERSLIP_SCHEDULER. Needs `pip install 'afterslip[slurm]'`.
+"""
+
+import argparse
+import signal
+import threading
+
+import dask
+from dask_jobqueue import SLURMCluster
+
+PRELOAD = "afterslip_workers.lifecycle"
+
+
+def main() -> None:
+    """Start the cluster, print its address and wait."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, default=8786)
+    parser.add_argument("--most", type=int, default=4, help="jobs at a time")
+    parser.add_argument("--least", type=int, default=0, help="jobs that always run")
+    parser.add_argument("--cores", type=int, default=4, help="of a job")
+    parser.add_argument("--memory", default="32GB", help="of a job")
+    parser.add_argument("--gpus", type=int, default=0, help="of a job")
+    parser.add_argument("--account")
+    parser.add_argument("--queue")
+    parser.add_argument("--walltime", default="12:00:00")
+    parser.add_argument("--interface", help="network interface of the scheduler")
+    options = parser.parse_args()
+    # the database counts attempts; Dask must not start a task again by itself
+    dask.config.set({"distributed.scheduler.allowed-failures": 0})
+    module = "dask_cuda.cli" if options.gpus else "distributed.cli.dask_worker"
+    cluster = SLURMCluster(
+        cores=1,
+        processes=1,
+        job_cpu=options.cores,
+        memory=options.memory,
+        account=options.account,
+        queue=options.queue,
+        walltime=options.walltime,
+        interface=options.interface,
+        worker_command=f"{module} worker" if options.gpus else module,
+        # the last word counts: a solve may take all the memory that its job has
+        worker_extra_args=["--preload", PRELOAD, "--memory-limit", "0"],
+        job_extra_directives=[f"--gpus={options.gpus}"] if options.gpus else [],
+        scheduler_options={"port": options.port, "dashboard": False},
+    )
+    cluster.adapt(minimum_jobs=options.least, maximum_jobs=options.most)
+    print(cluster.scheduler_address, flush=True)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    stop.wait()
+    cluster.close()
+
+
+if __name__ == "__main__":
+    main()
