@@ -139,6 +139,8 @@ def start(
         workers=workers,
         host="127.0.0.1",
         port=port,
+        # the program that embeds the service is its only user
+        auth=False,
         **settings,
     )
     try:

@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.metadata import version
-from typing import Any
 
-from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
+from fastapi import Depends, FastAPI
 from starlette.concurrency import run_in_threadpool
 
-from afterslip.schemas.campaign import Campaign
-from afterslip.schemas.inversion import Inversion
-from afterslip.schemas.observation import Dataset
 from afterslip_service.db import migrate
 from afterslip_service.db.session import Database
 from afterslip_service.placement.base import Placement
 from afterslip_service.reconcile.dispatcher import Dispatcher
 from afterslip_service.routes import (
     campaigns,
+    changes,
+    contract,
     datasets,
     events,
     files,
@@ -29,21 +26,25 @@ from afterslip_service.routes import (
     inversions,
     page,
     problems,
+    reference,
     sample,
+    session,
+    tokens,
     workers,
 )
+from afterslip_service.routes.access import Access, authorize
+from afterslip_service.routes.body import Bodies
 from afterslip_service.routes.deps import Service
 from afterslip_service.routes.guard import Guard
 from afterslip_service.routes.stream import Hub
 from afterslip_service.settings import Settings
+from afterslip_workers import entry
 
 MakePlacement = Callable[[Settings], Placement]
-from afterslip_workers import entry
 ROUTERS = (
-    campaigns, groups, events, greens, sample, files,
-    datasets, inversions, workers, health, page,
+    campaigns, changes, groups, events, greens, sample, files,
+    datasets, inversions, workers, tokens, session, health, page, reference,
 )  # fmt: skip
-REF = "#/components/schemas/{model}"
 
 
 def cluster(settings: Settings) -> Placement:
@@ -84,6 +85,11 @@ def create_app(
         version=version("afterslip"),
         summary="Green's functions of viscoelastic deformation, and slip from them",
         lifespan=lifespan,
+        # no route can forget it
+        dependencies=[Depends(authorize)],
+        # their pages would load scripts from elsewhere; ours is routes/reference.py
+        docs_url=None,
+        redoc_url=None,
     )
     database = Database(chosen.database)
     app.state.service = Service(chosen, database, Hub(database))
@@ -92,8 +98,11 @@ def create_app(
     for module in ROUTERS:
         app.include_router(module.router)
     page.mount(app)
+    # the last one added is the first that a request meets
+    app.add_middleware(Bodies)
+    app.add_middleware(Access, settings=chosen)
     app.add_middleware(Guard, settings=chosen)
-    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
+    app.openapi = lambda: contract.openapi(app)  # type: ignore[method-assign]
     return app
 
 
@@ -125,29 +134,3 @@ def bring_down(app: FastAPI) -> None:
     if service.placement is not None:
         service.placement.close()
     service.database.close()
-
-
-def _openapi(app: FastAPI) -> dict[str, Any]:
-    """Return OpenAPI with the specs' own schemas, whose checks are not FastAPI's."""
-    if app.openapi_schema is None:
-        schema = get_openapi(
-            title=app.title,
-            version=app.version,
-            summary=app.summary,
-            routes=app.routes,
-        )
-        known = schema["components"]["schemas"]
-        spec = Campaign.model_json_schema(ref_template=REF)
-        request = Inversion.model_json_schema(ref_template=REF)
-        request["properties"]["campaign"] = {"type": "string"}
-        request["required"] = [*request.get("required", []), "campaign"]
-        data = Dataset.model_json_schema(ref_template=REF)
-        data["properties"]["csv"] = {"type": "string"}
-        data["required"] = ["name"]
-        points = sample.SampleRequest.model_json_schema(ref_template=REF)
-        for part in (spec, request, data, points):
-            known |= part.pop("$defs", {})
-        known |= {"CampaignSpec": spec, "InversionRequest": request}
-        known |= {"DatasetRequest": data, "SampleRequest": points}
-        app.openapi_schema = schema
-    return app.openapi_schema

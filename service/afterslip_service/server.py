@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
@@ -21,6 +22,7 @@ class Server(uvicorn.Server):
     Parameters
     ----------
     port : 0 for any free one.
+    tls : PEM files of certificate and key; None for plain HTTP.
 
     Raises
     ------
@@ -28,7 +30,9 @@ class Server(uvicorn.Server):
         If the port is taken, or may not be listened on.
     """
 
-    def __init__(self, app: FastAPI, host: str, port: int) -> None:
+    def __init__(
+        self, app: FastAPI, host: str, port: int, tls: tuple[Path, Path] | None = None
+    ) -> None:
         self._app = app
         self._socket = listen(host, port)
         self.port = int(self._socket.getsockname()[1])
@@ -38,6 +42,9 @@ class Server(uvicorn.Server):
                 access_log=False,
                 log_level="warning",
                 timeout_graceful_shutdown=GRACE_S,
+                server_header=False,
+                ssl_certfile=None if tls is None else tls[0],
+                ssl_keyfile=None if tls is None else tls[1],
             )
         )
 

@@ -6,7 +6,7 @@ import ipaddress
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from afterslip_service.errors import BindRefusedError
@@ -45,11 +45,41 @@ class Settings(BaseSettings):
         default_factory=list,
         description="names besides loopback under which a proxy may reach us",
     )
+    auth: bool = Field(
+        False,
+        description="`on`: every request needs a token; `off`: everybody who reaches "
+        "the port is trusted, which only loopback addresses allow",
+    )
+    session_hours: float = Field(
+        12.0, gt=0, le=24 * 366, description="h that the page stays signed in"
+    )
+    rate: float = Field(
+        100.0,
+        ge=0,
+        description="requests/s of one token that may go on for ever, where "
+        "authentication is on; 0 for no limit",
+    )
+    rate_burst: int = Field(2000, ge=1, description="requests that may come at once")
+    tls_certificate: Path | None = Field(
+        None, description="PEM file; with it and its key the server speaks TLS"
+    )
+    tls_key: Path | None = Field(None, description="PEM file of the certificate's key")
     backend: Literal["auto", "cpu", "gpu"] = "auto"
     tick: float = Field(0.5, gt=0, description="s between looks at the database")
     lease: float = Field(15.0, gt=0, description="s that a dispatcher's lease lasts")
+    spool_wait: float = Field(
+        24 * 3600.0,
+        gt=0,
+        description="s that a result may wait on its worker's disk for the store, "
+        "before its group is solved again",
+    )
     lost_after: float = Field(
         90.0, gt=0, description="s without a heartbeat after which an attempt is lost"
+    )
+    user_limit: int | None = Field(
+        None,
+        ge=1,
+        description="groups of one user that may be under way at a time; unset: any",
     )
     attempt_timeout: float = Field(
         6 * 3600.0, gt=0, description="s that one attempt may take"
@@ -89,30 +119,28 @@ class Settings(BaseSettings):
         return None if value is None else value.expanduser().absolute()
 
 
-    spool_wait: float = Field(
-        24 * 3600.0,
-        gt=0,
-        description="s that a result may wait on its worker's disk for the store, "
-        "before its group is solved again",
-    )
-def check_bind(host: str) -> None:
-    """Refuse an address that others can reach: this version knows no users.
+def check_bind(host: str, auth: bool = False) -> None:
+    """Refuse an address that others can reach while authentication is off.
 
     Raises
     ------
     BindRefusedError
-        If ``host`` is not a loopback address.
+        If ``host`` is not a loopback address and there is no authentication.
     """
-    if host == "localhost":
-        return
-    try:
-        loopback = ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        loopback = False
-    if not loopback:
+    if not (auth or loopback(host)):
         raise BindRefusedError(
-            f"refusing to listen on {host!r}: this version has no authentication, so "
-            "everybody who reaches the port could read and cancel campaigns. Listen on "
-            "127.0.0.1 and reach it through an SSH tunnel or an authenticating proxy "
-            "(name the proxy's host in AFTERSLIP_ALLOWED_HOSTS)."
+            f"refusing to listen on {host!r}: there is no authentication, so everybody "
+            "who reaches the port could read and cancel campaigns. Switch it on "
+            "(AFTERSLIP_AUTH=on, `afterslip token create --role admin --database ...`),"
+            " or listen on 127.0.0.1 and reach it through an SSH tunnel."
         )
+
+
+def loopback(host: str) -> bool:
+    """Tell whether only this machine reaches an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

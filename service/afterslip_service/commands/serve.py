@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from afterslip_service import logs
-from afterslip_service.settings import Settings, check_bind
+from afterslip_service.settings import Settings, check_bind, loopback
 
 
 def serve(
@@ -25,10 +25,15 @@ def serve(
     files: Annotated[
         Path | None, typer.Option(help="Folder for relative paths in specs.")
     ] = None,
-    host: Annotated[str | None, typer.Option(help="Loopback address.")] = None,
+    host: Annotated[
+        str | None, typer.Option(help="Address; other than loopback needs --auth.")
+    ] = None,
     port: Annotated[int | None, typer.Option(help="Port, 0 for any.")] = None,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Workers of the local cluster.")
+    ] = None,
+    auth: Annotated[
+        bool | None, typer.Option("--auth/--no-auth", help="Ask for tokens.")
     ] = None,
     json_logs: Annotated[
         bool, typer.Option("--json-logs", help="Logs for machines.")
@@ -49,16 +54,24 @@ def serve(
         "host": host,
         "port": port,
         "workers": workers,
+        "auth": auth,
     }
     settings = Settings(**{k: v for k, v in given.items() if v is not None})
-    check_bind(settings.host)
+    check_bind(settings.host, settings.auth)
     logs.configure(json=json_logs)
     app = create_app(settings)
-    server = Server(app, settings.host, settings.port)
+    server = Server(app, settings.host, settings.port, settings.tls)
     try:
         bring_up(app)
         shown = f"[{settings.host}]" if ":" in settings.host else settings.host
-        typer.echo(f"afterslip serves at http://{shown}:{server.port}")
+        scheme = "http" if settings.tls is None else "https"
+        typer.echo(f"afterslip serves at {scheme}://{shown}:{server.port}")
+        if scheme == "http" and not loopback(settings.host):
+            typer.echo(
+                "warning: without TLS everybody on the way reads the tokens; name "
+                "AFTERSLIP_TLS_CERTIFICATE and AFTERSLIP_TLS_KEY, or a TLS proxy",
+                err=True,
+            )
         server.serve_here()
     finally:
         bring_down(app)

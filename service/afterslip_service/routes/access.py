@@ -34,9 +34,10 @@ from afterslip_service.routes.deps import ServiceDep
 from afterslip_service.routes.guard import SAFE, refuse
 from afterslip_service.settings import Settings
 
-PUBLIC = frozenset(
-    {"/", "/docs", "/healthz", "/openapi.json", "/readyz", "/v1/session"}
-)
+SESSION = "/v1/session"
+# strangers are told yes or no, everybody else why
+READINESS = "/readyz"
+PUBLIC = frozenset({"/", "/docs", "/healthz", "/openapi.json", READINESS, SESSION})
 PUBLIC_FOLDER = "/dashboard/"
 COOKIE = "afterslip_session"
 # browsers take this prefix only over TLS, for this host and from nobody else
@@ -71,6 +72,36 @@ def cookie_of(headers: dict[str, str]) -> str | None:
     return found.value if found is not None else None
 
 
+class _Asked:
+    """What a request says about its sender.
+
+    Attributes
+    ----------
+    bearer : it brings a token; else the secret, if there is one, is a session's.
+    lenient : anybody may ask for this, also with a token that is worthless.
+    signs_in : it asks for a session, and needs none, least of all an old one.
+    tolerated : it asks who it is, and brings no token that could be wrong.
+    """
+
+    def __init__(self, scope: Scope) -> None:
+        self.path: str = scope["path"]
+        self.address: str = (scope.get("client") or ("", 0))[0]
+        self.headers = {
+            k.decode("latin-1"): v.decode("latin-1") for k, v in scope["headers"]
+        }
+        self.bearer = "authorization" in self.headers
+        public = self.path in PUBLIC or self.path.startswith(PUBLIC_FOLDER)
+        self.lenient = public and self.path != SESSION
+        self.signs_in = self.path == SESSION and scope["method"] == "POST"
+        self.tolerated = self.path == SESSION and not self.bearer
+        if self.bearer:
+            self.secret = _bearer(self.headers["authorization"])
+        else:
+            self.secret = "" if self.signs_in else cookie_of(self.headers) or ""
+        if self.lenient and self.path != READINESS:
+            self.secret = ""
+
+
 class Access:
     """Middleware: sender, rate and cross-site forgery of a request."""
 
@@ -91,46 +122,39 @@ class Access:
             state["principal"] = EVERYBODY
             await self._app(scope, receive, send)
             return
-        headers = {
-            k.decode("latin-1"): v.decode("latin-1") for k, v in scope["headers"]
-        }
-        path, address = scope["path"], (scope.get("client") or ("", 0))[0]
-        public = path in PUBLIC or path.startswith(PUBLIC_FOLDER)
-        asked = "authorization" in headers
-        secret = _bearer(headers) if asked else cookie_of(headers)
-        signs_in = path == "/v1/session" and scope["method"] == "POST"
-        if self._flooded(secret, address, signs_in):
-            await _refuse_flood(send, path, self._look(address))
+        asked = _Asked(scope)
+        if not asked.lenient and self._flooded(asked):
+            await _refuse_flood(send, asked.path, self._look(asked.address))
             return
-        database: Database = scope["app"].state.service.database
         principal = None
-        # signing in needs no session, least of all an old one
-        if secret and (asked or not signs_in):
+        if asked.secret:
+            database: Database = scope["app"].state.service.database
             try:
                 principal = await run_in_threadpool(
-                    _identify, database, secret, session=not asked
+                    _identify, database, asked.secret, session=not asked.bearer
                 )
             except (DBAPIError, PoolTimeoutError):
                 detail = "the database does not answer; nothing was changed, try again"
-                await refuse(send, path, 503, detail, [(b"retry-after", b"5")])
+                await refuse(send, asked.path, 503, detail, [(b"retry-after", b"5")])
                 return
-        if principal is None and (asked or not public):
-            self._count_stranger(address)
-            hint = f'{REALM}, error="invalid_token"' if secret else REALM
+        if principal is None and not asked.lenient and not asked.tolerated:
+            self._count_stranger(asked.address)
+            hint = f'{REALM}, error="invalid_token"' if asked.secret else REALM
             extra = [(b"www-authenticate", hint.encode())]
-            await refuse(send, path, 401, WRONG if secret else ASK, extra)
+            detail = WRONG if asked.secret else ASK
+            await refuse(send, asked.path, 401, detail, extra)
             return
-        if _forged(scope, headers, principal, secret):
+        if principal is not None and _forged(scope["method"], asked, principal):
             detail = f"the page must send {CSRF_HEADER}: reload it and try again"
-            await refuse(send, path, 403, detail)
+            await refuse(send, asked.path, 403, detail)
             return
         state |= {"principal": principal, "count_stranger": self._count_stranger}
-        if principal is None or self._senders is None or secret is None:
+        if principal is None or self._senders is None:
             await self._app(scope, receive, send)
             return
-        level = self._senders.take(tokens.digest(secret), time.monotonic())
+        level = self._senders.take(tokens.digest(asked.secret), time.monotonic())
         if not level.allowed:
-            await _refuse_flood(send, path, level)
+            await _refuse_flood(send, asked.path, level)
             return
         told = _told(level, self._senders.burst)
 
@@ -141,7 +165,7 @@ class Access:
 
         await self._app(scope, receive, marked)
 
-    def _flooded(self, secret: str | None, address: str, signs_in: bool) -> bool:
+    def _flooded(self, asked: _Asked) -> bool:
         """Tell whether a stranger's address has failed too often.
 
         Who was let in lately is let in: others behind the same address may not
@@ -149,9 +173,10 @@ class Access:
         """
         if self._strangers is None or self._senders is None:
             return False
-        if not signs_in and (not secret or tokens.digest(secret) in self._senders):
+        known = not asked.secret or tokens.digest(asked.secret) in self._senders
+        if known and not asked.signs_in:
             return False
-        return not self._look(address).allowed
+        return not self._look(asked.address).allowed
 
     def _look(self, address: str) -> Level:
         assert self._strangers is not None  # noqa: S101 for the type checker
@@ -162,24 +187,17 @@ class Access:
             self._strangers.take(address, time.monotonic())
 
 
-def _bearer(headers: dict[str, str]) -> str:
-    scheme, _, secret = headers["authorization"].partition(" ")
+def _bearer(header: str) -> str:
+    scheme, _, secret = header.partition(" ")
     return secret.strip() if scheme.lower() == "bearer" else ""
 
 
-def _forged(
-    scope: Scope,
-    headers: dict[str, str],
-    principal: Principal | None,
-    secret: str | None,
-) -> bool:
-    if principal is None or not principal.session or secret is None:
+def _forged(method: str, asked: _Asked, principal: Principal) -> bool:
+    """Tell whether a change by cookie lacks what only our own page knows."""
+    if not principal.session or method in SAFE:
         return False
-    if scope["method"] in SAFE:
-        return False
-    return not hmac.compare_digest(
-        headers.get(CSRF_HEADER, "").encode(), csrf_of(secret).encode()
-    )
+    said = asked.headers.get(CSRF_HEADER, "").encode()
+    return not hmac.compare_digest(said, csrf_of(asked.secret).encode())
 
 
 def _identify(database: Database, secret: str, *, session: bool) -> Principal | None:

@@ -17,6 +17,7 @@ from afterslip_service.routes.deps import (
     CursorDep,
     KeyedDep,
     Limit,
+    PrincipalDep,
     ServiceDep,
     next_cursor,
 )
@@ -48,13 +49,17 @@ def show(connection: Connection, identity: str) -> CampaignShape:
     openapi_extra={"requestBody": {"content": {"application/json": {"schema": SPEC}}}},
 )
 def create_campaign(
-    service: ServiceDep, keyed: KeyedDep, spec: Annotated[Any, Body()]
+    service: ServiceDep,
+    principal: PrincipalDep,
+    keyed: KeyedDep,
+    spec: Annotated[Any, Body()],
 ) -> JSONResponse:
     """Check a campaign spec with every file that it names, and set it to work."""
     checked = intake.check_campaign(service, spec)
 
     def effect(connection: Connection) -> CampaignShape:
-        return show(connection, intake.write_campaign(connection, checked))
+        identity = intake.write_campaign(connection, checked, principal.user)
+        return show(connection, identity)
 
     return keyed.answer(201, effect)
 
@@ -82,13 +87,6 @@ def list_campaigns(
         for c in found
     ]
     return CampaignPage(items=items, next=next_cursor(ids, limit))
-
-
-@router.get("/{campaign}", responses=responses(404, 422, 503))
-def show_campaign(service: ServiceDep, campaign: str) -> CampaignShape:
-    """Show a campaign."""
-    with service.database.read() as connection:
-        return show(connection, campaign)
 
 
 @router.delete("/{campaign}", status_code=204, responses=responses(404, 422, 503))

@@ -12,12 +12,11 @@ from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.inversion import Inversion
 from afterslip.schemas.observation import Dataset
 from afterslip_service.routes import sample
-from afterslip_service.routes.access import COOKIE, PUBLIC, needed
+from afterslip_service.routes.access import COOKIE, PUBLIC, SESSION, needed
 from afterslip_service.routes.problems import MEDIA
 
 REF = "#/components/schemas/{model}"
 PROBLEM = {"$ref": "#/components/schemas/Problem"}
-CHANGES = frozenset({"post", "patch", "put", "delete"})
 # what any request may be answered, whatever it asks for
 ANY = (400, 421, 503)
 # an Allow header stands beside 405, but a method that is not there has no operation
@@ -78,7 +77,7 @@ def _complete(operation: dict[str, Any], path: str, method: str) -> None:
         operation["security"] = [{"token": []}, {"session": []}]
         operation["x-role"] = needed(operation, method.upper()).value
         statuses += GUARDED
-    elif method in CHANGES:
+    elif path == SESSION:
         statuses += GUARDED
     if "requestBody" in operation:
         statuses += WITH_BODY

@@ -18,14 +18,15 @@ from afterslip_service.routes.deps import (
     CursorDep,
     KeyedDep,
     Limit,
+    PrincipalDep,
     Service,
     ServiceDep,
     next_cursor,
 )
 from afterslip_service.routes.problems import responses
 from afterslip_service.routes.shapes import DatasetPage, DatasetShape
-
 from afterslip_workers import entry
+
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
 
 REQUEST = {"$ref": "#/components/schemas/DatasetRequest"}
@@ -41,7 +42,10 @@ REQUEST = {"$ref": "#/components/schemas/DatasetRequest"}
     },
 )
 def create_dataset(
-    service: ServiceDep, keyed: KeyedDep, request: Annotated[dict[str, Any], Body()]
+    service: ServiceDep,
+    principal: PrincipalDep,
+    keyed: KeyedDep,
+    request: Annotated[dict[str, Any], Body()],
 ) -> JSONResponse:
     """Keep observations: a file that was uploaded, or CSV text in the request."""
     asked = dict(request)
@@ -57,14 +61,15 @@ def create_dataset(
     content = dataset.model_dump(mode="json", exclude_none=True)
 
     def effect(connection: Connection) -> DatasetShape:
-        datasets.create(
+        identity = datasets.create(
             connection,
             name=dataset.name,
             file=str(dataset.file),
             content=content,
             n_observations=count,
+            owner=principal.user,
         )
-        return DatasetShape.of(datasets.find(connection, dataset.name))
+        return DatasetShape.of(datasets.find(connection, identity))
 
     return keyed.answer(201, effect)
 
@@ -109,7 +114,9 @@ def list_datasets(
 
 
 @router.get("/{dataset}", responses=responses(404, 422, 503))
-def show_dataset(service: ServiceDep, dataset: str) -> DatasetShape:
-    """Show a data set, by its id or the newest of its name."""
+def show_dataset(
+    service: ServiceDep, principal: PrincipalDep, dataset: str
+) -> DatasetShape:
+    """Show a data set by its id or name: the newest, one's own before others'."""
     with service.database.read() as connection:
-        return DatasetShape.of(datasets.find(connection, dataset))
+        return DatasetShape.of(datasets.find(connection, dataset, principal.user))

@@ -16,12 +16,13 @@ from fastapi.responses import JSONResponse
 from afterslip.files import StoredFiles
 from afterslip_service.db import idempotency
 from afterslip_service.db.session import Connection, Database
+from afterslip_service.engine.access import Principal
 from afterslip_service.placement.base import Placement
 from afterslip_service.reconcile.dispatcher import Dispatcher
 from afterslip_service.routes.stream import Hub
 from afterslip_service.settings import Settings
-
 from afterslip_workers import entry
+
 
 @dataclass(slots=True)
 class Service:
@@ -54,6 +55,24 @@ def _service(request: Request) -> Service:
 ServiceDep = Annotated[Service, Depends(_service)]
 
 
+def _stranger(request: Request) -> Principal | None:
+    principal: Principal | None = request.state.principal
+    return principal
+
+
+StrangerDep = Annotated[Principal | None, Depends(_stranger)]
+
+
+def _principal(principal: StrangerDep) -> Principal:
+    if principal is None:
+        # the middleware lets no stranger past, other than to what is public
+        raise HTTPException(401, "this service asks for a token")
+    return principal
+
+
+PrincipalDep = Annotated[Principal, Depends(_principal)]
+
+
 @dataclass(frozen=True, slots=True)
 class Keyed:
     """A request that may carry an ``Idempotency-Key``."""
@@ -63,13 +82,19 @@ class Keyed:
     key: str | None
     digest: str
 
-    def answer(self, status: int, effect: Callable[[Connection], Any]) -> JSONResponse:
+    def answer(
+        self,
+        status: int,
+        effect: Callable[[Connection], Any],
+        forget: tuple[str, ...] = (),
+    ) -> JSONResponse:
         """Do something once, and answer; a repeated request gets the same answer.
 
         Parameters
         ----------
         effect : makes the change in the transaction that it is given and returns
             what to answer.
+        forget : keys of the answer that are not written down; null when repeated.
         """
         with self.service.database.write() as connection:
             if self.key is None:
@@ -82,19 +107,46 @@ class Keyed:
                     headers = {"Idempotent-Replayed": "true"}
                     return JSONResponse(known.body, known.status, headers)
                 body = jsonable_encoder(effect(connection))
-                idempotency.remember(connection, self.key, self.route, status, body)
+                kept = {**body, **dict.fromkeys(forget)} if forget else body
+                idempotency.remember(connection, self.key, self.route, status, kept)
         self.service.wake()
         return JSONResponse(body, status)
+
+
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        min_length=1,
+        max_length=200,
+        description="the same key with the same request has one effect",
+    ),
+]
 
 
 async def _keyed(
     request: Request,
     service: ServiceDep,
-    idempotency_key: Annotated[str | None, Header(min_length=1, max_length=200)] = None,
+    principal: PrincipalDep,
+    idempotency_key: IdempotencyKey = None,
 ) -> Keyed:
     digest = hashlib.sha256(await request.body()).hexdigest()
-    route = f"{request.method} {request.url.path}"[:200]
-    return Keyed(service, route, idempotency_key, digest)
+    return keyed_by(request, service, principal, idempotency_key, digest)
+
+
+def keyed_by(
+    request: Request,
+    service: Service,
+    principal: Principal,
+    key: str | None,
+    digest: str,
+) -> Keyed:
+    """Return the keyed request whose body has a digest; keys are each user's own."""
+    route = f"{request.method} {request.url.path}"
+    if principal.user is not None:
+        # hashed to fit, and so that no user can name another's
+        owner = hashlib.sha256(principal.user.encode()).hexdigest()[:32]
+        route = f"{owner} {route}"
+    return Keyed(service, route[:200], key, digest)
 
 
 KeyedDep = Annotated[Keyed, Depends(_keyed)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import AsyncIterator
 from typing import Annotated
 
 from fastapi import APIRouter, Header
@@ -9,7 +11,9 @@ from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from afterslip_service.db import campaigns
-from afterslip_service.routes.deps import Service, ServiceDep
+from afterslip_service.engine.access import Principal
+from afterslip_service.routes.access import still_valid
+from afterslip_service.routes.deps import PrincipalDep, Service, ServiceDep
 from afterslip_service.routes.problems import responses
 
 router = APIRouter(prefix="/v1", tags=["events"])
@@ -23,6 +27,7 @@ LastEventId = Annotated[
         "0 for everything, without it only what is new",
     ),
 ]
+LOOK_EVERY_S = 10.0
 HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
 
@@ -34,10 +39,11 @@ class EventStream(StreamingResponse):
 
 @router.get("/events", response_class=EventStream, responses=responses(422))
 async def all_events(
-    service: ServiceDep, last_event_id: LastEventId = None
+    service: ServiceDep, principal: PrincipalDep, last_event_id: LastEventId = None
 ) -> EventStream:
     """Follow everything."""
-    return EventStream(service.hub.stream(last_event_id), headers=HEADERS)
+    stream = _while_valid(service, principal, service.hub.stream(last_event_id))
+    return EventStream(stream, headers=HEADERS)
 
 
 @router.get(
@@ -46,11 +52,28 @@ async def all_events(
     responses=responses(404, 422, 503),
 )
 async def campaign_events(
-    service: ServiceDep, campaign: str, last_event_id: LastEventId = None
+    service: ServiceDep,
+    principal: PrincipalDep,
+    campaign: str,
+    last_event_id: LastEventId = None,
 ) -> EventStream:
     """Follow one campaign."""
     await run_in_threadpool(_must_exist, service, campaign)
-    return EventStream(service.hub.stream(last_event_id, campaign), headers=HEADERS)
+    stream = service.hub.stream(last_event_id, campaign)
+    return EventStream(_while_valid(service, principal, stream), headers=HEADERS)
+
+
+async def _while_valid(
+    service: Service, principal: Principal, stream: AsyncIterator[str]
+) -> AsyncIterator[str]:
+    """Pass a stream on until the token behind it is revoked or expires."""
+    look = time.monotonic() + LOOK_EVERY_S
+    async for text in stream:
+        if time.monotonic() >= look:
+            if not await run_in_threadpool(still_valid, service.database, principal):
+                return
+            look = time.monotonic() + LOOK_EVERY_S
+        yield text
 
 
 def _must_exist(service: Service, campaign: str) -> None:

@@ -18,12 +18,13 @@ from afterslip_service.db import campaigns, datasets, inversions, jobs
 from afterslip_service.db.campaigns import Campaign
 from afterslip_service.db.jobs import NewJob
 from afterslip_service.db.session import Connection
+from afterslip_service.engine.access import Principal
 from afterslip_service.engine.states import JobKind
 from afterslip_service.errors import ConflictError, MissingError
 from afterslip_service.routes.access import must_own
 from afterslip_service.routes.deps import Service
-
 from afterslip_workers import entry
+
 
 @dataclass(frozen=True, slots=True)
 class CheckedCampaign:
@@ -40,6 +41,7 @@ class CheckedCampaign:
     canonical: dict[str, Any]
     digest: str
     inversions: tuple[Inversion, ...]
+    priority: int = 0
 
 
 def check_campaign(service: Service, data: Any) -> CheckedCampaign:
@@ -65,10 +67,13 @@ def check_campaign(service: Service, data: Any) -> CheckedCampaign:
         canonical=canonical,
         digest=digest(canonical),
         inversions=tuple(campaign.inversions),
+        priority=campaign.priority or 0,
     )
 
 
-def write_campaign(connection: Connection, checked: CheckedCampaign) -> str:
+def write_campaign(
+    connection: Connection, checked: CheckedCampaign, owner: str | None
+) -> str:
     """Write a campaign with its first jobs and return its id."""
     identity = campaigns.create(
         connection,
@@ -76,10 +81,12 @@ def write_campaign(connection: Connection, checked: CheckedCampaign) -> str:
         digest=checked.digest,
         spec=checked.spec,
         canonical=checked.canonical,
+        owner=owner,
+        priority=checked.priority,
     )
     jobs.create(connection, identity, [NewJob(JobKind.MODEL, 0)])
     for index, inversion in enumerate(checked.inversions):
-        _write_inversion(connection, identity, index, inversion, [])
+        _write_inversion(connection, identity, index, inversion, [], owner)
     return identity
 
 
@@ -88,11 +95,14 @@ class CheckedInversion:
     """An inversion that may be written down, with data sets beside the spec's."""
 
     campaign: str
+    owner: str | None
     request: Inversion
     extra: list[dict[str, Any]]
 
 
-def check_inversion(service: Service, data: dict[str, Any]) -> CheckedInversion:
+def check_inversion(
+    service: Service, principal: Principal, data: dict[str, Any]
+) -> CheckedInversion:
     """Check the request of an inversion against its campaign.
 
     Raises
@@ -101,6 +111,8 @@ def check_inversion(service: Service, data: dict[str, Any]) -> CheckedInversion:
         With every problem found, also in data sets that were uploaded.
     MissingError
         If there is no such campaign.
+    ForbiddenError
+        If it belongs to somebody else.
     """
     asked = dict(data)
     identity = asked.pop("campaign", None)
@@ -109,8 +121,9 @@ def check_inversion(service: Service, data: dict[str, Any]) -> CheckedInversion:
         raise SpecError([Problem("campaign", identity, "is missing", mend)])
     request = validate(Inversion, asked)
     with service.database.read() as connection:
+        must_own(connection, principal, identity)
         campaign = campaigns.get(connection, identity)
-        found = _find_datasets(connection, campaign, request)
+        found = _find_datasets(connection, campaign, request, principal.user)
     spec = parse_campaign(campaign.canonical)
     problems = [
         Problem(f"sign.{component}", sign, "is about a component without sources")
@@ -124,7 +137,8 @@ def check_inversion(service: Service, data: dict[str, Any]) -> CheckedInversion:
             problems += [item.under(dataset.name) for item in error.problems]
     if problems:
         raise SpecError(problems)
-    return CheckedInversion(identity, request, [plain(item) for item in found])
+    extra = [plain(item) for item in found]
+    return CheckedInversion(identity, principal.user, request, extra)
 
 
 def write_inversion(connection: Connection, checked: CheckedInversion) -> str:
@@ -142,12 +156,20 @@ def write_inversion(connection: Connection, checked: CheckedInversion) -> str:
         )
     index = inversions.count(connection, campaign.id)
     return _write_inversion(
-        connection, campaign.id, index, checked.request, checked.extra
+        connection,
+        campaign.id,
+        index,
+        checked.request,
+        checked.extra,
+        checked.owner,
     )
 
 
 def _find_datasets(
-    connection: Connection, campaign: Campaign, request: Inversion
+    connection: Connection,
+    campaign: Campaign,
+    request: Inversion,
+    user: str | None,
 ) -> list[Dataset]:
     """Return the uploaded data sets that a request names beside the spec's own."""
     own = [item["name"] for item in campaign.canonical.get("datasets", [])]
@@ -156,7 +178,7 @@ def _find_datasets(
         if name in own:
             continue
         try:
-            content = {**datasets.find(connection, name).content, "name": name}
+            content = {**datasets.find(connection, name, user).content, "name": name}
             found.append(validate(Dataset, content))
         except MissingError:
             near = nearest(name, own)
@@ -175,6 +197,7 @@ def _write_inversion(
     index: int,
     request: Inversion,
     extra: list[dict[str, Any]],
+    owner: str | None,
 ) -> str:
     """Write an inversion and its job.
 
@@ -194,5 +217,6 @@ def _write_inversion(
         job=job,
         name=request.name,
         request=asked,
+        owner=owner,
     )
     return identity

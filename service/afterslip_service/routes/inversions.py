@@ -16,6 +16,7 @@ from afterslip_service.routes.deps import (
     CursorDep,
     KeyedDep,
     Limit,
+    PrincipalDep,
     Service,
     ServiceDep,
     next_cursor,
@@ -26,9 +27,9 @@ from afterslip_service.routes.shapes import (
     InversionShape,
     PlotPage,
 )
-
 from afterslip_service.routes.stored import respond
 from afterslip_workers import entry
+
 router = APIRouter(prefix="/v1/inversions", tags=["inversions"])
 
 REQUEST = {"$ref": "#/components/schemas/InversionRequest"}
@@ -44,10 +45,13 @@ REQUEST = {"$ref": "#/components/schemas/InversionRequest"}
     },
 )
 def create_inversion(
-    service: ServiceDep, keyed: KeyedDep, request: Annotated[dict[str, Any], Body()]
+    service: ServiceDep,
+    principal: PrincipalDep,
+    keyed: KeyedDep,
+    request: Annotated[dict[str, Any], Body()],
 ) -> JSONResponse:
     """Ask for slip from data; it is computed once the campaign is complete."""
-    checked = intake.check_inversion(service, request)
+    checked = intake.check_inversion(service, principal, request)
 
     def effect(connection: Connection) -> InversionShape:
         identity = intake.write_inversion(connection, checked)

@@ -72,7 +72,7 @@ class SampleRequest(Schema):
                     "schema": {"$ref": "#/components/schemas/SampleRequest"}
                 }
             }
-        }
+        },
     },
 )
 def sample(

@@ -65,6 +65,8 @@ class CampaignBrief(BaseModel):
     owner: str | None = Field(description="user that submitted it")
     state: CampaignState
     cancelling: bool = Field(description="cancel was asked for and is under way")
+    paused: bool = Field(description="no further jobs are started")
+    priority: int = Field(description="higher ones are served first")
     created_at: datetime
     updated_at: datetime
     digest: str
@@ -86,6 +88,8 @@ class CampaignBrief(BaseModel):
             "owner": campaign.owner,
             "state": campaign.state,
             "cancelling": campaign.cancelling,
+            "paused": campaign.paused,
+            "priority": campaign.priority,
             "created_at": campaign.created_at,
             "updated_at": campaign.updated_at,
             "digest": campaign.digest,
