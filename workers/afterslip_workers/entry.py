@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike
 from afterslip_workers import device, progress, supervisor
 from afterslip_workers.envelope import VERSION, failed, parse
 from afterslip_workers.errors import TaskError, classify
-from afterslip_workers.store import commit, paths, uploads
+from afterslip_workers.store import checkpoint, commit, paths, uploads
 from afterslip_workers.store.manifest import NotDeliveredError, StoreError
 from afterslip_workers.store.place import is_bucket, place_of, read_json
 
@@ -47,6 +48,7 @@ __all__ = [
     "read_receipt",
     "request_cancel",
     "sample",
+    "sweep_checkpoints",
 ]
 
 
@@ -172,6 +174,11 @@ def probe(store: str | Path) -> None:
 def reachable(store: str | Path) -> bool:
     """Tell whether the store can be read and written now."""
     return place_of(store).reachable()
+
+
+def sweep_checkpoints(store: str | Path) -> int:
+    """Remove the checkpoints that nobody came back for; return how many."""
+    return checkpoint.sweep(place_of(store), time.time())
 
 
 def files_of(store: str | Path, base: str | Path | None = None) -> StoredFiles:

@@ -278,6 +278,7 @@ class Dispatcher:
             if mended := queue.mend(connection):
                 log.error("campaigns were missing from the queue", count=mended)
         self._sweep_attempts()
+        entry.sweep_checkpoints(self.context.store)
 
     def _sweep_attempts(self) -> None:
         """Remove what attempts left that were lost, or whose end we missed."""

@@ -11,7 +11,7 @@ import json
 from typing import Any
 
 from afterslip_workers.progress import MANIFEST
-from afterslip_workers.store import paths
+from afterslip_workers.store import checkpoint, paths
 from afterslip_workers.store.manifest import (
     VERSION,
     NotDeliveredError,
@@ -40,6 +40,8 @@ def promote(place: Place, campaign: str, manifest: dict[str, Any]) -> None:
     _move(place, manifest["token"], moves_of(campaign, manifest))
     kept = paths.accepted_manifest(campaign, _kept_as(manifest))
     write_json(place, kept, manifest)
+    if key := (manifest.get("stats") or {}).get("checkpoint"):
+        checkpoint.discard(place, key)
 
 
 def _kept_as(manifest: dict[str, Any]) -> str:

@@ -20,9 +20,9 @@ from afterslip.archive import (
 from afterslip.archive.layout import POLYGON_ORDER
 from afterslip.schemas.campaign import Campaign
 from afterslip.spec import parse_campaign
-from afterslip_solver.greens import Prepared, evaluate_curve, prepare
+from afterslip_solver.greens import Prepared, StateError, evaluate_curve, prepare
 from afterslip_solver.model import Float, GroupResult, Model
-from afterslip_workers import device
+from afterslip_workers import device, preflight
 from afterslip_workers.context import Context
 from afterslip_workers.errors import CancelledError, TaskError
 from afterslip_workers.modelling.cache import campaign_facts, load_model
@@ -30,6 +30,7 @@ from afterslip_workers.modelling.sources import UnitSources, unit_slip
 from afterslip_workers.modelling.template import Template, template_of
 from afterslip_workers.settings import backend_of, settings_of
 from afterslip_workers.store import manifest, reuse
+from afterslip_workers.store.checkpoint import Checkpoints, digest_of
 from afterslip_workers.store.parts import GROUP
 from afterslip_workers.store.reuse import COVERS, Lane
 from afterslip_workers.trace import Trace, two_sided
@@ -141,9 +142,8 @@ def _solve(
     units = UnitSources.of(campaign.sources, ready.model, facts.get("order"))
     slip = unit_slip(units, missing)
     context.phase("solving")
-    found = ready.prepared.solve(
-        slip, ready.trace.nodes, _reporter(context), context.should_stop
-    )
+    keeper = _keeper(context, campaign, facts, missing)
+    found = _run(context, ready, slip, keeper)
     _refuse(found)
     ready.trace.add_offsets(_slipping(found), slip)
     stations = StationTable(**facts["stations"]) if facts.get("stations") else None
@@ -154,7 +154,38 @@ def _solve(
         source: {n: v[lane] for n, v in values.items() if n in names}
         for lane, source in enumerate(missing)
     }
-    return _Solved(lanes, _stats(found, ready.prepared), found.history)
+    stats = {**_stats(found, ready.prepared), **keeper.stats()}
+    return _Solved(lanes, stats, found.history)
+
+
+def _keeper(
+    context: Context, campaign: Campaign, facts: dict[str, Any], missing: list[int]
+) -> Checkpoints:
+    """Return the checkpoints of these lanes' numerics, whoever solves them."""
+    settings = settings_of(campaign.times, campaign.solver)
+    sources = campaign.sources.model_dump(mode="json")
+    what = (facts["digest"], repr(settings), sources, facts.get("order"), missing)
+    backend = backend_of(campaign.solver, context.envelope.backend)
+    return Checkpoints(context.place, digest_of(what, backend, context.envelope.strict))
+
+
+def _run(
+    context: Context, ready: _Ready, slip: dict[str, Float], keeper: Checkpoints
+) -> GroupResult:
+    """Solve, from where an earlier attempt was ended if there is such a state."""
+    told = _reporter(context)
+
+    def report(news: dict[str, Any]) -> None:
+        keeper.told(news)
+        told(news)
+
+    arguments = slip, ready.trace.nodes, report, context.should_stop, keeper
+    try:
+        return ready.prepared.solve(*arguments)
+    except StateError as error:
+        keeper.notes.append(f"a checkpoint was ignored: {error}")
+        keeper.drop()
+        return ready.prepared.solve(*arguments)
 
 
 def _ready(context: Context, campaign: Campaign, digest: str) -> _Ready:
@@ -168,6 +199,7 @@ def _ready(context: Context, campaign: Campaign, digest: str) -> _Ready:
     def build() -> _Ready:
         context.phase("preparing the model")
         model = load_model(context.place, digest)
+        preflight.require(model, settings, backend)
         prepared = prepare(model, settings, backend)
         return _Ready(model, prepared, two_sided(model), prepared.bytes)
 
