@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -36,7 +36,7 @@ class Blocks:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Tets:
     """Second-order tetrahedra in a backend's own memory.
 
@@ -190,6 +190,27 @@ class Backend(Protocol):
 
     def divergence(self, tets: Tets, factor: Any, stress: Any, n_node: int) -> Any:
         """Int B^T (factor stress): (n_node, 3, lane)."""
+
+    def blend_strain(
+        self, tets: Tets, u: Any, keep: Any, state: Any, gain: Any, out: Any
+    ) -> None:
+        """Out = keep state + gain strain(u), factors (n_elem,); out may be state.
+
+        States may be FP32 or FP64, ``out`` is FP64.
+        """
+
+    def dots(self, basis: Sequence[Any], r: Any) -> NDArray[np.float64]:
+        """Inner products (m, lane) of r, FP64, with vectors of one precision."""
+
+    def energy_dots(
+        self, energy: Any, basis: Sequence[Any], r: Any
+    ) -> NDArray[np.float64]:
+        """Inner products (m, lane) of states, int 2 eta a : b; energy (n_row,)."""
+
+    def combine(
+        self, r: Any, factors: NDArray[np.float64], basis: Sequence[Any]
+    ) -> None:
+        """R += sum_j factors_j basis_j, factors (m, lane); r is FP64."""
 
     def blend(self, past: Any, part: Any, weights: Any, out: Any) -> None:
         """Out += sum_k weights_k past_k, with a weight per part of the nodes and lane.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from afterslip_solver.backend.base import Blocks, Discretisation, Tets
+from afterslip_solver.backend.base import LANES, Blocks, Discretisation, Tets
 from afterslip_solver.kernels import blocks as block_kernels
 from afterslip_solver.kernels import tets as tet_kernels
 from afterslip_solver.kernels import vectors as vector_kernels
@@ -238,6 +238,32 @@ class CpuBackend:
             tets.elements, tets.gradients, tets.volume, factor, stress, out
         )
         return out
+
+    def blend_strain(
+        self, tets: Tets, u: Any, keep: Any, state: Any, gain: Any, out: Any
+    ) -> None:
+        """See `Backend`."""
+        tet_kernels.blend_strain(
+            tets.elements, tets.gradients, u, keep, state, gain, out
+        )
+
+    def dots(self, basis: Sequence[Any], r: Any) -> NDArray[np.float64]:
+        """See `Backend`."""
+        return np.array([self.dot(b, r) for b in basis]).reshape(-1, LANES)
+
+    def energy_dots(
+        self, energy: Any, basis: Sequence[Any], r: Any
+    ) -> NDArray[np.float64]:
+        """See `Backend`."""
+        sums = [tet_kernels.energy_dot(energy, b, r) for b in basis]
+        return np.array(sums).reshape(-1, LANES)
+
+    def combine(
+        self, r: Any, factors: NDArray[np.float64], basis: Sequence[Any]
+    ) -> None:
+        """See `Backend`."""
+        for factor, b in zip(factors, basis, strict=True):
+            self.axpy(r, factor, b)
 
     def blend(self, past: Any, part: Any, weights: Any, out: Any) -> None:
         """See `Backend`."""

@@ -1,7 +1,7 @@
 """CUDA: own kernels for the stiffness, the sparse products and the vectors.
 
 The stiffness of quadratic elements is applied without a matrix; coarser levels are
-block matrices. Operations on viscoelastic elements go through CuPy.
+block matrices.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import cupy
-import cupyx
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,34 +21,20 @@ from afterslip_solver.backend.base import (
     Discretisation,
     Tets,
 )
+from afterslip_solver.backend.creep_on_device import CreepOnDevice
 from afterslip_solver.backend.matrix_free import MatrixFree, PlanOnDevice
 from afterslip_solver.kernels import variants
 from afterslip_solver.kernels.loader import kernel
 from afterslip_solver.kernels.plan import block_numbering
 from afterslip_solver.kernels.slices import in_slices
-from afterslip_solver.kernels.tets import MID
 
-# elements whose gradients are held in memory at a time
-_CHUNK = 1 << 18
 # thread blocks of an inner product
 _DOTS = 1024
 # blocks in a row from which a row is shared between threads
 _LONG = 12
-_R2 = float(np.sqrt(0.5))
-_R6 = float(np.sqrt(1.0 / 6.0))
 
 
-def _basis() -> NDArray[np.float64]:
-    """(5, 3, 3) orthonormal deviatoric tensors, as in ``kernels.tets``."""
-    e = np.zeros((5, 3, 3))
-    e[0] = np.diag([_R2, -_R2, 0.0])
-    e[1] = np.diag([-_R6, -_R6, 2.0 * _R6])
-    for k, (i, j) in enumerate(((0, 1), (1, 2), (0, 2))):
-        e[2 + k, i, j] = e[2 + k, j, i] = _R2
-    return e
-
-
-class GpuBackend:
+class GpuBackend(CreepOnDevice):
     """The current CUDA device."""
 
     name = "gpu"
@@ -63,8 +48,7 @@ class GpuBackend:
             raise BackendError(message) from error
         if count == 0:
             raise BackendError("no CUDA device can be used: none is visible")
-        self._basis = cupy.asarray(_basis())
-        self._mass = cupy.asarray((np.ones((4, 4)) + np.eye(4)) / 20.0)
+        super().__init__()
         self._plans: WeakKeyDictionary[Any, PlanOnDevice] = WeakKeyDictionary()
 
     def asarray(self, a: Any, dtype: Any = None) -> Any:
@@ -236,52 +220,6 @@ class GpuBackend:
         run((-(-n * LANES // 128),), (128,), (np.int32(n), *arrays))
         return out
 
-    def offset_forces(
-        self, tets: Tets, which: Any, lam: Any, mu: Any, offsets: Any, n_node: int
-    ) -> Any:
-        """See `Backend`."""
-        out = cupy.zeros((n_node, *offsets.shape[2:]))
-        force = self._element_forces(
-            tets.gradients[which], tets.volume[which], lam[which], mu[which], offsets
-        )
-        cupyx.scatter_add(out, tets.elements[which], -force)
-        return out
-
-    def strain(self, tets: Tets, u: Any, out: Any) -> None:
-        """See `Backend`."""
-        for part in _parts(len(tets.volume)):
-            s = _gradients(u[tets.elements[part]], tets.gradients[part])
-            out[part] = cupy.einsum("kij,eaijm->eakm", self._basis, s)
-
-    def add_offset_strain(self, tets: Tets, which: Any, offsets: Any, out: Any) -> None:
-        """See `Backend`."""
-        s = _gradients(offsets, tets.gradients[which])
-        # an element is listed once, so plain indexing adds every row
-        out[which] += cupy.einsum("kij,eaijm->eakm", self._basis, s)
-
-    def divergence(self, tets: Tets, factor: Any, stress: Any, n_node: int) -> Any:
-        """See `Backend`."""
-        out = cupy.zeros((n_node, 3, stress.shape[-1]))
-        for part in _parts(len(tets.volume)):
-            weight = factor[part] * tets.volume[part]
-            s = cupy.einsum("kij,eakm->eaijm", self._basis, stress[part])
-            s = cupy.einsum("ab,ebijm->eaijm", self._mass, s)
-            s *= weight[:, None, None, None, None]
-            cupyx.scatter_add(
-                out, tets.elements[part], _forces(s, tets.gradients[part])
-            )
-        return out
-
-    def _element_forces(self, g: Any, volume: Any, lam: Any, mu: Any, u: Any) -> Any:
-        """K_e u_e for local values u (n, 10, 3, lane)."""
-        s = _gradients(u, g)
-        pressure = cupy.einsum("eaiim->eam", s) * lam[:, None, None]
-        s = mu[:, None, None, None, None] * (s + s.transpose(0, 1, 3, 2, 4))
-        for i in range(3):
-            s[:, :, i, i] += pressure
-        s = cupy.einsum("ab,ebijm->eaijm", self._mass, s)
-        return _forces(s * volume[:, None, None, None, None], g)
-
     def blend(self, past: Any, part: Any, weights: Any, out: Any) -> None:
         """See `Backend`."""
         run = kernel("vectors.cu", "blend", *variants.vectors(out.dtype, past.dtype))
@@ -300,33 +238,3 @@ def _combine(name: str, y: Any, factors: NDArray[Any], x: Any) -> None:
     four = (np.float64(factor) for factor in factors)
     grid = min(-(-y.size // 256), 1 << 20)
     run((grid,), (256,), (np.int64(y.size), y, *four, x))
-
-
-def _parts(n: int) -> list[slice]:
-    return [slice(k, min(k + _CHUNK, n)) for k in range(0, n, _CHUNK)]
-
-
-def _gradients(u: Any, g: Any) -> Any:
-    """(n, 4, 3, 3, lane) vertex gradients of local values u (n, 10, 3, lane)."""
-    out = cupy.empty((len(u), 4, 3, 3, u.shape[-1]))
-    for a in range(4):
-        w = [
-            3.0 * u[:, a] if b == a else 4.0 * u[:, int(MID[a, b])] - u[:, b]
-            for b in range(4)
-        ]
-        out[:, a] = sum(w[b][:, :, None, :] * g[:, b, None, :, None] for b in range(4))
-    return out
-
-
-def _forces(s: Any, g: Any) -> Any:
-    """(n, 10, 3, lane) transpose of ``_gradients``."""
-    out = cupy.zeros((len(s), 10, 3, s.shape[-1]))
-    for a in range(4):
-        for b in range(4):
-            t = (s[:, a] * g[:, b, None, :, None]).sum(axis=2)
-            if a == b:
-                out[:, a] += 3.0 * t
-            else:
-                out[:, int(MID[a, b])] += 4.0 * t
-                out[:, b] -= t
-    return out

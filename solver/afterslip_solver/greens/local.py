@@ -88,8 +88,8 @@ class LocalStep:
         self.softened = softened_modulus(creep.mu, creep.rate, step)
         self.softened[:k] = creep.mu[:k] * mean[:, 0, 0]
         self._lost = creep.backend.asarray(lost)
-        self._decay = creep.field(decay)
-        self._twice = creep.field(2.0 * self.softened)
+        self._decay = creep.backend.asarray(decay)
+        self._twice = creep.backend.asarray(2.0 * self.softened)
         self._release = creep.field(change[:, 0, 1] / lost[:k])
         self._gain = creep.field(change[:, 0, 1])
         self._filling = creep.field(change[:, 1, 0])
@@ -125,7 +125,17 @@ class LocalStep:
             state[n:] *= self._keeping
             state[n:] += self._filling * before
             state[n:] += self._share * strain[:k]
-        state[:n] *= self._decay
-        state[:n] += self._twice * strain
+        state[:n] *= self._decay[:, None, None, None]
+        state[:n] += self._twice[:, None, None, None] * strain
         if k:
             state[:k] += gain
+
+    def follow(self, state: Any, increment: Any) -> None:
+        """Move a state by a step with the displacement's increment."""
+        creep = self._creep
+        if creep.n_kelvin:
+            self.advance(state, creep.strain(increment))
+            return
+        creep.backend.blend_strain(
+            creep.tets, increment, self._decay, state, self._twice, state
+        )

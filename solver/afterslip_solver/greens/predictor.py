@@ -98,7 +98,7 @@ class Galerkin:
 
     The basis is orthonormal in K^v per lane, so a guess is a sum of projections.
     K^v times a new increment is computed, not taken from its right-hand side, which
-    differs by the solver's residual.
+    differs by the solver's residual; images of the basis need not be kept.
 
     Parameters
     ----------
@@ -110,55 +110,46 @@ class Galerkin:
         self._operator = operator
         self._backend = operator.backend
         self._size = size
-        self._basis: list[tuple[Any, Any]] = []
+        self._basis: list[Any] = []
 
     def guess(self, f: Any) -> Any:
         """See `Predictor`."""
         if not self._basis:
             return None
         out = self._backend.xp.zeros_like(f)
-        for v, _ in self._basis:
-            self._backend.axpy(out, self._backend.dot(v, f), v)
+        self._backend.combine(out, self._backend.dots(self._basis, f), self._basis)
         return out
 
     def learn(self, increment: Any) -> None:
         """See `Predictor`."""
-        backend = self._backend
+        backend, basis = self._backend, self._basis
         d = increment.copy()
-        k = backend.xp.empty_like(d)
-        self._operator.apply(d, k)
-        whole = backend.dot(d, k)
-        for _ in range(2):
-            for v, kv in self._basis:
-                part = backend.dot(kv, d)
-                backend.axpy(d, -part, v)
-                backend.axpy(k, -part, kv)
-        left = backend.dot(d, k)
+        image = backend.xp.empty_like(d)
+        self._operator.apply(d, image)
+        whole = left = backend.dot(d, image)
+        for _ in range(2 if basis else 0):
+            backend.combine(d, -backend.dots(basis, image), basis)
+            self._operator.apply(d, image)
+            left = backend.dot(d, image)
         keep = left > _NOISE**2 * whole
         if not keep.any():
             return
         factor = np.where(keep, 1.0 / np.sqrt(np.where(keep, left, 1.0)), 0.0)
         backend.scale_into(d, factor, d)
-        backend.scale_into(k, factor, k)
-        self._basis = [*self._basis, (d, k)][-self._size :]
+        self._basis = [*basis, d][-self._size :]
 
     @property
     def bytes(self) -> int:
         """See `Predictor`."""
-        return int(sum(d.nbytes + k.nbytes for d, k in self._basis))
+        return int(sum(d.nbytes for d in self._basis))
 
     def packed(self) -> State:
         """See `Predictor`."""
-        return {
-            **pack(self._backend, "predictor.basis", [d for d, _ in self._basis]),
-            **pack(self._backend, "predictor.image", [k for _, k in self._basis]),
-        }
+        return pack(self._backend, "predictor.basis", self._basis)
 
     def restore(self, state: State) -> None:
         """See `Predictor`."""
-        basis = unpack(self._backend, "predictor.basis", state)
-        image = unpack(self._backend, "predictor.image", state)
-        self._basis = list(zip(basis, image, strict=True))
+        self._basis = unpack(self._backend, "predictor.basis", state)
 
 
 def make_predictor(name: str, operator: Elasticity) -> Predictor:

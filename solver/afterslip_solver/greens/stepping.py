@@ -141,7 +141,7 @@ class Stepping:
             run.predictor_bytes = march.predictor.bytes
             march.remainder = result.remainder
             march.total += result.values
-            local.advance(march.stress, self.creep.strain(result.values))
+            local.follow(march.stress, result.values)
             march.step += 1
             if march.step in keep:
                 modes.response.append(modes.response[0] + run.trace_of(march.total))

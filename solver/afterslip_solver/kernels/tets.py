@@ -189,6 +189,44 @@ def strain(elements: Any, g: Any, u: Any, out: Any) -> None:
         deviator(s, out[e], False)
 
 
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def blend_strain(
+    elements: Any, g: Any, u: Any, keep: Any, state: Any, gain: Any, out: Any
+) -> None:
+    """Out = keep state + gain strain(u), element by element; out may be state."""
+    local = np.empty((10, 3, LANES))
+    s = np.empty((4, 3, 3, LANES))
+    d = np.empty((4, 5, LANES))
+    for e in range(elements.shape[0]):
+        gather(u, elements[e], local)
+        vertex_gradients(local, g[e], s)
+        deviator(s, d, False)
+        for a in range(4):
+            for k in range(5):
+                for m in range(LANES):
+                    old = keep[e] * state[e, a, k, m]
+                    out[e, a, k, m] = old + gain[e] * d[a, k, m]
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
+def energy_dot(energy: Any, a: Any, b: Any) -> Any:
+    """Lane-wise sum over rows of energy (a_v b_v + (sum_v a_v) (sum_v b_v))."""
+    total = np.zeros(LANES)
+    for e in range(a.shape[0]):
+        for m in range(LANES):
+            s = 0.0
+            for k in range(5):
+                p = q = 0.0
+                for v in range(4):
+                    x, y = a[e, v, k, m], b[e, v, k, m]
+                    p += x
+                    q += y
+                    s += x * y
+                s += p * q
+            total[m] += energy[e] * s
+    return total
+
+
 @njit(cache=True, nogil=True)
 def add_offset_strain(which: Any, g: Any, offsets: Any, out: Any) -> None:
     """Add the strain of local offsets (n, 10, 3, lane) to rows ``which`` of out."""

@@ -32,3 +32,13 @@ def sparse(real: Any) -> tuple[str, ...]:
 def vectors(y: Any, x: Any) -> tuple[str, ...]:
     """Return the definitions of vectors.cu for the precisions of two vectors."""
     return (f"Y={name_of(y)}", f"X={name_of(x)}")
+
+
+def creep(state: Any) -> tuple[str, ...]:
+    """Return the definitions of creep.cu for the precision of states."""
+    return (f"STATE={name_of(state)}",)
+
+
+def basis(x: Any) -> tuple[str, ...]:
+    """Return the definitions of basis.cu for the precision of the vectors."""
+    return (f"X={name_of(x)}",)

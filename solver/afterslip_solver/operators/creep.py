@@ -18,6 +18,7 @@ is self-adjoint and non-negative in <a, b> = int 2 eta_m a_m : b_m
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,8 @@ class Creep:
             modulus, slow = kelvin[0][delays], kelvin[1][delays]
             self.delayed, self.back = mu[delays] / slow, modulus / slow
             energy = np.append(energy, 2.0 * slow * space.volume[delays] / 20.0)
-        self._energy = backend.asarray(energy[:, None, None, None])
+        self._energy = backend.asarray(energy)
+        self._rate = backend.asarray(self.rate)
         self._row = np.full(len(viscosity), -1, dtype=np.int64)
         self._row[self.which] = np.arange(len(self.which))
 
@@ -112,7 +114,7 @@ class Creep:
     @property
     def bytes(self) -> int:
         """Memory of the operator; a state takes ``8 * prod(shape)`` more."""
-        return int(self.tets.bytes + self._energy.nbytes)
+        return int(self.tets.bytes + self._energy.nbytes + self._rate.nbytes)
 
     def field(self, values: Float) -> Any:
         """Element values (n_visco,) as a factor of states."""
@@ -136,11 +138,20 @@ class Creep:
 
     def weighted(self, state: Any) -> Any:
         """Riesz representative: dot(a, weighted(b)) = int 2 eta a : b."""
-        return self._energy * (state + state.sum(axis=1, keepdims=True))
+        total = state + state.sum(axis=1, keepdims=True)
+        return self._energy[:, None, None, None] * total
+
+    def energy_dots(self, basis: Sequence[Any], state: Any) -> Float:
+        """Inner products int 2 eta a : state, (m, lane), with the states of a list."""
+        return self.backend.energy_dots(self._energy, basis, state)
+
+    def norm(self, state: Any) -> Float:
+        """(lane,) square root of int 2 eta state : state."""
+        return np.asarray(np.sqrt(np.maximum(self.energy_dots([state], state)[0], 0)))
 
     def driven(self, strain: Any) -> Any:
         """Rate of a state where the deviatoric stress is 2 mu strain (n_visco, ...)."""
-        own = self.field(self.rate) * strain
+        own = self._rate[:, None, None, None] * strain
         if self.n_kelvin == 0:
             return own
         delayed = self.field(self.delayed) * strain[: self.n_kelvin]
@@ -151,16 +162,23 @@ class Creep:
         if self.n_kelvin == 0:
             return state
         n = len(self.which)
-        out = state[:n].copy()
+        out = state[:n].astype(np.float64)
         out[: self.n_kelvin] += state[n:]
         return out
 
-    def relaxation(self, state: Any, strain: Any) -> Any:
-        """Return A state, from the strain of the elastic response to it."""
-        out = self.driven(self.total(state) - strain)
-        if self.n_kelvin:
-            n = len(self.which)
-            out[n:] += self.field(self.back) * state[n:]
+    def blended(self, keep: Any, state: Any, gain: Any, u: Any) -> Any:
+        """Return keep state + gain strain(u), factors (n_visco,) on the backend."""
+        out = self.backend.xp.empty((len(self.which), *self.shape[1:]))
+        self.backend.blend_strain(self.tets, u, keep, state, gain, out)
+        return out
+
+    def relaxation(self, state: Any, u: Any) -> Any:
+        """Return A state, from the elastic response u to it."""
+        if self.n_kelvin == 0:
+            return self.blended(self._rate, state, -self._rate, u)
+        n = len(self.which)
+        out = self.driven(self.total(state) - self.strain(u))
+        out[n:] += self.field(self.back) * state[n:]
         return out
 
 
@@ -185,31 +203,31 @@ class Resolvent:
         self._creep = creep
         theta = shift * creep.rate
         self._own = creep.field(theta)
+        backend = creep.backend
         self._delayed = creep.field(shift * creep.delayed)
         kappa = 1.0 + shift * creep.back
         self._kappa = creep.field(kappa)
         theta = theta.copy()
         theta[: creep.n_kelvin] += shift * creep.delayed / kappa
         self.softened = creep.mu / (1.0 + theta)
-        self._factor = creep.backend.asarray(2.0 * creep.mu / (1.0 + theta))
-        self._strain_part = creep.field(theta / (1.0 + theta))
-        self._state_part = creep.field(1.0 / (1.0 + theta))
+        self._factor = backend.asarray(2.0 * creep.mu / (1.0 + theta))
+        self._strain_part = backend.asarray(theta / (1.0 + theta))
+        self._state_part = backend.asarray(1.0 / (1.0 + theta))
 
     def load(self, q: Any) -> Any:
         """Right-hand side of the solve with K^v, (n_node, 3, lane)."""
         return self._creep.divergence(self._factor, self._merged(q))
 
-    def state(self, q: Any, strain: Any) -> Any:
-        """S q from the deviatoric strain of the solve's result, which is spent."""
-        k, n = self._creep.n_kelvin, len(self._creep.which)
+    def state(self, q: Any, u: Any) -> Any:
+        """S q from the result u of the solve."""
+        creep = self._creep
+        k, n = creep.n_kelvin, len(creep.which)
         if k == 0:
-            strain *= self._strain_part
-            strain += self._state_part * q
-            return strain
+            return creep.blended(self._state_part, q, self._strain_part, u)
         lag = self._merged(q)
-        lag -= strain
-        lag *= self._state_part
-        out = q.copy()
+        lag -= creep.strain(u)
+        lag *= self._state_part[:, None, None, None]
+        out = q.astype(np.float64)
         out[:n] -= self._own * lag
         out[n:] -= self._delayed * lag[:k]
         out[n:] /= self._kappa
@@ -219,6 +237,6 @@ class Resolvent:
         k, n = self._creep.n_kelvin, len(self._creep.which)
         if k == 0:
             return q
-        out = q[:n].copy()
+        out = q[:n].astype(np.float64)
         out[:k] += q[n:] / self._kappa
         return out

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from afterslip_solver.backend import Backend, Blocks
+from afterslip_solver.backend import LANES, Backend, Blocks
 from afterslip_solver.backend.base import Discretisation, Tets
 from afterslip_solver.operators.space import banded
 from afterslip_solver.parallel.communicator import Communicator
@@ -228,6 +228,49 @@ class PartBackend:
             own = self.xp.zeros((n_node, 3, stress.shape[-1]))
         return self.complete(own)
 
+    def blend_strain(
+        self, tets: Tets, u: Any, keep: Any, state: Any, gain: Any, out: Any
+    ) -> None:
+        """See `Backend`."""
+        if len(out):
+            self.inner.blend_strain(tets, u, keep, state, gain, out)
+
+    def dots(self, basis: Sequence[Any], r: Any) -> NDArray[np.float64]:
+        """See `Backend`; of nodal vectors, or of states (four axes)."""
+        if r.ndim == 3:
+            owned = self._halos[len(r)].owned
+            basis, r = [b[:owned] for b in basis], r[:owned]
+        return self.total(self.inner.dots(basis, r) if r.size else _nothing(basis))
+
+    def energy_dots(
+        self, energy: Any, basis: Sequence[Any], r: Any
+    ) -> NDArray[np.float64]:
+        """See `Backend`."""
+        if not r.size:
+            return self.total(_nothing(basis))
+        return self.total(self.inner.energy_dots(energy, basis, r))
+
+    def combine(
+        self, r: Any, factors: NDArray[np.float64], basis: Sequence[Any]
+    ) -> None:
+        """See `Backend`."""
+        if r.size:
+            self.inner.combine(r, factors, basis)
+
     def blend(self, past: Any, part: Any, weights: Any, out: Any) -> None:
         """See `Backend`; weights of a shared node must agree between the parts."""
         self.inner.blend(past, part, weights, out)
+
+    def descend(
+        self, inverse: Any, a: NDArray[Any], p: Any, q: Any, x: Any, e: Any, z: Any
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """See `Backend`."""
+        single = a.astype(np.float32)
+        self.axpy(x, single, p)
+        self.axpy(e, -single, q)
+        self.scale_blocks(inverse, e, 1.0, z)
+        return self.dot(e, z), self.dot(e, e)
+
+
+def _nothing(basis: Sequence[Any]) -> NDArray[np.float64]:
+    return np.zeros((len(basis), LANES))

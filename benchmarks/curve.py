@@ -1,0 +1,46 @@
+"""Relaxation curves of one group on the Japan Trench, see `afterslip bench curve`.
+
+    python benchmarks/curve.py --mesh MESH.npz --refine 3 [--json FILE]
+
+MESH.npz is written by `trench.py`.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+from trench import load
+
+from afterslip_solver.benchmarks import curve
+from afterslip_solver.benchmarks.record import device_name, document
+from afterslip_solver.model import SolverSettings
+
+
+def main() -> None:
+    """Measure, print and write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mesh", type=Path, required=True)
+    parser.add_argument("--refine", type=int, default=3)
+    parser.add_argument("--backend", default="gpu")
+    parser.add_argument("--predictors", nargs="*", default=())
+    parser.add_argument("--commit")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    begin = time.perf_counter()
+    model, slip = load(options.mesh, options.refine)
+    print(f"model after {time.perf_counter() - begin:.1f} s", flush=True)
+    found = curve.records(
+        model, slip, SolverSettings(), options.backend, tuple(options.predictors)
+    )
+    for item in found:
+        print(f"{item['metric']} {item['value']:.4g} {item['unit']}: {item['note']}")
+    out = document(found, device_name())
+    if options.commit:
+        out["commit"] = options.commit
+    if options.json:
+        options.json.write_text(json.dumps(out, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

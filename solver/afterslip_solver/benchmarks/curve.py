@@ -1,0 +1,185 @@
+"""Relaxation curves of one group: spectral against stepping, and their memory."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any, get_args, get_type_hints
+
+import numpy as np
+
+from afterslip_solver import backend as backends
+from afterslip_solver.backend import LANES, Backend
+from afterslip_solver.benchmarks.record import Record, record
+from afterslip_solver.greens import Prepared, evaluate_curve, prepare
+from afterslip_solver.greens.keeper import State
+from afterslip_solver.model import Float, GroupResult, Model, SolverSettings
+
+DAY = 86400.0
+STEPS = 30
+# steps whose time counts, as in Murakami et al. (2023)
+MEASURED = slice(20, 30)
+# Murakami et al. (2023), A100: seconds a function, steps 21 to 30, and four times the
+# campaign's average of 112 s a function
+PAPER_STEP_S = 0.886
+PAPER_GROUP_S = 448.0
+REFERENCE = 1e-9
+
+
+class _Clock:
+    """A keeper that keeps nothing, but notes when it is asked."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self.marks: list[float] = []
+
+    def load(self) -> State | None:
+        return None
+
+    def due(self) -> bool:
+        _wait(self._backend)
+        self.marks.append(time.perf_counter())
+        return False
+
+    def save(self, state: State) -> None:
+        raise NotImplementedError
+
+
+def _wait(backend: Backend) -> None:
+    if backend.name == "gpu":
+        backend.xp.cuda.Device().synchronize()
+
+
+class _Bench:
+    def __init__(
+        self, model: Model, slip: dict[str, Float], settings: SolverSettings, name: str
+    ) -> None:
+        self.model, self.slip = model, slip
+        self.until = STEPS * DAY
+        self.times = np.linspace(0.0, self.until, STEPS + 1)
+        self.settings = replace(
+            settings,
+            times=tuple(self.times),
+            until=self.until,
+            integrator="spectral",
+            time_tolerance=1e-6,
+        )
+        self.backend = backends.get(name)
+        self.records: list[Record] = []
+
+    def say(self, *figures: Any) -> None:
+        self.records.append(record(*figures))
+
+    def prepared(self, **changes: Any) -> tuple[Prepared, float]:
+        begin = time.perf_counter()
+        made = prepare(self.model, replace(self.settings, **changes), self.backend)
+        _wait(self.backend)
+        return made, time.perf_counter() - begin
+
+    def solved(self, made: Prepared) -> tuple[GroupResult, Float]:
+        """Return the result, and the seconds of every solve with what belongs to it."""
+        clock = _Clock(self.backend)
+        _wait(self.backend)
+        begin = time.perf_counter()
+        nodes = self.model.surface.nodes
+        result = made.solve(self.slip, nodes, keeper=clock)
+        _wait(self.backend)
+        marks = [begin, *clock.marks, time.perf_counter()]
+        return result, np.diff(marks)
+
+    def memory(self, what: str) -> None:
+        """Most bytes that were taken from the device so far."""
+        if self.backend.name == "gpu":
+            pool = self.backend.xp.get_default_memory_pool()
+            self.say("curve_memory_gb", pool.total_bytes() / 1e9, "GB", None, what)
+
+
+def records(
+    model: Model,
+    slip: dict[str, Float],
+    settings: SolverSettings,
+    backend: str = "auto",
+    predictors: tuple[str, ...] = (),
+) -> list[Record]:
+    """Thirty days of relaxation after the slip of one group.
+
+    Parameters
+    ----------
+    slip : fault name → (n_fault_node, 3, 4) float64, m.
+    settings : tolerances; integrator and times are set here.
+    predictors : of stepping; default all there are.
+    """
+    bench = _Bench(model, slip, settings, backend)
+    made, setup = bench.prepared()
+    # the first run compiles
+    bench.solved(made)
+    result, seconds = bench.solved(made)
+    curve = float(seconds.sum())
+    size = f"{made.n_unknowns} unknowns, {len(made._creep.which)} viscoelastic elements"
+    per_solve = [entry["iterations"] for entry in result.history]
+    solving = sum(entry["seconds"] for entry in result.history)
+    change = np.abs(evaluate_curve(result, bench.times[1:]) - result.response[:, :1])
+    elastic = np.abs(result.response[:, 0]).max()
+    bench.say(
+        "group_curve_30d_s",
+        curve,
+        "s",
+        PAPER_GROUP_S,
+        f"{size}, four lanes, {made.scheme}, {result.solves} solves of {per_solve} "
+        f"iterations taking {solving:.3f} s, estimated error "
+        f"{result.time_error.max():.1e} of a change of {change.max() / elastic:.1e} of "
+        f"the elastic response; set-up {setup:.1f} s; baseline: published, A100",
+    )
+    bench.memory(f"{size}, spectral")
+    reference, _ = bench.solved(
+        bench.prepared(time_tolerance=REFERENCE, tolerance=1e-11)[0]
+    )
+    exact = evaluate_curve(reference, bench.times)
+    scale = np.abs(exact - exact[:, :1]).max()
+
+    def error(found: GroupResult) -> float:
+        off = np.abs(evaluate_curve(found, bench.times) - exact).max()
+        return float(off / scale)
+
+    bench.say(
+        "group_curve_error",
+        error(result),
+        "1",
+        float(result.time_error.max()),
+        f"against {reference.solves} solves to 1e-11; baseline: its own estimate",
+    )
+    del made
+    hint = get_type_hints(SolverSettings)["predictor"]
+    best = np.inf
+    stepper: Prepared | None = None
+    for name in predictors or get_args(hint):
+        stepper = None
+        stepper, setup = bench.prepared(
+            integrator="stepping", step=DAY, predictor=name, max_modes=STEPS + 1
+        )
+        if not np.isfinite(best):
+            bench.solved(stepper)
+        stepped, seconds = bench.solved(stepper)
+        step = float(seconds[1:][MEASURED].mean())
+        best = min(best, float(seconds.sum()))
+        iterations = [entry["iterations"] for entry in stepped.history[1:]]
+        bench.say(
+            "step_per_function_s",
+            step / LANES,
+            "s",
+            PAPER_STEP_S,
+            f"{size}, predictor {name}, steps 21 to 30 of 30 days, iterations "
+            f"{iterations[MEASURED]} (all 30: {sum(iterations)}), curve "
+            f"{seconds.sum():.2f} s, error {error(stepped):.1e}; baseline: published, "
+            "A100",
+        )
+        bench.memory(f"{size}, stepping with predictor {name}")
+    bench.say(
+        "curve_vs_stepping_speedup",
+        best / curve,
+        "1",
+        1.0,
+        f"{size}, 30 daily steps with the fastest predictor ({best:.2f} s) over the "
+        f"spectral curve ({curve:.2f} s), same solver and run",
+    )
+    return bench.records
