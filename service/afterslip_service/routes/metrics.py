@@ -6,7 +6,9 @@ memory; a restart loses nothing.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
@@ -16,6 +18,7 @@ from afterslip_service.db import leases, usage
 from afterslip_service.placement.base import WorkerFacts
 from afterslip_service.reconcile.leadership import LEASE
 from afterslip_service.routes.deps import Service, ServiceDep
+from afterslip_workers import entry
 
 router = APIRouter(tags=["health"])
 
@@ -44,6 +47,7 @@ class _Scrape:
         )
         led.add_metric([], float(leads))
         yield led
+        yield from _of_store(self.service.settings.store)
         placement = self.service.placement
         if placement is not None:
             yield from _of_workers(placement.workers())
@@ -82,6 +86,20 @@ def _of_work(found: usage.Census) -> Iterator[Metric]:
         total = CounterMetricFamily(name, text)
         total.add_metric([], value)
         yield total
+
+
+def _of_store(store: Path | str) -> Iterator[Metric]:
+    """Say how full the store's disk is; a bucket has no end."""
+    if entry.is_bucket(store):
+        return
+    disk = shutil.disk_usage(store)
+    for name, text, value in (
+        ("afterslip_store_free_bytes", "free on the store's disk", disk.free),
+        ("afterslip_store_used_bytes", "used on the store's disk", disk.used),
+    ):
+        figure = GaugeMetricFamily(name, text)
+        figure.add_metric([], value)
+        yield figure
 
 
 def _of_workers(workers: list[WorkerFacts]) -> Iterator[Metric]:

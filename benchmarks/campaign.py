@@ -1,0 +1,121 @@
+"""A campaign of many Green's functions end to end through the service.
+
+    python benchmarks/campaign.py --keep-mesh MESH.npz          # where gmsh is
+    python benchmarks/campaign.py --mesh MESH.npz [--json FILE] # where a GPU is
+
+The GPU machine may lack gmsh: the first form keeps the unrefined mesh that gmsh makes
+of the campaign, the second refines that. The model is built before the clock of the
+campaign starts; what that took is a record of its own.
+"""
+
+import argparse
+import json
+import tempfile
+import time
+from contextlib import nullcontext
+from pathlib import Path
+
+import numpy as np
+
+from afterslip import Campaign
+from afterslip.files import LocalFiles
+from afterslip.identity import model_digest
+from afterslip.inputs import resolve
+from afterslip.spec import parse_campaign
+from afterslip_service.benchmarks import campaign
+from afterslip_solver.benchmarks.record import device_name, document, record
+from afterslip_solver.mesh import builder
+from afterslip_solver.mesh.mesher import RawMesh
+from afterslip_workers.modelling.building import build_model
+from afterslip_workers.modelling.cache import get_or_build
+from afterslip_workers.store.place import place_of
+
+SPEC = Path(__file__).parents[1] / "examples" / "tohoku2011" / "campaign.yaml"
+
+
+class Kept:
+    """Stands for the mesher: gives the mesh that a file holds."""
+
+    path = Path()
+
+    def __init__(self, box: object, size: object) -> None:
+        self.box, self.size = box, size
+        self.surfaces: tuple[str, ...] = ()
+
+    def add_spline(self, *shape: object) -> None:
+        """Take the surface, which the mesh holds already."""
+
+    def mesh(self, layers: object) -> RawMesh:
+        """Read the mesh."""
+        del layers
+        with np.load(self.path) as stored:
+            names = [key[2:] for key in stored if key.startswith("s_")]
+            surfaces = {name: stored[f"s_{name}"] for name in names}
+            return RawMesh(stored["vertices"], stored["cells"], surfaces)
+
+
+def keep_mesh(path: Path) -> None:
+    """Write the unrefined mesh of the campaign."""
+    made = builder.Mesher.mesh
+
+    def mesh(self: builder.Mesher, layers: object) -> RawMesh:
+        raw = made(self, layers)
+        surfaces = {f"s_{name}": value for name, value in raw.surfaces.items()}
+        np.savez(path, vertices=raw.vertices, cells=raw.cells, **surfaces)
+        return raw
+
+    builder.Mesher.mesh = mesh
+    spec = parse_campaign(Campaign.from_yaml(SPEC).to_dict())
+    files = LocalFiles(SPEC.parent)
+    build_model(spec.model, resolve(spec, files), files, lambda _phase: None)
+    print(f"wrote {path}, {path.stat().st_size / 1e6:.1f} MB")
+
+
+def main() -> None:
+    """Keep the mesh, or run the campaign on it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--keep-mesh", type=Path)
+    parser.add_argument("--mesh", type=Path)
+    parser.add_argument("--refine", type=int, default=3)
+    parser.add_argument("--sources", type=int, nargs=2, default=(31, 6))
+    parser.add_argument("--backend", default="gpu")
+    parser.add_argument("--timeout", type=float, default=900.0)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    if options.keep_mesh:
+        keep_mesh(options.keep_mesh)
+        return
+    if options.mesh:
+        Kept.path = options.mesh
+        builder.Mesher, builder.quiet_gmsh = Kept, nullcontext
+    content = Campaign.from_yaml(SPEC).to_dict()
+    spec = campaign.campaign_spec(
+        content, options.refine, *options.sources, options.backend
+    )
+    with tempfile.TemporaryDirectory(prefix="afterslip-bench-") as folder:
+        out = Path(folder)
+        begin = time.perf_counter()
+        parsed, files = parse_campaign(spec), LocalFiles(SPEC.parent)
+        inputs = resolve(parsed, files)
+        place = place_of(out / "store")
+        place.prepare()
+        get_or_build(
+            place,
+            model_digest(parsed, files),
+            lambda: build_model(parsed.model, inputs, files, print),
+        )
+        model_s = time.perf_counter() - begin
+        print(f"model {model_s:.1f} s", flush=True)
+        records = campaign.records(spec, SPEC.parent, out, options.timeout)
+        note = "refined, numbered, materials, written; gmsh's part is not in it"
+        records.append(record("campaign_model_s", model_s, "s", None, note))
+    for item in records:
+        value = f"{item['value']:12.4g} {item['unit']}"
+        print(f"{item['metric']:28} {value}  {item['note']}")
+    if options.json:
+        content = document(records, device_name())
+        options.json.write_text(json.dumps(content, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
