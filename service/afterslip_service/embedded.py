@@ -132,9 +132,9 @@ def start(
     # the terminal belongs to the program that embeds the service
     log = kept.enter_context((root / LOG).open("a"))
     kept.enter_context(logs.to(log, logging.INFO))
+    settings.setdefault("store", root / STORE)
     chosen = Settings(
         database=str(root / DATABASE),
-        store=root / STORE,
         scheduler="local",
         workers=workers,
         host="127.0.0.1",

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
+from zarr.abc.store import Store
 
 from afterslip.archive.curve import curve_coefficients, step_coefficients
 from afterslip.archive.layout import GROUP
@@ -23,13 +24,13 @@ Int = NDArray[np.int64]
 
 
 def open_greens(
-    path_or_url: str | Path, headers: Mapping[str, str] | None = None
+    where: str | Path | Store, headers: Mapping[str, str] | None = None
 ) -> xr.Dataset:
     """Open a store, lazily: values are read when they are asked for.
 
     Parameters
     ----------
-    path_or_url : folder, or ``http(s)://…/greens.zarr``.
+    where : folder, ``http(s)://…/greens.zarr``, or a store that Zarr knows.
     headers : for a server that wants a token.
 
     Raises
@@ -37,13 +38,17 @@ def open_greens(
     ArchiveError
         There is no store, or it is not one of Green's functions.
     """
-    text = str(path_or_url)
+    text = str(where)
     options: dict[str, Any] = {}
     if "://" in text and headers:
         options["storage_options"] = {"client_kwargs": {"headers": dict(headers)}}
     try:
         found = xr.open_dataset(
-            text, engine="zarr", chunks=None, consolidated=True, **options
+            where if isinstance(where, Store) else text,
+            engine="zarr",
+            chunks=None,
+            consolidated=True,
+            **options,
         )
     except (OSError, ValueError, KeyError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -61,7 +66,7 @@ class GreensStore:
 
     Parameters
     ----------
-    source : folder, address, or what `open_greens` returned.
+    source : what `open_greens` takes or returned.
     headers : as for `open_greens`.
 
     Attributes
@@ -71,7 +76,7 @@ class GreensStore:
 
     def __init__(
         self,
-        source: str | Path | xr.Dataset,
+        source: str | Path | Store | xr.Dataset,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         if not isinstance(source, xr.Dataset):

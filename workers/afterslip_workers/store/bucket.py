@@ -159,12 +159,12 @@ class BucketPlace:
         """Copy objects on the server; the old ones go with their attempt."""
         for old, new in pairs:
             size = self.size(old) or 0
-            with self._asking(f"copying {old}"):
-                if size <= COPY_LIMIT:
+            if size > COPY_LIMIT:
+                with self.local(old) as path:
+                    self.upload(path, new)
+            else:
+                with self._asking(f"copying {old}"):
                     obstore.copy(self._store, old, new)
-                else:
-                    parts = obstore.get(self._store, old).stream(_PART)
-                    obstore.put(self._store, new, parts, chunk_size=_PART)
             if self.size(new) != size:
                 raise StoreLostError(f"{self.name} copied only a part of {old}")
 

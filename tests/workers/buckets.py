@@ -1,0 +1,55 @@
+"""A server of buckets in this process, for tests."""
+
+import logging
+import uuid
+from contextlib import contextmanager
+
+import httpx
+from moto.server import ThreadedMotoServer
+
+SECRET = "not-for-the-log"
+
+
+class Running:
+    """A server that answers like S3."""
+
+    def __init__(self):
+        self._server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+        self._server.start()
+        _, port = self._server.get_host_and_port()
+        self.url = f"http://127.0.0.1:{port}"
+        self._lines = []
+        self._handler = logging.Handler()
+        self._handler.emit = lambda record: self._lines.append(record.getMessage())
+        log = logging.getLogger("werkzeug")
+        log.addHandler(self._handler)
+        log.setLevel(logging.INFO)
+
+    def bucket(self):
+        """Return the address of a fresh part of a bucket."""
+        httpx.put(f"{self.url}/bucket").raise_for_status()
+        return f"s3://bucket/{uuid.uuid4().hex[:8]}"
+
+    def requests(self):
+        return self._lines
+
+    def stop(self):
+        if self._server is not None:
+            self._server.stop()
+            self._server = None
+        logging.getLogger("werkzeug").removeHandler(self._handler)
+
+
+@contextmanager
+def server(patch):
+    """Run a server and point the environment at it."""
+    running = Running()
+    patch.setenv("AWS_ENDPOINT_URL", running.url)
+    patch.setenv("AWS_ACCESS_KEY_ID", "tester")
+    patch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    patch.setenv("AWS_REGION", "us-east-1")
+    patch.setenv("AWS_ALLOW_HTTP", "true")
+    try:
+        yield running
+    finally:
+        running.stop()

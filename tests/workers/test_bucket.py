@@ -1,0 +1,134 @@
+"""A store in a bucket holds what a folder would, whole and checked."""
+
+import sys
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import buckets
+from supervised import FAKE, envelope
+
+from afterslip_workers import delivery, entry, supervisor
+from afterslip_workers.process import Pool
+from afterslip_workers.store import bucket, spool
+from afterslip_workers.store.place import StoreLostError
+
+
+@pytest.fixture
+def server(monkeypatch):
+    with buckets.server(monkeypatch) as running:
+        yield running
+
+
+@pytest.fixture
+def place(server):
+    return entry.place_of(server.bucket())
+
+
+def test_files_are_written_listed_and_removed_like_in_a_folder(place, tmp_path):
+    assert place.read("a/b") is None
+    assert place.size("a/b") is None
+    place.write("a/b", b"0123456789")
+    place.write("a/c/d", b"x")
+    assert place.read("a/b") == b"0123456789"
+    assert place.read_range("a/b", 2, 5) == b"234"
+    assert place.tail("a/b", 4) == b"6789"
+    assert place.keys("a") == ["a/b", "a/c/d"]
+    assert place.names("a") == ["b", "c"]
+    place.move([("a/b", "e/f")])
+    assert place.read("e/f") == b"0123456789"
+    place.remove("a")
+    assert place.keys("") == ["e/f"]
+
+
+def test_first_of_two_writers_wins(place):
+    assert place.create("models/m/meta.json", b"first")
+    assert not place.create("models/m/meta.json", b"second")
+    assert place.read("models/m/meta.json") == b"first"
+
+
+def test_large_file_travels_in_parts_and_reads_back_the_same(place, tmp_path, server):
+    content = np.random.default_rng(0).bytes(bucket._PART + 12345)
+    path = tmp_path / "large"
+    path.write_bytes(content)
+    place.upload(path, "large")
+    assert place.size("large") == len(content)
+    with place.local("large") as here:
+        assert here.read_bytes() == content
+    assert any("partNumber=2" in line for line in server.requests())
+
+
+def test_object_beyond_the_servers_copy_is_sent_through(place, monkeypatch):
+    place.write("old", b"0123456789")
+    monkeypatch.setattr(bucket, "COPY_LIMIT", 4)
+    place.move([("old", "new")])
+    assert place.read("new") == b"0123456789"
+
+
+@pytest.mark.parametrize(
+    "address", ["s3://", "s3://key:secret@bucket/p", "s3://bucket/p?secret=1"]
+)
+def test_address_with_keys_is_refused_and_not_repeated(address):
+    with pytest.raises(ValueError, match="AWS_SECRET_ACCESS_KEY") as refused:
+        entry.place_of(address)
+    assert "secret@" not in str(refused.value)
+    assert "key:" not in str(refused.value)
+
+
+def test_errors_are_one_line_without_keys(server, monkeypatch):
+    place = entry.place_of(server.bucket())
+    server.stop()
+    monkeypatch.setitem(bucket._RETRY, "max_retries", 0)
+    with pytest.raises(StoreLostError) as lost:
+        bucket.BucketPlace(place.name).read("a")
+    assert "\n" not in str(lost.value)
+    assert buckets.SECRET not in str(lost.value)
+    assert not bucket.BucketPlace(place.name).reachable()
+
+
+@pytest.fixture
+def pool(monkeypatch, tmp_path):
+    monkeypatch.setenv("AFTERSLIP_SPOOL", str(tmp_path / "spool"))
+    pool = Pool((FAKE,))
+    monkeypatch.setattr(supervisor, "pool", pool)
+    monkeypatch.setattr(supervisor.deliverer, "kick", lambda: None)
+    yield pool
+    pool.close()
+
+
+def test_attempt_works_here_and_leaves_everything_there(place, pool):
+    receipt = entry.execute(envelope(place.name, do="write", seconds=0))
+    assert receipt["outcome"] == "stored", receipt
+    assert "spooled" not in receipt["stats"]
+    there = {key.removeprefix("attempts/a1/") for key in place.keys("attempts/a1")}
+    assert there == {
+        "group.zarr/x/c/0", "log.txt", "manifest.json", "progress.json", "receipt.json",
+    }  # fmt: skip
+    assert "line from compiled code" in entry.read_log(place.name, "a1")
+    assert spool.waiting() == []
+
+
+def test_cancel_goes_through_the_bucket(place, pool):
+    entry.request_cancel(place.name, "a1")
+    receipt = entry.execute(envelope(place.name, do="write", seconds=0))
+    assert receipt["outcome"] == "cancelled"
+
+
+def test_result_waits_here_while_the_bucket_is_away(place, pool, server, monkeypatch):
+    def away(path, key):
+        raise StoreLostError("no route")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(place, "upload", away)
+        receipt = entry.execute(envelope(place.name, do="write", seconds=0))
+        assert receipt["outcome"] == "stored"
+        assert receipt["stats"]["spooled"]["class"] == "store_lost"
+        assert delivery.deliver_all() == 1
+    assert entry.read_receipt(place.name, "a1") is None
+    assert delivery.deliver_all() == 0
+    assert entry.read_receipt(place.name, "a1")["manifest"] == receipt["manifest"]
+    assert httpx.get(f"{server.url}/bucket").status_code == 200
