@@ -111,14 +111,14 @@ def greens_digest(campaign: Campaign, files: Files | None = None) -> str:
     """Return the digest of what changes the numbers of the Green's functions.
 
     That is the model, the sources, ``times.until`` and the solver without its
-    backend. Left out: name, stations, data sets and inversions, which only read the
-    responses; output times, because the curve must hold its tolerance on the whole
-    of 0 … until and is evaluated afterwards; and the backend, whose results agree
-    within the tolerance.
+    backend and its number of GPUs. Left out: name, stations, data sets and
+    inversions, which only read the responses; output times, because the curve must
+    hold its tolerance on the whole of 0 … until and is evaluated afterwards; and the
+    devices, whose results agree within the tolerance.
     """
     whole = _by_content(campaign, files)
     solver = plain(whole.solver)
-    del solver["backend"]
+    del solver["backend"], solver["gpus"]
     return digest(
         {
             "model": plain(whole.model),

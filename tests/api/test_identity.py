@@ -115,6 +115,7 @@ def same(data: dict, change, files: LocalFiles = FILES) -> list[bool]:
         (lambda d: d.update(inversions=[], datasets=[]), [False, True, True]),
         (lambda d: d["times"].update(output=["1 yr"]), [False, True, True]),
         (lambda d: d["solver"].update(backend="cpu"), [False, True, True]),
+        (lambda d: d["solver"].update(gpus=4), [False, True, True]),
         (lambda d: d["times"].update(until="11 yr"), [False, False, True]),
         (lambda d: d["sources"].update(down_dip=7), [False, False, True]),
         (lambda d: d["solver"].update(tolerance=1e-9), [False, False, True]),

@@ -42,6 +42,8 @@ _BAD_INPUT = frozenset(
         "SettingsError",
         "SourceError",
         "InversionError",
+        "BackendError",
+        "PartitionError",
     }
 )
 # a result is kept on the worker's disk until the store is back
@@ -154,6 +156,8 @@ _CUDA_LOST = {
 
 def _device(error: BaseException, names: set[str], text: str) -> TaskError | None:
     """Understand what CUDA's runtime and driver raise through CuPy."""
+    if "RankLostError" in names:
+        return TaskError("gpu_error", f"one of several GPUs failed ({text})")
     if not names & {"CUDARuntimeError", "CUDADriverError"}:
         if names & {"CUBLASError", "CUSPARSEError", "CUSOLVERError", "CuFFTError"}:
             return TaskError("gpu_error", f"a library of the GPU failed ({text})")

@@ -17,13 +17,13 @@ from afterslip.inputs import Inputs, resolve
 from afterslip.schemas.forward import Forward, SlipFile
 from afterslip.spec import load, parse_forward
 from afterslip.tables.places import Points
-from afterslip_solver.greens import evaluate_curve, prepare
+from afterslip_solver.greens import evaluate_curve
 from afterslip_solver.mesh import Locator
 from afterslip_solver.model import Float, GroupResult, Int, Model
 from afterslip_solver.sources import interpolated_slip, uniform_slip
 from afterslip_workers.errors import TaskError
 from afterslip_workers.modelling.building import build_model
-from afterslip_workers.settings import settings_of
+from afterslip_workers.settings import prepared_for, settings_of
 from afterslip_workers.store import durable
 from afterslip_workers.versions import versions
 
@@ -142,7 +142,8 @@ def _solve(
     backend: str | None,
 ) -> GroupResult:
     settings = settings_of(forward.times, forward.solver)
-    prepared = prepare(model, settings, backend or forward.solver.backend)
+    device = backend or forward.solver.backend
+    prepared = prepared_for(model, settings, forward.solver, device)
     report({"phase": "solving"})
     found = prepared.solve(slip, places.trace, report)
     if found.outcome != "converged":

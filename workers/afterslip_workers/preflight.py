@@ -24,14 +24,19 @@ from afterslip_workers.errors import TaskError
 
 # a curve that needs more grows into memory that was not foretold
 _LIKELY_MODES = 16
+# parts differ in size, and hold nodes on their cuts several times
+_UNEVEN = 1.1
 
 
-def require(model: Model, settings: SolverSettings, backend: str) -> Estimate:
+def require(
+    model: Model, settings: SolverSettings, backend: str, gpus: int = 1
+) -> Estimate:
     """Refuse a model that cannot be solved in the memory that is free.
 
     Parameters
     ----------
     backend : "gpu", "cpu", or "auto" for a GPU where there is one.
+    gpus : how many share the model.
 
     Raises
     ------
@@ -39,7 +44,7 @@ def require(model: Model, settings: SolverSettings, backend: str) -> Estimate:
         Class ``no_memory``, with what is needed, what is free and what would help.
     """
     chosen = backend if backend != "auto" else "gpu" if graphics() else "cpu"
-    needed = foretell(model, settings, chosen)
+    needed = foretell(model, settings, chosen, gpus)
     free = free_on_gpu() if chosen == "gpu" else free_on_host()
     if free is not None:
         try:
@@ -49,15 +54,22 @@ def require(model: Model, settings: SolverSettings, backend: str) -> Estimate:
     return needed
 
 
-def foretell(model: Model, settings: SolverSettings, backend: str) -> Estimate:
-    """Return the memory that groups of a model will need."""
+def foretell(
+    model: Model, settings: SolverSettings, backend: str, gpus: int = 1
+) -> Estimate:
+    """Return the memory that groups of a model will need on each GPU that shares it."""
     materials = model.materials
     flowing = np.isfinite(materials.viscosity)
     kelvin = materials.kelvin_viscosity
+
+    def share(count: int) -> int:
+        return int(count / gpus * (1.0 if gpus == 1 else _UNEVEN))
+
     return estimate(
-        unknowns=3 * len(model.mesh.nodes),
-        elements=len(model.mesh.elements),
-        viscoelastic=int(flowing.sum()),
+        unknowns=share(3 * len(model.mesh.nodes)),
+        elements=share(len(model.mesh.elements)),
+        # parts have as many elements, but perhaps not of those that creep
+        viscoelastic=min(share(len(flowing)), int(flowing.sum())),
         modes=min(settings.max_modes, _LIKELY_MODES),
         backend=backend,
         scheme=_scheme(model, settings),

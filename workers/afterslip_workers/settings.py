@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from afterslip.schemas.solver import Solver, Times
-from afterslip_solver.model import SolverSettings
+from afterslip_solver.greens import Prepared, SettingsError, prepare
+from afterslip_solver.model import Model, SolverSettings
+from afterslip_solver.parallel import Distributed, prepare_on_gpus
 
 # a step is kept on either side of an output time
 _STEPS_PER_TIME = 2
@@ -40,3 +42,25 @@ def _modes(times: Times, solver: Solver) -> int:
 def backend_of(solver: Solver, asked: str) -> str:
     """Return the backend: the spec's wish unless it leaves the choice to the worker."""
     return asked if solver.backend == "auto" else solver.backend
+
+
+def prepared_for(
+    model: Model, settings: SolverSettings, solver: Solver, backend: str
+) -> Prepared | Distributed:
+    """Prepare a model on one device, or in parts on as many GPUs as the spec says.
+
+    Parameters
+    ----------
+    backend : of `backend_of`.
+
+    Raises
+    ------
+    SettingsError
+        If several GPUs are asked for, but not a GPU.
+    """
+    if solver.gpus > 1 and backend == "cpu":
+        message = f"solver.gpus is {solver.gpus}, but the backend here is cpu"
+        raise SettingsError(message)
+    if solver.gpus > 1:
+        return prepare_on_gpus(model, settings, solver.gpus)
+    return prepare(model, settings, backend)

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from afterslip.errors import Problem
 from afterslip.schemas.base import Schema
-from afterslip.schemas.values import Duration, Within
+from afterslip.schemas.values import Count, Duration, Within
 
 ZERO = Duration(0.0, "0 d")
 
@@ -66,9 +66,13 @@ class Solver(Schema):
     backend: Literal["auto", "cpu", "gpu"] = Field(
         default="auto", description="auto: a GPU where there is one"
     )
+    gpus: Annotated[int, Count(1, 16)] = Field(
+        default=1, description="GPUs of one machine that share each group"
+    )
 
     def problems(self) -> Iterator[Problem]:
-        """Refuse what belongs to the other integrator."""
+        """Refuse what belongs to the other integrator or to one device."""
+        yield from self._problems_of_parts()
         if self.integrator == "stepping":
             if self.step is None:
                 yield Problem("step", None, "is missing", "stepping needs it: 1 d")
@@ -82,3 +86,13 @@ class Solver(Schema):
                     yield Problem(
                         key, text, "belongs to integrator: stepping", "remove it"
                     )
+
+    def _problems_of_parts(self) -> Iterator[Problem]:
+        if self.gpus == 1:
+            return
+        whole = {"backend": "cpu", "predictor": "dmd", "preconditioner": "three_level"}
+        for key, value in whole.items():
+            if getattr(self, key) == value:
+                yield Problem(
+                    key, value, "cannot be shared by several GPUs", "set gpus: 1"
+                )

@@ -8,7 +8,7 @@ so that a solve needs as many iterations as on one device.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,13 +93,9 @@ class Whole:
     def shares(self, pieces: Sequence[Piece]) -> list[Share]:
         """Sum the pieces, aggregate, and cut the prolongation for each part."""
         numbers = [self._number[piece.vertices] for piece in pieces]
-        settings = self._settings
-        levels, coarsest = aggregate(
-            _sum([piece.matrix for piece in pieces], numbers, len(self._number)),
-            self._vertices,
-            self._fixed,
-            settings.strength,
-            settings.max_coarse,
+        matrices = [piece.matrix for piece in pieces]
+        levels, coarsest = self.aggregates(
+            lambda: _sum(matrices, numbers, len(self._number))
         )
         if not levels:
             message = f"{len(self._number)} vertices are too few for several devices"
@@ -108,6 +104,13 @@ class Whole:
         return [
             Share(_rows(top.prolongation, rows), below, coarsest) for rows in numbers
         ]
+
+    def aggregates(
+        self, matrix: Callable[[], HostMatrix]
+    ) -> tuple[list[HostLevel], bsr_array]:
+        """Levels below the linear elements' matrix; see `aggregate`."""
+        strength, most = self._settings.strength, self._settings.max_coarse
+        return aggregate(matrix(), self._vertices, self._fixed, strength, most)
 
 
 def _sum(matrices: Sequence[HostMatrix], numbers: Sequence[Int], n: int) -> HostMatrix:

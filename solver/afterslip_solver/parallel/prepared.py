@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from afterslip_solver.backend import LANES
-from afterslip_solver.greens.keeper import Keeper, State
+from afterslip_solver.greens.keeper import Keeper, State, StateError
 from afterslip_solver.greens.prepared import (
     Prepared,
     SettingsError,
@@ -26,7 +27,7 @@ from afterslip_solver.model import (
     ShouldStop,
     SolverSettings,
 )
-from afterslip_solver.multigrid import Cycle
+from afterslip_solver.multigrid import Preconditioner
 from afterslip_solver.operators import Elasticity, check_model
 from afterslip_solver.parallel.backend import PartBackend
 from afterslip_solver.parallel.hierarchy import LEVELS, Whole, build_part
@@ -72,7 +73,7 @@ class PartPrepared(Prepared):
         backend = PartBackend(desk.backend, desk.communicator, part)
         super().__init__(part.model, settings, backend)
 
-    def _preconditioner(self, operator: Elasticity) -> Cycle:
+    def _preconditioner(self, operator: Elasticity) -> Preconditioner:
         nodes = self._part.nodes[self.space.order]
         return build_part(operator, self._desk, nodes[self.space.vertices])
 
@@ -116,7 +117,7 @@ def _solve_part(
     reports: bool,
     stops: bool,
     keeps: bool,
-) -> GroupResult | None:
+) -> GroupResult | Exception | None:
     prepared: PartPrepared = desk.held["prepared"]
 
     def report(news: dict[str, Any]) -> None:
@@ -125,14 +126,25 @@ def _solve_part(
     def asked_to_stop() -> bool:
         return bool(desk.ask(_STOP, None))
 
-    found = prepared.solve(
-        slip,
-        trace_nodes,
-        report if reports else None,
-        asked_to_stop if stops else None,
-        _DeskKeeper(desk) if keeps else None,
-    )
+    try:
+        found = prepared.solve(
+            slip,
+            trace_nodes,
+            report if reports else None,
+            asked_to_stop if stops else None,
+            _DeskKeeper(desk) if keeps else None,
+        )
+    except (SettingsError, StateError) as error:
+        # all ranks see the same before they compute, and are ready for another job
+        return error
     return found if desk.communicator.rank == 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """The kind of device that all ranks have."""
+
+    name: str
 
 
 class Distributed:
@@ -142,6 +154,7 @@ class Distributed:
     ----------
     model, settings : as for `greens.prepare`.
     team : the ranks; one part for each.
+    whole : makes the aggregates; a new one where left out.
 
     Raises
     ------
@@ -151,15 +164,21 @@ class Distributed:
         If the mesh is too small to be cut.
     """
 
-    def __init__(self, model: Model, settings: SolverSettings, team: Team) -> None:
+    def __init__(
+        self,
+        model: Model,
+        settings: SolverSettings,
+        team: Team,
+        whole: Whole | None = None,
+    ) -> None:
         check_model(model)
         check_settings(settings)
         _check_parallel(settings)
         self.team = team
-        self.device = team.device
+        self.backend = Device(team.device)
         mesh = model.mesh
         self.n_unknowns = 3 * len(mesh.nodes)
-        whole = Whole(mesh.nodes[: mesh.n_vertex], model.fixed[: mesh.n_vertex])
+        whole = whole or whole_of(model)
         parts = split(model, divide(mesh, team.size))
         sizes = team.call(
             _prepare_part,
@@ -196,17 +215,28 @@ class Distributed:
         hooks = (progress is not None, should_stop is not None, keeper is not None)
         answers = {_REPORT: report, _STOP: stop, **_keeping(keeper, size)}
         given = [(slip, trace_nodes, *hooks)] * size
-        found: GroupResult = self.team.call(_solve_part, given, answers)[0]
-        return found
+        found = self.team.call(_solve_part, given, answers)[0]
+        if isinstance(found, Exception):
+            raise found
+        result: GroupResult = found
+        return result
 
     def close(self) -> None:
         """Let the team go."""
         self.team.close()
 
 
+def whole_of(model: Model) -> Whole:
+    """Make what aggregates a model for its parts."""
+    n = model.mesh.n_vertex
+    return Whole(model.mesh.nodes[:n], model.fixed[:n])
+
+
 def _check_parallel(settings: SolverSettings) -> None:
     if settings.predictor == "dmd" and settings.integrator == "stepping":
         raise SettingsError("the dmd predictor works on one device: use galerkin")
+    if settings.preconditioner == "three_level":
+        raise SettingsError("three_level works on one device: use multigrid")
 
 
 def _keeping(keeper: Keeper | None, size: int) -> dict[str, Any]:

@@ -20,15 +20,16 @@ from afterslip.archive import (
 from afterslip.archive.layout import POLYGON_ORDER
 from afterslip.schemas.campaign import Campaign
 from afterslip.spec import parse_campaign
-from afterslip_solver.greens import Prepared, StateError, evaluate_curve, prepare
+from afterslip_solver.greens import Prepared, StateError, evaluate_curve
 from afterslip_solver.model import Float, GroupResult, Model
+from afterslip_solver.parallel import Distributed
 from afterslip_workers import device, preflight
 from afterslip_workers.context import Context
 from afterslip_workers.errors import CancelledError, TaskError
 from afterslip_workers.modelling.cache import campaign_facts, load_model
 from afterslip_workers.modelling.sources import UnitSources, unit_slip
 from afterslip_workers.modelling.template import Template, template_of
-from afterslip_workers.settings import backend_of, settings_of
+from afterslip_workers.settings import backend_of, prepared_for, settings_of
 from afterslip_workers.store import manifest, reuse
 from afterslip_workers.store.checkpoint import Checkpoints, digest_of
 from afterslip_workers.store.parts import GROUP
@@ -43,7 +44,7 @@ class _Ready:
     """A model with everything that its groups share, kept warm."""
 
     model: Model
-    prepared: Prepared
+    prepared: Prepared | Distributed
     trace: Trace
     bytes: int
 
@@ -195,15 +196,16 @@ def _ready(context: Context, campaign: Campaign, digest: str) -> _Ready:
     most = settings.max_iterations * 4**context.envelope.strict
     settings = replace(settings, max_iterations=most)
     backend = backend_of(campaign.solver, context.envelope.backend)
+    gpus = campaign.solver.gpus
 
     def build() -> _Ready:
         context.phase("preparing the model")
         model = load_model(context.place, digest)
-        preflight.require(model, settings, backend)
-        prepared = prepare(model, settings, backend)
+        preflight.require(model, settings, backend, gpus)
+        prepared = prepared_for(model, settings, campaign.solver, backend)
         return _Ready(model, prepared, two_sided(model), prepared.bytes)
 
-    ready: _Ready = context.warm.get(f"{digest} {settings} {backend}", build)
+    ready: _Ready = context.warm.get(f"{digest} {settings} {backend} {gpus}", build)
     return ready
 
 
@@ -302,7 +304,7 @@ def _read_back(part: Path, values: dict[str, Any]) -> None:
             )
 
 
-def _stats(found: GroupResult, prepared: Prepared) -> dict[str, Any]:
+def _stats(found: GroupResult, prepared: Prepared | Distributed) -> dict[str, Any]:
     return {
         "solves": found.solves,
         "iterations": found.iterations,

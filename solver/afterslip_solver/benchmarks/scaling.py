@@ -1,0 +1,187 @@
+"""One group over several GPUs: time, efficiency and what the exchange costs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from afterslip_solver.backend import LANES
+from afterslip_solver.benchmarks.record import Record, record
+from afterslip_solver.model import Float, GroupResult, Model, SolverSettings
+from afterslip_solver.parallel import Distributed, Team, gpu_team
+from afterslip_solver.parallel.backend import PartBackend
+from afterslip_solver.parallel.hierarchy import Whole
+from afterslip_solver.parallel.team import Desk
+
+_REPEATS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """One number of devices; times in s."""
+
+    found: GroupResult
+    elastic: float
+    curve: float
+    exchange: float
+    rows: int
+    bytes: int
+    seconds: float
+
+
+class _Same(Whole):
+    """Aggregates once for all numbers of devices: the matrix is the same."""
+
+    _known: Any = None
+
+    def aggregates(self, matrix: Any) -> Any:
+        """See `Whole`."""
+        self._known = self._known or super().aggregates(matrix)
+        return self._known
+
+
+def records(
+    model: Model,
+    slip: dict[str, Float],
+    settings: SolverSettings,
+    counts: Sequence[int] = (1, 2, 4),
+    make_team: Callable[[int], Team] = gpu_team,
+    say: Callable[[str], None] = print,
+) -> list[Record]:
+    """Solve one group over each number of devices.
+
+    Parameters
+    ----------
+    slip : fault name → (n_fault_node, 3, lane) m.
+    settings : polynomial scheme or elastic, so that all solves are with one matrix.
+    counts : numbers of devices; efficiencies are against one, which must be among
+        them. Later ones may be left out where time is short, so put that first that
+        matters most.
+    """
+    n = model.mesh.n_vertex
+    whole = _Same(model.mesh.nodes[:n], model.fixed[:n])
+    measured = {}
+    for count in counts:
+        measured[count] = _measure(model, slip, settings, make_team(count), whole)
+        m = measured[count]
+        say(
+            f"{count} devices: set up in {m.seconds:.1f} s, elastic {m.elastic:.4f} s, "
+            f"curve {m.curve:.4f} s, exchange {m.exchange:.4f} s of the elastic solve, "
+            f"iterations {[h['iterations'] for h in m.found.history]}"
+        )
+    size = f"{3 * len(model.mesh.nodes)} unknowns, {len(model.mesh.elements)} elements"
+    out: list[Record] = []
+    for count, m in sorted(measured.items()):
+        out += _describe(count, m, measured.get(1), size)
+    return out
+
+
+def _measure(
+    model: Model,
+    slip: dict[str, Float],
+    settings: SolverSettings,
+    team: Team,
+    whole: Whole,
+) -> _Measured:
+    started = time.perf_counter()
+    parts = Distributed(model, settings, team, whole)
+    seconds = time.perf_counter() - started
+    trace = model.surface.nodes
+    try:
+        parts.solve(slip, trace)
+        found = parts.solve(slip, trace)
+        costs = team.call(_exchange, [()] * team.size, {})
+    finally:
+        parts.close()
+    own = [entry["seconds"] for entry in found.history]
+    applies = found.history[0]["iterations"]
+    prices = np.max([cost for cost, _ in costs], axis=0)
+    return _Measured(
+        found=found,
+        elastic=own[0],
+        curve=sum(own),
+        exchange=float(prices @ _calls(applies)),
+        rows=max(rows for _, rows in costs),
+        bytes=max(parts.bytes_by_part),
+        seconds=seconds,
+    )
+
+
+def _calls(iterations: int) -> Float:
+    """Exchanges of an elastic solve, in the order of `_exchange`.
+
+    A product and a V-cycle per iteration; a cycle of degree three sums six times on
+    quadratic elements and seven on linear ones, restriction included, and once over
+    the aggregates. Three inner products.
+    """
+    return np.array([1.0, 6.0, 7.0, 1.0, 3.0]) * iterations
+
+
+def _exchange(desk: Desk) -> tuple[list[float], int]:
+    """Seconds of one exchange of each kind, and the rows that this rank sends."""
+    prepared = desk.held["prepared"]
+    backend: PartBackend = prepared.backend
+    n, xp = prepared.space.n_node, backend.xp
+    n_vertex = len(prepared.space.vertices)
+    levels = prepared._elastic.cycle.levels
+    aggregates = xp.zeros_like(levels[2].b) if len(levels) > 2 else xp.zeros(LANES)
+    nodal = {
+        (rows, real): xp.zeros((rows, 3, LANES), dtype=real)
+        for rows, real in ((n, np.float64), (n, np.float32), (n_vertex, np.float32))
+    }
+    calls = [partial(backend.complete, x) for x in nodal.values()]
+    one = nodal[n, np.float64][:LANES].copy()
+    small = backend.inner.partial_dot(one, one)
+    calls += [partial(desk.communicator.all_reduce, x) for x in (aggregates, small)]
+    out = []
+    for call in calls:
+        call()
+        backend.to_host(small)
+        started = time.perf_counter()
+        for _ in range(_REPEATS):
+            call()
+        backend.to_host(small)
+        out.append((time.perf_counter() - started) / _REPEATS)
+    return out, backend.halo(n).rows
+
+
+def _describe(
+    count: int, m: _Measured, one: _Measured | None, size: str
+) -> list[Record]:
+    iterations = [h["iterations"] for h in m.found.history]
+    note = (
+        f"{size}, four lanes, {count} GPUs, iterations {iterations}, residual "
+        f"{m.found.residual.max():.1e}, {m.bytes / 1e9:.1f} GB kept on the fullest GPU"
+    )
+    ideal = None if one is None else one.elastic / count
+    out = [
+        record(f"group_solve_{count}_gpus_s", m.elastic, "s", ideal, note),
+        record(
+            f"group_curve_{count}_gpus_s",
+            m.curve,
+            "s",
+            None if one is None else one.curve / count,
+            f"{m.found.solves} solves",
+        ),
+    ]
+    if count == 1:
+        return out
+    if one is not None:
+        size_of = np.abs(one.found.response).max()
+        differ = np.abs(m.found.response - one.found.response).max() / size_of
+        for what, mine, alone in (
+            ("solve", m.elastic, one.elastic),
+            ("curve", m.curve, one.curve),
+        ):
+            name = f"efficiency_{what}_{count}_gpus"
+            told = f"{size}; response differs by {differ:.1e} from one GPU's"
+            out.append(record(name, alone / (count * mine), "1", 0.8, told))
+    share = m.exchange / m.elastic
+    told = f"{size}; {m.rows} shared nodes of the part that has most, exchanged alone"
+    out.append(record(f"exchange_share_{count}_gpus", share, "1", None, told))
+    return out

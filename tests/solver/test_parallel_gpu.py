@@ -1,0 +1,47 @@
+"""One group over two and four GPUs gives what one GPU gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from afterslip_solver.backend import BackendError
+from afterslip_solver.greens import prepare
+from afterslip_solver.model import SolverSettings
+from afterslip_solver.parallel import Distributed, gpu_team
+
+pytestmark = pytest.mark.gpu
+YEAR = 31557600.0
+
+
+@pytest.fixture(scope="module", params=[2, 4])
+def team(request):
+    try:
+        team = gpu_team(request.param)
+    except BackendError as error:
+        pytest.skip(str(error))
+    yield team
+    team.close()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"scheme": "polynomial"},
+        {"scheme": "shift_invert"},
+        {"integrator": "stepping", "step": YEAR / 4},
+    ],
+)
+def test_curves_agree_with_one_cpu(small, team, changes):
+    model = small.box_model((8, 8, 4))
+    slip = small.patch_slip(model.faults["main"])
+    settings = SolverSettings(times=(0.0, YEAR), until=YEAR, tolerance=1e-10, **changes)
+    trace = model.surface.nodes
+    whole = prepare(model, settings, "cpu").solve(slip, trace)
+    parts = Distributed(model, settings, team).solve(slip, trace)
+    assert parts.outcome == "converged"
+    assert parts.solves == whole.solves
+    scale = np.abs(whole.response).max()
+    np.testing.assert_allclose(parts.response, whole.response, atol=1e-8 * scale)
+    for one, other in zip(parts.history, whole.history, strict=True):
+        assert abs(one["iterations"] - other["iterations"]) <= 1
