@@ -218,3 +218,20 @@ class Backend(Protocol):
         ``past`` is (k, n, components, lane), ``part`` (n,) int32, ``weights``
         (k, n_part, lane); all FP64.
         """
+
+    def descend(
+        self,
+        inverse: Any,
+        rho: NDArray[Any],
+        curvature: Any,
+        p: Any,
+        q: Any,
+        x: Any,
+        e: Any,
+        z: Any,
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """X += a p, e -= a q, z = D^-1 e, all FP32; returns e z and e e by lane.
+
+        ``a`` is ``rho`` over the sum of ``curvature`` (`partial_dot` of p and q), or 0
+        where that is not positive.
+        """

@@ -271,3 +271,24 @@ class CpuBackend:
             len(part),
             lambda a, b: vector_kernels.blend(past, part, weights, out, a, b),
         )
+
+    def descend(
+        self,
+        inverse: Any,
+        rho: NDArray[Any],
+        curvature: Any,
+        p: Any,
+        q: Any,
+        x: Any,
+        e: Any,
+        z: Any,
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """See `Backend`."""
+        total = curvature.sum(axis=0)
+        positive = total > 0.0
+        a = np.where(positive, rho / np.where(positive, total, 1.0), 0.0)
+        single = a.astype(np.float32)
+        self.axpy(x, single, p)
+        self.axpy(e, -single, q)
+        self.scale_blocks(inverse, e, 1.0, z)
+        return self.dot(e, z), self.dot(e, e)

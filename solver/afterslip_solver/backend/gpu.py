@@ -228,6 +228,28 @@ class GpuBackend(CreepOnDevice):
         arguments = (np.int64(out.size), count, n_part, past, part, weights, out)
         run((grid,), (256,), arguments)
 
+    def descend(
+        self,
+        inverse: Any,
+        rho: NDArray[Any],
+        curvature: Any,
+        p: Any,
+        q: Any,
+        x: Any,
+        e: Any,
+        z: Any,
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """See `Backend`."""
+        n = len(inverse)
+        grid = min(-(-n * LANES // 256), _DOTS)
+        partial = cupy.empty((grid, 2, LANES))
+        four = (np.float64(factor) for factor in rho)
+        sums = np.int32(len(curvature)), curvature
+        arguments = (np.int32(n), inverse, *four, *sums, p, q, x, e, z, partial)
+        kernel("inner.cu", "descend")((grid,), (256,), arguments)
+        found: NDArray[Any] = cupy.asnumpy(partial).sum(axis=0)
+        return found[0], found[1]
+
 
 def _sparse(name: str, x: Any) -> Any:
     return kernel("sparse.cu", name, *variants.sparse(x.dtype))

@@ -73,7 +73,7 @@ class DynamicModes:
             return self._increments[-1] if self._increments else None
         out = self._trend()
         if len(self._short) > 1:
-            weights = self._weights()
+            weights = self.weights()
             ring = self._backend.xp.zeros((len(self._past), *weights.shape[1:]))
             for age, weight in enumerate(weights[::-1]):
                 ring[(self._learnt - 1 - age) % len(self._past)] = weight
@@ -99,10 +99,10 @@ class DynamicModes:
         if self._learnt == 0:
             self._past = self._ring()
         self._past[self._learnt % self._steps] = x
-        self._short = [self._compressed(x), *self._short][: self._steps + 1]
+        self._short = [self.compressed(x), *self._short][: self._steps + 1]
         self._learnt += 1
 
-    def _compressed(self, x: Any) -> Any:
+    def compressed(self, x: Any) -> Any:
         """Q x, (m, n_part, lane)."""
         xp = self._backend.xp
         members, inside, _, random = self._parts
@@ -114,7 +114,7 @@ class DynamicModes:
             out += random[:, component] @ values.reshape(len(members), -1)
         return out.reshape(self._rows, n_part, lanes)
 
-    def _weights(self) -> Any:
+    def weights(self) -> Any:
         """Factors a of the remainders, oldest first, (n_pair, n_part, lane).
 
         Gram-Schmidt begins with the oldest, in which what decays fast is largest.

@@ -110,7 +110,9 @@ class FourSteps(Stepping):
         window: _Window | None,
     ) -> Modes:
         """March the sources from ``first`` on; ``start`` is their first state."""
-        moves = [lane for lane in range(first, LANES) if start[..., lane].any()]
+        f = self.local.load(self.backend.asarray(start)) * self.system.operator.free
+        norm = self.backend.dot(f, f)
+        moves = [lane for lane in range(first, LANES) if norm[lane] > 0.0]
         run.expected = len(run.history) + self.n_step * len(moves)
         for source in moves:
             if window is None:

@@ -262,9 +262,20 @@ class PartBackend:
         self.inner.blend(past, part, weights, out)
 
     def descend(
-        self, inverse: Any, a: NDArray[Any], p: Any, q: Any, x: Any, e: Any, z: Any
+        self,
+        inverse: Any,
+        rho: NDArray[Any],
+        curvature: Any,
+        p: Any,
+        q: Any,
+        x: Any,
+        e: Any,
+        z: Any,
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """See `Backend`."""
+        total = self.total(self.to_host(curvature).sum(axis=0))
+        positive = total > 0.0
+        a = np.where(positive, rho / np.where(positive, total, 1.0), 0.0)
         single = a.astype(np.float32)
         self.axpy(x, single, p)
         self.axpy(e, -single, q)
