@@ -88,6 +88,16 @@ class Settings(BaseSettings):
         3600.0, gt=0, description="s that progress events are kept"
     )
     max_upload: int = Field(2 * 1024**3, gt=0, description="bytes of one uploaded file")
+    max_table: int = Field(
+        128 * 1024**2, gt=0, description="bytes of one table or grid that a spec names"
+    )
+    max_mesh: int = Field(
+        1024**3, gt=0, description="bytes of one mesh that a spec names"
+    )
+    max_elements: int = Field(
+        200_000_000, gt=0, description="elements that a mesh may have, by its sizes"
+    )
+    max_sources: int = Field(20_000, gt=0, description="unit sources of one campaign")
     max_body: int = Field(32 * 1024**2, gt=0, description="bytes of one JSON request")
 
     @property

@@ -5,6 +5,7 @@ import json
 import os
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 import xarray as xr
@@ -209,7 +210,10 @@ def test_what_is_no_netcdf_is_told_so(content: bytes) -> None:
 
 def test_meshes_are_known_by_their_content() -> None:
     assert mesh_format(b"$MeshFormat\n4.1 0 8\n") == "gmsh"
-    assert mesh_format(b"\x89HDF\r\n\x1a\n") == "exodus"
+    exodus = io.BytesIO()
+    with h5py.File(exodus, "w") as file:
+        file["coordx"] = [0.0, 1.0]
+    assert mesh_format(exodus.getvalue()) == "exodus"
     assert mesh_format(b'<?xml?><VTKFile type="UnstructuredGrid">') == "vtu"
     with pytest.raises(SpecError, match="is not a mesh"):
         mesh_format(b"solid cube")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from afterslip.errors import one_problem
-from afterslip.tables.netcdf import is_netcdf
+from afterslip.tables.hdf import check_hdf
+from afterslip.tables.netcdf import HDF, is_netcdf
+
+MAX_DECLARED = 16 * 2**30
 
 
 def mesh_format(content: bytes, label: str = "mesh") -> str:
@@ -18,8 +21,15 @@ def mesh_format(content: bytes, label: str = "mesh") -> str:
     if head.startswith(b"$MeshFormat") or b"\n$MeshFormat" in head:
         return "gmsh"
     if is_netcdf(content):
+        if content.startswith(HDF):
+            check_hdf(content, label, MAX_DECLARED)
         return "exodus"
     if b"<VTKFile" in head and b"UnstructuredGrid" in head:
+        # XML's own definitions may grow without bound, and no mesh needs any
+        if b"<!" in content.partition(b"<AppendedData")[0].replace(b"<!--", b""):
+            raise one_problem(
+                label, None, "has XML definitions (<!...>)", "remove them"
+            )
         return "vtu"
     raise one_problem(
         label, None, "is not a mesh of Gmsh (.msh), Exodus (.exo) or VTK (.vtu)"

@@ -7,6 +7,7 @@ import io
 import xarray as xr
 
 from afterslip.errors import one_problem
+from afterslip.tables.hdf import check_hdf
 
 CLASSIC = b"CDF"
 HDF = b"\x89HDF"
@@ -27,6 +28,8 @@ def open_bytes(content: bytes, label: str) -> xr.Dataset:
     """
     if not is_netcdf(content):
         raise one_problem(label, None, "is not a NetCDF file")
+    if content.startswith(HDF):
+        check_hdf(content, label)
     engine = "scipy" if content.startswith(CLASSIC) else "h5netcdf"
     try:
         with xr.open_dataset(

@@ -101,6 +101,12 @@ def record_file(
     )
 
 
+def file_size(connection: Connection, ref: str) -> int | None:
+    """Return the bytes of an uploaded file, None if it was not uploaded."""
+    query = sa.select(files.c.size).where(files.c.ref == ref)
+    return connection.execute(query).scalar_one_or_none()
+
+
 def _dataset(row: sa.Row[Any]) -> Dataset:
     return Dataset(
         id=row.id,

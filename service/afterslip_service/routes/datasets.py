@@ -14,6 +14,7 @@ from afterslip.tables.observations import read_observations
 from afterslip.validation import validate
 from afterslip_service.db import datasets
 from afterslip_service.db.session import Connection
+from afterslip_service.routes import limits
 from afterslip_service.routes.deps import (
     CursorDep,
     KeyedDep,
@@ -57,6 +58,7 @@ def create_dataset(
             raise SpecError([Problem("csv", None, "and file exclude each other")])
         asked["file"] = entry.keep_content(service.settings.store, csv.encode())
     dataset = validate(Dataset, asked)
+    limits.check_files(service, dataset)
     count = _count(service, dataset)
     content = dataset.model_dump(mode="json", exclude_none=True)
 

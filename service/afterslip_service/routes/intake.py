@@ -21,6 +21,7 @@ from afterslip_service.db.session import Connection
 from afterslip_service.engine.access import Principal
 from afterslip_service.engine.states import JobKind
 from afterslip_service.errors import ConflictError, MissingError
+from afterslip_service.routes import limits
 from afterslip_service.routes.access import must_own
 from afterslip_service.routes.deps import Service
 from afterslip_workers import entry
@@ -55,6 +56,8 @@ def check_campaign(service: Service, data: Any) -> CheckedCampaign:
     if not isinstance(data, dict):
         raise SpecError([Problem("", None, "must be a mapping of keys to values")])
     campaign = parse_campaign(data)
+    limits.check_work(service, campaign)
+    limits.check_files(service, campaign)
     resolve(campaign, service.files)
     canonical = canonical_spec(campaign, service.files)
     if service.files.local is not None:
