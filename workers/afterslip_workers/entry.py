@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 from afterslip_workers import device, progress, supervisor
 from afterslip_workers.envelope import VERSION, failed, parse
 from afterslip_workers.errors import TaskError, classify
-from afterslip_workers.store import checkpoint, commit, paths, uploads
+from afterslip_workers.store import check, checkpoint, commit, paths, uploads
+from afterslip_workers.store.check import Expected, Finding, Report
 from afterslip_workers.store.manifest import NotDeliveredError, StoreError
 from afterslip_workers.store.place import is_bucket, place_of, read_json
 
@@ -24,10 +25,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "VERSION",
+    "Expected",
     "NotDeliveredError",
+    "Report",
     "StoreError",
     "arrange",
     "attempt_tokens",
+    "check_store",
     "close_children",
     "describe_worker",
     "discard",
@@ -37,6 +41,7 @@ __all__ = [
     "is_bucket",
     "keep_content",
     "keep_file",
+    "mend_store",
     "place_of",
     "prepare",
     "probe",
@@ -174,6 +179,31 @@ def probe(store: str | Path) -> None:
 def reachable(store: str | Path) -> bool:
     """Tell whether the store can be read and written now."""
     return place_of(store).reachable()
+
+
+def check_store(
+    store: str | Path,
+    expected: Expected | None = None,
+    told: Callable[[str], None] = lambda _: None,
+) -> Report:
+    """Compare every file of a store with what was promised.
+
+    Parameters
+    ----------
+    expected : what a database knows; without it the store speaks for itself.
+    told : called with the name of what is being looked at.
+
+    Raises
+    ------
+    OSError
+        If the store cannot be read.
+    """
+    return check.check(place_of(store), expected, told)
+
+
+def mend_store(store: str | Path, report: Report) -> list[Finding]:
+    """Mend what the store itself can mend, and return it."""
+    return check.mend(place_of(store), report)
 
 
 def sweep_checkpoints(store: str | Path) -> int:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import xarray as xr
@@ -44,7 +44,7 @@ def open_greens(
         options["storage_options"] = {"client_kwargs": {"headers": dict(headers)}}
     try:
         found = xr.open_dataset(
-            where if isinstance(where, Store) else text,
+            cast("Any", where) if isinstance(where, Store) else text,
             engine="zarr",
             chunks=None,
             consolidated=True,

@@ -2,7 +2,8 @@
 
 from afterslip_service.commands.doctor import doctor
 from afterslip_service.commands.run import run
+from afterslip_service.commands.fsck import fsck
 from afterslip_service.commands.serve import serve
 from afterslip_service.commands.worker import worker
 
-__all__ = ["doctor", "run", "serve", "worker"]
+__all__ = ["dispatch", "doctor", "fsck", "run", "serve", "worker"]

@@ -197,7 +197,7 @@ class BucketPlace:
             yield path
 
     def zarr(self, key: str) -> Any:
-        """Return a store that zarr reads by ranges."""
+        """Return a store, of which zarr reads parts of files."""
         from zarr.storage import ObjectStore
 
         parts = urlsplit(f"{self.name}/{key}")
@@ -207,7 +207,7 @@ class BucketPlace:
             client_options=self._store.client_options,
             retry_config=self._store.retry_config,
         )
-        return ObjectStore(inner, read_only=True)
+        return ObjectStore(inner)
 
 
 def _line(error: BaseException) -> str:
