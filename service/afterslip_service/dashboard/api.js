@@ -22,18 +22,61 @@ async function request(path, options) {
   } catch {
     throw new Problem(0, "The service does not answer. Is it still running?");
   }
+  if (answer.status === 401 && path !== SESSION) signedOut();
   if (answer.status === 204) return null;
   const body = await answer.json().catch(() => null);
   if (!answer.ok) throw new Problem(answer.status, body?.detail ?? answer.statusText);
   return body;
 }
 
+const SESSION = "/v1/session";
+
+/** Who asks; `csrf` must be said with every change, for the cookie alone is no proof. */
+let who = { auth: false, user: null, role: null, csrf: null };
+export const session = () => who;
+
+/** Tell whoever shows the page that somebody else is there now. */
+const tell = () => document.dispatchEvent(new Event("session"));
+
+function signedOut() {
+  who = { auth: true, user: null, role: null, csrf: null };
+  tell();
+}
+
+/** Ask the service who we are. */
+export async function whoAmI() {
+  who = await request(SESSION);
+  tell();
+}
+
+/** @param {string} token */
+export async function signIn(token) {
+  who = await request(SESSION, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ token }),
+  });
+  tell();
+}
+
+export async function signOut() {
+  await request(SESSION, { method: "DELETE", headers: proof() });
+  signedOut();
+}
+
+/** @returns {Record<string, string>} */
+const proof = () => (who.csrf ? { "X-CSRF-Token": who.csrf } : {});
+
 /** @param {string} path */
 export const get = (path) => request(path);
 
 /** @param {string} path */
 export const post = (path) =>
-  request(path, { method: "POST", headers: { "Idempotency-Key": crypto.randomUUID() } });
+  request(path, { method: "POST", headers: { "Idempotency-Key": key(), ...proof() } });
+
+/** A page that came over plain HTTP from elsewhere has no randomUUID. */
+const key = () => [...crypto.getRandomValues(new Uint8Array(16))]
+  .map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /**
  * Every item of a list, page after page.

@@ -3,9 +3,12 @@
 
 import "/dashboard/elements/progress-bar.js";
 import "/dashboard/elements/service-light.js";
+import "/dashboard/elements/who.js";
+import { session, whoAmI } from "/dashboard/api.js";
 import { h, put } from "/dashboard/dom.js";
 import { campaignList } from "/dashboard/views/list.js";
 import { campaignView } from "/dashboard/views/campaign.js";
+import { loginView } from "/dashboard/views/login.js";
 import { workerView } from "/dashboard/views/workers.js";
 
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
@@ -21,6 +24,10 @@ const VIEWS = [
 async function show() {
   leave();
   leave = () => {};
+  if (session().auth && !session().user) {
+    loginView(main);
+    return;
+  }
   const here = location.hash;
   for (const link of document.querySelectorAll(".top nav a")) {
     const target = link.getAttribute("href");
@@ -45,4 +52,13 @@ async function show() {
 }
 
 window.addEventListener("hashchange", () => { show().then(() => main.focus({ preventScroll: true })); });
-show();
+
+let shown = "";
+document.addEventListener("session", () => {
+  /** @type {any} */ (document.querySelector("who-am-i")).show();
+  const { auth, user } = session();
+  const now = auth ? `user ${user}` : "everybody";
+  if (now !== shown) { shown = now; show(); }
+});
+// where the service does not answer, the view says so itself
+whoAmI().catch(() => show());

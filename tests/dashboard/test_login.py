@@ -1,0 +1,112 @@
+"""Signing in on the page, in a real browser."""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import timedelta
+
+import httpx
+import pytest
+import tiny_worker
+
+from afterslip_service import clock
+from afterslip_service.db import tokens
+from afterslip_service.db.session import Database
+from afterslip_service.engine.access import Role
+from afterslip_service.main import create_app
+from afterslip_service.placement.inprocess import InProcess
+from afterslip_service.server import Server
+from afterslip_service.settings import Settings
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def guarded(tmp_path, worker):
+    """Serve a service that asks for tokens."""
+    settings = Settings(
+        database=str(tmp_path / "db.sqlite"), store=tmp_path / "s", auth=True, tick=0.02
+    )
+    app = create_app(settings, lambda _: InProcess(worker, 2))
+    server = Server(app, "127.0.0.1", 0)
+    thread = threading.Thread(target=server.serve_here)
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+    server.url = f"http://127.0.0.1:{server.port}"
+    yield server
+    worker.gate.set()
+    server.should_exit = True
+    thread.join(15)
+
+
+def has(text):
+    return f"document.body.innerText.includes({text!r})"
+
+
+def sign_in(shown, secret):
+    shown.until("document.querySelector('#token') !== null")
+    shown.run(f"document.querySelector('#token').value = {secret!r}")
+    shown.run("document.querySelector('.login button').click()")
+
+
+def test_page_asks_for_a_token_and_acts_with_its_cookie(
+    browser, guarded, tmp_path, worker
+):
+    database = Database(str(tmp_path / "db.sqlite"))
+    with database.write() as connection:
+        _, secret = tokens.create(
+            connection,
+            name="t",
+            user="ada",
+            role=Role.SUBMITTER,
+            expires_at=clock.now() + timedelta(days=1),
+        )
+    database.close()
+    headers = {"Authorization": f"Bearer {secret}"}
+    worker.gate.clear()
+    made = httpx.post(
+        f"{guarded.url}/v1/campaigns", json=tiny_worker.spec("mine"), headers=headers
+    ).json()
+    shown = browser.page(f"{guarded.url}/#/campaigns/{made['id']}")
+    shown.until(has("This service asks for a token"))
+    assert not shown.run(has("mine"))
+    sign_in(shown, "afs_wrong")
+    shown.until(has("the token is not valid"))
+    sign_in(shown, secret)
+    # back where the address leads, and events flow without a header
+    shown.until(has("mine"))
+    shown.until(has("ada"))
+    assert shown.run("document.cookie") == ""
+    shown.run(
+        "[...document.querySelectorAll('button')]"
+        ".find((b) => b.textContent === 'Pause').click()"
+    )
+    shown.until(has("Resume"))
+    # the cookie alone, as a foreign page would have it sent, changes nothing
+    status = "fetch({!r}, {{method: 'POST'}}).then((a) => a.status)".format(
+        made["links"]["self"] + "/resume"
+    )
+    assert shown.run(status) == 403
+    shown.run("document.querySelector('who-am-i button').click()")
+    shown.until(has("This service asks for a token"))
+    read = f"fetch('{made['links']['self']}').then((a) => a.status)"
+    assert shown.run(read) == 401
+    shown.close()
+
+
+def test_page_of_a_service_without_authentication_asks_nobody(page):
+    shown = page()
+    shown.until(has("No campaigns yet"))
+    assert not shown.run(has("Sign out"))
+    assert shown.run("document.querySelector('#token')") is None
+
+
+def test_reference_page_loads_nothing_from_elsewhere(page):
+    shown = page("docs")
+    shown.until(has("/v1/campaigns/{campaign}"))
+    loaded = shown.run(
+        "performance.getEntriesByType('resource').map((r) => new URL(r.name).host)"
+    )
+    assert set(loaded) == {shown.run("location.host")}
