@@ -12,6 +12,14 @@ from afterslip_workers.errors import CancelledError, TaskError
 from afterslip_workers.store import manifest as manifests
 
 
+class CUDARuntimeError(RuntimeError):
+    """As CuPy raises it: the number is kept beside the text."""
+
+    def __init__(self, status, text):
+        super().__init__(text)
+        self.status = status
+
+
 class MeshError(ValueError):
     """Named as the solver's."""
 
@@ -55,6 +63,8 @@ def _act(context, order):  # noqa: C901 - a list of misdeeds
             os.kill(os.getpid(), signal.SIGKILL)
         case "segfault":
             ctypes.string_at(0)
+        case "cuda":
+            raise CUDARuntimeError(order["status"], order["text"])
         case "memory":
             raise MemoryError("Unable to allocate 9 TiB")
         case "mesh":

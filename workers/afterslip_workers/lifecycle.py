@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 from typing import Any
 
 from distributed import Worker, WorkerPlugin
 
+from afterslip_workers.delivery import deliverer
+from afterslip_workers.drain import drain, requested
 from afterslip_workers.supervisor import pool
+
+_LOOK_EVERY_S = 0.5
 
 atexit.register(pool.close)
 
@@ -20,11 +25,36 @@ class ChildKeeper(WorkerPlugin):
 
     name = "afterslip-children"
 
+    def __init__(self) -> None:
+        self._watch: asyncio.Task[None] | None = None
+
+    def setup(self, worker: Worker) -> None:
+        """Look for the end; called by Dask when the worker is ready."""
+        self._watch = asyncio.ensure_future(_await_drain(worker))
+
     def teardown(self, worker: Worker) -> None:
         """Kill the children; called by Dask when the worker closes."""
         pool.close()
 
 
+async def _await_drain(worker: Any) -> None:
+    """Wait until this worker is asked to end, and end it in good order."""
+    while (limit := requested()) is None:
+        await asyncio.sleep(_LOOK_EVERY_S)
+    drain.ask(limit)
+    # from now on the scheduler sends nothing more
+    await worker.scheduler.retire_workers(
+        workers=[worker.address], close_workers=False, remove=False
+    )
+    while drain.busy:
+        await asyncio.sleep(_LOOK_EVERY_S)
+    # one more round, in which the last receipt leaves
+    await asyncio.sleep(_LOOK_EVERY_S)
+    asyncio.ensure_future(worker.close(nanny=True, reason="drained"))  # noqa: RUF006
+
+
 async def dask_setup(worker: Any) -> None:
     """Preload hook: ``dask worker --preload afterslip_workers.lifecycle``."""
+    # what an earlier worker on this machine could not deliver
+    deliverer.kick()
     await worker.plugin_add(ChildKeeper())

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
+import tempfile
+import time
+from pathlib import Path
+from types import FrameType
 from typing import Annotated
 
 import typer
+
+KILL_AFTER_S = 5.0
+SECOND = 2
 
 
 def worker(
@@ -17,19 +26,49 @@ def worker(
         bool | None, typer.Option("--gpu/--cpu", help="By default what is there.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the worker.")] = None,
+    drain: Annotated[
+        float,
+        typer.Option(min=0.0, help="s that running groups may take after SIGTERM."),
+    ] = 600.0,
 ) -> None:
     """Join a Dask scheduler as a worker, until stopped.
 
-    The service's store must be visible here under the same path.
+    A store that is a folder must be visible here under the same path. SIGTERM or
+    Ctrl-C lets the groups that run finish, or leave a checkpoint when their time is
+    over; a second one stops at once.
     """
     from afterslip_service.placement.launch import has_gpu, worker_command
 
     wanted = has_gpu() if gpu is None else gpu
     command = worker_command(scheduler, workers, gpu=wanted, name=name)
-    process = subprocess.Popen(command)
-    try:
-        code = process.wait()
-    except KeyboardInterrupt:
-        # the terminal has told the worker as well: let it end in good order
-        code = process.wait()
-    raise typer.Exit(code)
+    with tempfile.TemporaryDirectory(prefix="afterslip-worker-") as folder:
+        raise typer.Exit(_watch(command, Path(folder) / "drain", drain))
+
+
+def _watch(command: list[str], note: Path, drain: float) -> int:
+    """Run the workers; tell them by a file that they are to end.
+
+    Signals come to us alone: Dask's own answer to them is to drop what runs.
+    """
+    known = {"AFTERSLIP_DRAIN": str(note), "AFTERSLIP_DRAIN_S": str(drain)}
+    process = subprocess.Popen(command, env={**os.environ, **known}, process_group=0)
+    asked: list[float] = []
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        asked.append(time.monotonic())
+        note.touch()
+        if len(asked) == SECOND:
+            os.killpg(process.pid, signal.SIGTERM)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    while True:
+        try:
+            code = process.wait(0.5)
+        except subprocess.TimeoutExpired:
+            late = len(asked) >= SECOND and time.monotonic() - asked[1] > KILL_AFTER_S
+            if late:
+                os.killpg(process.pid, signal.SIGKILL)
+            continue
+        # asked to end, and ended: what Dask calls it is of no interest
+        return 0 if len(asked) == 1 else code

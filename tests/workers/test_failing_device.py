@@ -1,0 +1,133 @@
+"""Every way in which a device fails has its class, and none outlives its process."""
+
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from supervised import FAKE, envelope, wait_for_phase
+
+from afterslip_solver.model import SolverSettings
+from afterslip_workers import entry, memory, preflight, supervisor
+from afterslip_workers.errors import TaskError
+from afterslip_workers.memory import Held
+from afterslip_workers.process import Pool
+
+MIB = 1 << 20
+
+
+@pytest.fixture(autouse=True)
+def pool(monkeypatch, tmp_path):
+    entry.prepare(tmp_path)
+    pool = Pool((FAKE,))
+    monkeypatch.setattr(supervisor, "pool", pool)
+    yield pool
+    pool.close()
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "error_class"),
+    [
+        (2, "cudaErrorMemoryAllocation: out of memory", "oom"),
+        (700, "cudaErrorIllegalAddress: an illegal memory access", "gpu_error"),
+        (719, "cudaErrorLaunchFailure: unspecified launch failure", "gpu_error"),
+        (46, "cudaErrorDevicesUnavailable: all devices busy", "gpu_lost"),
+        (100, "cudaErrorNoDevice: no CUDA-capable device is detected", "gpu_lost"),
+        (214, "cudaErrorECCUncorrectable: uncorrectable ECC error", "gpu_lost"),
+    ],
+)
+def test_error_of_cuda_is_classified_and_its_process_ended(
+    tmp_path, status, text, error_class
+):
+    before = entry.execute(envelope(tmp_path, "a1", do="nothing"))
+    receipt = entry.execute(
+        envelope(tmp_path, "a2", do="cuda", status=status, text=text)
+    )
+    assert receipt["error"]["class"] == error_class
+    assert text in receipt["error"]["message"]
+    after = entry.execute(envelope(tmp_path, "a3", do="nothing"))
+    assert after["manifest"]["pid"] != before["manifest"]["pid"], "the context is dead"
+
+
+def cancelled(store, size):
+    answers = []
+    order = {"do": "grow", "bytes": size, "seconds": 60.0}
+    thread = threading.Thread(
+        target=lambda: answers.append(entry.execute(envelope(store, **order)))
+    )
+    thread.start()
+    wait_for_phase(store, "grown")
+    (child,) = psutil.Process().children()
+    entry.request_cancel(store, "a1")
+    thread.join(15)
+    return answers[0], child
+
+
+def test_memory_of_a_cancelled_attempt_is_seen_free(tmp_path):
+    receipt, child = cancelled(tmp_path, 600 * MIB)
+    assert receipt["outcome"] == "cancelled"
+    seen = receipt["stats"]["memory"]
+    assert seen["ended"], "it kept its memory, so its process had to go"
+    assert seen["after"] == {"resident": 0, "gpu": 0}
+    assert not child.is_running()
+    assert receipt["stats"]["seconds"] < 30
+
+
+def test_process_that_gave_its_memory_back_stays_warm(tmp_path):
+    receipt, child = cancelled(tmp_path, 10 * MIB)
+    seen = receipt["stats"]["memory"]
+    assert not seen["ended"]
+    assert seen["after"]["resident"] - seen["before"]["resident"] < memory.SLACK
+    assert child.is_running()
+
+
+def test_memory_on_the_gpu_counts(monkeypatch, tmp_path):
+    held = iter([0, 3000 * MIB, 2000 * MIB, 0, 0, 0])
+    monkeypatch.setattr(memory, "_on_gpu", lambda pid: next(held))
+    receipt, _ = cancelled(tmp_path, 10 * MIB)
+    assert receipt["stats"]["memory"]["ended"]
+    assert receipt["stats"]["memory"]["after"]["gpu"] == 0
+
+
+def test_nvidias_own_tool_is_read(monkeypatch):
+    class Answer:
+        stdout = "17, 512\n18, 1024\n17, 8\n"
+
+    monkeypatch.setattr(memory, "graphics", lambda: ({"name": "x"},))
+    monkeypatch.setattr(memory.subprocess, "run", lambda *a, **k: Answer)
+    assert memory._on_gpu(17) == 520 * MIB
+    assert memory.of(2**22 + 5) == Held(0, 0)
+
+
+def test_model_that_does_not_fit_is_refused_with_numbers(monkeypatch, broken_ground):
+    settings = SolverSettings(times=(0.0,), until=0.0)
+    needed = preflight.require(broken_ground, settings, "cpu").needed
+    for name, backend in (("free_on_host", "cpu"), ("free_on_gpu", "gpu")):
+        monkeypatch.setattr(preflight, name, lambda: needed // 10)
+        with pytest.raises(TaskError) as refused:
+            preflight.require(broken_ground, settings, backend)
+        assert refused.value.error_class == "no_memory"
+        assert "GB are free" in refused.value.message
+        assert "coarser mesh" in refused.value.message
+
+
+def test_flowing_models_need_more(broken_ground):
+    elastic = SolverSettings(times=(0.0,), until=0.0)
+    year = 3.2e7
+    curve = SolverSettings(times=(0.0, year), until=year)
+    materials = broken_ground.materials
+    flowing = np.full(len(materials.mu), 1e19)
+    model = type(broken_ground)(
+        **{
+            name: getattr(broken_ground, name)
+            for name in ("mesh", "fixed", "surface", "faults", "splits")
+        },
+        materials=type(materials)(materials.lam, materials.mu, materials.rho, flowing),
+    )
+    small = preflight.foretell(broken_ground, elastic, "cpu")
+    assert preflight.foretell(model, curve, "cpu").needed > small.needed
