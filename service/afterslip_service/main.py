@@ -10,15 +10,18 @@ from fastapi import Depends, FastAPI
 from starlette.concurrency import run_in_threadpool
 
 from afterslip_service.db import migrate
+from afterslip_service.db.notify import Listener
 from afterslip_service.db.session import Database
 from afterslip_service.placement.base import Placement
 from afterslip_service.reconcile.dispatcher import Dispatcher
 from afterslip_service.routes import (
+    bulk,
     campaigns,
     changes,
     contract,
     datasets,
     events,
+    explain,
     files,
     greens,
     groups,
@@ -42,7 +45,7 @@ from afterslip_workers import entry
 
 MakePlacement = Callable[[Settings], Placement]
 ROUTERS = (
-    campaigns, changes, groups, events, greens, sample, files,
+    campaigns, changes, bulk, explain, groups, events, greens, sample, files,
     datasets, inversions, workers, tokens, session, health, page, reference,
 )  # fmt: skip
 
@@ -116,6 +119,8 @@ def bring_up(app: FastAPI) -> None:
     migrate.upgrade(service.database)
     entry.prepare(service.settings.store)
     service.up = True
+    service.listener = Listener(service.database, service.wake)
+    service.listener.start()
     if placement is None:
         return
     service.placement = placement(service.settings)
@@ -129,6 +134,8 @@ def bring_up(app: FastAPI) -> None:
 def bring_down(app: FastAPI) -> None:
     """Stop dispatcher, placement and database; may be repeated."""
     service: Service = app.state.service
+    if service.listener is not None:
+        service.listener.stop()
     if service.dispatcher is not None:
         service.dispatcher.stop()
     if service.placement is not None:

@@ -1,10 +1,17 @@
-"""``afterslip cancel``, ``retry``, ``pause``, ``resume``."""
+"""``afterslip cancel``, ``uncancel``, ``retry``, ``invalidate``, ``pause``, ..."""
 
 from __future__ import annotations
+
+from typing import Annotated, Literal
 
 import typer
 
 from afterslip.cli.server import DEFAULT, Server, Token, Which, connect
+
+Groups = Annotated[
+    list[int] | None,
+    typer.Option("--group", "-g", help="Only this group; may be repeated."),
+]
 
 
 def _act(verb: str, which: str, server: str, token: str | None) -> None:
@@ -17,14 +24,82 @@ def _act(verb: str, which: str, server: str, token: str | None) -> None:
         typer.echo(f"{campaign.name} {campaign.id}: {state}")
 
 
-def cancel(which: Which, server: Server = DEFAULT, token: Token = None) -> None:
-    """Cancel what waits and stop what runs; what is accepted stays."""
-    _act("cancel", which, server, token)
+def _act_on_groups(
+    action: Literal["cancel", "uncancel", "retry", "invalidate"],
+    which: str,
+    groups: list[int] | None,
+    server: str,
+    token: str | None,
+    error_class: str | None = None,
+) -> None:
+    with connect(server, token) as client:
+        campaign = client.campaign(which)
+        done = campaign.act_on_groups(action, groups, error_class=error_class)
+        typer.echo(
+            f"{campaign.name} {campaign.id}: {action} changed {done['changed']} "
+            f"groups, {campaign.state}"
+        )
 
 
-def retry(which: Which, server: Server = DEFAULT, token: Token = None) -> None:
+def cancel(
+    which: Which,
+    group: Groups = None,
+    server: Server = DEFAULT,
+    token: Token = None,
+) -> None:
+    """Cancel what waits and stop what runs; what is accepted stays.
+
+    With --group only groups that wait or have failed.
+    """
+    if group:
+        _act_on_groups("cancel", which, group, server, token)
+    else:
+        _act("cancel", which, server, token)
+
+
+def uncancel(
+    which: Which,
+    group: Groups = None,
+    server: Server = DEFAULT,
+    token: Token = None,
+) -> None:
+    """Take up again what was cancelled."""
+    if group:
+        _act_on_groups("uncancel", which, group, server, token)
+        return
+    with connect(server, token) as client:
+        campaign = client.campaign(which)
+        done = campaign.uncancel()
+        typer.echo(
+            f"{campaign.name} {campaign.id}: {done['changed']} jobs taken up, "
+            f"{campaign.state}"
+        )
+
+
+def retry(
+    which: Which,
+    group: Groups = None,
+    error_class: Annotated[
+        str | None, typer.Option("--class", help="Only what failed in this way.")
+    ] = None,
+    server: Server = DEFAULT,
+    token: Token = None,
+) -> None:
     """Put what has failed back in the queue."""
-    _act("retry", which, server, token)
+    if group or error_class:
+        _act_on_groups("retry", which, group, server, token, error_class)
+    else:
+        _act("retry", which, server, token)
+
+
+def invalidate(
+    which: Which,
+    group: Groups = None,
+    server: Server = DEFAULT,
+    token: Token = None,
+) -> None:
+    """Solve accepted groups again; their results stay until the new ones are in."""
+    _act_on_groups("invalidate", which, group, server, token)
 
 
 def pause(which: Which, server: Server = DEFAULT, token: Token = None) -> None:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from afterslip.cli.explain import left
 from afterslip.cli.server import DEFAULT, AsJson, Server, Token, Which, connect
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ def _print_campaign(console: Console, campaign: CampaignHandle) -> None:
     rows = [
         ("created", when(data.get("created_at"))),
         ("groups", groups_done(data)),
+        ("left", eta(data)),
         ("unit sources", data.get("n_sources")),
         ("unknowns", _thousands(model.get("n_unknowns"))),
         ("elements", _thousands(model.get("n_elements"))),
@@ -152,6 +154,13 @@ def groups_done(data: Mapping[str, Any]) -> str:
         return "–"
     text = f"{counts.get('accepted', 0)}/{counts['total']}"
     return text + (f", {counts['failed']} failed" if counts.get("failed") else "")
+
+
+def eta(data: Mapping[str, Any]) -> str | None:
+    """Return how long a campaign at work will take; None where it is not at work."""
+    if data.get("state") not in {"running", "building", "waiting"}:
+        return None
+    return left(data.get("remaining_s"))
 
 
 def when(text: str | None) -> str:

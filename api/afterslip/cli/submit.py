@@ -16,13 +16,16 @@ def submit(
     watch: Annotated[
         bool, typer.Option("--watch", help="Follow it until it ends.")
     ] = False,
+    priority: Annotated[
+        int | None, typer.Option(help="Higher ones are served first; 0 if not given.")
+    ] = None,
     server: Server = DEFAULT,
     token: Token = None,
     as_json: AsJson = False,
 ) -> None:
     """Send a campaign, with the files that it names, to a server."""
     with connect(server, token) as client:
-        campaign = client.submit(spec)
+        campaign = client.submit(spec, priority=priority)
         if as_json:
             typer.echo(json.dumps(campaign.data, indent=2))
         else:

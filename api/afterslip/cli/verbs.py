@@ -18,6 +18,15 @@ CLIENT = {
     "watch": ("afterslip.cli.watch:watch", "Follow a campaign with live bars."),
     "cancel": ("afterslip.cli.act:cancel", "Stop a campaign; what is done stays."),
     "retry": ("afterslip.cli.act:retry", "Queue again what has failed."),
+    "uncancel": ("afterslip.cli.act:uncancel", "Take up what was cancelled."),
+    "invalidate": (
+        "afterslip.cli.act:invalidate",
+        "Solve accepted groups again.",
+    ),
+    "explain": (
+        "afterslip.cli.explain:explain",
+        "Say why a campaign waits, failed or reused nothing.",
+    ),
     "pause": ("afterslip.cli.act:pause", "Start no further work of a campaign."),
     "resume": ("afterslip.cli.act:resume", "Go on after a pause."),
     "fetch": ("afterslip.cli.fetch:fetch", "Copy a campaign's results to a folder."),
@@ -33,6 +42,7 @@ SUMMARIES = {
     "run": "Run a whole campaign here, from spec to report.",
     "forward": "Displacement of a given slip, without a service.",
     "serve": "Serve the API, the dispatcher and the dashboard.",
+    "dispatch": "Place work on a scheduler, without an API.",
     "token": "Make, list and revoke tokens.",
     "worker": "Join a scheduler as a worker.",
     "verify": "Compare the solver with exact solutions.",

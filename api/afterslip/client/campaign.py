@@ -93,6 +93,41 @@ class CampaignHandle(Handle):
         self.data = self._transport.post(f"{self._path}/{verb}")
         return self
 
+    def uncancel(self) -> dict[str, Any]:
+        """Take it up again after a cancel; returns how many jobs were moved."""
+        return self._bulk(f"{self._path}/uncancel", None)
+
+    def act_on_groups(
+        self,
+        action: Literal["cancel", "uncancel", "retry", "invalidate"],
+        groups: Sequence[int] | None = None,
+        *,
+        error_class: str | None = None,
+    ) -> dict[str, Any]:
+        """Cancel, take up, retry or solve again many groups at once.
+
+        Parameters
+        ----------
+        groups : their numbers; None: all that the action applies to.
+        error_class : of a retry, only what failed in this way.
+
+        Returns
+        -------
+        {"changed", "state", ...}; the same again changes nothing.
+        """
+        choice = {"groups": groups and list(groups), "error_class": error_class}
+        told = {name: value for name, value in choice.items() if value is not None}
+        return self._bulk(f"{self._path}/groups/{action}", told)
+
+    def _bulk(self, path: str, body: Any) -> dict[str, Any]:
+        done = dict(self._transport.post(path, body))
+        self.refresh()
+        return done
+
+    def explain(self, group: int | None = None) -> dict[str, Any]:
+        """Say why it, or one of its groups, waits, has failed, or reused nothing."""
+        return dict(self._transport.get(f"{self._path}/explain", group=group))
+
     def groups(self) -> list[dict[str, Any]]:
         """Return the groups of four unit sources: state, attempts, residual, error."""
         return list(pages(self._transport, f"{self._path}/groups"))

@@ -116,6 +116,7 @@ class Client:
         files_base: str | Path | None = None,
         *,
         key: str | None = None,
+        priority: int | None = None,
     ) -> CampaignHandle:
         """Send a campaign with the files that it names, and set it to work.
 
@@ -124,6 +125,7 @@ class Client:
         campaign : spec, plain data, or the path of a YAML or JSON file.
         files_base : folder of its files; by default that of the spec.
         key : the same key twice submits once; a fresh one by default.
+        priority : higher ones are served first; in place of the spec's.
 
         Raises
         ------
@@ -135,6 +137,8 @@ class Client:
         from afterslip.client.uploads import prepare
 
         spec = prepare(campaign, files_base, self.upload)
+        if priority is not None:
+            spec = {**spec, "priority": priority}
         return CampaignHandle(
             self._transport, self._transport.post("/v1/campaigns", spec, key=key)
         )
@@ -213,4 +217,4 @@ class Client:
 
     def workers(self) -> list[dict[str, Any]]:
         """Return the workers that the server knows."""
-        return list(self._transport.get("/v1/workers")["items"])
+        return list(pages(self._transport, "/v1/workers"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, PrivateAttr
 
@@ -16,7 +16,7 @@ from afterslip.schemas.fault import Sources
 from afterslip.schemas.inversion import Inversion
 from afterslip.schemas.observation import Dataset, Stations
 from afterslip.schemas.solver import Solver, Times
-from afterslip.schemas.values import Title
+from afterslip.schemas.values import Count, Title
 from afterslip.validation import nearest, validate
 
 
@@ -78,6 +78,9 @@ class Campaign(Spec):
     )
     inversions: list[Inversion] = Field(
         default=[], max_length=1000, description="estimates of slip"
+    )
+    priority: Annotated[int, Count(-1000, 1000)] | None = Field(
+        default=None, description="higher ones are served first; 0 if not given"
     )
 
     def problems(self) -> Iterator[Problem]:

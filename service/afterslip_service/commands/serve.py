@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +10,13 @@ import typer
 
 from afterslip_service import logs
 from afterslip_service.settings import Settings, check_bind, loopback
+
+
+class Switch(StrEnum):
+    """On or off."""
+
+    ON = "on"
+    OFF = "off"
 
 
 def serve(
@@ -35,6 +43,12 @@ def serve(
     auth: Annotated[
         bool | None, typer.Option("--auth/--no-auth", help="Ask for tokens.")
     ] = None,
+    dispatcher: Annotated[
+        Switch,
+        typer.Option(
+            help="off: only answer requests; `afterslip dispatch` does the rest."
+        ),
+    ] = Switch.ON,
     json_logs: Annotated[
         bool, typer.Option("--json-logs", help="Logs for machines.")
     ] = False,
@@ -43,7 +57,7 @@ def serve(
 
     What is not given is read from AFTERSLIP_DATABASE, AFTERSLIP_STORE, ...
     """
-    from afterslip_service.main import bring_down, bring_up, create_app
+    from afterslip_service.main import bring_down, bring_up, cluster, create_app
     from afterslip_service.server import Server
 
     given: dict[str, Any] = {
@@ -59,7 +73,7 @@ def serve(
     settings = Settings(**{k: v for k, v in given.items() if v is not None})
     check_bind(settings.host, settings.auth)
     logs.configure(json=json_logs)
-    app = create_app(settings)
+    app = create_app(settings, cluster if dispatcher is Switch.ON else None)
     server = Server(app, settings.host, settings.port, settings.tls)
     try:
         bring_up(app)

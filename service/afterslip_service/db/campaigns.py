@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -18,6 +18,8 @@ from afterslip_service.engine.states import CampaignState, JobKind, JobState
 from afterslip_service.errors import MissingError
 
 c = campaigns.c
+
+BRIEF = [column for column in c if column.name not in {"spec", "canonical", "model"}]
 
 # accepted groups whose durations foretell the rest
 RECENT = 15
@@ -132,8 +134,11 @@ def page(
     state: CampaignState | None = None,
     digest: str | None = None,
 ) -> list[Campaign]:
-    """Return campaigns, newest first, from the one after ``before``."""
-    query = sa.select(campaigns).where(campaigns.c.deleted_at.is_(None))
+    """Return campaigns, newest first, from the one after ``before``.
+
+    Their documents (spec, canonical form, model) are left empty: lists show none.
+    """
+    query = sa.select(*BRIEF).where(campaigns.c.deleted_at.is_(None))
     if before is not None:
         query = query.where(campaigns.c.id < before)
     if state is not None:
@@ -285,11 +290,28 @@ def set_unfinished(connection: Connection, identity: str) -> None:
     _update(connection, identity, finished_at=None)
 
 
-def set_recent(connection: Connection, identity: str, seconds: Sequence[float]) -> None:
-    """Keep how long the newest accepted groups took, the latest last."""
-    query = sa.select(c.recent).where(c.id == identity)
-    before = connection.execute(query).scalar() or []
-    _update(connection, identity, recent=[*before, *seconds][-RECENT:])
+def set_recent(connection: Connection, took: Mapping[str, Sequence[float]]) -> None:
+    """Keep how long the newest accepted groups of campaigns took, the latest last.
+
+    Parameters
+    ----------
+    took : seconds by campaign.
+    """
+    if not took:
+        return
+    rows = connection.execute(sa.select(c.id, c.recent).where(c.id.in_(took)))
+    connection.execute(
+        campaigns.update()
+        .where(c.id == sa.bindparam("identity"))
+        .values(recent=sa.bindparam("newest", type_=sa.JSON)),
+        [
+            {
+                "identity": row.id,
+                "newest": [*(row.recent or []), *took[row.id]][-RECENT:],
+            }
+            for row in rows
+        ],
+    )
 
 
 def set_deleted(connection: Connection, identity: str) -> None:
@@ -331,9 +353,9 @@ def _campaign(row: sa.Row[Any]) -> Campaign:
         owner=row.owner,
         state=CampaignState(row.state),
         digest=row.digest,
-        spec=row.spec,
-        canonical=row.canonical,
-        model=row.model,
+        spec=row.spec if "spec" in row._fields else {},
+        canonical=row.canonical if "canonical" in row._fields else {},
+        model=row.model if "model" in row._fields else None,
         n_sources=row.n_sources,
         paused=row.paused,
         cancelling=row.cancelling,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,7 @@ from afterslip_service import clock
 from afterslip_service.db import queue
 from afterslip_service.db.jobs import LIVE, Job, move_all, of_row
 from afterslip_service.db.tables import attempts, campaigns, jobs, shares
-from afterslip_service.engine.states import AttemptState, JobKind, JobState
+from afterslip_service.engine.states import AttemptState, JobState
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,6 @@ def _campaigns(
             campaigns.c.id,
             campaigns.c.owner,
             campaigns.c.canonical,
-            campaigns.c.finished_at,
-            campaigns.c.n_sources,
         )
         .where(
             owner.is_(None) if user.name == queue.NOBODY else owner == user.name,
@@ -143,10 +141,8 @@ def _open(
     """Claim jobs of some campaigns in turns, and write down whose turn it was."""
     turn = queue.last_turn(connection)
     each = -(-most // max(len(chosen), 1))
-    lines = [
-        deque((campaign, row) for row in _next_jobs(connection, campaign, now, each))
-        for campaign in chosen[:most]
-    ]
+    found = _next_jobs(connection, chosen[:most], now, each)
+    lines = [deque((c, row) for row in found[c.id]) for c in chosen[:most]]
     claims: list[Claim] = []
     turns: dict[str, tuple[str, int]] = {}
     for campaign, row in _in_turns(lines):
@@ -193,27 +189,37 @@ def _open(
 
 
 def _next_jobs(
-    connection: Connection, campaign: sa.Row[Any], now: datetime, most: int
-) -> Iterable[sa.Row[Any]]:
-    """Lock the next jobs of a campaign; see `queue.wake_at` for the order of kinds."""
-    kind = JobKind.GREENS
-    if campaign.finished_at is not None:
-        kind = JobKind.INVERSION
-    elif campaign.n_sources is None:
-        kind = JobKind.MODEL
-    query = (
-        sa.select(jobs)
-        .where(
-            jobs.c.campaign_id == campaign.id,
-            jobs.c.kind == kind,
-            jobs.c.state == JobState.WAITING,
-            jobs.c.not_before <= now,
-        )
-        .order_by(jobs.c.not_before, jobs.c.ordinal)
-        .limit(most)
-        .with_for_update(skip_locked=True)
+    connection: Connection, chosen: Sequence[sa.Row[Any]], now: datetime, most: int
+) -> dict[str, list[sa.Row[Any]]]:
+    """Return the next jobs of campaigns, whose locks make the jobs ours.
+
+    See `queue.wake_at` for the order of kinds.
+    """
+    found: dict[str, list[sa.Row[Any]]] = {campaign.id: [] for campaign in chosen}
+    may = sa.and_(
+        jobs.c.campaign_id == campaigns.c.id,
+        jobs.c.kind == queue.kind(),
+        jobs.c.state == JobState.WAITING,
+        jobs.c.not_before <= now,
     )
-    return connection.execute(query).all()
+    order = (jobs.c.not_before, jobs.c.ordinal)
+    if most == 1:
+        first = sa.select(jobs.c.id).where(may).order_by(*order).limit(1)
+        firsts = sa.select(first.correlate(campaigns).scalar_subquery()).where(
+            campaigns.c.id.in_(list(found))
+        )
+        ids = [
+            identity for identity in connection.execute(firsts).scalars() if identity
+        ]
+        query = sa.select(jobs).where(jobs.c.id.in_(ids))
+        for row in connection.execute(query):
+            found[row.campaign_id].append(row)
+        return found
+    for campaign in chosen:
+        whole = sa.select(jobs).join(campaigns, may).order_by(*order).limit(most)
+        query = whole.where(campaigns.c.id == campaign.id)
+        found[campaign.id] = list(connection.execute(query))
+    return found
 
 
 def _write_turns(connection: Connection, turns: dict[str, tuple[str, int]]) -> None:

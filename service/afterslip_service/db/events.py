@@ -19,6 +19,9 @@ GROUP_STATE = "group.state"
 GROUP_PROGRESS = "group.progress"
 INVERSION_STATE = "inversion.state"
 
+# on which processes wake each other
+CHANNEL = "afterslip"
+
 # execution option of a writing transaction: the events that it will tell
 PENDING = "afterslip_events"
 
@@ -57,6 +60,17 @@ def write(connection: Connection, rows: list[dict[str, Any]]) -> None:
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ORDER_LOCK)))
     connection.execute(events.insert(), rows)
+
+
+def tell(connection: Connection, mark: str) -> None:
+    """Wake other processes when this transaction is committed, see `notify`.
+
+    Parameters
+    ----------
+    mark : of our own process, which need not be woken.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.select(sa.func.pg_notify(CHANNEL, mark)))
 
 
 def after(

@@ -48,6 +48,7 @@ class Job:
     attempts: int
     token: str | None
     failures: dict[str, int]
+    not_before: datetime
     created_at: datetime
     updated_at: datetime
     error_class: str | None
@@ -309,6 +310,7 @@ def of_row(row: Row) -> Job:
         attempts=row.attempts,
         token=row.token,
         failures=row.failures,
+        not_before=row.not_before,
         created_at=row.created_at,
         updated_at=row.updated_at,
         error_class=row.error_class,

@@ -21,21 +21,25 @@ NOBODY = ""
 SERVED = (CampaignState.WAITING, CampaignState.BUILDING, CampaignState.RUNNING)
 
 
-def wake_at() -> sa.ColumnElement[Any]:
-    """Return the expression that ``campaigns.wake_at`` should equal.
+def kind() -> sa.ColumnElement[Any]:
+    """Return the expression for what a campaign does next.
 
     The model comes before the groups, and both before the inversions.
     """
-    kind = sa.case(
+    return sa.case(
         (campaigns.c.finished_at.is_not(None), JobKind.INVERSION.value),
         (campaigns.c.n_sources.is_(None), JobKind.MODEL.value),
         else_=JobKind.GREENS.value,
     )
+
+
+def wake_at() -> sa.ColumnElement[Any]:
+    """Return the expression that ``campaigns.wake_at`` should equal."""
     first = (
         sa.select(sa.func.min(jobs.c.not_before))
         .where(
             jobs.c.campaign_id == campaigns.c.id,
-            jobs.c.kind == kind,
+            jobs.c.kind == kind(),
             jobs.c.state == JobState.WAITING,
         )
         .correlate(campaigns)

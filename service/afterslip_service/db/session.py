@@ -45,6 +45,8 @@ class Database:
 
     def __init__(self, url: str) -> None:
         self.url = normal_url(url)
+        # tells our own wake-up calls from those of other processes
+        self.mark = clock.new_id()
         self.is_sqlite = self.url.startswith("sqlite")
         self.engine = _sqlite(self.url) if self.is_sqlite else _postgres(self.url)
 
@@ -69,6 +71,7 @@ class Database:
                 yield connection
                 if told:
                     events.write(connection, told)
+                    events.tell(connection, self.mark)
 
     def ping(self) -> None:
         """Ask the database for a one.

@@ -124,7 +124,7 @@ def of_campaign(
 
 
 def known(connection: Connection, keys: Collection[str]) -> dict[str, list[Source]]:
-    """Return accepted sources by key, the newest campaign's first."""
+    """Return accepted sources by key, those that were solved first before copies."""
     query = (
         sa.select(sources)
         .join(campaigns, campaigns.c.id == sources.c.campaign_id)
@@ -133,7 +133,7 @@ def known(connection: Connection, keys: Collection[str]) -> dict[str, list[Sourc
             sources.c.token.is_not(None),
             campaigns.c.deleted_at.is_(None),
         )
-        .order_by(sources.c.campaign_id.desc(), sources.c.position)
+        .order_by(sources.c.campaign_id, sources.c.position)
     )
     out: dict[str, list[Source]] = {}
     for row in connection.execute(query):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -28,6 +29,7 @@ from afterslip_service.reconcile.reuse import Plan
 from afterslip_workers import entry
 
 ASK_AGAIN_S = 2.0
+PROMOTERS = 8
 Problem = tuple[str, str]
 
 
@@ -57,7 +59,13 @@ def accept_all(context: Context) -> None:
         now = time.monotonic()
         found = [j for j in found if context.postponed.get(j.token or "", 0.0) <= now]
         tries = attempts.many(connection, [job.token for job in found if job.token])
-    done = [_promote(context, job, tries.get(job.token or "")) for job in found]
+    if not found:
+        return
+    # mostly waits for the disk; each has files of its own
+    with ThreadPoolExecutor(min(PROMOTERS, len(found))) as pool:
+        done = list(
+            pool.map(lambda j: _promote(context, j, tries.get(j.token or "")), found)
+        )
     promoted = [item for item in done if item is not None]
     if not promoted:
         return
@@ -146,8 +154,7 @@ def _follow(connection: Connection, good: Sequence[_Promoted]) -> None:
                 seconds.setdefault(campaign, []).append(float(item.seconds))
             rows += reuse.registration(campaign, item.token, item.manifest)
     sources.register(connection, rows)
-    for campaign, taken in seconds.items():
-        campaigns.set_recent(connection, campaign, taken)
+    campaigns.set_recent(connection, seconds)
 
 
 def _open_groups(connection: Connection, campaign: str, item: _Promoted) -> None:

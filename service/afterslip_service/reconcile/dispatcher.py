@@ -38,7 +38,7 @@ KEEP_KEYS = timedelta(days=2)
 WATCH_EVERY_S = 0.5
 CLOSE_EVERY_S = 5.0
 # items of one transaction: it should hold its locks for a moment only
-MOST = 64
+MOST = 128
 # a lost attempt may still be writing; by then it has been told to stop
 LINGER = timedelta(minutes=10)
 SWEPT_AT_ONCE = 500

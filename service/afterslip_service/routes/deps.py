@@ -15,6 +15,7 @@ from fastapi.responses import JSONResponse
 
 from afterslip.files import StoredFiles
 from afterslip_service.db import idempotency
+from afterslip_service.db.notify import Listener
 from afterslip_service.db.session import Connection, Database
 from afterslip_service.engine.access import Principal
 from afterslip_service.placement.base import Placement
@@ -33,6 +34,7 @@ class Service:
     hub: Hub
     placement: Placement | None = None
     dispatcher: Dispatcher | None = None
+    listener: Listener | None = None
     up: bool = False
 
     @property

@@ -12,6 +12,7 @@ from afterslip_service.db.campaigns import Campaign
 from afterslip_service.db.datasets import Dataset
 from afterslip_service.db.inversions import Inversion
 from afterslip_service.db.jobs import Job
+from afterslip_service.engine.explain import remaining_s
 from afterslip_service.engine.states import (
     AttemptState,
     CampaignState,
@@ -72,6 +73,10 @@ class CampaignBrief(BaseModel):
     digest: str
     progress: ProgressShape
     n_sources: int | None
+    remaining_s: float | None = Field(
+        description="until all groups are accepted, at the present pace; null where "
+        "nobody can know yet"
+    )
     error: ErrorShape | None
     inversions: list[str]
     links: dict[str, str]
@@ -95,6 +100,9 @@ class CampaignBrief(BaseModel):
             "digest": campaign.digest,
             "progress": ProgressShape.of(tallies),
             "n_sources": campaign.n_sources,
+            "remaining_s": remaining_s(
+                campaign.recent, tallies.get(JobKind.GREENS, {})
+            ),
             "error": ErrorShape.of(campaign.error_class, campaign.error_message),
             "inversions": inversions,
             "links": {

@@ -19,7 +19,6 @@ from afterslip.archive import (
     step_coefficients,
 )
 from afterslip.units import YEAR
-from afterslip_solver.greens.spectral import estimate_error
 from afterslip_workers.modelling.template import Template
 from afterslip_workers.store import paths
 from afterslip_workers.store.commit import chunk_key
@@ -31,7 +30,7 @@ Lane = dict[str, Any]
 
 # what a lane is good for, from the plan
 COVERS = ("until", "tolerance", "time_tolerance")
-# responses are stored in single precision, which moves an estimate of their error
+# responses are stored in single precision, which moves the figures a little
 _ROUNDING = 1.01
 
 # arrays of the sources themselves, by the column of the table that they hold
@@ -178,7 +177,7 @@ def _read(place: Place, origin: Mapping[str, Any], wanted: Wanted) -> Lane | Non
     count = int(lane["mode_count"])
     lane["response"] = lane["response"][:count]
     if "recurrence" in lane:
-        lane["time_error"] = _time_error(lane, wanted)
+        lane["time_error"] = _time_error(store, lane, wanted)
         if lane["time_error"] > _ROUNDING * wanted.time_tolerance:
             log.warning("a source of campaign %s is not exact enough", campaign)
             return None
@@ -187,21 +186,36 @@ def _read(place: Place, origin: Mapping[str, Any], wanted: Wanted) -> Lane | Non
     return lane
 
 
-def _time_error(lane: Lane, wanted: Wanted) -> float:
-    """Estimate the error of the curve at the times that are wanted now."""
-    times = np.unique([*wanted.times, wanted.until])
-    times = times[times > 0.0]
-    count = len(lane["response"])
-    if count < 2 or not len(times):
-        return float(lane["time_error"])
-    found = estimate_error(
-        np.asarray(lane["recurrence"][1:count]),
+def _time_error(store: Any, lane: Lane, wanted: Wanted) -> float:
+    """Error of the curve, relative to its largest change at the times wanted now.
+
+    What Lanczos leaves out grows with time, so that the error at any earlier time is
+    at most the stored one, which is relative to the largest change until the end of
+    the stored curve.
+    """
+    before = np.append(store["time"][:], float(store.attrs["until_yr"])) * YEAR
+    now = np.append(wanted.times, wanted.until)
+    then, change = _largest_change(lane, before), _largest_change(lane, now)
+    stored = float(lane["time_error"])
+    return stored * then / change if change > 0.0 else stored
+
+
+def _largest_change(lane: Lane, times: Float) -> float:
+    """Largest displacement after the elastic one on the surface, m per m."""
+    modes = np.asarray(lane["response"][1:], dtype=np.float64)
+    flat = modes.reshape(len(modes), -1)
+    found = _coefficients(lane, times)[:, 1:] @ flat
+    return float(np.abs(found).max(initial=0.0))
+
+
+def _coefficients(lane: Lane, times: Float) -> Float:
+    """(n_time, n_mode) weights of a spectral lane's modes."""
+    return curve_coefficients(
+        lane["recurrence"][: len(lane["response"])],
         float(lane["start_norm"]),
         float(lane["shift"]),
         times,
-        np.asarray(lane["response"][1:], dtype=np.float64),
     )
-    return float(found)
 
 
 def _displacement(store: Any, row: int, lane: Lane, wanted: Wanted) -> Float:
@@ -215,12 +229,7 @@ def _displacement(store: Any, row: int, lane: Lane, wanted: Wanted) -> Float:
         xy, store["face_node_connectivity"][:]
     ).weights(np.asarray(stations.x), np.asarray(stations.y), list(stations.name))
     if "recurrence" in lane:
-        coefficients = curve_coefficients(
-            lane["recurrence"][: len(lane["response"])],
-            float(lane["start_norm"]),
-            float(lane["shift"]),
-            wanted.times,
-        )
+        coefficients = _coefficients(lane, wanted.times)
     else:
         steps = store["step_time"][:] * YEAR
         coefficients = step_coefficients(steps[: len(lane["response"])], wanted.times)

@@ -1,0 +1,67 @@
+"""Wake-up calls between processes on PostgreSQL; losing one costs only an interval."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import psycopg
+import structlog
+
+from afterslip_service.db.events import CHANNEL
+from afterslip_service.db.session import Database
+
+RETRY_S = 5.0
+LOOK_S = 1.0
+
+log = structlog.get_logger()
+
+
+class Listener:
+    """Calls a function whenever another process has told of something.
+
+    A thread with a connection of its own; nothing is lost that matters while it is
+    away, because everybody looks at the database again after a while anyway. On
+    SQLite, where there is one process, it does nothing.
+
+    Parameters
+    ----------
+    wake : called from the thread.
+    """
+
+    def __init__(self, database: Database, wake: Callable[[], None]) -> None:
+        self._database, self._wake = database, wake
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.heard = 0
+
+    def start(self) -> None:
+        """Start to listen."""
+        if self._database.is_sqlite:
+            return
+        self._thread = threading.Thread(target=self._run, name="listener", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop to listen."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(2 * LOOK_S)
+
+    def _run(self) -> None:
+        url = self._database.url.replace("postgresql+psycopg://", "postgresql://")
+        while not self._stop.is_set():
+            try:
+                with psycopg.connect(url, autocommit=True) as connection:
+                    connection.execute(f"LISTEN {CHANNEL}")
+                    self._listen(connection)
+            except psycopg.Error as error:
+                log.warning("nobody can wake this process now", error=str(error))
+                self._stop.wait(RETRY_S)
+
+    def _listen(self, connection: psycopg.Connection) -> None:
+        while not self._stop.is_set():
+            for told in connection.notifies(timeout=LOOK_S, stop_after=1):
+                if told.payload != self._database.mark:
+                    self.heard += 1
+                    self._wake()

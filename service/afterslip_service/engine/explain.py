@@ -1,0 +1,153 @@
+"""Reasons in words: why work waits, why it failed, why nothing was reused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from statistics import median
+from typing import Any
+
+from afterslip_service.engine.states import CampaignState, JobState
+
+ADVICE = {
+    "killed": "the solving process died: look at the end of its log",
+    "worker_lost": "its machine or connection was lost: look at the workers",
+    "oom": "memory ran out: use a coarser mesh or a larger machine",
+    "timeout": "it took longer than allowed: raise AFTERSLIP_ATTEMPT_TIMEOUT",
+    "not_converged": "the solver gave up, also with more iterations: look at the "
+    "mesh's quality, or loosen solver.tolerance",
+    "nan": "numbers became infinite: look at the materials and the mesh",
+    "store_full": "free space in the store, then resume the campaign",
+    "bad_input": "the spec is at fault: correct it and submit again",
+    "mesh": "no mesh could be made: correct geometry or sizes and submit again",
+    "internal": "an error of this program: look at the log, and report it",
+}
+MOST_DIFFERENCES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why something is as it is: a word for programs and a sentence for people."""
+
+    code: str
+    message: str
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """All that decides whether a campaign is served.
+
+    Attributes
+    ----------
+    slots : groups that the workers can solve at a time; None: no dispatcher.
+    trouble : what the dispatcher says of its workers.
+    busy, limit : groups of the same user that are under way, and may be.
+    above : campaigns of higher priority with work that may start.
+    before : campaigns of the same priority whose turn is earlier.
+    wake_at : when the next of its jobs may start.
+    """
+
+    state: CampaignState
+    error_class: str | None
+    error_message: str | None
+    cancelling: bool
+    paused: bool
+    built: bool
+    waiting: int
+    active: int
+    slots: int | None
+    trouble: str | None
+    busy: int
+    limit: int | None
+    above: int
+    before: int
+    wake_at: datetime | None
+    now: datetime
+
+
+def why_waiting(s: Situation) -> list[Reason]:
+    """Return all reasons why a campaign's waiting jobs do not start.
+
+    Empty where nothing waits.
+    """
+    if s.state is CampaignState.CANCELLED or s.cancelling:
+        return [Reason("cancelled", "the campaign is cancelled: uncancel takes it up")]
+    if s.waiting == 0:
+        return []
+    return list(_hindrances(s))
+
+
+def _hindrances(s: Situation) -> Iterator[Reason]:
+    if s.paused and s.error_class == "store_full":
+        yield Reason("store_full", s.error_message or ADVICE["store_full"])
+    elif s.paused:
+        yield Reason("paused", "the campaign is paused: resume it")
+    if s.state is CampaignState.FAILED:
+        yield Reason("failed", "a part has failed: nothing starts before it is retried")
+    if s.slots is None:
+        yield Reason("no_dispatcher", "no dispatcher runs: start one")
+    elif s.trouble or s.slots == 0:
+        yield Reason("no_worker", s.trouble or "there are no workers: start some")
+    if not s.built:
+        yield Reason("model", "the groups wait for the model, which is not built yet")
+    if s.wake_at is not None and s.wake_at > s.now:
+        yield Reason("backoff", "after a failure it pauses a while", s.wake_at)
+    if s.limit is not None and s.busy >= s.limit:
+        text = f"its user has {s.busy} of {s.limit} groups under way"
+        yield Reason("limit", text)
+    if s.above:
+        text = f"{s.above} campaigns of higher priority have work that waits"
+        yield Reason("priority", text)
+    if s.slots and s.busy >= 0 and not s.above:
+        text = f"it takes turns: {s.before} campaigns come before it, {s.slots} slots"
+        yield Reason("turn", text)
+
+
+def remaining_s(
+    recent: tuple[float, ...], groups: Mapping[JobState, int]
+) -> float | None:
+    """Return the time until all groups are accepted, at the present pace, s.
+
+    Parameters
+    ----------
+    recent : how long the last accepted groups took, s.
+    groups : number of groups by state.
+
+    Returns
+    -------
+    None where nobody can know: before the first group, or while none is under way.
+    """
+    active = groups.get(JobState.QUEUED, 0) + groups.get(JobState.RUNNING, 0)
+    left = active + groups.get(JobState.WAITING, 0)
+    if left == 0:
+        return 0.0
+    if not recent or active == 0:
+        return None
+    return median(recent) * max(left / active, 1.0)
+
+
+def differences(first: Any, second: Any, path: str = "") -> list[str]:
+    """Return the paths at which two plain documents differ, at most a few."""
+    found = []
+    for where in _differing(first, second, path):
+        found.append(where)
+        if len(found) == MOST_DIFFERENCES:
+            break
+    return found
+
+
+def _differing(first: Any, second: Any, path: str) -> Iterator[str]:
+    if isinstance(first, dict) and isinstance(second, dict):
+        for key in sorted({*first, *second}):
+            deeper = f"{path}.{key}" if path else key
+            yield from _differing(first.get(key), second.get(key), deeper)
+    elif isinstance(first, list) and isinstance(second, list):
+        if len(first) != len(second):
+            yield path
+            return
+        for index, (one, other) in enumerate(zip(first, second, strict=True)):
+            yield from _differing(one, other, f"{path}[{index}]")
+    elif first != second:
+        yield path
