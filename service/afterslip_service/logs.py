@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
 import structlog
+from structlog.typing import EventDict
 
 
 def configure(
@@ -32,6 +34,7 @@ def configure(
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
+            redact,
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
@@ -39,6 +42,21 @@ def configure(
         logger_factory=lambda *_: structlog.PrintLogger(stream or sys.stderr),
         cache_logger_on_first_use=False,
     )
+
+
+# tokens as the service makes them, whatever they stand in
+_TOKEN = re.compile(r"afs_[A-Za-z0-9_-]{8,}")
+_BEARER = re.compile(r"(?i)(bearer\s+)[^\s'\",]+")
+
+
+def redact(_logger: object, _method: str, event: EventDict) -> EventDict:
+    """Take tokens out of a line, also out of tracebacks and messages of others."""
+    return {
+        key: _BEARER.sub(r"\1...", _TOKEN.sub("afs_...", value))
+        if isinstance(value, str)
+        else value
+        for key, value in event.items()
+    }
 
 
 @contextmanager

@@ -10,7 +10,13 @@ from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
 from afterslip_service.db import datasets
-from afterslip_service.routes.deps import Service, ServiceDep
+from afterslip_service.db.session import Connection
+from afterslip_service.routes.deps import (
+    IdempotencyKey,
+    PrincipalDep,
+    ServiceDep,
+    keyed_by,
+)
 from afterslip_service.routes.problems import responses
 from afterslip_service.routes.shapes import FileShape
 from afterslip_workers import entry
@@ -39,6 +45,8 @@ RAW = {
 async def upload_file(
     request: Request,
     service: ServiceDep,
+    principal: PrincipalDep,
+    idempotency_key: IdempotencyKey = None,
 ) -> JSONResponse:
     """Upload a file; the same content twice is one file."""
     size = 0
@@ -51,10 +59,10 @@ async def upload_file(
             raise HTTPException(422, "body: is empty; send the file's bytes")
         store, path = service.settings.store, Path(stream.name)
         ref = await run_in_threadpool(entry.keep_file, store, path)
-    await run_in_threadpool(_record, service, ref, size)
-    return JSONResponse({"ref": ref, "size": size}, 201)
+    keyed = keyed_by(request, service, principal, idempotency_key, ref)
 
-
-def _record(service: Service, ref: str, size: int) -> None:
-    with service.database.write() as connection:
+    def effect(connection: Connection) -> FileShape:
         datasets.record_file(connection, ref, size)
+        return FileShape(ref=ref, size=size)
+
+    return await run_in_threadpool(keyed.answer, 201, effect)

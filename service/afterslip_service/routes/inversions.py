@@ -152,7 +152,9 @@ def read_report(service: ServiceDep, request: Request, inversion: str) -> Respon
 
 
 @router.get("/{inversion}/plots", responses=responses(404, 422, 503))
-def list_plots(service: ServiceDep, inversion: str) -> PlotPage:
+def list_plots(
+    service: ServiceDep, inversion: str, after: CursorDep, limit: Limit = 200
+) -> PlotPage:
     """List the plots; empty until the inversion is accepted."""
     with service.database.read() as connection:
         found = inversions.get(connection, inversion)
@@ -160,10 +162,11 @@ def list_plots(service: ServiceDep, inversion: str) -> PlotPage:
     if found.state is JobState.ACCEPTED:
         place = entry.place_of(service.settings.store)
         there = place.names(_folder(found.campaign_id, found.id))
-        names = [name[:-4] for name in there if name.endswith(".png")]
+        names = sorted(name[:-4] for name in there if name.endswith(".png"))
+        names = [name for name in names if after is None or name > after][:limit]
     here = f"/v1/inversions/{inversion}/plots"
     items = [{"name": name, "href": f"{here}/{name}.png"} for name in names]
-    return PlotPage(items=items)
+    return PlotPage(items=items, next=next_cursor(names, limit))
 
 
 @router.get(

@@ -312,9 +312,10 @@ class InversionPage(BaseModel):
 
 
 class PlotPage(BaseModel):
-    """The plots of an inversion."""
+    """A page of the plots of an inversion, by name."""
 
     items: list[dict[str, str]]
+    next: str | None
 
 
 class WorkerShape(BaseModel):
@@ -328,9 +329,10 @@ class WorkerShape(BaseModel):
 
 
 class WorkerPage(BaseModel):
-    """The workers that the placement knows."""
+    """A page of the workers that the placement knows, by address."""
 
     items: list[WorkerShape]
+    next: str | None
 
 
 class SampleShape(BaseModel):

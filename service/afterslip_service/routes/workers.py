@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from afterslip_service.routes.deps import ServiceDep
+from afterslip_service.routes.deps import CursorDep, Limit, ServiceDep, next_cursor
+from afterslip_service.routes.problems import responses
 from afterslip_service.routes.shapes import WorkerPage, WorkerShape
 
 router = APIRouter(prefix="/v1/workers", tags=["workers"])
 
 
-@router.get("")
-def list_workers(service: ServiceDep) -> WorkerPage:
-    """List the workers that the placement knows."""
+@router.get("", responses=responses(422))
+def list_workers(
+    service: ServiceDep, after: CursorDep, limit: Limit = 200
+) -> WorkerPage:
+    """List the workers that the placement knows, by address."""
     known = service.placement.workers() if service.placement is not None else []
     items = [
         WorkerShape(
@@ -22,6 +25,7 @@ def list_workers(service: ServiceDep) -> WorkerPage:
             slots=worker.slots,
             facts=worker.facts,
         )
-        for worker in known
-    ]
-    return WorkerPage(items=items)
+        for worker in sorted(known, key=lambda worker: worker.address)
+        if after is None or worker.address > after
+    ][:limit]
+    return WorkerPage(items=items, next=next_cursor([w.address for w in items], limit))
