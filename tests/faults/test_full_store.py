@@ -54,4 +54,5 @@ def test_campaign_waits_for_space(
     ballast.unlink()
     service.post(f"/campaigns/{campaign}/resume")
     row = measure.close(service, undisturbed, record)
+    assert row["groups again"] == 0, "the results waited on their workers' disk"
     assert row["result"] == "bitwise"

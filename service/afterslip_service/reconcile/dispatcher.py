@@ -218,6 +218,9 @@ class Dispatcher:
             busy = jobs.live_count(connection)
         free = self.context.placement.slots() - busy
         limit = self.context.settings.user_limit
+        if free > 0 and not entry.reachable(self.context.store):
+            # whoever began now could neither read the model nor keep a result
+            return
         while free > 0 and not self._stop.is_set():
             with self.context.write() as connection:
                 found = claims.claim(
