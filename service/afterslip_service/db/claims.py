@@ -58,10 +58,9 @@ def claim(
     level = max(user.priority for user in users)
     users = [user for user in users if user.priority == level]
     each = -(-most // len(users))
-    lines = [_campaigns(connection, user, level, now, each) for user in users]
-    chosen = list(_in_turns(lines))
+    lines = [list(_campaigns(connection, user, level, now, each)) for user in users]
     room = {user.name: user.room for user in users}
-    return _open(connection, chosen, dispatcher, now, most, room)
+    return _open(connection, lines, dispatcher, now, most, room)
 
 
 def _users(connection: Connection, now: datetime, limit: int | None) -> list[_User]:
@@ -132,20 +131,27 @@ def _in_turns(lines: Iterable[deque[Any]]) -> Iterator[Any]:
 
 def _open(
     connection: Connection,
-    chosen: list[sa.Row[Any]],
+    lines: list[list[sa.Row[Any]]],
     dispatcher: str,
     now: datetime,
     most: int,
     room: dict[str, int],
 ) -> list[Claim]:
-    """Claim jobs of some campaigns in turns, and write down whose turn it was."""
+    """Claim jobs of each user's campaigns in turns, and write down whose it was."""
     turn = queue.last_turn(connection)
-    each = -(-most // max(len(chosen), 1))
-    found = _next_jobs(connection, chosen[:most], now, each)
-    lines = [deque((c, row) for row in found[c.id]) for c in chosen[:most]]
+    chosen = [campaign for line in lines for campaign in line]
+    if not chosen:
+        return []
+    each = -(-most // len(lines))
+    deep = max(-(-each // len(line)) for line in lines if line)
+    found = _next_jobs(connection, chosen, now, deep)
+    users = [
+        deque(_in_turns([deque((c, row) for row in found[c.id]) for c in line]))
+        for line in lines
+    ]
     claims: list[Claim] = []
     turns: dict[str, tuple[str, int]] = {}
-    for campaign, row in _in_turns(lines):
+    for campaign, row in _in_turns(users):
         owner, job = campaign.owner or queue.NOBODY, of_row(row)
         if len(claims) < most and room[owner] > 0:
             room[owner] -= 1

@@ -117,11 +117,11 @@ def remaining_s(
 
     Returns
     -------
-    None where nobody can know: before the first group, or while none is under way.
+    None where nobody can know: before there is a first group, or while none is under way.
     """
     active = groups.get(JobState.QUEUED, 0) + groups.get(JobState.RUNNING, 0)
     left = active + groups.get(JobState.WAITING, 0)
-    if left == 0:
+    if left == 0 and groups:
         return 0.0
     if not recent or active == 0:
         return None

@@ -1,0 +1,118 @@
+"""Why work waits and failed, and what operators do about it, over HTTP."""
+
+from __future__ import annotations
+
+import time
+
+import tiny_worker
+
+from afterslip_service.engine.explain import differences, remaining_s
+from afterslip_service.engine.states import JobState
+
+
+def post(client, name="tiny", **changes):
+    answer = client.post("/v1/campaigns", json=tiny_worker.spec(name, **changes))
+    assert answer.status_code == 201, answer.text
+    return answer.json()["id"]
+
+
+def bulk(client, campaign, action, **choice):
+    answer = client.post(f"/v1/campaigns/{campaign}/groups/{action}", json=choice)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def explain(client, campaign, **query):
+    answer = client.get(f"/v1/campaigns/{campaign}/explain", params=query)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def until(look, seconds=20):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if found := look():
+            return found
+        time.sleep(0.02)
+    raise AssertionError("it never came")
+
+
+def test_failed_groups_are_explained_and_retried_by_class(client, wait_for, worker):
+    worker.fail["greens", 0] = ["bad_input"]
+    campaign = post(client)
+    wait_for(campaign, "failed")
+    told = explain(client, campaign)
+    (failure,) = told["failures"]
+    assert failure["error_class"] == "bad_input"
+    assert "correct it" in failure["advice"]
+    assert explain(client, campaign, group=0)["failures"][0]["count"] == 1
+    assert bulk(client, campaign, "retry", error_class="oom")["changed"] == 0
+    assert bulk(client, campaign, "retry", error_class="bad_input")["changed"] == 1
+    shown = wait_for(campaign, "complete")
+    assert shown["remaining_s"] == 0.0
+
+
+def test_invalidated_group_keeps_its_result_until_the_new_one(client, wait_for, worker):
+    campaign = post(client)
+    wait_for(campaign, "complete")
+    worker.gate.clear()
+    done = bulk(client, campaign, "invalidate", groups=[1])
+    assert (done["changed"], done["state"]) == (1, "running")
+    again = bulk(client, campaign, "invalidate", groups=[1])
+    assert again["changed"] == 0
+    until(lambda: worker.ran[campaign, "greens", 1] == 2)
+    path = f"/v1/campaigns/{campaign}/groups/1"
+    states = [a["state"] for a in client.get(path).json()["attempts"]]
+    assert states[0] == "accepted"
+    worker.gate.set()
+    wait_for(campaign, "complete")
+    states = [a["state"] for a in client.get(path).json()["attempts"]]
+    assert states == ["replaced", "accepted"]
+
+
+def test_cancelled_campaign_is_taken_up_again(client, wait_for, worker):
+    worker.gate.clear()
+    campaign = post(client)
+    client.post(f"/v1/campaigns/{campaign}/cancel")
+    wait_for(campaign, "cancelled")
+    assert explain(client, campaign)["waiting"][0]["code"] == "cancelled"
+    worker.gate.set()
+    path = f"/v1/campaigns/{campaign}/uncancel"
+    assert client.post(path).json()["changed"] == 1
+    assert client.post(path).json()["changed"] == 0
+    wait_for(campaign, "complete")
+
+
+def test_waiting_campaign_says_what_it_waits_for(client, worker):
+    worker.gate.clear()
+    busy = [post(client, f"busy {n}", priority=5) for n in range(3)]
+    late = post(client, "late")
+    codes = until(
+        lambda: (
+            {r["code"] for r in explain(client, late)["waiting"]} & {"priority"}
+            and {r["code"] for r in explain(client, late)["waiting"]}
+        )
+    )
+    assert codes >= {"model", "priority"}
+    client.post(f"/v1/campaigns/{late}/pause")
+    assert explain(client, late)["waiting"][0]["code"] == "paused"
+    assert client.get(f"/v1/campaigns/{late}").json()["remaining_s"] is None
+    assert busy
+
+
+def test_time_left_is_unknown_before_the_first_group():
+    groups = {JobState.WAITING: 8, JobState.RUNNING: 2}
+    assert remaining_s((), groups) is None
+    assert remaining_s((3.0,), {JobState.WAITING: 8}) is None
+    assert remaining_s((2.0, 2.0, 50.0), groups) == 10.0
+    assert remaining_s((2.0,), {JobState.ACCEPTED: 4}) == 0.0
+
+
+def test_differences_name_the_paths():
+    one = {"layers": [{"vs": 1, "vp": 2}, {"vs": 3}], "mesh": 1}
+    two = {"layers": [{"vs": 1, "vp": 9}, {"vs": 3}], "bodies": []}
+    assert differences(one, two, "model") == [
+        "model.bodies",
+        "model.layers[0].vp",
+        "model.mesh",
+    ]
