@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from afterslip_solver.backend import Backend
 from afterslip_solver.greens.dmd import DynamicModes
 from afterslip_solver.greens.keeper import State, pack, unpack
+from afterslip_solver.model import Float
 from afterslip_solver.operators import Elasticity
 
-# a remainder this small against its increment holds nothing but solver noise
-_NOISE = 1e-7
+# a remainder this small against its increment is rounding
+_NOISE = 1e-9
 
 
 class Predictor(Protocol):
@@ -98,12 +100,14 @@ class Galerkin:
 
     The basis is orthonormal in K^v per lane, so a guess is a sum of projections.
     K^v times a new increment is computed, not taken from its right-hand side, which
-    differs by the solver's residual; images of the basis need not be kept.
+    differs by the solver's residual; images of the basis need not be kept. A full
+    basis gives up the direction that the newest increment needs least: the oldest
+    ones hold nearly all of it.
 
     Parameters
     ----------
     operator : K^v.
-    size : number of past increments kept.
+    size : number of directions kept.
     """
 
     def __init__(self, operator: Elasticity, size: int = 16) -> None:
@@ -127,8 +131,12 @@ class Galerkin:
         image = backend.xp.empty_like(d)
         self._operator.apply(d, image)
         whole = left = backend.dot(d, image)
+        shares = np.zeros(len(basis))
         for _ in range(2 if basis else 0):
-            backend.combine(d, -backend.dots(basis, image), basis)
+            parts = backend.dots(basis, image)
+            # the second sweep's are rounding
+            shares = np.maximum(shares, _shares(parts, whole))
+            backend.combine(d, -parts, basis)
             self._operator.apply(d, image)
             left = backend.dot(d, image)
         keep = left > _NOISE**2 * whole
@@ -136,7 +144,10 @@ class Galerkin:
             return
         factor = np.where(keep, 1.0 / np.sqrt(np.where(keep, left, 1.0)), 0.0)
         backend.scale_into(d, factor, d)
-        self._basis = [*basis, d][-self._size :]
+        if len(basis) == self._size:
+            least = int(np.argmin(shares))
+            basis = [*basis[:least], *basis[least + 1 :]]
+        self._basis = [*basis, d]
 
     @property
     def bytes(self) -> int:
@@ -150,6 +161,13 @@ class Galerkin:
     def restore(self, state: State) -> None:
         """See `Predictor`."""
         self._basis = unpack(self._backend, "predictor.basis", state)
+
+
+def _shares(parts: NDArray[np.float64], whole: NDArray[np.float64]) -> Float:
+    """Energy (m,) of each part (m, lane), of the lane that needs it most."""
+    moves = whole > 0.0
+    found = np.where(moves, parts**2 / np.where(moves, whole, 1.0), 0.0)
+    return np.asarray(found.max(axis=1))
 
 
 def make_predictor(name: str, operator: Elasticity) -> Predictor:
