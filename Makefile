@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 OUT ?= demo-out
 
-.PHONY: demo test serve lint faults test-dashboard setup system clean
+.PHONY: demo test serve lint faults scan test-dashboard setup system clean
 
 demo: setup
 	$(BIN)/python examples/tohoku2011/demo.py --out $(OUT)
@@ -24,6 +24,9 @@ lint: setup
 
 faults: setup
 	$(BIN)/pytest -m faults
+
+scan: setup
+	$(BIN)/python .ci/scan.py
 
 test-dashboard: setup
 	$(BIN)/pytest tests/dashboard -m "slow or not slow"
