@@ -209,9 +209,20 @@ def _deaf_to_the_terminal() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+def _never_twice(dask_scheduler: Any) -> None:
+    """Keep a scheduler of others from giving a lost worker's attempts to another.
+
+    It would be the same attempt, in the same folder, perhaps beside a worker that
+    only cannot be seen; we make a new attempt instead.
+    """
+    dask_scheduler.allowed_failures = 0
+
+
 def _connect(address: str) -> Any:
     try:
-        return _dask.Client(address, timeout="10 s", set_as_default=False)
+        client = _dask.Client(address, timeout="10 s", set_as_default=False)
+        client.run_on_scheduler(_never_twice)
+        return client
     except (OSError, TimeoutError, ValueError) as error:
         raise ServiceError(
             f"no Dask scheduler answers at {address!r} ({error}): start one with "

@@ -1,0 +1,146 @@
+"""What once went wrong between a claim, a placement and a successor."""
+
+from __future__ import annotations
+
+import time
+
+import distributed
+import pytest
+
+from afterslip_service.db import attempts, jobs
+from afterslip_service.db.notify import Listener
+from afterslip_service.db.session import Database
+from afterslip_service.engine import retry
+from afterslip_service.engine.states import CampaignState, JobKind, JobState
+from afterslip_service.placement.cluster import Cluster
+from afterslip_service.placement.inprocess import InProcess
+from afterslip_workers.envelope import parse
+from afterslip_workers.store import durable, paths
+
+
+def model_job(database, campaign):
+    with database.read() as connection:
+        return jobs.of_campaign(connection, campaign, JobKind.MODEL)[0]
+
+
+def test_claim_that_is_not_placed_gives_its_slot_back_at_once(
+    database, new_campaign, new_dispatcher, turn, monkeypatch
+):
+    """Also when the database is away just then: the next tick does it."""
+    monkeypatch.setattr(retry, "BACKOFF_S", (0.0,))
+    dispatcher = new_dispatcher()
+    placement = dispatcher.context.placement
+    submit, refused = placement.submit, []
+
+    def refuse(token, envelope):
+        refused.append(token)
+        monkeypatch.setattr(placement, "submit", submit)
+        raise OSError("the scheduler is away")
+
+    monkeypatch.setattr(placement, "submit", refuse)
+    campaign = new_campaign()
+    with pytest.raises(OSError, match="away"):
+        dispatcher.tick()
+    job = model_job(database, campaign)
+    assert job.state is JobState.WAITING
+    assert job.failures == {retry.INTERRUPTED: 1}
+    turn(dispatcher, campaign, CampaignState.COMPLETE)
+    assert len(refused) == 1
+
+
+class _Elsewhere(InProcess):
+    """A cluster of others: it forgets nothing when a dispatcher dies."""
+
+    mortal = False
+
+
+def test_failure_of_a_dead_dispatchers_attempt_is_read_in_the_store(
+    database, settings, new_campaign, new_dispatcher, worker, turn, monkeypatch
+):
+    monkeypatch.setattr(retry, "BACKOFF_S", (0.0,))
+    worker.gate.clear()
+    first = new_dispatcher()
+    campaign = new_campaign()
+    turn(first, campaign, CampaignState.BUILDING)
+    token = model_job(database, campaign).token
+    first.stop()
+    # the worker ends while nobody listens; its receipt is the last thing it writes
+    receipt = {"token": token, "outcome": "failed", "manifest": None, "stats": {},
+               "error": {"class": "oom", "message": "no memory"}}  # fmt: skip
+    durable.write_json(settings.store / paths.attempt(token) / "receipt.json", receipt)
+    worker.gate.set()
+    second = new_dispatcher()
+    second.context.placement = _Elsewhere(worker, 2)
+    began = time.monotonic()
+    turn(second, campaign, CampaignState.COMPLETE)
+    second.context.placement.close()
+    assert time.monotonic() - began < settings.lost_after / 2
+    with database.read() as connection:
+        tries = attempts.of_job(connection, model_job(database, campaign).id)
+    assert tries[0].error_class == "oom"
+
+
+def test_mark_that_stops_a_lost_attempt_outlives_the_takeover(
+    database, settings, new_campaign, new_dispatcher, worker, turn
+):
+    worker.gate.clear()
+    first = new_dispatcher()
+    campaign = new_campaign()
+    turn(first, campaign, CampaignState.BUILDING)
+    token = model_job(database, campaign).token
+    first.stop()
+    new_dispatcher().tick()
+    assert (settings.store / "attempts" / token / "cancel").exists()
+
+
+def test_solver_that_did_not_converge_is_told_to_try_harder(
+    database, new_campaign, new_dispatcher, worker, turn, monkeypatch
+):
+    monkeypatch.setattr(retry, "BACKOFF_S", (0.0,))
+    worker.fail["greens", 1] = ["not_converged"]
+    asked = []
+
+    def execute(envelope):
+        if parse(envelope).kind == "greens" and envelope["group"]["index"] == 1:
+            asked.append(parse(envelope).strict)
+        return worker(envelope)
+
+    campaign = new_campaign()
+    turn(new_dispatcher(execute), campaign, CampaignState.COMPLETE)
+    assert asked == [0, 1]
+
+
+def test_scheduler_of_others_never_runs_an_attempt_twice():
+    with distributed.LocalCluster(
+        n_workers=0, processes=False, dashboard_address=None
+    ) as cluster:
+        cluster.scheduler.allowed_failures = 3
+        placement = Cluster(cluster.scheduler_address)
+        assert cluster.scheduler.allowed_failures == 0
+        placement.close()
+
+
+def test_processes_wake_each_other_and_not_themselves(database_url, database):
+    if database.is_sqlite:
+        pytest.skip("SQLite serves one process, which wakes itself")
+    from afterslip_service.db import events
+
+    other, woken = Database(database_url), []
+    listener = Listener(database, lambda: woken.append(time.monotonic()))
+    listener.start()
+    try:
+        deadline = time.monotonic() + 10
+        while not woken and time.monotonic() < deadline:
+            with other.write() as connection:
+                events.append(connection, "c", "group.state", {})
+            time.sleep(0.1)
+        assert woken
+        time.sleep(0.3)
+        heard = len(woken)
+        with database.write() as connection:
+            events.append(connection, "c", "group.state", {})
+        time.sleep(0.5)
+        assert len(woken) == heard
+    finally:
+        listener.stop()
+        other.close()
