@@ -51,6 +51,16 @@ def test_first_of_two_writers_wins(place):
     assert place.read("models/m/meta.json") == b"first"
 
 
+def test_server_that_lets_the_second_writer_win_is_refused(place, monkeypatch):
+    place.prepare()
+    real = bucket.obstore.put
+    monkeypatch.setattr(
+        bucket.obstore, "put", lambda *a, mode=None, **more: real(*a, **more)
+    )
+    with pytest.raises(OSError, match="If-None-Match"):
+        place.prepare()
+
+
 def test_large_file_travels_in_parts_and_reads_back_the_same(place, tmp_path, server):
     content = np.random.default_rng(0).bytes(bucket._PART + 12345)
     path = tmp_path / "large"

@@ -31,6 +31,7 @@ from afterslip_workers.store.place import StoreLostError
 COPY_LIMIT = 5 << 30
 _PART = 16 << 20
 _PROBE = ".probe"
+_ONCE = ".once"
 # a watch over many attempts must not hang on one request for minutes
 _RETRY = {"max_retries": 3, "retry_timeout": timedelta(seconds=30)}
 _PATIENCE = {"connect_timeout": timedelta(seconds=5), "timeout": timedelta(minutes=5)}
@@ -82,14 +83,24 @@ class BucketPlace:
             raise StoreLostError(f"{self.name}, {what}: {_line(error)}") from None
 
     def prepare(self) -> None:
-        """See that the bucket answers."""
+        """See that the bucket answers and lets the first of two writers win."""
+        self._list()
+        for _ in range(2):
+            created = self.create(_ONCE, b"x")
+        if created:
+            raise OSError(
+                f"{self.name} overwrites what is there in spite of `If-None-Match: *`: "
+                "use a server of buckets that knows conditional writes"
+            )
+
+    def _list(self) -> None:
         with self._asking("listing"):
             obstore.list_with_delimiter(self._store, "attempts")
 
     def reachable(self) -> bool:
         """Tell whether the bucket answers."""
         try:
-            self.prepare()
+            self._list()
         except OSError:
             return False
         return True
