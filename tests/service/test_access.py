@@ -13,11 +13,12 @@ import pytest
 import tiny_worker
 
 from afterslip_service import clock
-from afterslip_service.db import tokens
+from afterslip_service.db import campaigns, jobs, migrate, tokens
 from afterslip_service.db.session import Database
 from afterslip_service.db.tables import idempotency
 from afterslip_service.engine.access import Role
 from afterslip_service.engine.buckets import Buckets
+from afterslip_service.engine.states import JobKind
 from afterslip_service.routes import events
 
 PROBLEM = "application/problem+json"
@@ -375,3 +376,13 @@ class TestOnBothDatabases:
             assert tokens.of_secret(connection, secret) is None
             assert tokens.of_session(connection, cookie) is None
         database.close()
+
+    def test_campaigns_survive_the_way_down_to_the_first_schema(
+        self, database_url, database, new_campaign
+    ):
+        campaign = new_campaign()
+        migrate.downgrade(database, "0001")
+        migrate.upgrade(database)
+        with database.read() as connection:
+            assert campaigns.get(connection, campaign).owner is None
+            assert len(jobs.of_campaign(connection, campaign, JobKind.MODEL)) == 1
