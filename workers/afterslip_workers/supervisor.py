@@ -19,7 +19,12 @@ from afterslip_workers.errors import TaskError, classify
 from afterslip_workers.process import Child, Pool, describe_exit, kernel_oom_kills
 from afterslip_workers.progress import LOG, MANIFEST, RECEIPT, ProgressFile
 from afterslip_workers.store import durable, paths, spool
-from afterslip_workers.store.place import LocalPlace, StoreLostError, write_json
+from afterslip_workers.store.place import (
+    LocalPlace,
+    StoreLostError,
+    read_json,
+    write_json,
+)
 
 _POLL_S = 0.2
 _ASK_BUCKET_S = 1.0
@@ -226,6 +231,11 @@ def _stored(envelope: Envelope) -> Receipt | None:
             if folder == kept and not envelope.place.remote:
                 _delay(receipt, TaskError("store_lost", "the result is in the spool"))
             return receipt
+    if envelope.place.remote:
+        # sent before, by this worker or another
+        sent = read_json(envelope.place, f"{paths.attempt(token)}/{MANIFEST}")
+        if isinstance(sent, dict) and sent.get("token") == token:
+            return Receipt(token, "stored", manifest=sent, stats=sent.get("stats", {}))
     return None
 
 

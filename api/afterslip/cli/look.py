@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from afterslip.cli.attempts import print_group
 from afterslip.cli.explain import left
 from afterslip.cli.server import DEFAULT, AsJson, Server, Token, Which, connect
 
@@ -67,10 +68,16 @@ def show(
     server: Server = DEFAULT,
     token: Token = None,
     as_json: AsJson = False,
+    group: Annotated[
+        int | None, typer.Option(min=0, help="Show every attempt at this group.")
+    ] = None,
 ) -> None:
     """Show a campaign: its model, groups, failures and inversions."""
     with connect(server, token) as client:
         campaign = client.campaign(which)
+        if group is not None:
+            print_group(campaign.group(group), as_json=as_json)
+            return
         groups = campaign.groups()
         inversions = campaign.inversions()
     if as_json:
