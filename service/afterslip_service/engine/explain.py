@@ -117,7 +117,7 @@ def remaining_s(
 
     Returns
     -------
-    None where nobody can know: before there is a first group, or while none is under way.
+    None where nobody can know: before a first group ended, or while none is under way.
     """
     active = groups.get(JobState.QUEUED, 0) + groups.get(JobState.RUNNING, 0)
     left = active + groups.get(JobState.WAITING, 0)
