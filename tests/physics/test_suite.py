@@ -1,22 +1,37 @@
-"""Every item of the verification suite passes at small size."""
+"""Every item of the verification suite passes; the quick ones at each commit."""
+
+import math
 
 import pytest
 
 from afterslip_solver import verification
+from afterslip_solver.verification.check import at_least, at_most, not_run
+
+# ten seconds or more each at small size
+SLOW = ("plates", "strata", "scec", "robustness", "curved")
 
 
-@pytest.mark.parametrize("name", verification.names())
+def items():
+    return [
+        pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name
+        for name in verification.names()
+    ]
+
+
+@pytest.mark.parametrize("name", items())
 def test_item_meets_its_tolerances(name):
     checks = verification.run(name, "small")
     assert checks
     for check in checks:
         assert check.name == name
         assert check.passed, f"{check.quantity}: {check.value:.2e}, {check.tolerance}"
+        assert check.level != "missed"
         assert check.reference
         assert check.note
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", verification.names())
 def test_item_meets_its_tolerances_at_full_size(name):
     for check in verification.run(name, "full"):
@@ -26,3 +41,29 @@ def test_item_meets_its_tolerances_at_full_size(name):
 def test_unknown_item_is_refused_with_the_list():
     with pytest.raises(KeyError, match="manufactured"):
         verification.run("okda")
+
+
+@pytest.mark.parametrize(
+    ("value", "level"),
+    [
+        (5e-4, "excellent"),
+        (2e-3, "good"),
+        (9e-3, "acceptable"),
+        (2e-2, "missed"),
+        (math.nan, "missed"),
+    ],
+)
+def test_errors_are_graded_between_the_limit_and_the_excellent(value, level):
+    assert at_most("a", "q", value, 1e-2, "r", "n", 1e-3).level == level
+
+
+def test_orders_are_graded_the_other_way_round():
+    levels = [at_least("a", "q", v, 1.0, "r", "n", 2.0).level for v in (0.9, 1.2, 1.7)]
+    assert levels == ["missed", "acceptable", "good"]
+
+
+def test_what_was_not_run_says_so_and_fails_nothing():
+    check = not_run("a", "q", "r", "no device")
+    assert check.passed
+    assert check.level == "not run"
+    assert check.record()["error"] is None

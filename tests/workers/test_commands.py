@@ -54,11 +54,11 @@ def test_forward_refuses_a_wrong_spec_and_leaves_nothing(tmp_path):
 @pytest.fixture
 def suite(monkeypatch):
     def result(name, passed):
-        return Check(name, "error", 0.5, 0.1, passed, "truth", "because")
+        return Check(name, "error", 0.5, 0.1, passed, "truth", "because", 0.01)
 
     monkeypatch.setattr(verification, "names", lambda: ["good", "bad"])
     monkeypatch.setattr(
-        verification, "run", lambda name, size: [result(name, name == "good")]
+        verification, "run", lambda name, size, backend: [result(name, name == "good")]
     )
 
 
@@ -67,7 +67,10 @@ def test_verify_passes_and_writes_its_record(tmp_path, suite):
     assert done.exit_code == 0
     record = json.loads((tmp_path / "v.json").read_text())
     assert record["passed"] is True
+    keys = {"name", "level", "quantity", "error", "limit", "passed", "reference"}
+    assert keys <= set(record["checks"][0])
     assert record["checks"][0]["name"] == "good"
+    assert record["checks"][0]["level"] in ("excellent", "good", "acceptable")
 
 
 def test_verify_exits_with_one_when_a_check_is_missed(tmp_path, suite):

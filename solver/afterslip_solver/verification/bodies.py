@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from afterslip_solver.greens import evaluate_curve, prepare
+from afterslip_solver.greens import evaluate_curve
 from afterslip_solver.mesh import Geometry, surface_trace
 from afterslip_solver.model import Float, GroupResult, Materials, Model, SolverSettings
 from afterslip_solver.testing.box import box_with_fault
@@ -16,6 +16,7 @@ from afterslip_solver.verification.blocks import (
     smooth_slip,
 )
 from afterslip_solver.verification.check import Size
+from afterslip_solver.verification.device import prepared
 
 LAM, MU = 40e9, 40e9
 TAU = 1e8
@@ -90,7 +91,7 @@ def curve(
     (n_lane, n_time, n_trace, 3) m, and the group's result. Raises ArithmeticError
     where the solver does not converge: a verification has then failed.
     """
-    result = prepare(model, settings, backend="cpu").solve(slip, model.surface.nodes)
+    result = prepared(model, settings).solve(slip, model.surface.nodes)
     if result.outcome != "converged":
         raise ArithmeticError(result.advice)
     wanted = np.array(settings.times) if times is None else times

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import KDTree
 
-from afterslip_solver.greens import prepare
 from afterslip_solver.mesh import Box, MeshSize, PlaneFault, build_mesh, surface_trace
 from afterslip_solver.model import FaultMesh, Float, Model, SolverSettings, SplitNodes
 from afterslip_solver.reference import (
@@ -23,6 +22,7 @@ from afterslip_solver.verification.blocks import (
     uniform_materials,
 )
 from afterslip_solver.verification.check import Check, Size, at_least, at_most
+from afterslip_solver.verification.device import prepared
 
 NAME = "halfspace"
 LENGTH, WIDTH = 40e3, 20e3
@@ -147,7 +147,7 @@ def _surface(
         geometry.splits,
     )
     slips = np.stack([uniform_slip(fault, *slip, taper=t) for t in (True, False)], 2)
-    result = prepare(model, SolverSettings(), backend="cpu").solve(slips, surface.nodes)
+    result = prepared(model, SolverSettings()).solve(slips, surface.nodes)
     if result.outcome != "converged":
         raise ArithmeticError(result.advice)
     inside = (np.abs(fault.along / LENGTH - 0.5) < 0.5 + 1e-6) & (

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from afterslip_solver.greens import evaluate_curve, prepare
+from afterslip_solver.greens import evaluate_curve
 from afterslip_solver.mesh import surface_trace
 from afterslip_solver.model import (
     Bool,
@@ -24,6 +24,7 @@ from afterslip_solver.reference import (
 )
 from afterslip_solver.verification.blocks import FAULT, cut_box, on_sides
 from afterslip_solver.verification.check import Check, Size, at_least, at_most
+from afterslip_solver.verification.device import prepared
 
 NAME = "relaxation"
 LAM, MU, VISCOSITY = (40e9, 60e9), (30e9, 65e9), 1e19  # elastic, Maxwell
@@ -105,9 +106,8 @@ def layer_error(
         geometry.splits,
     )
     slip = (fault.strike if motion == "shear" else fault.normal)[:, :, None]
-    prepared = prepare(model, settings, backend="cpu")
     nodes = np.arange(len(mesh.nodes))
-    result = prepared.solve(np.ascontiguousarray(slip), nodes)
+    result = prepared(model, settings).solve(np.ascontiguousarray(slip), nodes)
     if result.outcome != "converged":
         return float("nan")
     u = evaluate_curve(result, TIMES)[0]

@@ -8,15 +8,23 @@ from afterslip_solver.verification import (
     burgers,
     conservation,
     correspondence,
+    curved,
     halfspace,
     integrators,
     manufactured,
     patch,
+    plates,
     reciprocity,
     relaxation,
     restoring,
+    robustness,
+    scec,
+    spacetime,
+    strata,
+    studies,
 )
 from afterslip_solver.verification.check import Check, Size
+from afterslip_solver.verification.device import BACKEND
 
 _ITEMS: dict[str, Callable[[Size], Iterator[Check]]] = {
     module.NAME: module.run
@@ -30,7 +38,14 @@ _ITEMS: dict[str, Callable[[Size], Iterator[Check]]] = {
         burgers,
         restoring,
         integrators,
+        spacetime,
+        studies,
+        robustness,
         halfspace,
+        curved,
+        scec,
+        strata,
+        plates,
     )
 }
 
@@ -40,13 +55,14 @@ def names() -> list[str]:
     return list(_ITEMS)
 
 
-def run(name: str, size: Size = "small") -> list[Check]:
+def run(name: str, size: Size = "small", backend: str = "cpu") -> list[Check]:
     """Measure one item.
 
     Parameters
     ----------
     name : one of `names`.
     size : "small" takes seconds, "full" minutes and finer meshes.
+    backend : where curves are solved, "cpu" or "gpu"; references stay on the CPU.
 
     Raises
     ------
@@ -55,4 +71,8 @@ def run(name: str, size: Size = "small") -> list[Check]:
     """
     if name not in _ITEMS:
         raise KeyError(f"no verification {name!r}; there are {', '.join(_ITEMS)}")
-    return list(_ITEMS[name](size))
+    token = BACKEND.set(backend)
+    try:
+        return list(_ITEMS[name](size))
+    finally:
+        BACKEND.reset(token)

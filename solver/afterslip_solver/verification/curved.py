@@ -1,0 +1,110 @@
+"""Slip on a curved interface against triangular dislocations in the half-space.
+
+The triangles are those of the mesh, so that only the elements' error and the box are
+left; their displacement is the integral of the point force's stress over each triangle
+(Boussinesq and Cerruti by reciprocity), refined towards each station until it is
+resolved. A triangle with uniform slip has no artefact lines in this form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.spatial import KDTree
+
+from afterslip_solver.mesh import Box, CurvedFault, MeshSize, build_mesh, surface_trace
+from afterslip_solver.model import Float, Model, SolverSettings
+from afterslip_solver.reference import dislocation_surface
+from afterslip_solver.sources import uniform_slip
+from afterslip_solver.verification.blocks import (
+    FAULT,
+    held_sides_and_bottom,
+    uniform_materials,
+)
+from afterslip_solver.verification.check import Check, Size, at_least, at_most
+from afterslip_solver.verification.device import prepared
+
+NAME = "curved"
+HALF, DEEP = 1200e3, 40e3
+NEAR = 500
+CASES = {"buried, bent along strike": 12e3, "through the surface, bent": 0.0}
+SAME = "triangles of the mesh in the half-space, the same slip"
+
+
+def interface(top: float) -> Float:
+    """(n, 3) m, points of a thrust that steepens downwards and bends along strike."""
+    s, depth = np.meshgrid(
+        np.linspace(-60e3, 60e3, 41), np.linspace(top, DEEP + 6e3, 31), indexing="ij"
+    )
+    across = 2.6 * depth - 2.2e-5 * depth**2 + 1.2e-6 * s**2
+    return np.column_stack((across.ravel(), s.ravel(), -depth.ravel()))
+
+
+def run(size: Size) -> Iterator[Check]:
+    """Smooth and uniform slip on each interface, on two meshes."""
+    edges = (10e3, 5e3) if size == "small" else (8e3, 4e3, 2e3)
+    for words, top in CASES.items():
+        errors = np.array([misfit(top, edge) for edge in edges])
+        at = f"{words}, elements of {edges[-1] / 1e3:g} km"
+        for form, error in zip(("tapered", "uniform"), errors[-1], strict=True):
+            yield at_most(
+                NAME,
+                f"{at}, {form} slip, L2 error of the surface beyond an element",
+                error,
+                1e-2 if size == "full" else 2e-2,
+                SAME,
+                "relative to the L2 norm of the surface's motion",
+                1e-3,
+            )
+        yield at_least(
+            NAME,
+            f"{words}, order of the tapered error, last two meshes",
+            float(np.log2(errors[-2, 0] / errors[-1, 0])),
+            1.0,
+            SAME,
+            "slip's second derivative jumps, and the error near a trace falls slowly",
+            2.0,
+        )
+
+
+def misfit(top: float, edge: float) -> tuple[float, float]:
+    """Relative L2 errors of tapered and of uniform slip."""
+    shape = CurvedFault(FAULT, interface(top), max_depth=DEEP)
+    box = Box((-HALF, HALF), (-HALF, HALF), HALF)
+    geometry = build_mesh(box, [shape], MeshSize(edge, HALF / 4.0, 0.35))
+    mesh, fault = geometry.mesh, geometry.faults[FAULT]
+    surface = surface_trace(mesh)
+    model = Model(
+        mesh,
+        uniform_materials(mesh, 30e9, 30e9),
+        held_sides_and_bottom(mesh),
+        surface,
+        geometry.faults,
+        geometry.splits,
+    )
+    slips = np.stack(
+        [uniform_slip(fault, 0.3, 1.0, taper=taper) for taper in (True, False)], axis=2
+    )
+    result = prepared(model, SolverSettings()).solve(slips, surface.nodes)
+    if result.outcome != "converged":
+        raise ArithmeticError(result.advice)
+    split = geometry.splits[FAULT]
+    seen = np.zeros(len(fault.nodes))
+    seen[split.index[split.sign != 0]] = 1.0
+    nodal = (slips * seen[:, None, None])[np.searchsorted(fault.nodes, fault.triangles)]
+    points = mesh.nodes[surface.nodes]
+    slipping = fault.nodes[np.abs(slips).max(axis=(1, 2)) > 0]
+    distance = KDTree(mesh.nodes[slipping]).query(points)[0]
+    order = np.argsort(distance, kind="stable")
+    order = order[(distance[order] > edge) & (distance[order] < 100e3)]
+    keep = order[:: max(1, len(order) // NEAR)]
+    active = np.abs(nodal).max(axis=(1, 2, 3)) > 0
+    corners = mesh.nodes[fault.triangles[active, :3]]
+    errors = []
+    for lane in range(2):
+        slip = nodal[active][..., lane]
+        exact = dislocation_surface(points[keep, :2], corners, slip)
+        error = result.response[lane, 0, keep] - exact
+        errors.append(float(np.linalg.norm(error) / np.linalg.norm(exact)))
+    return errors[0], errors[1]
