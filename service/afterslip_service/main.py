@@ -27,12 +27,14 @@ from afterslip_service.routes import (
     groups,
     health,
     inversions,
+    metrics,
     page,
     problems,
     reference,
     sample,
     session,
     tokens,
+    usage,
     workers,
 )
 from afterslip_service.routes.access import Access, authorize
@@ -46,7 +48,8 @@ from afterslip_workers import entry
 MakePlacement = Callable[[Settings], Placement]
 ROUTERS = (
     campaigns, changes, bulk, explain, groups, events, greens, sample, files,
-    datasets, inversions, workers, tokens, session, health, page, reference,
+    datasets, inversions, workers, usage, tokens, session, health, metrics, page,
+    reference,
 )  # fmt: skip
 
 

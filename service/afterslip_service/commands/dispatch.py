@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import threading
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -21,7 +20,8 @@ def dispatch(
         str | None, typer.Option(help="`local`, or a Dask scheduler's tcp://host:port.")
     ] = None,
     store: Annotated[
-        Path | None, typer.Option(help="Folder that all workers see at this path.")
+        str | None,
+        typer.Option(help="Folder that all workers see at this path, or s3://…."),
     ] = None,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Workers of the local cluster.")

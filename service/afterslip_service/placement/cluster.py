@@ -141,6 +141,7 @@ class Cluster:
                     "memory_limit": worker.get("memory_limit"),
                     "memory_used": worker.get("metrics", {}).get("memory"),
                     "cpu_percent": worker.get("metrics", {}).get("cpu"),
+                    **_gpu(worker.get("metrics", {}).get("gpu") or {}),
                 },
             )
             for address, worker in self._known().items()
@@ -243,6 +244,16 @@ def _outcome(token: str, future: Any) -> Ended | None:
     # cancelled: by us, or because the scheduler went away. The heartbeat in the
     # store tells the two apart, so nothing is concluded here.
     return None
+
+
+def _gpu(metrics: dict[str, Any]) -> dict[str, Any]:
+    """Say of a worker's GPU what Dask has measured, nothing where there is none."""
+    if not metrics:
+        return {}
+    return {
+        "gpu_memory_used": metrics.get("memory-used"),
+        "gpu_utilization": metrics.get("utilization"),
+    }
 
 
 def _local(workers: int | None) -> Any:

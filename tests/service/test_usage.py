@@ -1,0 +1,104 @@
+"""What was computed, for whom, and what Prometheus reads of it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+import sqlalchemy as sa
+from prometheus_client.parser import text_string_to_metric_families
+
+from afterslip_service import clock
+from afterslip_service.db import usage
+from afterslip_service.db.tables import attempts, campaigns, jobs
+
+
+@pytest.fixture
+def worked(database, new_campaign):
+    """Ann's campaign with an accepted and a lost attempt, and one of nobody's."""
+    mine, theirs = new_campaign("ann"), new_campaign("nobody")
+    now = clock.now()
+    with database.write() as connection:
+        connection.execute(
+            campaigns.update().where(campaigns.c.id == mine).values(owner="ann")
+        )
+        for number, (campaign, state, seconds, stats) in enumerate(
+            (
+                (mine, "lost", 20.0, None),
+                (mine, "accepted", 100.0, {"solves": 6, "iterations": 70}),
+                (theirs, "accepted", 3.5, {"solves": 1, "iterations": 9}),
+            )
+        ):
+            job = connection.execute(
+                sa.select(jobs.c.id).where(jobs.c.campaign_id == campaign)
+            ).scalar_one()
+            connection.execute(
+                attempts.insert().values(
+                    token=f"t{number}",
+                    job_id=job,
+                    number=number,
+                    state=state,
+                    dispatcher="d",
+                    queued_at=now,
+                    started_at=now,
+                    finished_at=now + timedelta(seconds=seconds),
+                    stats=stats,
+                    error_class="worker_lost" if state == "lost" else None,
+                )
+            )
+            if state == "accepted":
+                connection.execute(
+                    jobs.update()
+                    .where(jobs.c.id == job)
+                    .values(token=f"t{number}", kind="greens", state="accepted")
+                )
+    return mine, theirs
+
+
+def test_worker_seconds_are_summed_by_campaign_with_what_was_lost(database, worked):
+    mine, theirs = worked
+    with database.read() as connection:
+        found = {u.who: u for u in usage.by_campaign(connection, None, 10, None)}
+        only = usage.by_campaign(connection, "ann", 10, None)
+    assert found[mine].attempts == 2
+    assert found[mine].seconds == pytest.approx(120.0, abs=1e-3)
+    assert found[mine].spent == pytest.approx(20.0, abs=1e-3)
+    assert (found[mine].solves, found[mine].iterations) == (6, 70)
+    assert found[theirs].seconds == pytest.approx(3.5, abs=1e-3)
+    assert [u.who for u in only] == [mine]
+
+
+def test_users_are_summed_with_nobody_under_an_empty_name(database, worked):
+    with database.read() as connection:
+        found = {u.who: u.seconds for u in usage.by_user(connection)}
+    assert found == pytest.approx({"": 3.5, "ann": 120.0}, abs=1e-3)
+
+
+def test_prometheus_reads_what_the_database_holds(client, worked):
+    answer = client.get("/metrics")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/plain")
+    found = {
+        (sample.name, *sorted(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(answer.text)
+        for sample in family.samples
+    }
+    lost = ("afterslip_attempts", ("error", "worker_lost"), ("state", "lost"))
+    assert found[lost] == 1
+    assert found[("afterslip_groups_solved_total",)] == 2
+    assert found[("afterslip_iterations_total",)] == 79
+    assert found[("afterslip_solve_seconds_total",)] == pytest.approx(103.5, abs=1e-3)
+    jobs_seen = ("afterslip_jobs", ("kind", "greens"), ("state", "accepted"))
+    assert found[jobs_seen] == 2
+
+
+def test_usage_is_paged_and_refuses_what_it_cannot_do(client, worked):
+    mine, theirs = sorted(worked)
+    first = client.get("/v1/usage", params={"limit": 1}).json()
+    assert [item["who"] for item in first["items"]] == [theirs]
+    second = client.get(
+        "/v1/usage", params={"limit": 1, "cursor": first["next"]}
+    ).json()
+    assert [item["who"] for item in second["items"]] == [mine]
+    refused = client.get("/v1/usage", params={"by": "user", "owner": "ann"})
+    assert refused.status_code == 422
