@@ -7,6 +7,7 @@ MESH.npz is written by `trench.py`.
 
 import argparse
 import json
+import logging
 import time
 from pathlib import Path
 
@@ -27,14 +28,14 @@ def main() -> None:
     parser.add_argument("--commit")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    form = "[%(relativeCreated)7.0f ms] %(message)s"
+    logging.basicConfig(level=logging.INFO, format=form)
     begin = time.perf_counter()
     model, slip = load(options.mesh, options.refine)
     print(f"model after {time.perf_counter() - begin:.1f} s", flush=True)
     found = curve.records(
         model, slip, SolverSettings(), options.backend, tuple(options.predictors)
     )
-    for item in found:
-        print(f"{item['metric']} {item['value']:.4g} {item['unit']}: {item['note']}")
     out = document(found, device_name())
     if options.commit:
         out["commit"] = options.commit

@@ -11,7 +11,6 @@ from scipy.sparse import bsr_array
 from scipy.sparse.linalg import splu
 
 from afterslip_solver.greens import SettingsError, evaluate_curve, prepare
-from afterslip_solver.greens.spectral import estimate_error
 from afterslip_solver.model import (
     TET_EDGES,
     FaultMesh,
@@ -238,32 +237,6 @@ def test_both_schemes_and_fine_steps_agree(small):
         errors.append(np.abs(found - curves[0]).max() / change)
     assert errors[1] < 2e-3
     assert 1.8 < np.log2(errors[0] / errors[1]) < 2.2
-
-
-def test_error_estimate_is_not_optimistic(small):
-    model = small.box_model()
-    slip = small.patch_slip(model.faults["main"])
-    until = 5.0 * YEAR
-    for scheme in ("polynomial", "shift_invert"):
-        settings = curve_settings(
-            until, scheme=scheme, time_tolerance=1e-9, tolerance=1e-11
-        )
-        result = solved(model, slip, settings)
-        times = np.array(settings.times)
-        exact = evaluate_curve(result, times)[0]
-        change = np.abs(exact - exact[:1]).max()
-        for m in range(2, int(result.mode_count[0]) - 1):
-            cut = replace(result, mode_count=np.full(4, m + 1))
-            true = np.abs(evaluate_curve(cut, times)[0] - exact).max() / change
-            guess = estimate_error(
-                result.recurrence[0, 1 : m + 1],
-                float(result.start_norm[0]),
-                float(result.shift[0]),
-                times[1:],
-                result.response[0, 1 : m + 1],
-            )
-            assert true < guess
-            assert guess < 300 * true + 1e-9
 
 
 def test_lanes_equal_separate_runs_and_idle_lanes_are_left_out(small):

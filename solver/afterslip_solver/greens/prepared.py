@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,6 +143,7 @@ class Prepared:
         self._springs = None
         if model.restoring is not None:
             self._springs = self._springs_kind(backend, space, model.restoring)
+        self._soft: tuple[Float, Solvable] | None = None
         self._elastic = self._system(self._mu)
         self._creep = self._creep_kind(
             backend, space, self._mu, self._viscosity, kelvin
@@ -287,10 +289,28 @@ class Prepared:
         places: Int = self.space.rank[trace_nodes]
         return places
 
+    def adapted(self, settings: SolverSettings) -> Prepared:
+        """Return the same model under other settings; what they share is not redone.
+
+        Raises
+        ------
+        SettingsError
+            If the settings make no sense together.
+        """
+        check_settings(settings)
+        other = copy(self)
+        other.settings = settings
+        other._integrator = other._choose()
+        return other
+
     def _softened(self, values: Float) -> Solvable:
-        mu = self._mu.copy()
-        mu[self._creep.which] = values
-        return self._system(mu)
+        """K^v of shear moduli (n_visco,); the last one is kept."""
+        if self._soft is None or not np.array_equal(self._soft[0], values):
+            mu = self._mu.copy()
+            mu[self._creep.which] = values
+            self._soft = None
+            self._soft = values, self._system(mu)
+        return self._soft[1]
 
     def _choose(self) -> Spectral | Stepping | None:
         """Pick an integrator, or None for a purely elastic problem."""

@@ -68,7 +68,7 @@ class Run:
         digest: Callable[[], NDArray[np.uint8]],
     ) -> None:
         self.backend = backend
-        self._tolerance = tolerance
+        self.tolerance = tolerance
         self._max_iterations = max_iterations
         self._trace = backend.asarray(trace)
         self._progress = progress
@@ -117,7 +117,7 @@ class Run:
             f,
             guess=guess,
             reference=reference,
-            tolerance=self._tolerance,
+            tolerance=self.tolerance,
             max_iterations=self._max_iterations,
             watch=watch,
             needed=None if source is None else lanes == 0,
@@ -185,10 +185,14 @@ class Run:
         """End the run early."""
         self.outcome, self.advice = outcome, advice
 
+    def on_trace(self, u: Any) -> Any:
+        """Values on the trace, (n_trace, 3, lane) on the backend."""
+        return u[self._trace]
+
     def trace_of(self, u: Any) -> Float:
         """Values on the trace, (lane, n_trace, 3) on the host."""
         return np.ascontiguousarray(
-            self.backend.to_host(u[self._trace]).transpose(2, 0, 1)
+            self.backend.to_host(self.on_trace(u)).transpose(2, 0, 1)
         )
 
     def _report(self, phase: str, iteration: int, relative: Float) -> None:

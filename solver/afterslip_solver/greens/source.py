@@ -21,6 +21,8 @@ from afterslip_solver.operators import Creep, Elasticity, Space
 @dataclass(frozen=True, slots=True)
 class _Touching:
     split: SplitNodes
+    index: Any
+    sign: Any
     elements: Any
     inside: Any
     rows: Any
@@ -47,6 +49,8 @@ class Loads:
             inside, rows = creep.rows(elements)
             self._faults[name] = _Touching(
                 split,
+                backend.asarray(np.maximum(split.index, 0).astype(np.int32)),
+                backend.asarray(split.sign[:, :, None, None]),
                 backend.asarray(elements),
                 backend.asarray(inside),
                 backend.asarray(rows),
@@ -54,12 +58,12 @@ class Loads:
 
     def offsets(self, slip: dict[str, Float]) -> dict[str, Any]:
         """Offsets of the touching elements, (n_touch, 10, 3, lane), by fault."""
-        return {
-            name: self._backend.asarray(
-                np.ascontiguousarray(self._faults[name].split.offsets(values))
-            )
-            for name, values in slip.items()
-        }
+        out = {}
+        for name, values in slip.items():
+            fault = self._faults[name]
+            # the few values of slip travel, not those of all elements
+            out[name] = fault.sign * self._backend.asarray(values)[fault.index]
+        return out
 
     def force(self, operator: Elasticity, offsets: dict[str, Any]) -> Any:
         """Right-hand side (n_node, 3, lane), zero on fixed components."""

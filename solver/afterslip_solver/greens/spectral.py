@@ -9,6 +9,7 @@ step: fewer steps where the curve is long compared with the shortest relaxation 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from afterslip_solver.backend import LANES, Backend
-from afterslip_solver.greens.curve import mode_weights
+from afterslip_solver.greens.accuracy import SolveBudget, rounding, truncation
 from afterslip_solver.greens.keeper import State, pack, unpack
 from afterslip_solver.greens.run import Modes, Run, Solvable
 from afterslip_solver.model import Float
@@ -25,11 +26,9 @@ from afterslip_solver.operators import Creep, Resolvent
 
 # a new direction this small against the last product is rounding
 _BREAKDOWN = 1e-10
-# rounding a direction to FP32 acts like a change of A by 2^-24 of its coupling to the
-# next one, so the curve changes by less than 2e-7 of what it moves
+# above this tolerance the basis is stored in FP32, see `accuracy.rounding`
 _SINGLE = 1e-6
-# measured: the bare estimate is 0.5 to 10 times the true error
-_SAFETY = 2.5
+Solve = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,13 @@ class Spectral:
         q = self.creep.driven(strain)
         modes.start_norm = norm = self.creep.norm(q)
         active = norm > 0.0
-        return self._go_on(run, modes, [], self._scaled(q, active, norm), active)
+        budget = self._budget()
+        q = self._scaled(q, active, norm)
+        return self._go_on(run, modes, budget, [], q, active)
+
+    def _budget(self) -> SolveBudget:
+        fastest = self.creep.fastest
+        return SolveBudget(self.shift, self.times, self.tolerance, fastest)
 
     def resume(self, run: Run, state: State) -> Modes:
         """Go on from a kept state."""
@@ -73,12 +78,15 @@ class Spectral:
         modes = Modes.unpacked(state, self.shift)
         basis = unpack(backend, "basis", state)
         q = backend.asarray(state["direction"].copy())
-        return self._go_on(run, modes, basis, q, state["active"].copy())
+        budget = self._budget()
+        budget.unit, budget.spent = state["budget.unit"], state["budget.spent"].copy()
+        return self._go_on(run, modes, budget, basis, q, state["active"].copy())
 
     def _go_on(
         self,
         run: Run,
         modes: Modes,
+        budget: SolveBudget,
         basis: list[Any],
         q: Any,
         active: NDArray[np.bool_],
@@ -95,6 +103,8 @@ class Spectral:
                 **pack(backend, "basis", basis),
                 "direction": backend.to_host(q),
                 "active": active,
+                "budget.unit": budget.unit,
+                "budget.spent": budget.spent,
             }
 
         while active.any() and run.going():
@@ -106,7 +116,8 @@ class Spectral:
                     "time_tolerance, or choose the shift_invert scheme",
                 )
                 break
-            r, response = apply(run, q)
+            solve = partial(self._solve, run, modes, budget)
+            r, response = apply(run, solve, q)
             if not run.going():
                 break
             basis.append(q)
@@ -116,23 +127,44 @@ class Spectral:
             modes.mode_count[active] += 1
             active = self._still_active(modes, active, run)
             q = self._scaled(r, active, left)
+        modes.time_error += budget.spent
+        if self._narrow:
+            for lane in np.flatnonzero(modes.mode_count > 1):
+                count, norm = int(modes.mode_count[lane]), modes.start_norm[lane]
+                recurrence = np.array(modes.recurrence)[1:count, lane]
+                modes.time_error[lane] += rounding(
+                    recurrence, float(norm), self.shift, self.times
+                )
         return modes
 
-    def _apply(self, run: Run, q: Any) -> tuple[Any, Float]:
+    @property
+    def _narrow(self) -> bool:
+        return self.tolerance >= _SINGLE
+
+    def _solve(self, run: Run, modes: Modes, budget: SolveBudget, f: Any) -> Any:
+        """Solve for the next mode as exactly as its weight in the curve asks."""
+        f *= self.system.operator.free
+        load = np.sqrt(self.backend.dot(f, f))
+        weight = budget.weights(np.array(modes.recurrence[1:]), modes.start_norm)
+        number = len(modes.recurrence)
+        reference = budget.reference(weight, load, number, run.tolerance)
+        result = run.solve(self.system, f, "relaxation", None, reference)
+        budget.spend(weight, result.relative * reference)
+        return result.values
+
+    def _apply(self, run: Run, solve: Solve, q: Any) -> tuple[Any, Float]:
         """Return A q, and the elastic response of the creep strain q on the trace."""
         creep = self.creep
-        f = creep.divergence(self.backend.asarray(2.0 * creep.mu), creep.total(q))
-        f *= self.system.operator.free
-        u = run.solve(self.system, f, "relaxation").values
+        u = solve(
+            creep.divergence(self.backend.asarray(2.0 * creep.mu), creep.total(q))
+        )
         return creep.relaxation(q, u), run.trace_of(u)
 
     def _apply_inverse(
-        self, resolvent: Resolvent, run: Run, q: Any
+        self, resolvent: Resolvent, run: Run, solve: Solve, q: Any
     ) -> tuple[Any, Float]:
         """Return S q, S = (1 + shift A)^-1, and the elastic response of S q."""
-        f = resolvent.load(q)
-        f *= self.system.operator.free
-        u = run.solve(self.system, f, "relaxation").values
+        u = solve(resolvent.load(q))
         return resolvent.state(q, u), run.trace_of(u)
 
     def _orthogonalise(
@@ -156,7 +188,7 @@ class Spectral:
     def _scaled(self, state: Any, active: NDArray[np.bool_], norm: Float) -> Any:
         """Return a direction of norm one, in the precision of the basis."""
         factor = np.where(active, 1.0 / np.where(norm > 0.0, norm, 1.0), 0.0)
-        real = np.float32 if self.tolerance >= _SINGLE else np.float64
+        real = np.float32 if self._narrow else np.float64
         out = self.backend.xp.empty(state.shape, dtype=real)
         self.backend.scale_into(state, factor, out)
         return out
@@ -166,58 +198,28 @@ class Spectral:
     ) -> NDArray[np.bool_]:
         """Lanes that need another mode; updates the error estimates."""
         recurrence = np.array(modes.recurrence)
-        response = np.array(modes.response)
         remaining = 0
         go_on = active.copy()
         for lane in np.flatnonzero(active):
             before = float(modes.time_error[lane])
-            error = estimate_error(
+            error = truncation(
                 recurrence[1:, lane],
                 float(modes.start_norm[lane]),
                 self.shift,
                 self.times,
-                response[1:, lane],
+                [response[lane] for response in modes.response[1:]],
             )
             modes.time_error[lane] = error
             exact = recurrence[-1, lane, 1] == 0.0
             # the first diagonal entry of shift-invert foretells too little
             early = self.shift > 0.0 and len(recurrence) < 3
-            go_on[lane] = (error > self.tolerance or early) and not exact
+            # the other half of the tolerance is the solves'
+            wanted = 0.5 * self.tolerance
+            go_on[lane] = (error > wanted or early) and not exact
             if go_on[lane]:
-                remaining = max(remaining, _remaining(before, error, self.tolerance))
+                remaining = max(remaining, _remaining(before, error, wanted))
         run.expected = len(run.history) + remaining
         return go_on
-
-
-def estimate_error(
-    recurrence: Float, start_norm: float, shift: float, times: Float, response: Float
-) -> float:
-    """Error of the curve on the trace, over its largest change.
-
-    The next mode's coefficient is foretold from the known coupling and the last
-    diagonal entry; its response is taken to be as large as those of the last two
-    modes. What follows it is summed as a geometric series.
-
-    Parameters
-    ----------
-    recurrence : (m, 2) of one lane. response : (m, n_trace, 3) of its modes.
-    """
-    m = len(recurrence)
-    if recurrence[-1, 1] == 0.0:
-        return 0.0
-    now = mode_weights(recurrence, start_norm, shift, times)
-    longer = np.vstack([recurrence, [recurrence[-1, 0], 0.0]])
-    then = mode_weights(longer, start_norm, shift, times)
-    flat = response.reshape(m, -1)
-    change = float(np.abs(now @ flat).max(initial=0.0))
-    sizes = np.abs(flat).max(axis=1, initial=0.0)
-    size = float(sizes[-2:].max())
-    step = np.abs((then[:, :m] - now) @ flat).max(axis=1, initial=0.0)
-    step += np.abs(then[:, m]) * size
-    last = np.abs(then[:, m - 1]) * sizes[-1]
-    ratio = np.minimum(step / np.maximum(last, 1e-300), 0.9)
-    worst = _SAFETY * float((step / (1.0 - ratio)).max())
-    return worst / change if change > 0.0 else 0.0
 
 
 def _remaining(before: float, error: float, tolerance: float) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from afterslip_solver.backend import LANES, Backend
+from afterslip_solver.greens.accuracy import StepError
 from afterslip_solver.greens.keeper import State
 from afterslip_solver.greens.local import LocalStep
 from afterslip_solver.greens.predictor import Predictor, make_predictor
@@ -56,6 +57,7 @@ class _March:
     total: Any
     remainder: Any
     predictor: Predictor
+    error: StepError
     reference: Float | None = None
     step: int = 0
 
@@ -64,6 +66,7 @@ class _March:
         return {
             **self.modes.packed(),
             **self.predictor.packed(),
+            **self.error.packed(),
             "stress": backend.to_host(self.stress),
             "total": backend.to_host(self.total),
             "remainder": backend.to_host(self.remainder),
@@ -102,6 +105,7 @@ class Stepping:
             total,
             self.backend.xp.zeros_like(total),
             make_predictor(self.predictor, self.system.operator),
+            self._error(),
         )
         return self._go_on(run, march)
 
@@ -111,12 +115,15 @@ class Stepping:
         vectors = [self.backend.asarray(state[name].copy()) for name in names]
         predictor = make_predictor(self.predictor, self.system.operator)
         predictor.restore(state)
+        error = self._error()
+        error.restore(state)
         march = _March(
             Modes.unpacked(state, 0.0),
             vectors[0],
             vectors[1],
             vectors[2],
             predictor,
+            error,
             state["reference"].copy() if int(state["step"]) else None,
             int(state["step"]),
         )
@@ -142,9 +149,16 @@ class Stepping:
             march.remainder = result.remainder
             march.total += result.values
             local.follow(march.stress, result.values)
+            march.error.add(run.on_trace(result.values))
             march.step += 1
             if march.step in keep:
                 modes.response.append(modes.response[0] + run.trace_of(march.total))
                 modes.step_times.append(march.step * self.step)
         modes.mode_count[:] = len(modes.response)
+        modes.time_error[:] = march.error.estimate()
         return modes
+
+    def _error(self) -> StepError:
+        position = np.asarray(self.times) / self.step
+        between = bool((np.abs(position - np.round(position)) > 1e-6).any())
+        return StepError(self.backend, self.step, self.creep.fastest, between)

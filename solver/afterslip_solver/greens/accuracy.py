@@ -1,0 +1,275 @@
+"""How far a curve is from the exact one: Lanczos cut short, inexact solves, steps.
+
+**Lanczos cut short.** With A Q = Q T + b q e_m^T the error d of the creep strain obeys
+d' = -A d - b y_m(t) q, q of norm one. A is not negative, so exp(-A t) is a contraction
+in the energy of creep and |d(t)| <= b int_0^t |y_m| (the residual of Lanczos for an
+exponential; Hochbruck & Lubich 1997, SIAM J. Numer. Anal. 34, 1911-1925). For
+shift-invert, with g = e_m^T S^-1 y and b of S, the same steps give |d(t)| <=
+b (variation of g on [0, t] + int_0^t |g| / gamma). What a creep strain of norm one
+moves at most on the trace is not known; responses to the last directions stand for it.
+
+**Inexact solves.** The j-th solve enters the curve with weight y_j(t) only, so its
+residual may grow as 1/|y_j|; the theory of inexact Krylov methods is that of Simoncini
+& Szyld (2003, SIAM J. Sci. Comput. 25, 454-477) and van den Eshof & Sleijpen (2004,
+SIAM J. Matrix Anal. Appl. 26, 125-153). Here a residual r_j changes u(t) by
+y_j K^-1 r_j directly and, through A q_j, d' by at most the largest rate times that.
+y_j is foretold by the bound above for j - 1 modes, as |y_j| <= b_(j-1) int |y_(j-1)|.
+Shares of 1/j^2 of half the tolerance keep the sum below it however many the modes are.
+
+**Steps.** The exponential step is exact for a constant strain rate. Were the rate
+linear in time, its stress would differ by 2 mu psi(x) times the change of the increment
+from the step before, psi(x) = (1 + e^-x)/(2 x) - (1 - e^-x)/x^2, x = dt times the rate
+of relaxation; psi is x/12 for small x. K^v answers at most x/(1 - e^-x) times as much
+as K. So the error is about the product of both times the variation of the increments,
+which a decaying motion makes little more than the first of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from afterslip_solver.backend import LANES, Backend
+from afterslip_solver.greens.curve import mode_weights
+from afterslip_solver.greens.keeper import State, pack, unpack
+from afterslip_solver.model import Float
+
+# the bound is one of creep energies; measured over Maxwell and Burgers bodies, short
+# and long curves: responses to the last two directions fall short of the remainder's by
+# a factor of 2.2 at most
+_SPREAD = 3.0
+# points of the quadrature in time, denser early
+_POINTS = 129
+# measured: the error of a solution on the trace is 3 to 11 times the relative residual,
+# and what comes through A adds as much per relaxation time, but no more than thrice
+_CONDITION = 15.0
+_THROUGH = 3.0
+# sum of 1/j^2 times this is half the tolerance
+_SHARE = 0.3
+
+
+def remainder(
+    recurrence: Float, start_norm: float, shift: float, times: Float
+) -> Float:
+    """Bound of the creep strain's error in its energy norm.
+
+    Parameters
+    ----------
+    recurrence : (m, 2) of one lane, m at least 1. times : (n_time,) s, positive.
+
+    Returns
+    -------
+    (n_time,) float64.
+    """
+    early = times.max() * np.linspace(0.0, 1.0, _POINTS) ** 3
+    fine = np.unique(np.concatenate([early, times]))
+    last = mode_weights(recurrence, start_norm, shift, fine)[:, -1]
+    size = np.abs(last)
+    area = 0.5 * (size[1:] + size[:-1]) * np.diff(fine)
+    if shift > 0.0:
+        area = area / shift + np.abs(np.diff(last))
+    total = np.concatenate([[0.0], np.cumsum(area)])
+    return np.asarray(recurrence[-1, 1] * total[np.searchsorted(fine, times)])
+
+
+def rounding(recurrence: Float, start_norm: float, shift: float, times: Float) -> float:
+    """Error of storing the directions in FP32, over the largest change.
+
+    Rounding q_j is a change of A by 2^-24 of its coupling to q_j, and of the start.
+
+    Parameters
+    ----------
+    recurrence : (m, 2) of one lane.
+    """
+    weights = np.abs(mode_weights(recurrence, start_norm, shift, times)).max(axis=0)
+    largest = float(weights.max(initial=0.0))
+    return _SPREAD * 2.0**-24 * float(weights.sum() / largest) if largest > 0.0 else 0.0
+
+
+def truncation(
+    recurrence: Float,
+    start_norm: float,
+    shift: float,
+    times: Float,
+    response: Sequence[Float],
+) -> float:
+    """Error of the curve on the trace for want of modes, over its last change.
+
+    Parameters
+    ----------
+    recurrence : (m, 2) of one lane. times : (n_time,) s, ascending.
+    response : m arrays (n_trace, 3) of its modes.
+    """
+    if recurrence[-1, 1] == 0.0:
+        return 0.0
+    weights = mode_weights(recurrence, start_norm, shift, times[-1:])[0]
+    change = _largest(weights, response)
+    if change == 0.0:
+        return 0.0
+    # responses of the last two directions themselves
+    rows: Float = np.eye(len(recurrence))
+    if shift > 0.0:
+        rows = np.asarray(np.linalg.inv(_tridiagonal(recurrence)))
+    size = max(_largest(row, response) for row in rows[-2:])
+    worst = float(remainder(recurrence, start_norm, shift, times).max())
+    return _SPREAD * size * worst / change
+
+
+def _largest(weights: Float, response: Sequence[Float]) -> float:
+    total = np.zeros_like(response[0])
+    for weight, own in zip(weights, response, strict=True):
+        if weight != 0.0:
+            total += weight * own
+    return float(np.abs(total).max(initial=0.0))
+
+
+def _tridiagonal(recurrence: Float) -> Float:
+    alpha, beta = recurrence[:, 0], recurrence[:-1, 1]
+    return np.asarray(np.diag(alpha) + np.diag(beta, 1) + np.diag(beta, -1))
+
+
+class SolveBudget:
+    """Residuals that the solves of one curve may keep.
+
+    Parameters
+    ----------
+    shift, times, tolerance : of the curve; tolerance is that in time.
+    fastest : 1/s, largest rate of relaxation at a point.
+
+    Attributes
+    ----------
+    unit : (lane,) load of the first mode times its weight; 0 before it is known.
+    spent : (lane,) estimated error by the solves so far, over the largest change.
+    """
+
+    def __init__(
+        self, shift: float, times: Float, tolerance: float, fastest: float
+    ) -> None:
+        self._shift = shift
+        self._times = times
+        self._tolerance = tolerance
+        span = float(times.max()) * fastest
+        self._condition = _CONDITION * (1.0 + min(span, _THROUGH))
+        self.unit = np.zeros(LANES)
+        self.spent = np.zeros(LANES)
+
+    def weights(self, recurrence: Float, start_norm: Float) -> Float:
+        """Largest weight of the next mode in the curve, (lane,).
+
+        Parameters
+        ----------
+        recurrence : (m, lane, 2) of the modes so far.
+        """
+        if len(recurrence) == 0:
+            return start_norm * float(self._times.max())
+        out = np.zeros(LANES)
+        for lane in np.flatnonzero(recurrence[-1, :, 1] > 0.0):
+            own = recurrence[:, lane]
+            bound = remainder(own, float(start_norm[lane]), self._shift, self._times)
+            out[lane] = bound.max()
+            if self._shift > 0.0:
+                # the curve is written in S^-1 y
+                lowest = np.linalg.eigvalsh(_tridiagonal(own))[0]
+                out[lane] /= max(float(lowest), 1e-6)
+        return out
+
+    def reference(self, weight: Float, load: Float, number: int, base: float) -> Float:
+        """Norms that the residuals of solve ``number`` (from 1) are measured against.
+
+        Parameters
+        ----------
+        weight : (lane,) of `weights`. load : (lane,) norm of the right-hand side.
+        base : the solver's tolerance, relative to the reference.
+        """
+        if number == 1:
+            self.unit = weight * load
+        share = _SHARE / self._condition * self._tolerance / number**2
+        safe = np.where(weight > 0.0, weight, 1.0)
+        allowed = np.where(weight > 0.0, share * self.unit / safe, 0.0)
+        return np.asarray(np.maximum(load, allowed / base))
+
+    def spend(self, weight: Float, residual: Float) -> None:
+        """Take in the residual norms (lane,) of a solve."""
+        unit = np.where(self.unit > 0.0, self.unit, 1.0)
+        part = self._condition * weight * residual / unit
+        self.spent += np.where(self.unit > 0.0, part, 0.0)
+
+
+class StepError:
+    """Error of a stepping run on the trace, from its increments.
+
+    Parameters
+    ----------
+    step : s. fastest : 1/s, largest rate of relaxation at a point.
+    between : whether curves are read between steps.
+    """
+
+    def __init__(
+        self, backend: Backend, step: float, fastest: float, between: bool
+    ) -> None:
+        self._xp = backend.xp
+        self._backend = backend
+        x = step * fastest
+        self._factor = step_defect(x)
+        self._between = between
+        self.past: Any = None
+        self.moved: Any = None
+        self.varied: Any = None
+        self.bend = np.zeros(LANES)
+
+    def add(self, increment: Any) -> None:
+        """Take in an increment (n_trace, 3, lane) on the backend."""
+        if self.past is None:
+            self.moved = increment.copy()
+            self.varied = self._xp.zeros_like(increment)
+            self.past = increment
+            return
+        change = abs(increment - self.past)
+        # the first step bends about as much as the second
+        if not self.varied.any():
+            self.varied += change
+        self.varied += change
+        self.moved += increment
+        self.past = increment
+        self.bend = np.maximum(self.bend, self._largest(change))
+
+    def estimate(self) -> Float:
+        """(lane,) largest error so far over the change so far."""
+        if self.past is None:
+            return np.zeros(LANES)
+        moved = self._largest(self.moved)
+        error = self._factor * self._largest(self.varied)
+        if self._between:
+            error = error + self.bend / 8.0
+        return np.where(moved > 0.0, error / np.where(moved > 0.0, moved, 1.0), 0.0)
+
+    def packed(self) -> State:
+        """Everything, for a `Keeper`."""
+        known = [] if self.past is None else [self.past, self.moved, self.varied]
+        return {**pack(self._backend, "error", known), "error.bend": self.bend}
+
+    def restore(self, state: State) -> None:
+        """Take up what `packed` wrote."""
+        known = unpack(self._backend, "error", state)
+        if known:
+            self.past, self.moved, self.varied = known
+        self.bend = state["error.bend"].copy()
+
+    def _largest(self, values: Any) -> Float:
+        if values.size == 0:
+            return np.zeros(LANES)
+        return self._backend.to_host(abs(values).max(axis=(0, 1)))
+
+
+def step_defect(x: float) -> float:
+    """Relative defect of a step of x relaxation times: x/12 for small, 1/2 for large x.
+
+    psi(x) x / (1 - e^-x) of the module's description.
+    """
+    if x < 1e-3:
+        return x / 12.0
+    lost = -np.expm1(-x)
+    psi = (2.0 - lost) / (2.0 * x) - lost / x**2
+    return float(psi * x / lost)
