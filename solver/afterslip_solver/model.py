@@ -229,6 +229,7 @@ class Model:
 class SolverSettings:
     """How to solve; times in s.
 
+    ``deterministic`` makes products with K on a GPU repeatable to the last bit.
     ``times`` are the output times (s). ``until`` is the last time for which the
     curve must hold. ``integrator`` "spectral" chooses polynomial or shift-invert
     from until / smallest relaxation time unless ``scheme`` says which. ``predictor``
@@ -248,6 +249,7 @@ class SolverSettings:
     time_tolerance: float = 1e-6
     max_modes: int = 64
     max_iterations: int = 400
+    deterministic: bool = False
 
 
 @dataclass(frozen=True, slots=True)

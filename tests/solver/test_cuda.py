@@ -18,9 +18,17 @@ from afterslip_solver.kernels.slices import in_slices
 WARPS = 4
 FLOAT, DOUBLE = np.float32, np.float64
 SOURCES = [
-    ("elastic.cu", variants.elastic(FLOAT)),
-    ("elastic.cu", variants.elastic(DOUBLE)),
+    ("elastic.cu", variants.elastic(FLOAT, FLOAT, variants.PRODUCT)),
+    ("elastic.cu", variants.elastic(FLOAT, FLOAT, variants.RESIDUAL, True)),
+    ("elastic.cu", variants.elastic(FLOAT, FLOAT, variants.RELAX)),
+    ("elastic.cu", variants.elastic(FLOAT, FLOAT, variants.RELAX_SOME, True)),
+    ("elastic.cu", variants.elastic(DOUBLE, FLOAT, variants.PRODUCT)),
+    ("elastic.cu", variants.elastic(FLOAT, shape=variants.SHAPES[8])),
+    ("elastic.cu", variants.elastic(DOUBLE, shape=variants.SHAPES[16])),
+    ("conjugate.cu", ()),
+    ("inner.cu", ()),
     ("sparse.cu", variants.sparse(FLOAT)),
+    ("sparse.cu", variants.sparse(FLOAT, np.float16)),
     ("sparse.cu", variants.sparse(DOUBLE)),
     ("creep.cu", variants.creep(FLOAT)),
     ("creep.cu", variants.creep(DOUBLE)),
@@ -68,11 +76,19 @@ def test_plan_marks_the_nodes_that_blocks_share(planned):
         for node in mesh.elements[e]:
             owners[node].add(int(b))
     shared = {n for n, blocks in enumerate(owners) if len(blocks) > 1}
-    assert set(plan.shared.tolist()) == shared
+    assert set((plan.shared & 0x0FFFFFFF).tolist()) == shared
     real = plan.nodes[plan.nodes != planning.NO_NODE]
     marked = real[real >> 31 == 1] & 0x0FFFFFFF
     assert set(marked.tolist()) == shared
     assert sum(map(len, owners)) == len(real)
+    # every sum of a shared node is found, in one order
+    counts = np.diff(plan.starts)
+    np.testing.assert_array_equal(
+        plan.nodes[plan.places], np.repeat(plan.shared, counts)
+    )
+    assert len(set(plan.places.tolist())) == len(plan.places)
+    own = plan.shared & 0x0FFFFFFF
+    np.testing.assert_array_equal(counts, [len(owners[n]) for n in own])
 
 
 def test_elements_that_add_together_share_no_node(planned):
@@ -114,7 +130,9 @@ def test_slices_hold_the_matrix():
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs CUDA's compiler nvcc")
-@pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
+@pytest.mark.parametrize(
+    "architecture", [pytest.param("sm_80", marks=pytest.mark.slow), "sm_90"]
+)
 def test_sources_compile(architecture, tmp_path):
     folder = Path(afterslip_solver.kernels.__file__).parent
     for source, definitions in SOURCES:

@@ -83,3 +83,56 @@ def test_curves_agree(small, changes):
         curves.append(evaluate_curve(result, np.array(times)))
     size = np.abs(curves[0]).max()
     np.testing.assert_allclose(curves[1], curves[0], atol=1e-8 * size)
+
+
+def test_deterministic_products_repeat_to_the_last_bit(small, shaken_box):
+    s = shaken_box
+    device = backends.get("gpu", deterministic=True)
+    k = small.elasticity(s.mesh, s.fixed, s.lam, s.mu, device)
+    u = np.random.default_rng(0).standard_normal(k.shape) * device.to_host(k.free)
+    cpu = small.elasticity(s.mesh, s.fixed, s.lam, s.mu)
+    expected = np.empty_like(u)
+    cpu.apply(u, expected)
+    v = device.asarray(u)
+    results = []
+    for _ in range(3):
+        out = device.xp.full(u.shape, np.nan)
+        k.apply(v, out)
+        results.append(device.to_host(out))
+    np.testing.assert_allclose(results[0], expected, atol=1e-12)
+    np.testing.assert_array_equal(results[1], results[0])
+    np.testing.assert_array_equal(results[2], results[0])
+
+
+@pytest.mark.parametrize("lanes", [8, 16])
+@pytest.mark.parametrize("real", [np.float32, np.float64])
+def test_more_lanes_give_the_numbers_of_four(small, shaken_box, gpu, lanes, real):
+    s = shaken_box
+    four = small.elasticity(s.mesh, s.fixed, s.lam, s.mu, gpu)
+    lam, mu = four.moduli
+    wide = gpu.wide_stiffness(four.space, lam, mu, real, lanes)
+    free = gpu.to_host(four.free)
+    u = np.random.default_rng(0).standard_normal((len(free), 3, lanes)) * free
+    out = gpu.xp.full(u.shape, np.nan, dtype=real)
+    wide.apply(gpu.asarray(u.astype(real)), out)
+    for first in range(0, lanes, 4):
+        part = gpu.asarray(np.ascontiguousarray(u[:, :, first : first + 4]))
+        f = gpu.xp.empty(part.shape)
+        four.apply(part, f)
+        # rounding of FP32, relative to the largest force
+        allowed = 1e-12 if real is np.float64 else 1e-5 * float(abs(f).max())
+        found = gpu.to_host(out[:, :, first : first + 4])
+        np.testing.assert_allclose(found, gpu.to_host(f), atol=allowed)
+
+
+def test_failures_of_a_solve_on_the_device_are_outcomes(small, shaken_box, gpu):
+    s = shaken_box
+    good = small.elasticity(s.mesh, s.fixed, s.lam, s.mu, gpu)
+    bad = small.elasticity(s.mesh, s.fixed, -s.lam, -s.mu, gpu)
+    cycle = build(good)
+    f = gpu.asarray(np.random.default_rng(1).standard_normal(good.shape)) * good.free
+    assert pcg(bad, cycle, f).ending == "indefinite"
+    assert pcg(good, cycle, f, max_iterations=2).ending == "not_converged"
+    assert pcg(good, cycle, f, tolerance=1e-30).ending == "stagnated"
+    f[3, 0, 1] = np.nan
+    assert pcg(good, cycle, f).ending == "nan"

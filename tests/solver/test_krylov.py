@@ -97,6 +97,26 @@ def test_unreachable_tolerance_ends(system):
     assert result.outcome == "not_converged"
 
 
+def test_rounding_that_keeps_the_residual_up_is_named(system):
+    k, cycle, f = system
+    result = pcg(k, cycle, f, tolerance=1e-30, max_iterations=400)
+    assert (result.outcome, result.ending) == ("not_converged", "stagnated")
+    assert "rounding" in result.advice
+    assert result.iterations < 400
+
+
+def test_an_operator_without_energy_is_named(small):
+    mesh = small.box_mesh((3, 3, 3), (1.0, 1.0, 1.0))
+    mu = np.ones(len(mesh.elements))
+    good = small.elasticity(mesh, small.held_sides(mesh.nodes), mu, mu)
+    bad = small.elasticity(mesh, small.held_sides(mesh.nodes), -mu, -mu)
+    f = np.random.default_rng(0).standard_normal(good.shape) * good.free
+    result = pcg(bad, build(good), f)
+    assert (result.outcome, result.ending) == ("not_converged", "indefinite")
+    assert "energy" in result.advice
+    assert result.iterations == 0
+
+
 def test_not_a_number_is_an_outcome(system):
     k, cycle, f = system
     f[5, 1, 2] = np.nan

@@ -7,7 +7,8 @@ import pytest
 
 from afterslip_solver.krylov import pcg
 from afterslip_solver.multigrid import MultigridSettings, build
-from afterslip_solver.multigrid.smoother import largest_eigenvalue
+from afterslip_solver.multigrid.slow import concentrated, rows_of_stiffness
+from afterslip_solver.multigrid.smoother import largest_eigenvalue, relaxations
 
 
 def cube(small, n, contrast=1.0, stiffness=1.0):
@@ -129,3 +130,70 @@ def test_hierarchy_tells_its_bytes(small):
     cycle = build(k, MultigridSettings(max_coarse=100))
     assert k.matrix.bytes / 3 < cycle.bytes < 2 * k.matrix.bytes
     assert k.bytes > k.host.data.nbytes
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 4])
+def test_smoothing_polynomial_has_the_published_bound(degree):
+    # Lottes (2023): sup t p^2 / (1 - p^2), which bounds a V-cycle, is 3 / (4 k (k + 1))
+    # for the fourth kind and smaller for the optimised polynomials
+    t = np.linspace(1e-6, 1.0, 20001)
+    p = np.prod([1.0 - f * t for f in relaxations(degree, 1.0)], axis=0)
+    bound = (t * p**2 / (1.0 - p**2)).max()
+    published = 1.0 / (4.0 / np.pi**2 * (2 * degree + 1) ** 2 - 2.0 / 3.0)
+    assert bound < 0.75 / (degree * (degree + 1))
+    np.testing.assert_allclose(bound, published, rtol=0.02)
+
+
+def test_few_elements_that_hold_the_error_are_found():
+    energy = np.ones(100)
+    energy[[3, 50]] = 200.0
+    assert np.flatnonzero(concentrated(energy, 0.02)).tolist() == [3, 50]
+    # spread evenly, nothing is worth more smoothing
+    assert not concentrated(np.ones(100), 0.1).any()
+
+
+def test_rows_of_the_stiffness_are_those_of_the_whole_matrix(small):
+    k = cube(small, 3, contrast=5.0)
+    chosen = np.arange(len(k.space.elements)) % 3 > 0
+    outside = np.zeros(k.space.n_node, dtype=bool)
+    outside[k.space.elements[~chosen]] = True
+    rows = np.flatnonzero(~outside)
+    assert len(rows)
+    indptr, indices, data = rows_of_stiffness(k, chosen, rows)
+    whole = k.host
+    for i, row in enumerate(rows):
+        own = slice(indptr[i], indptr[i + 1])
+        there = slice(whole.indptr[row], whole.indptr[row + 1])
+        np.testing.assert_array_equal(indices[own], whole.indices[there])
+        free = ~k.space.fixed[row]
+        np.testing.assert_allclose(
+            data[own][:, free], whole.data[there][:, free], atol=1e-12
+        )
+
+
+def test_thin_wedges_are_smoothed_more_and_need_fewer_iterations(small):
+    # flat elements in one corner, as between a shallow thrust and the free surface
+    mesh = small.box_mesh((8, 8, 8), (1.0, 1.0, 1.0))
+    nodes = mesh.nodes.copy()
+    near = (nodes[:, 0] < -0.24) & (nodes[:, 1] < -0.24)
+    nodes[near, 2] *= 0.15
+    nodes[:, 2] = np.where(near & (mesh.nodes[:, 2] < -0.99), -1.0, nodes[:, 2])
+    thin = type(mesh)(nodes, mesh.elements, mesh.n_vertex, mesh.tags, mesh.tag_names)
+    for a, b, middle in (
+        (0, 1, 4),
+        (1, 2, 5),
+        (2, 0, 6),
+        (0, 3, 7),
+        (1, 3, 8),
+        (2, 3, 9),
+    ):
+        ends = nodes[mesh.elements[:, [a, b]]]
+        nodes[mesh.elements[:, middle]] = ends.mean(axis=1)
+    one = np.ones(len(mesh.elements))
+    k = small.elasticity(thin, small.held_sides(mesh.nodes), one, one)
+    f = load(k)
+    counts = [
+        pcg(k, build(k, MultigridSettings(local_degree=d)), f).iterations
+        for d in (0, 4)
+    ]
+    assert counts[1] < counts[0]

@@ -30,6 +30,7 @@ def settings_of(times: Times, solver: Solver) -> SolverSettings:
         tolerance=solver.tolerance,
         time_tolerance=solver.time_tolerance,
         max_modes=_modes(times, solver),
+        deterministic=solver.deterministic,
     )
 
 

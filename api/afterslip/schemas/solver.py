@@ -69,6 +69,9 @@ class Solver(Schema):
     gpus: Annotated[int, Count(1, 16)] = Field(
         default=1, description="GPUs of one machine that share each group"
     )
+    deterministic: bool = Field(
+        default=False, description="on a GPU, add in K u always in the same order"
+    )
 
     def problems(self) -> Iterator[Problem]:
         """Refuse what belongs to the other integrator or to one device."""

@@ -235,3 +235,58 @@ class Backend(Protocol):
         ``a`` is ``rho`` over the sum of ``curvature`` (`partial_dot` of p and q), or 0
         where that is not positive.
         """
+
+
+class Fused(Backend, Protocol):
+    """What some backends do in fewer passes; others are asked for the parts.
+
+    Attributes
+    ----------
+    storage : precision that suffices for the matrices of coarse levels.
+    """
+
+    storage: type[np.floating[Any]]
+
+    def relax(
+        self,
+        matrix: Blocks,
+        inverse: Any,
+        b: Any,
+        x: Any,
+        gain: float,
+        out: Any,
+    ) -> None:
+        """Out = x + gain D^-1 (b - A x); out must not be x."""
+
+    def stiffness_rows(
+        self,
+        space: Discretisation,
+        lam: NDArray[np.float64],
+        mu: NDArray[np.float64],
+        chosen: NDArray[np.bool_],
+        rows: NDArray[np.int64],
+        assembled: Callable[[], tuple[Any, Any, Any]],
+    ) -> Blocks:
+        """FP32 rows of K for `relax_rows`, which only ``chosen`` elements touch.
+
+        ``assembled`` returns these rows as a host matrix with all columns; a backend
+        that needs none does not call it.
+        """
+
+    def relax_rows(
+        self,
+        matrix: Blocks,
+        rows: Any,
+        inverse: Any,
+        b: Any,
+        x: Any,
+        gain: float,
+        spare: Any,
+    ) -> None:
+        """`relax` in place on ``rows`` (n,) int32, which `stiffness_rows` was told.
+
+        ``spare`` is like x and spent.
+        """
+
+    def add_product(self, matrix: Blocks, x: Any, out: Any) -> None:
+        """Out += A x, blocks other than 3 x 3."""

@@ -131,6 +131,39 @@ class CpuBackend:
             ),
         )
 
+    def stiffness_rows(
+        self,
+        space: Discretisation,
+        lam: NDArray[np.float64],
+        mu: NDArray[np.float64],
+        chosen: NDArray[np.bool_],
+        rows: NDArray[np.int64],
+        assembled: Callable[[], tuple[Any, Any, Any]],
+    ) -> Blocks:
+        """See `Fused`; assembled."""
+        del lam, mu, chosen, rows
+        indptr, indices, data = assembled()
+        return self.blocks(indptr, indices, data.astype(np.float32), len(space.nodes))
+
+    def relax_rows(
+        self,
+        matrix: Blocks,
+        rows: Any,
+        inverse: Any,
+        b: Any,
+        x: Any,
+        gain: float,
+        spare: Any,
+    ) -> None:
+        """See `Fused`."""
+        vectors = (rows, *(v.reshape(-1) for v in (inverse, b, x)), x.dtype.type(gain))
+        out, parts = spare.reshape(-1), matrix.parts
+        self._sweep(
+            matrix.n_rows,
+            lambda m, n: block_kernels.relax_rows3(*parts, *vectors, out, m, n),
+        )
+        x[rows] = spare[rows]
+
     def step(
         self, inverse: Any, b: Any, x: Any, d: Any, keep: float, gain: float, out: Any
     ) -> None:

@@ -22,14 +22,20 @@ from afterslip_solver.backend.base import (
     Tets,
 )
 from afterslip_solver.backend.creep_on_device import CreepOnDevice
+from afterslip_solver.backend.iteration import Descent, GraphIteration
 from afterslip_solver.backend.matrix_free import MatrixFree, PlanOnDevice
 from afterslip_solver.kernels import variants
 from afterslip_solver.kernels.loader import kernel
 from afterslip_solver.kernels.plan import block_numbering
+from afterslip_solver.kernels.slices import ROWS as SLICE
 from afterslip_solver.kernels.slices import in_slices
 
 # thread blocks of an inner product
 _DOTS = 1024
+# warps that share 32 rows of blocks of a size, as in sparse.cu
+_SPLITS = {(3, 6): 1, (6, 3): 4, (6, 6): 4}
+# rows from which there are slices enough for all multiprocessors
+_FEW = 8192
 # blocks in a row from which a row is shared between threads
 _LONG = 12
 
@@ -39,8 +45,10 @@ class GpuBackend(CreepOnDevice):
 
     name = "gpu"
     xp: Any = cupy
+    storage = np.float16
 
-    def __init__(self) -> None:
+    def __init__(self, repeatable: bool = False) -> None:
+        self._repeatable = repeatable
         try:
             count = cupy.cuda.runtime.getDeviceCount()
         except cupy.cuda.runtime.CUDARuntimeError as error:
@@ -64,7 +72,7 @@ class GpuBackend(CreepOnDevice):
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """See `Backend`; nodes of one block lie side by side."""
         return block_numbering(
-            elements, nodes[elements[:, :4]].mean(axis=1), variants.BLOCK
+            elements, nodes[elements[:, :4]].mean(axis=1), variants.SHAPE.block
         )
 
     def stiffness(
@@ -79,7 +87,7 @@ class GpuBackend(CreepOnDevice):
         del assembled
         plan = self._plans.get(space)
         if plan is None:
-            plan = self._plans[space] = PlanOnDevice.of(space)
+            plan = self._plans[space] = PlanOnDevice.of(space, self._repeatable)
         operator = MatrixFree(plan, lam, mu, np.dtype(real))
         n = len(space.nodes)
         return Blocks(3, 3, n, n, (operator,), operator.bytes)
@@ -87,7 +95,8 @@ class GpuBackend(CreepOnDevice):
     def blocks(self, indptr: Any, indices: Any, data: Any, n_columns: int) -> Blocks:
         """See `Backend`."""
         rows, columns = data.shape[1:]
-        if rows == columns == 3:
+        few = len(indptr) <= _FEW
+        if rows == columns == 3 or ((rows, columns) in _SPLITS and not few):
             host = in_slices(indptr, indices, data)
         else:
             host = (indptr.astype(np.int32), indices.astype(np.int32), data)
@@ -108,17 +117,22 @@ class GpuBackend(CreepOnDevice):
         n, rows = matrix.n_rows, matrix.rows
         sizes = (np.int32(rows), np.int32(matrix.columns))
         if isinstance(matrix.parts[0], MatrixFree):
-            matrix.parts[0].apply(x, out)
             if isinstance(b, cupy.ndarray):
-                cupy.subtract(b, out, out=out)
+                matrix.parts[0].residual(b, x, out)
+            else:
+                matrix.parts[0].apply(x, out)
         elif rows == matrix.columns == 3:
-            run = _sparse("multiply3", x)
+            run = _sparse("multiply3", x, matrix)
             run((-(-n // 64),), (64,), (np.int32(n), *matrix.parts, x, b, out))
+        elif (rows, matrix.columns) in _SPLITS and n >= _FEW:
+            run = _sparse(f"multiply{rows}{matrix.columns}", x, matrix)
+            grid = -(-n * _SPLITS[rows, matrix.columns] // (4 * SLICE))
+            run((grid,), (128,), (np.int32(n), *matrix.parts, x, b, out))
         elif len(matrix.parts[1]) > _LONG * n:
-            run = _sparse("multiply_wide", x)
+            run = _sparse("multiply_wide", x, matrix)
             run((n,), (128,), (*sizes, *matrix.parts, x, b, out))
         else:
-            run = _sparse("multiply", x)
+            run = _sparse("multiply", x, matrix)
             grid = -(-n * rows * LANES // 128)
             run((grid,), (128,), (np.int32(n), *sizes, *matrix.parts, x, b, out))
 
@@ -137,14 +151,121 @@ class GpuBackend(CreepOnDevice):
         n, real = matrix.n_rows, x.dtype.type
         factors = (real(keep), real(gain))
         if isinstance(matrix.parts[0], MatrixFree):
-            matrix.parts[0].chebyshev(inverse, b, x, d, keep, gain, out)
+            matrix.parts[0].apply(x, out)
+            self.step(inverse, b, x, d, keep, gain, out)
         elif matrix.rows == 3:
-            run = _sparse("chebyshev3", x)
+            run = _sparse("chebyshev3", x, matrix)
             arguments = (np.int32(n), *matrix.parts, inverse, b, x, d, *factors, out)
             run((-(-n // 64),), (64,), arguments)
         else:
             self._residual(matrix, b, x, out)
             self._scale(inverse, out, x, d, factors, out)
+
+    def relax(
+        self,
+        matrix: Blocks,
+        inverse: Any,
+        b: Any,
+        x: Any,
+        gain: float,
+        out: Any,
+    ) -> None:
+        """See `Fused`."""
+        n, real = matrix.n_rows, x.dtype.type
+        if isinstance(matrix.parts[0], MatrixFree):
+            matrix.parts[0].relax(inverse, b, x, gain, out)
+        elif matrix.rows == 3:
+            run = _sparse("relax3", x, matrix)
+            arguments = (*matrix.parts, inverse, b, x, real(gain), out)
+            run((-(-n // 64),), (64,), (np.int32(n), *arguments))
+        else:
+            self._residual(matrix, b, x, out)
+            self._scale(inverse, out, x, np.uint64(0), (real(0), real(gain)), out)
+
+    def wide_stiffness(
+        self,
+        space: Discretisation,
+        lam: NDArray[np.float64],
+        mu: NDArray[np.float64],
+        real: type[np.floating[Any]],
+        lanes: int,
+    ) -> MatrixFree:
+        """K for vectors of 8 or 16 lanes, with a plan of its own."""
+        plan = PlanOnDevice.of(space, self._repeatable, variants.SHAPES[lanes])
+        return MatrixFree(plan, lam, mu, np.dtype(real))
+
+    def stiffness_rows(
+        self,
+        space: Discretisation,
+        lam: NDArray[np.float64],
+        mu: NDArray[np.float64],
+        chosen: NDArray[np.bool_],
+        rows: NDArray[np.int64],
+        assembled: Callable[[], tuple[Any, Any, Any]],
+    ) -> Blocks:
+        """See `Fused`; without a matrix."""
+        del assembled
+        plan = PlanOnDevice.of_rows(space, self._repeatable, chosen, rows)
+        moduli = (lam[chosen], mu[chosen])
+        operator = MatrixFree(plan, *moduli, np.dtype(np.float32))
+        return Blocks(3, 3, len(rows), len(space.nodes), (operator,), operator.bytes)
+
+    def relax_rows(
+        self,
+        matrix: Blocks,
+        rows: Any,
+        inverse: Any,
+        b: Any,
+        x: Any,
+        gain: float,
+        spare: Any,
+    ) -> None:
+        """See `Fused`."""
+        matrix.parts[0].relax_rows(inverse, b, x, gain, spare)
+        copy = _sparse("copy_rows", x)
+        grid = -(-3 * len(rows) // 128)
+        copy((grid,), (128,), (np.int32(len(rows)), rows, spare, x))
+
+    def add_product(self, matrix: Blocks, x: Any, out: Any) -> None:
+        """See `Fused`; blocks other than 3 x 3."""
+        self._residual(matrix, out, x, out)
+
+    def iteration(
+        self,
+        operator: Any,
+        cycle: Descent,
+        u: Any,
+        r: Any,
+        unit: NDArray[Any],
+        size: NDArray[Any],
+        active: NDArray[Any],
+        tolerance: float,
+    ) -> GraphIteration:
+        """Conjugate gradients whose iteration is one launch; see `GraphIteration`.
+
+        The restoring springs' operations may allocate memory, which a graph may not.
+        """
+        stiffness = operator.matrix.parts[0]
+        sums = cupy.empty((stiffness.n_sums, LANES))
+
+        def product(p: Any, q: Any) -> Any:
+            if operator.springs is None:
+                stiffness.apply(p, q, sums)
+                return sums
+            operator.apply(p, q)
+            return None
+
+        return GraphIteration(
+            product,
+            cycle,
+            u,
+            r,
+            unit,
+            size,
+            active,
+            tolerance,
+            capture=operator.springs is None,
+        )
 
     def step(
         self, inverse: Any, b: Any, x: Any, d: Any, keep: float, gain: float, out: Any
@@ -251,8 +372,9 @@ class GpuBackend(CreepOnDevice):
         return found[0], found[1]
 
 
-def _sparse(name: str, x: Any) -> Any:
-    return kernel("sparse.cu", name, *variants.sparse(x.dtype))
+def _sparse(name: str, x: Any, matrix: Blocks | None = None) -> Any:
+    store = None if matrix is None else matrix.parts[-1].dtype
+    return kernel("sparse.cu", name, *variants.sparse(x.dtype, store))
 
 
 def _combine(name: str, y: Any, factors: NDArray[Any], x: Any) -> None:

@@ -20,7 +20,9 @@ def available() -> dict[str, str]:
     return reasons
 
 
-def get(name: str = "auto", threads: int | None = None) -> Backend:
+def get(
+    name: str = "auto", threads: int | None = None, deterministic: bool = False
+) -> Backend:
     """Return the backend ``cpu``, ``gpu`` or the better one that works (``auto``).
 
     Parameters
@@ -28,6 +30,8 @@ def get(name: str = "auto", threads: int | None = None) -> Backend:
     name : "cpu", "gpu" or "auto".
     threads : threads of the CPU backend; default ``AFTERSLIP_THREADS`` or 1,
         because workers run one process per core.
+    deterministic : products with K on a GPU are the same to the last bit every time;
+        those of the CPU always are.
 
     Raises
     ------
@@ -37,7 +41,7 @@ def get(name: str = "auto", threads: int | None = None) -> Backend:
     if name == "auto":
         name = "gpu" if not available()["gpu"] else "cpu"
     if name == "gpu":
-        return _gpu()
+        return _gpu(deterministic)
     if name != "cpu":
         message = f"unknown backend {name!r}: use 'cpu', 'gpu' or 'auto'"
         raise BackendError(message)
@@ -46,11 +50,11 @@ def get(name: str = "auto", threads: int | None = None) -> Backend:
     return CpuBackend(threads)
 
 
-def _gpu() -> Backend:
+def _gpu(deterministic: bool = False) -> Backend:
     try:
         from afterslip_solver.backend.gpu import GpuBackend
     except ImportError as error:
         message = "CuPy is not installed (the extra 'gpu')"
         raise BackendError(message) from error
-    device: Backend = GpuBackend()
+    device: Backend = GpuBackend(deterministic)
     return device

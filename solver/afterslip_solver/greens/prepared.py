@@ -70,7 +70,9 @@ def prepare(
     """
     check_model(model)
     check_settings(settings)
-    chosen = backends.get(backend) if isinstance(backend, str) else backend
+    chosen = backend
+    if isinstance(chosen, str):
+        chosen = backends.get(chosen, deterministic=settings.deterministic)
     return Prepared(model, settings, chosen)
 
 

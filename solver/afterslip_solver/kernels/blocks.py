@@ -78,6 +78,35 @@ def chebyshev3(
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
+def relax_rows3(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    rows: Any,
+    inverse: Any,
+    b: Any,
+    x: Any,
+    gain: float,
+    out: Any,
+    start: int,
+    stop: int,
+) -> None:
+    """Out = x + gain D^-1 (b - A x) on ``rows``, which A has only."""
+    for i in range(start, stop):
+        s = row_times_lanes(data, indices, x, indptr[i], indptr[i + 1])
+        o = WIDTH * rows[i]
+        for lane in range(LANES):
+            r0 = b[o + lane] - s[lane]
+            r1 = b[o + LANES + lane] - s[LANES + lane]
+            r2 = b[o + 2 * LANES + lane] - s[2 * LANES + lane]
+            for row in range(3):
+                p = row * LANES + lane
+                q = 9 * rows[i] + 3 * row
+                z = inverse[q] * r0 + inverse[q + 1] * r1 + inverse[q + 2] * r2
+                out[o + p] = x[o + p] + gain * z
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
 def multiply(
     indptr: Any,
     indices: Any,

@@ -1,7 +1,9 @@
-// Second-order tetrahedra, element by element, four right-hand sides at once.
+// Second-order tetrahedra, element by element, LANES right-hand sides at once.
 //
-// Compile with -DREAL=float|double, -DTHREADS=.. and -DRESIDENT=.. (blocks per
-// multiprocessor, which bounds the registers).
+// Compile with -DREAL=float|double (arithmetic and result), -DINPUT=.. (the vector that is
+// multiplied), -DLANES=4|8|16, -DTHREADS=.., -DRESIDENT=.. (blocks per multiprocessor, which
+// bounds the registers), -DFINISH=.. (what becomes of the product, below) and
+// -DREPEATABLE=0|1 (how the sums of blocks are added).
 //
 // The gradient of a quadratic field is linear in a straight-sided element: at vertex a
 // it is 3 u_a (x) G_a + sum_{b != a} (4 u_ab - u_b) (x) G_b. Integrals are exact with
@@ -9,11 +11,20 @@
 // The moduli given here are already multiplied by V/20.
 
 typedef REAL real;
+typedef INPUT input;
 
-#define LANES 4
+// FINISH: out = K u (and sums of u K u), b - K u, or u + gain D^-1 (b - K u), the latter
+// on all nodes or but on those with a component that is not held
+#define PRODUCT 0
+#define RESIDUAL 1
+#define RELAX 2
+#define RELAX_SOME 3
+
 #define NODE (3 * LANES)
-#define PER_WARP 8
+#define PER_WARP (32 / LANES)
 #define WARPS (THREADS / 32)
+// groups of four lanes
+#define QUADS (LANES / 4)
 
 // a block's entry in the table of nodes: number, held components, shared or not
 #define NUMBER(entry) ((entry) & 0x0fffffffu)
@@ -89,6 +100,82 @@ struct alignas(16) Chunk { real a[16 / sizeof(real)]; };
 #define WIDTH (16 / (int)sizeof(real))
 #define CHUNKS (NODE / WIDTH)
 
+struct alignas(4 * sizeof(real)) Four { real a[4]; };
+struct alignas(4 * sizeof(input)) FourIn { input a[4]; };
+
+// what the finishing of a node needs beside its sum
+struct Rest {
+  const input* u;
+  const real* b;
+  const real* inverse;
+  real gain;
+  real* out;
+};
+
+// Finish four lanes of a node from its complete sum.
+__device__ __forceinline__ void finish_node(unsigned entry, int quad, const Four s[3],
+                                            const Rest& rest) {
+  const long long node = NUMBER(entry), p = node * NODE + 4 * quad;
+#if FINISH == RELAX_SOME
+  if (HELD(entry, 0) && HELD(entry, 1) && HELD(entry, 2)) return;
+#endif
+#if FINISH == PRODUCT
+#pragma unroll
+  for (int c = 0; c < 3; c++) {
+    const Four y = HELD(entry, c) ? Four{} : s[c];
+    *(Four*)(rest.out + p + c * LANES) = y;
+  }
+#else
+  Four r[3];
+#pragma unroll
+  for (int c = 0; c < 3; c++) {
+    r[c] = *(const Four*)(rest.b + p + c * LANES);
+#pragma unroll
+    for (int m = 0; m < 4; m++) r[c].a[m] -= HELD(entry, c) ? 0 : s[c].a[m];
+  }
+#if FINISH == RESIDUAL
+#pragma unroll
+  for (int c = 0; c < 3; c++) *(Four*)(rest.out + p + c * LANES) = r[c];
+#else
+  const real* q = rest.inverse + node * 9;
+#pragma unroll
+  for (int c = 0; c < 3; c++) {
+    const FourIn u = *(const FourIn*)(rest.u + p + c * LANES);
+    const real q0 = rest.gain * q[3 * c], q1 = rest.gain * q[3 * c + 1];
+    const real q2 = rest.gain * q[3 * c + 2];
+    Four y;
+#pragma unroll
+    for (int m = 0; m < 4; m++)
+      y.a[m] = (real)u.a[m] + q0 * r[0].a[m] + q1 * r[1].a[m] + q2 * r[2].a[m];
+    *(Four*)(rest.out + p + c * LANES) = y;
+  }
+#endif
+#endif
+}
+
+#if FINISH == PRODUCT
+// sums (LANES) of one thread block, always in the same order; threads keep their lanes
+__device__ __forceinline__ void add_dots(const double dot[WIDTH], double* sums) {
+  constexpr int GROUPS = LANES / WIDTH;
+  __shared__ double part[WARPS][LANES];
+  const int warp = threadIdx.x / 32, i = threadIdx.x % 32;
+#pragma unroll
+  for (int m = 0; m < WIDTH; m++) {
+    double s = dot[m];
+#pragma unroll
+    for (int away = 16; away >= GROUPS; away /= 2) s += __shfl_down_sync(~0u, s, away);
+    if (i < GROUPS) part[warp][WIDTH * i + m] = s;
+  }
+  __syncthreads();
+  if (threadIdx.x < LANES) {
+    double total = 0;
+    for (int w = 0; w < WARPS; w++) total += part[w][threadIdx.x];
+    sums[threadIdx.x] = total;
+  }
+}
+#endif
+
+#if !REPEATABLE
 __device__ __forceinline__ void add_global(float* to, const float* v) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(v[0]),
@@ -102,26 +189,33 @@ __device__ __forceinline__ void add_global(double* to, const double* v) {
   atomicAdd(to, v[0]);
   atomicAdd(to + 1, v[1]);
 }
+#endif
 
-// f = K u on free components, 0 on held ones; f must be 0 on nodes that blocks share.
+// K u on the nodes that one block of elements has alone, finished. Its sums of nodes that
+// it shares are added to out atomically, which must be 0 there before, or, REPEATABLE,
+// put into `partial`, one place per block and node. `join` then finishes those nodes;
+// after atomic sums a product has nothing left to finish.
 //
 // A block owns a compact set of elements and sums their forces in shared memory.
-// Eight elements (a "task") share a warp and no node; tasks of a batch, one per warp,
+// PER_WARP elements (a "task") share a warp and no node; tasks of a batch, one per warp,
 // that do share nodes add in different phases, between barriers.
 //
 // which (thread block): the block of elements.
 // tasks (block + 1): first task of each block, a multiple of WARPS.
 // slots (block + 1): first entry of each block in nodes.
 // nodes: see NUMBER; padding is NO_NODE.
-// local (task, 8, 12): a block's node numbers of an element, 0xffff where there is none.
+// local (task, PER_WARP, 12): a block's node numbers of an element, 0xffff where there
+// is none.
 // phases (task): phase of a task, and 16 times the number of phases of its batch.
-// gradients (task, 9, 8) and moduli (task, 2, 8).
+// gradients (task, 9, PER_WARP) and moduli (task, 2, PER_WARP).
+// sums (block, LANES): shares of u K u, or null.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     apply(const int* __restrict__ which, const int* __restrict__ tasks, const int* __restrict__ slots,
           const unsigned* __restrict__ nodes, const uint2* __restrict__ local,
           const unsigned char* __restrict__ phases, const real* __restrict__ gradients,
-          const real* __restrict__ moduli, const real* __restrict__ u,
-          real* __restrict__ f) {
+          const real* __restrict__ moduli, const input* __restrict__ u,
+          const real* __restrict__ b, const real* __restrict__ inverse, real gain,
+          real* partial, real* out, double* sums) {
   extern __shared__ __align__(16) char memory[];
   const int block = which[blockIdx.x];
   const int first = slots[block], n = slots[block + 1] - first;
@@ -149,9 +243,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
       real v[10][3], g[4][3];
 #pragma unroll
       for (int a = 0; a < 10; a++) {
-        const real* p = u + (long long)NUMBER(number[at[a]]) * NODE + lane;
+        const input* p = u + (long long)NUMBER(number[at[a]]) * NODE + lane;
 #pragma unroll
-        for (int c = 0; c < 3; c++) v[a][c] = __ldg(p + c * LANES);
+        for (int c = 0; c < 3; c++) v[a][c] = (real)__ldg(p + c * LANES);
       }
       const real* q = gradients + (long long)task * (9 * PER_WARP) + one;
 #pragma unroll
@@ -180,27 +274,105 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     }
   }
 
+#if FINISH == PRODUCT || FINISH == RESIDUAL
+  double dot[WIDTH] = {};
   for (int i = threadIdx.x; i < n * CHUNKS; i += THREADS) {
     const unsigned entry = number[i / CHUNKS];
     if (entry == NO_NODE) continue;
     const int part = i % CHUNKS;
-    Chunk value = *(const Chunk*)(sum + i * WIDTH);
     const bool held = HELD(entry, part * WIDTH / LANES);
-    real* to = f + (long long)NUMBER(entry) * NODE + part * WIDTH;
+    Chunk value = *(const Chunk*)(sum + i * WIDTH);
+    const long long p = (long long)NUMBER(entry) * NODE + part * WIDTH;
+    // a block's own share of u K u; u is 0 on held components
+    if (FINISH == PRODUCT && sums) {
+#pragma unroll
+      for (int m = 0; m < WIDTH; m++) dot[m] += (double)u[p + m] * (double)value.a[m];
+    }
     if (!SHARED(entry)) {
       if (held) value = Chunk{};
-      *(Chunk*)to = value;
-    } else if (!held) {
-      add_global(to, value.a);
+      if (FINISH == RESIDUAL) {
+        const Chunk right = *(const Chunk*)(b + p);
+#pragma unroll
+        for (int m = 0; m < WIDTH; m++) value.a[m] = right.a[m] - value.a[m];
+      }
+      *(Chunk*)(out + p) = value;
+    } else {
+#if REPEATABLE
+      *(Chunk*)(partial + (long long)first * NODE + i * WIDTH) = value;
+#else
+      if (!held) add_global(out + p, value.a);
+#endif
     }
   }
+#if FINISH == PRODUCT
+  if (sums) add_dots(dot, sums + (long long)block * LANES);
+#endif
+#else
+  const Rest rest = {u, b, inverse, gain, out};
+  for (int i = threadIdx.x; i < n * QUADS; i += THREADS) {
+    const int slot = i / QUADS, quad = i % QUADS;
+    const unsigned entry = number[slot];
+    if (entry == NO_NODE) continue;
+    Four s[3];
+#pragma unroll
+    for (int c = 0; c < 3; c++)
+      s[c] = *(const Four*)(sum + slot * NODE + c * LANES + 4 * quad);
+    if (!SHARED(entry)) {
+      finish_node(entry, quad, s, rest);
+      continue;
+    }
+#if REPEATABLE
+    real* to = partial + (long long)(first + slot) * NODE + 4 * quad;
+#pragma unroll
+    for (int c = 0; c < 3; c++) *(Four*)(to + c * LANES) = s[c];
+#else
+    real* to = out + (long long)NUMBER(entry) * NODE + 4 * quad;
+#pragma unroll
+    for (int c = 0; c < 3; c++)
+#pragma unroll
+      for (int z = 0; z < 4 / WIDTH; z++)
+        if (!HELD(entry, c)) add_global(to + c * LANES + z * WIDTH, s[c].a + z * WIDTH);
+#endif
+  }
+#endif
+}
+
+// Finish the nodes that blocks share.
+// entries (n): as in nodes. starts (n + 1) and places: where a node's sums are.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    join(int n, const unsigned* __restrict__ entries, const int* __restrict__ starts,
+         const int* __restrict__ places, const input* __restrict__ u,
+         const real* __restrict__ b, const real* __restrict__ inverse, real gain,
+         const real* partial, real* out) {
+  const Rest rest = {u, b, inverse, gain, out};
+  const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
+  if (i >= (long long)n * QUADS) return;
+  const int k = i / QUADS, quad = i % QUADS;
+  const unsigned entry = entries[k];
+  Four s[3] = {};
+#if REPEATABLE
+  for (int j = starts[k]; j < starts[k + 1]; j++) {
+    const real* from = partial + (long long)places[j] * NODE + 4 * quad;
+#pragma unroll
+    for (int c = 0; c < 3; c++) {
+      const Four v = *(const Four*)(from + c * LANES);
+#pragma unroll
+      for (int m = 0; m < 4; m++) s[c].a[m] += v.a[m];
+    }
+  }
+#else
+#pragma unroll
+  for (int c = 0; c < 3; c++)
+    s[c] = *(const Four*)(out + (long long)NUMBER(entry) * NODE + c * LANES + 4 * quad);
+#endif
+  finish_node(entry, quad, s, rest);
 }
 
 // f = 0 on the nodes that several blocks share
-extern "C" __global__ void clear(int n, const int* __restrict__ which, real* f) {
+extern "C" __global__ void clear(int n, const unsigned* __restrict__ entries, real* f) {
   const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= (long long)n * CHUNKS) return;
-  const long long node = which[i / CHUNKS];
+  const long long node = NUMBER(entries[i / CHUNKS]);
   *(float4*)(f + node * NODE + (i % CHUNKS) * WIDTH) = make_float4(0, 0, 0, 0);
 }
 

@@ -1,10 +1,11 @@
 """Blocks of elements for the CUDA apply: who owns what, and who adds when.
 
 Elements are cut into compact blocks by recursive bisection of their centres. Inside
-a block they are put in tasks of eight that share no node (one warp, four lanes each);
-tasks that run side by side and do share nodes add in different phases. A block's nodes
-are numbered so that the eight accesses of a warp fall into different banks of shared
-memory as far as possible. After Yamaguchi et al. (2018), who sum forces per block.
+a block they are put in tasks that share no node (one warp: eight elements of four
+lanes each, or fewer of more lanes); tasks that run side by side and do share nodes add
+in different phases. A block's nodes are numbered so that the accesses of a warp fall
+into different banks of shared memory as far as possible. After Yamaguchi et al.
+(2018), who sum forces per block.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from numpy.typing import NDArray
 
 from afterslip_solver.model import Bool, Float, Int
 
-PER_TASK = 8
 ABSENT = 0xFFFF
 NO_NODE = 0xFFFFFFFF
 _LARGEST = 2**28 - 1
@@ -28,14 +28,16 @@ _LARGEST = 2**28 - 1
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Tables of the kernel ``apply`` in elastic.cu, on the host.
+    """Tables of the kernels ``apply`` and ``join`` in elastic.cu, on the host.
 
     Attributes
     ----------
-    members : (n_task, 8) int32 elements, -1 where a task has fewer.
+    members : (n_task, per_task) int32 elements, -1 where a task has fewer.
     tasks : (n_block + 1,) int32. slots : (n_block + 1,) int32.
-    nodes : (n_slot,) uint32 with flags. local : (n_task, 8, 12) uint16.
-    phases : (n_task,) uint8. shared : (n_shared,) int32 nodes of several blocks.
+    nodes : (n_slot,) uint32 with flags. local : (n_task, per_task, 12) uint16.
+    phases : (n_task,) uint8.
+    shared : (n_shared,) uint32 nodes of several blocks, with flags.
+    starts : (n_shared + 1,) int32 into places. places : int32, slots of shared nodes.
     """
 
     members: NDArray[np.int32]
@@ -44,7 +46,9 @@ class Plan:
     nodes: NDArray[np.uint32]
     local: NDArray[np.uint16]
     phases: NDArray[np.uint8]
-    shared: NDArray[np.int32]
+    shared: NDArray[np.uint32]
+    starts: NDArray[np.int32]
+    places: NDArray[np.int32]
 
 
 def compact_order(points: Float, size: int) -> Int:
@@ -60,7 +64,12 @@ def compact_order(points: Float, size: int) -> Int:
 
 
 def make_plan(
-    elements: NDArray[np.int32], nodes: Float, fixed: Bool, size: int, warps: int
+    elements: NDArray[np.int32],
+    nodes: Float,
+    fixed: Bool,
+    size: int,
+    warps: int,
+    per_task: int = 8,
 ) -> Plan:
     """Plan for a mesh with any numbering.
 
@@ -68,23 +77,24 @@ def make_plan(
     ----------
     elements : (n_elem, 10) int32. nodes : (n_node, 3) float64, m.
     fixed : (n_node, 3) bool, components without a force.
-    size : elements of a block. warps : of a thread block.
+    size : elements of a block. warps : of a thread block. per_task : elements of a
+    warp, 32 over the number of lanes.
     """
     if len(nodes) > _LARGEST:
         message = f"{len(nodes)} nodes; the CUDA kernels number up to {_LARGEST}"
         raise ValueError(message)
     order = compact_order(nodes[elements[:, :4]].mean(axis=1), size)
     n_block = -(-len(elements) // size)
-    members = np.empty((n_block, size, PER_TASK), dtype=np.int32)
-    local = np.empty((n_block, size, PER_TASK, 12), dtype=np.uint16)
+    members = np.empty((n_block, size, per_task), dtype=np.int32)
+    local = np.empty((n_block, size, per_task, 12), dtype=np.uint16)
     phases = np.empty((n_block, size), dtype=np.uint8)
-    most = PER_TASK * (-(-10 * size // PER_TASK) + 2)
+    most = per_task * (-(-10 * size // per_task) + 2)
     table = np.empty((n_block, most), dtype=np.int64)
     n_task, n_slot = (np.empty(n_block, dtype=np.int64) for _ in range(2))
 
     def fill(start: int, stop: int) -> None:
         _fill(
-            start, stop, elements, order, size, warps,
+            start, stop, elements, order, size, warps, per_task,
             members, local, phases, table, n_task, n_slot,
         )  # fmt: skip
 
@@ -99,6 +109,8 @@ def make_plan(
     flags = held | ((times > 1).astype(np.int64) << 31)
     entries = np.full(len(numbers), NO_NODE, dtype=np.uint32)
     entries[real] = (numbers[real] | flags[numbers[real]]).astype(np.uint32)
+    shared = np.flatnonzero(times > 1)
+    many = np.flatnonzero(real & (times[numbers] > 1))
     return Plan(
         members=members[used],
         tasks=_starts(n_task),
@@ -106,7 +118,9 @@ def make_plan(
         nodes=entries,
         local=local[used],
         phases=phases[used],
-        shared=np.flatnonzero(times > 1).astype(np.int32),
+        shared=(shared | flags[shared]).astype(np.uint32),
+        starts=_starts(times[shared]),
+        places=many[np.argsort(numbers[many], kind="stable")].astype(np.int32),
     )
 
 
@@ -206,13 +220,13 @@ def _touches(touched: Any, nodes: Any) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _pack(le: Any, n_node: int, task_of: Any, touched: Any) -> int:
-    """First-fit: elements into tasks of eight without a common node."""
+def _pack(le: Any, n_node: int, per_task: int, task_of: Any, touched: Any) -> int:
+    """First-fit: elements into tasks without a common node."""
     count = np.zeros(le.shape[0], np.int64)
     n_task = 0
     for e in _busiest_first(le, n_node):
         t = 0
-        while t < n_task and (count[t] == PER_TASK or _touches(touched[t], le[e])):
+        while t < n_task and (count[t] == per_task or _touches(touched[t], le[e])):
             t += 1
         n_task = max(n_task, t + 1)
         task_of[e] = t
@@ -267,12 +281,14 @@ def _accesses(le: Any, n_node: int, task_of: Any) -> tuple[Any, Any]:
 
 
 @njit(cache=True, nogil=True)
-def _banks(le: Any, n_node: int, task_of: Any, n_task: int, slot: Any) -> int:
-    """Find numbers for nodes that let a warp's eight accesses differ modulo eight."""
+def _banks(
+    le: Any, n_node: int, per_task: int, task_of: Any, n_task: int, slot: Any
+) -> int:
+    """Find numbers for nodes that let a warp's accesses differ modulo their number."""
     start, access = _accesses(le, n_node, task_of)
-    load = np.zeros((10 * n_task, PER_TASK), np.int64)
-    cap = -(-n_node // PER_TASK) + 1
-    held = np.zeros(PER_TASK, np.int64)
+    load = np.zeros((10 * n_task, per_task), np.int64)
+    cap = -(-n_node // per_task) + 1
+    held = np.zeros(per_task, np.int64)
     colour = np.full(n_node, -1, np.int64)
     for sweep in range(3):
         for n in range(n_node):
@@ -282,7 +298,7 @@ def _banks(le: Any, n_node: int, task_of: Any, n_task: int, slot: Any) -> int:
                 for k in mine:
                     load[k, colour[n]] -= 1
             best, least = 0, np.int64(1 << 60)
-            for c in range(PER_TASK):
+            for c in range(per_task):
                 cost = held[c] if held[c] < cap else least
                 for k in mine:
                     cost += 1000 * load[k, c]
@@ -292,16 +308,17 @@ def _banks(le: Any, n_node: int, task_of: Any, n_task: int, slot: Any) -> int:
             held[best] += 1
             for k in mine:
                 load[k, best] += 1
-    following = np.zeros(PER_TASK, np.int64)
+    following = np.zeros(per_task, np.int64)
     for n in range(n_node):
-        slot[n] = PER_TASK * following[colour[n]] + colour[n]
+        slot[n] = per_task * following[colour[n]] + colour[n]
         following[colour[n]] += 1
-    return int(PER_TASK * following.max())
+    return int(per_task * following.max())
 
 
 @njit(cache=True, nogil=True)
 def _fill(
     first: int, last: int, elements: Any, order: Any, size: int, warps: int,
+    per_task: int,
     members: Any, local: Any, phases: Any, table: Any, n_task: Any, n_slot: Any,
 ) -> None:  # fmt: skip
     """Make the tables of the blocks first..last."""
@@ -316,9 +333,9 @@ def _fill(
         le = np.searchsorted(nodes, found).reshape(m, 10)
         task_of = np.empty(m, np.int64)
         touched = np.zeros((m, len(nodes)), np.bool_)
-        tasks = _pack(le, len(nodes), task_of, touched)
+        tasks = _pack(le, len(nodes), per_task, task_of, touched)
         slot = np.empty(len(nodes), np.int64)
-        n_slot[b] = _banks(le, len(nodes), task_of, tasks, slot)
+        n_slot[b] = _banks(le, len(nodes), per_task, task_of, tasks, slot)
         table[b, : n_slot[b]] = -1
         for n in range(len(nodes)):
             table[b, slot[n]] = nodes[n]

@@ -17,12 +17,12 @@ def in_slices(
 
     Parameters
     ----------
-    indptr, indices, data : block CSR, data (n_block, 3, 3).
+    indptr, indices, data : block CSR, data (n_block, rows, columns).
 
     Returns
     -------
-    starts (n_slice + 1,), columns (n_step, 32) and values (n_step, 9, 32); padding
-    has zero values and column 0.
+    starts (n_slice + 1,), columns (n_step, 32) and values (n_step, rows * columns, 32);
+    padding has zero values and column 0.
     """
     counts = np.diff(indptr)
     n_slice = -(-len(counts) // ROWS)
@@ -34,6 +34,7 @@ def in_slices(
     step = starts[row // ROWS] + np.arange(len(indices)) - indptr[row]
     columns = np.zeros((starts[-1], ROWS), dtype=np.int32)
     columns[step, row % ROWS] = indices
-    values = np.zeros((starts[-1], 9, ROWS), dtype=data.dtype)
-    values[step, :, row % ROWS] = data.reshape(-1, 9)
+    size = data.shape[1] * data.shape[2]
+    values = np.zeros((starts[-1], size, ROWS), dtype=data.dtype)
+    values[step, :, row % ROWS] = data.reshape(-1, size)
     return starts.astype(np.int32), columns, values

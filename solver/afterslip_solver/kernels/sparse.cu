@@ -1,33 +1,48 @@
 // Block matrices and nodal weights times four right-hand sides. Compile with -DREAL=...
+// and -DHALF=0|1: whether a matrix stores its values in FP16; sums are always of `real`.
 
 typedef REAL real;
+
+#if HALF
+struct store { unsigned short bits; };
+__device__ __forceinline__ real value(store v) {
+  float f;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(v.bits));
+  return f;
+}
+// values are read once: they must not push the vectors out of the cache
+__device__ __forceinline__ real stream(const store* p) {
+  return value(store{__ldcs((const unsigned short*)p)});
+}
+#else
+typedef real store;
+__device__ __forceinline__ real value(store v) { return v; }
+__device__ __forceinline__ real stream(const store* p) { return __ldcs(p); }
+#endif
 
 #define LANES 4
 #define SLICE 32
 
 struct alignas(4 * sizeof(real)) Four { real a[LANES]; };
 
-// values are read once: they must not push the vectors out of the cache
-#define STREAM(p) __ldcs(p)
-
 // The rows of a matrix of 3 x 3 blocks, in slices of 32 rows padded to one length:
 // starts (slice + 1), columns (step, 32), values (step, 9, 32). One thread per row.
 __device__ __forceinline__ void row_times(int row, const int* __restrict__ starts,
                                           const int* __restrict__ columns,
-                                          const real* __restrict__ values,
+                                          const store* __restrict__ values,
                                           const Four* __restrict__ x, real s[3][LANES]) {
   const int slice = row / SLICE, k = row % SLICE;
   const int stop = starts[slice + 1];
 #pragma unroll 3
   for (int j = starts[slice]; j < stop; j++) {
     const Four* p = x + (long long)columns[j * (long long)SLICE + k] * 3;
-    const real* v = values + (long long)j * (9 * SLICE) + k;
+    const store* v = values + (long long)j * (9 * SLICE) + k;
     const Four x0 = p[0], x1 = p[1], x2 = p[2];
 #pragma unroll
     for (int i = 0; i < 3; i++) {
-      const real v0 = STREAM(v + 3 * i * SLICE);
-      const real v1 = STREAM(v + (3 * i + 1) * SLICE);
-      const real v2 = STREAM(v + (3 * i + 2) * SLICE);
+      const real v0 = stream(v + 3 * i * SLICE);
+      const real v1 = stream(v + (3 * i + 1) * SLICE);
+      const real v2 = stream(v + (3 * i + 2) * SLICE);
 #pragma unroll
       for (int m = 0; m < LANES; m++)
         s[i][m] += v0 * x0.a[m] + v1 * x1.a[m] + v2 * x2.a[m];
@@ -37,7 +52,7 @@ __device__ __forceinline__ void row_times(int row, const int* __restrict__ start
 
 // out = A x, or b - A x where b is given
 extern "C" __global__ void __launch_bounds__(64)
-    multiply3(int n, const int* starts, const int* columns, const real* values,
+    multiply3(int n, const int* starts, const int* columns, const store* values,
               const Four* x, const Four* b, Four* out) {
   const int row = blockIdx.x * 64 + threadIdx.x;
   if (row >= n) return;
@@ -55,7 +70,7 @@ extern "C" __global__ void __launch_bounds__(64)
 
 // d = keep d + gain D^-1 (b - A x); out = x + d
 extern "C" __global__ void __launch_bounds__(64)
-    chebyshev3(int n, const int* starts, const int* columns, const real* values,
+    chebyshev3(int n, const int* starts, const int* columns, const store* values,
                const real* __restrict__ inverse, const Four* b, const Four* x, Four* d,
                real keep, real gain, Four* out) {
   const int row = blockIdx.x * 64 + threadIdx.x;
@@ -84,30 +99,136 @@ extern "C" __global__ void __launch_bounds__(64)
   }
 }
 
-// out = A x, or b - A x, for blocks of any size in block CSR: one thread per row of
+// out = x + gain D^-1 (b - A x), out not x
+extern "C" __global__ void __launch_bounds__(64)
+    relax3(int n, const int* starts, const int* columns, const store* values,
+           const real* __restrict__ inverse, const Four* b, const Four* x, real gain,
+           Four* out) {
+  const int row = blockIdx.x * 64 + threadIdx.x;
+  if (row >= n) return;
+  real s[3][LANES] = {};
+  row_times(row, starts, columns, values, x, s);
+  const long long p = 3LL * row;
+#pragma unroll
+  for (int i = 0; i < 3; i++) {
+    const Four f = b[p + i];
+#pragma unroll
+    for (int m = 0; m < LANES; m++) s[i][m] = gain * (f.a[m] - s[i][m]);
+  }
+  const real* q = inverse + 9LL * row;
+#pragma unroll
+  for (int i = 0; i < 3; i++) {
+    Four y = x[p + i];
+#pragma unroll
+    for (int m = 0; m < LANES; m++)
+      y.a[m] += q[3 * i] * s[0][m] + q[3 * i + 1] * s[1][m] + q[3 * i + 2] * s[2][m];
+    out[p + i] = y;
+  }
+}
+
+// to[rows] = from[rows], whole nodes
+extern "C" __global__ void copy_rows(int n, const int* __restrict__ rows,
+                                     const Four* __restrict__ from, Four* to) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= 3 * n) return;
+  const long long p = 3LL * rows[i / 3] + i % 3;
+  to[p] = from[p];
+}
+
+// out = A x, b - A x where b is given, or out + A x where b is out, for blocks of ROWS x
+// COLUMNS in slices of 32 rows as above: values (step, ROWS * COLUMNS, 32). SPLIT warps
+// share the steps of a slice, where rows are long and few. 128 threads.
+template <int ROWS, int COLUMNS, int SPLIT>
+__device__ __forceinline__ void slice_times(int n, const int* __restrict__ starts,
+                                            const int* __restrict__ columns,
+                                            const store* __restrict__ values,
+                                            const Four* __restrict__ x, const Four* b,
+                                            Four* out) {
+  __shared__ real part[SPLIT > 1 ? SPLIT - 1 : 1][ROWS * LANES][SPLIT > 1 ? SLICE : 1];
+  const int warp = threadIdx.x / 32, k = threadIdx.x % 32, turn = warp % SPLIT;
+  const int slice = (blockIdx.x * 4 + warp) / SPLIT, row = slice * SLICE + k;
+  real s[ROWS][LANES] = {};
+  if (slice * SLICE < n) {
+    const int stop = starts[slice + 1];
+#pragma unroll 2
+    for (int j = starts[slice] + turn; j < stop; j += SPLIT) {
+      const Four* p = x + (long long)columns[j * (long long)SLICE + k] * COLUMNS;
+      const store* v = values + (long long)j * (ROWS * COLUMNS * SLICE) + k;
+#pragma unroll
+      for (int c = 0; c < COLUMNS; c++) {
+        const Four at = p[c];
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+          const real a = stream(v + (r * COLUMNS + c) * SLICE);
+#pragma unroll
+          for (int m = 0; m < LANES; m++) s[r][m] += a * at.a[m];
+        }
+      }
+    }
+  }
+  if (SPLIT > 1) {
+    if (turn > 0) {
+#pragma unroll
+      for (int r = 0; r < ROWS; r++)
+#pragma unroll
+        for (int m = 0; m < LANES; m++) part[turn - 1][r * LANES + m][k] = s[r][m];
+    }
+    __syncthreads();
+    if (turn > 0) return;
+#pragma unroll
+    for (int t = 0; t < SPLIT - 1; t++)
+#pragma unroll
+      for (int r = 0; r < ROWS; r++)
+#pragma unroll
+        for (int m = 0; m < LANES; m++) s[r][m] += part[t][r * LANES + m][k];
+  }
+  if (row >= n) return;
+#pragma unroll
+  for (int r = 0; r < ROWS; r++) {
+    const long long p = (long long)row * ROWS + r;
+    Four y;
+#pragma unroll
+    for (int m = 0; m < LANES; m++)
+      y.a[m] = b == out ? b[p].a[m] + s[r][m] : b ? b[p].a[m] - s[r][m] : s[r][m];
+    out[p] = y;
+  }
+}
+
+#define SLICE_KERNEL(name, rows, cols, split)                                          \
+  extern "C" __global__ void __launch_bounds__(128)                                    \
+      name(int n, const int* starts, const int* columns, const store* values,          \
+           const Four* x, const Four* b, Four* out) {                                  \
+    slice_times<rows, cols, split>(n, starts, columns, values, x, b, out);             \
+  }
+SLICE_KERNEL(multiply36, 3, 6, 1)
+SLICE_KERNEL(multiply63, 6, 3, 4)
+SLICE_KERNEL(multiply66, 6, 6, 4)
+
+// out = A x, b - A x where b is given, or out + A x where b is out, for blocks of any
+// size in block CSR: one thread per row of
 // a block and lane, because the coarse levels have few rows
 extern "C" __global__ void multiply(int n, int rows, int columns,
                                     const int* __restrict__ indptr,
                                     const int* __restrict__ indices,
-                                    const real* __restrict__ values,
+                                    const store* __restrict__ values,
                                     const real* __restrict__ x, const real* b, real* out) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n * rows * LANES) return;
   const int lane = i % LANES, r = i / LANES % rows, block = i / (LANES * rows);
   real s = 0;
   for (int k = indptr[block]; k < indptr[block + 1]; k++) {
-    const real* v = values + ((long long)k * rows + r) * columns;
+    const store* v = values + ((long long)k * rows + r) * columns;
     const real* p = x + (long long)indices[k] * columns * LANES + lane;
-    for (int c = 0; c < columns; c++) s += v[c] * p[c * LANES];
+    for (int c = 0; c < columns; c++) s += value(v[c]) * p[c * LANES];
   }
-  out[i] = b ? b[i] - s : s;
+  out[i] = b == out ? b[i] + s : b ? b[i] - s : s;
 }
 
 // The same with 128 threads for each block row, for the long rows of restrictions and
 // coarse matrices; rows times lanes must be at most 32
 extern "C" __global__ void __launch_bounds__(128)
     multiply_wide(int rows, int columns, const int* __restrict__ indptr,
-                  const int* __restrict__ indices, const real* __restrict__ values,
+                  const int* __restrict__ indices, const store* __restrict__ values,
                   const real* __restrict__ x, const real* b, real* out) {
   __shared__ real part[128];
   const int width = rows * LANES, teams = 128 / width;
@@ -116,9 +237,9 @@ extern "C" __global__ void __launch_bounds__(128)
   real s = 0;
   if (team < teams) {
     for (int k = indptr[blockIdx.x] + team; k < indptr[blockIdx.x + 1]; k += teams) {
-      const real* v = values + ((long long)k * rows + r) * columns;
+      const store* v = values + ((long long)k * rows + r) * columns;
       const real* p = x + (long long)indices[k] * columns * LANES + lane;
-      for (int c = 0; c < columns; c++) s += v[c] * p[c * LANES];
+      for (int c = 0; c < columns; c++) s += value(v[c]) * p[c * LANES];
     }
   }
   part[threadIdx.x] = s;
@@ -126,7 +247,7 @@ extern "C" __global__ void __launch_bounds__(128)
   if (threadIdx.x >= width) return;
   for (int t = 1; t < teams; t++) s += part[t * width + mine];
   const long long i = (long long)blockIdx.x * width + mine;
-  out[i] = b ? b[i] - s : s;
+  out[i] = b == out ? b[i] + s : b ? b[i] - s : s;
 }
 
 template <int SIZE>
@@ -146,13 +267,13 @@ __device__ __forceinline__ void scale(int i, const real* inverse, const real* r,
     const long long p = first + a * LANES;
     z *= gain;
     if (keep != 0) z += keep * d[p];
-    d[p] = z;
+    if (d) d[p] = z;
     if (out) out[p] = x[p] + z;
   }
 }
 
 // d = keep d + gain D^-1 r with (n, size, size) diagonal blocks, size 3 or 6;
-// out = x + d where out is given. Out may be r.
+// d may be null; out = x + d where out is given. Out may be r.
 extern "C" __global__ void scale_blocks(int n, int size, const real* __restrict__ inverse,
                                         const real* r, const real* x, real* d, real keep,
                                         real gain, real* out) {

@@ -2,31 +2,86 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-# elements and threads of a block of elastic.cu
-BLOCK = 192
-THREADS = 128
-# thread blocks that a multiprocessor shall hold, which bounds their registers
-RESIDENT = {"float": 7, "double": 4}
+# what becomes of a product of elastic.cu
+PRODUCT, RESIDUAL, RELAX, RELAX_SOME = 0, 1, 2, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Sizes that elastic.cu is compiled for.
+
+    Attributes
+    ----------
+    lanes : right-hand sides. block : elements of a block. threads : of a thread block.
+    single, double : thread blocks that a multiprocessor shall hold in FP32 and FP64,
+        which bounds their registers.
+    """
+
+    lanes: int
+    block: int
+    threads: int
+    single: int
+    double: int
+
+    @property
+    def per_task(self) -> int:
+        """Elements that share a warp."""
+        return 32 // self.lanes
+
+    def resident(self, real: Any) -> int:
+        """Thread blocks of a multiprocessor."""
+        return self.single if np.dtype(real) == np.float32 else self.double
+
+
+# the best of those measured (benchmarks) by their number of lanes
+SHAPES = {
+    4: Shape(4, 192, 128, 7, 4),
+    8: Shape(8, 96, 128, 7, 4),
+    16: Shape(16, 48, 128, 6, 4),
+}
+SHAPE = SHAPES[4]
 
 
 def name_of(real: Any) -> str:
     """Name a NumPy precision in C."""
-    return "float" if real == np.float32 else "double"
+    return "float" if np.dtype(real) == np.float32 else "double"
 
 
-def elastic(real: Any) -> tuple[str, ...]:
-    """Return the definitions of elastic.cu for a precision."""
-    name = name_of(real)
-    return (f"REAL={name}", f"THREADS={THREADS}", f"RESIDENT={RESIDENT[name]}")
+def elastic(
+    real: Any,
+    vector: Any = None,
+    finish: int = PRODUCT,
+    repeatable: bool = False,
+    shape: Shape = SHAPE,
+) -> tuple[str, ...]:
+    """Return the definitions of elastic.cu.
+
+    Parameters
+    ----------
+    real : precision of the arithmetic. vector : of the vector, default the same.
+    finish : PRODUCT, RESIDUAL, RELAX or RELAX_SOME.
+    repeatable : whether sums of blocks are added in a fixed order.
+    """
+    return (
+        f"REAL={name_of(real)}",
+        f"INPUT={name_of(real if vector is None else vector)}",
+        f"LANES={shape.lanes}",
+        f"THREADS={shape.threads}",
+        f"RESIDENT={shape.resident(real)}",
+        f"FINISH={finish}",
+        f"REPEATABLE={int(repeatable)}",
+    )
 
 
-def sparse(real: Any) -> tuple[str, ...]:
-    """Return the definitions of sparse.cu for a precision."""
-    return (f"REAL={name_of(real)}",)
+def sparse(real: Any, store: Any = None) -> tuple[str, ...]:
+    """Return the definitions of sparse.cu for vectors and stored matrix values."""
+    half = store is not None and np.dtype(store) == np.float16
+    return (f"REAL={name_of(real)}", f"HALF={int(half)}")
 
 
 def vectors(y: Any, x: Any) -> tuple[str, ...]:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from afterslip_solver.krylov.result import Outcome, SolveResult
+from afterslip_solver.krylov.result import Ending, SolveResult
+from afterslip_solver.multigrid.cycle import Cycle
 from afterslip_solver.multigrid.preconditioner import Preconditioner
 from afterslip_solver.operators.elasticity import Elasticity
 
 Watch = Callable[[int, NDArray[np.float64]], bool]
 REPORT_EVERY = 10
+# a run of iterations that shrinks the residual by less has met the rounding
+_GAIN = 0.5
 
 
 def pcg(
@@ -50,6 +53,13 @@ def pcg(
     )
 
 
+class Iteration(Protocol):
+    """Conjugate gradients on an iterate and its residual."""
+
+    def step(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Do one iteration; returns relative residuals and p K p, both by lane."""
+
+
 class _Lockstep:
     def __init__(
         self,
@@ -81,49 +91,45 @@ class _Lockstep:
         if guess is not None:
             u[...] = guess
             r = self.operator.check(u, self.f)
-        outcome: Outcome = "converged"
+        ending: Ending = "converged"
         initial = relative = np.sqrt(self.backend.dot(r, r)) / self.unit
         while True:
             if not np.isfinite(relative).all():
-                outcome = "nan"
-            if outcome != "converged" or self._done(relative):
+                ending = "nan"
+            if ending != "converged" or self._done(relative):
                 break
-            before = self.iterations
-            outcome = self._iterate(u, r, max_iterations, watch)
+            before, last = self.iterations, relative
+            ending = self._iterate(u, r, max_iterations, watch)
             r = self.operator.check(u, self.f)
             relative = np.sqrt(self.backend.dot(r, r)) / self.unit
             if self.iterations == before:
                 break
+            if ending == "converged" and not self._done(relative):
+                worst = [np.max(v[self.needed]) for v in (relative, last)]
+                # the recurrence says converged, the elements say no: rounding
+                if worst[0] > _GAIN * worst[1]:
+                    ending = "stagnated"
         return SolveResult(
-            u, r, outcome, relative, initial, self.history, self.iterations
+            u, r, ending, relative, initial, self.history, self.iterations
         )
 
     def _iterate(
         self, u: Any, r: Any, max_iterations: int, watch: Watch | None
-    ) -> Outcome:
+    ) -> Ending:
         """One run of conjugate gradients from the residual r, both updated."""
-        backend = self.backend
-        z, q = backend.xp.empty_like(r), backend.xp.empty_like(r)
-        relative = np.sqrt(backend.dot(r, r)) / self.unit
+        relative = np.sqrt(self.backend.dot(r, r)) / self.unit
         active = relative > self.tolerance
         # sizes for the FP32 preconditioner; constant, so that it stays linear
         size = np.where(relative > 0.0, relative, 1.0) * self.unit
-        self.preconditioner.apply(r, size, z)
-        p = z.copy()
-        rz = backend.dot(r, z)
+        iteration = self._iteration(u, r, size, active)
         while (active & self.needed).any():
             if self.iterations >= max_iterations:
                 return "not_converged"
-            self.operator.apply(p, q)
-            pq = backend.dot(p, q)
-            if not np.isfinite(pq).all():
+            relative, curvature = iteration.step()
+            if not np.isfinite(curvature).all():
                 return "nan"
-            if (pq[active] <= 0.0).any():
-                return "not_converged"
-            alpha = np.where(active, rz / np.where(active, pq, 1.0), 0.0)
-            backend.axpy(u, alpha, p)
-            backend.axpy(r, -alpha, q)
-            relative = np.sqrt(backend.dot(r, r)) / self.unit
+            if (curvature[active] <= 0.0).any():
+                return "indefinite"
             self.iterations += 1
             self.history.append(relative.tolist())
             if not np.isfinite(relative).all():
@@ -131,18 +137,20 @@ class _Lockstep:
             active &= relative > self.tolerance
             if self._asked_to_stop(relative, watch):
                 return "stopped"
-            if not (active & self.needed).any():
-                break
-            self.preconditioner.apply(r, size, z)
-            new = backend.dot(r, z)
-            top, bottom = new, rz
-            if self.preconditioner.varies:
-                # conjugate to the last direction, whatever made z (Golub & Ye 1999)
-                top, bottom = -backend.dot(z, q), pq
-            beta = np.where(active, top / np.where(bottom > 0.0, bottom, 1.0), 0.0)
-            backend.xpay(z, beta, p)
-            rz = new
         return "converged"
+
+    def _iteration(
+        self, u: Any, r: Any, size: NDArray[Any], active: NDArray[Any]
+    ) -> Iteration:
+        """Let the device iterate alone where the backend can, else step by step."""
+        on_device = getattr(self.backend, "iteration", None)
+        if on_device is not None and isinstance(self.preconditioner, Cycle):
+            vectors = (self.operator, self.preconditioner, u, r)
+            found: Iteration = on_device(
+                *vectors, self.unit, size, active, self.tolerance
+            )
+            return found
+        return _Stepwise(self, u, r, size, active)
 
     def _done(self, relative: NDArray[np.float64]) -> bool:
         return bool((relative[self.needed] <= self.tolerance).all())
@@ -153,3 +161,47 @@ class _Lockstep:
         if watch is None or self.iterations % REPORT_EVERY:
             return False
         return watch(self.iterations, relative)
+
+
+class _Stepwise:
+    """Iterations of the backend's operations on vectors."""
+
+    def __init__(
+        self,
+        solver: _Lockstep,
+        u: Any,
+        r: Any,
+        size: NDArray[Any],
+        active: NDArray[Any],
+    ) -> None:
+        self._operator, self._preconditioner = solver.operator, solver.preconditioner
+        self._backend, self._unit = solver.backend, solver.unit
+        self._tolerance = solver.tolerance
+        self._size, self._active = size, active.copy()
+        self._u, self._r = u, r
+        xp = self._backend.xp
+        self._z, self._p, self._q = (xp.zeros_like(r) for _ in range(3))
+        self._rz = self._pq = np.zeros(len(size))
+
+    def step(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """See `Iteration`."""
+        backend, z, p, q = self._backend, self._z, self._p, self._q
+        self._preconditioner.apply(self._r, self._size, z)
+        new = backend.dot(self._r, z)
+        top, bottom = new, self._rz
+        if self._preconditioner.varies:
+            # conjugate to the last direction, whatever made z (Golub & Ye 1999)
+            top, bottom = -backend.dot(z, q), self._pq
+        moves = self._active & (bottom > 0.0)
+        backend.xpay(z, np.where(moves, top / np.where(moves, bottom, 1.0), 0.0), p)
+        self._rz = new
+        self._operator.apply(p, q)
+        self._pq = pq = np.asarray(backend.dot(p, q))
+        # a lane that breaks down stays as it is
+        moves = self._active & (pq > 0.0) & np.isfinite(pq)
+        alpha = np.where(moves, new / np.where(moves, pq, 1.0), 0.0)
+        backend.axpy(self._u, alpha, p)
+        backend.axpy(self._r, -alpha, q)
+        relative = np.sqrt(backend.dot(self._r, self._r)) / self._unit
+        self._active &= relative > self._tolerance
+        return relative, pq

@@ -8,12 +8,24 @@ from typing import Any, Literal
 from numpy.typing import NDArray
 
 Outcome = Literal["converged", "not_converged", "nan", "stopped"]
+# how conjugate gradients end; two of them are ways not to converge
+Ending = Literal[
+    "converged", "not_converged", "indefinite", "stagnated", "nan", "stopped"
+]
 
-ADVICE: dict[Outcome, str] = {
+ADVICE: dict[Ending, str] = {
     "converged": "",
     "not_converged": (
         "the linear solver ran out of iterations: raise max_iterations, or look at "
         "the mesh's quality report for elements of high aspect ratio"
+    ),
+    "indefinite": (
+        "conjugate gradients met a direction without positive energy: look for moduli "
+        "that are not positive, a body that is not held, or degenerate elements"
+    ),
+    "stagnated": (
+        "rounding keeps the residual above the tolerance: ask for less, or look for "
+        "extreme contrasts in moduli and in the size of elements"
     ),
     "nan": (
         "the linear solver met a value that is not finite: look for extreme contrasts "
@@ -31,7 +43,7 @@ class SolveResult:
     ----------
     values : (n_node, 3, lane) float64.
     remainder : (n_node, 3, lane) float64, f - K u recomputed from the elements.
-    outcome : "converged", "not_converged", "nan" or "stopped".
+    ending : how the iterations ended.
     relative : (lane,) float64, norm of ``remainder`` over the reference norm.
     initial : (lane,) float64, the same of the guess.
     history : relative residual per lane after each iteration.
@@ -40,13 +52,20 @@ class SolveResult:
 
     values: Any
     remainder: Any
-    outcome: Outcome
+    ending: Ending
     relative: NDArray[Any]
     initial: NDArray[Any]
     history: list[list[float]]
     iterations: int
 
     @property
+    def outcome(self) -> Outcome:
+        """What callers act on: "converged", "not_converged", "nan" or "stopped"."""
+        if self.ending == "indefinite" or self.ending == "stagnated":
+            return "not_converged"
+        return self.ending
+
+    @property
     def advice(self) -> str:
         """What to try next; empty when converged."""
-        return ADVICE[self.outcome]
+        return ADVICE[self.ending]

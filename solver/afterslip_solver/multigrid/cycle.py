@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from afterslip_solver.backend import LANES, Backend, Blocks
-from afterslip_solver.multigrid.smoother import Chebyshev
+from afterslip_solver.multigrid.smoother import Chebyshev, LocalSmoother
 
 
 class Transfer(Protocol):
@@ -63,9 +63,12 @@ class BlockTransfer:
         self._backend = backend
         self._up = up
         self._down = down
-        shape = (up.n_rows, up.rows, LANES)
-        self._fine = backend.xp.zeros(shape, dtype=np.float32)
-        self.bytes = up.bytes + down.bytes + int(self._fine.nbytes)
+        self._add = getattr(backend, "add_product", None)
+        self.bytes = up.bytes + down.bytes
+        if self._add is None:
+            shape = (up.n_rows, up.rows, LANES)
+            self._fine = backend.xp.zeros(shape, dtype=np.float32)
+            self.bytes += int(self._fine.nbytes)
 
     def restrict(self, r: Any, out: Any) -> None:
         """See `Transfer`."""
@@ -73,13 +76,19 @@ class BlockTransfer:
 
     def add_prolonged(self, e: Any, x: Any) -> None:
         """See `Transfer`."""
+        if self._add is not None:
+            self._add(self._up, e, x)
+            return
         self._backend.multiply(self._up, e, self._fine)
         x += self._fine
 
 
 @dataclass(slots=True)
 class Level:
-    """One level above the coarsest, with its work vectors."""
+    """One level above the coarsest, with its work vectors.
+
+    ``visits`` is how often the next level corrects it: 1 in a V-cycle, 2 in a W-cycle.
+    """
 
     matrix: Blocks
     smoother: Chebyshev
@@ -87,6 +96,16 @@ class Level:
     b: Any
     x: Any
     r: Any
+    local: LocalSmoother | None = None
+    visits: int = 1
+
+    @property
+    def bytes(self) -> int:
+        """Memory of the level."""
+        local = 0 if self.local is None else self.local.bytes
+        vectors = int(self.b.nbytes + self.x.nbytes + self.r.nbytes)
+        matrix = self.matrix.bytes + self.smoother.bytes
+        return matrix + self.transfer.bytes + vectors + local
 
 
 class Cycle:
@@ -113,19 +132,27 @@ class Cycle:
     ) -> None:
         self.backend = backend
         self.levels = levels
-        self._coarsest = coarsest
-        self._unit = unit
-        shape = (coarsest.shape[0] // size, size, LANES)
-        self._coarse_b = backend.xp.zeros(shape, dtype=np.float32)
+        self.unit = unit
+        n = coarsest.shape[0] // size
+        data = backend.to_host(coarsest).reshape(n, size, n, size).swapaxes(1, 2)
+        columns = np.tile(np.arange(n, dtype=np.int32), n)
+        self._coarsest = backend.blocks(
+            np.arange(n + 1) * n, columns, data.reshape(-1, size, size), n
+        )
+        self._coarse_b, self._coarse_x = (
+            backend.xp.zeros((n, size, LANES), dtype=np.float32) for _ in range(2)
+        )
 
     @property
     def bytes(self) -> int:
         """Memory of all levels."""
-        total = int(self._coarsest.nbytes)
-        for level in self.levels:
-            total += level.matrix.bytes + level.smoother.bytes + level.transfer.bytes
-            total += int(level.b.nbytes + level.x.nbytes + level.r.nbytes)
-        return total
+        own = self._coarsest.bytes + int(2 * self._coarse_b.nbytes)
+        return own + sum(level.bytes for level in self.levels)
+
+    @property
+    def right(self) -> Any:
+        """(n_node, 3, lane) float32, the residual for `descend`."""
+        return self.levels[0].b
 
     def apply(self, r: Any, scale: NDArray[np.float64], out: Any) -> None:
         """Out = M^-1 r.
@@ -137,28 +164,35 @@ class Cycle:
             FP32 numbers in range.
         out : like r.
         """
-        top = self.levels[0]
-        self.backend.scale_into(r, 1.0 / scale, top.b)
-        x = self._descend(0)
-        self.backend.scale_into(x, scale / self._unit, out)
+        self.backend.scale_into(r, 1.0 / scale, self.right)
+        x = self.descend()
+        self.backend.scale_into(x, scale / self.unit, out)
 
     def inner_iterations(self) -> list[int]:
         """See `Preconditioner`; a cycle has none."""
         return []
 
+    def descend(self) -> Any:
+        """(n_node, 3, lane) float32, the V-cycle of K / unit applied to ``right``."""
+        return self._descend(0)
+
     def _descend(self, k: int) -> Any:
         level = self.levels[k]
-        last = k + 1 == len(self.levels)
-        x = level.smoother.from_zero(level.b, level.x)
-        self.backend.residual(level.matrix, level.b, x, level.r)
-        if last:
-            level.transfer.restrict(level.r, self._coarse_b)
-            b = self._coarse_b
-            e = (self._coarsest @ b.reshape(-1, LANES)).reshape(b.shape)
-        else:
-            level.transfer.restrict(level.r, self.levels[k + 1].b)
-            e = self._descend(k + 1)
-        level.transfer.add_prolonged(e, x)
-        # which buffer holds x changes with every sweep; the smoother keeps the other
-        level.x = level.smoother.improve(level.b, x)
-        return level.x
+        b = level.b
+        x, spare = level.smoother.from_zero(b, level.x)
+        if level.local is not None:
+            level.local.improve(b, x, level.r)
+        for _ in range(level.visits):
+            self.backend.residual(level.matrix, b, x, level.r)
+            if k + 1 == len(self.levels):
+                level.transfer.restrict(level.r, self._coarse_b)
+                e = self._coarse_x
+                self.backend.multiply(self._coarsest, self._coarse_b, e)
+            else:
+                level.transfer.restrict(level.r, self.levels[k + 1].b)
+                e = self._descend(k + 1)
+            level.transfer.add_prolonged(e, x)
+            if level.local is not None:
+                level.local.improve(b, x, level.r)
+            x, spare = level.smoother.improve(b, x, spare)
+        return x

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.polynomial import Polynomial
 
 from afterslip_solver.backend import LANES, Backend, Blocks
+from afterslip_solver.backend.base import Fused
 
 
 def largest_eigenvalue(
@@ -59,18 +61,50 @@ def _ritz(alpha: Any, beta: Any) -> float:
     return float(np.linalg.eigvalsh(matrix)[-1])
 
 
-class Chebyshev:
-    """Polynomial smoother of block Jacobi for one level.
+# weights of the optimised fourth-kind polynomials (Lottes 2023, table 1)
+_WEIGHTS = {
+    1: (1.12500000000000,),
+    2: (1.02387287570313, 1.26408905371085),
+    3: (1.00842544782028, 1.08867839208730, 1.33753125909618),
+    4: (1.00391310427285, 1.04035811188593, 1.14863498546254, 1.38268869241000),
+}
 
-    The polynomial is the fourth-kind Chebyshev polynomial (Lottes 2023), which
-    needs the largest eigenvalue only and damps everything above the coarse grid's
-    reach evenly.
+
+def relaxations(degree: int, top: float) -> list[float]:
+    """Factors of the smoothing steps x += factor D^-1 (b - A x), smallest first.
+
+    They are the inverse roots of the optimised fourth-kind Chebyshev polynomial
+    (Lottes 2023), which needs the largest eigenvalue only and damps everything above
+    the coarse grid's reach evenly. Steps in factors need one vector less than the
+    three-term recurrence, and at these degrees rounding does not tell them apart.
+
+    Parameters
+    ----------
+    degree : 1 to 4. top : largest eigenvalue of D^-1 A.
+    """
+    t = Polynomial([0.0, 1.0])
+    solution, remainder, step = (
+        Polynomial([0.0]),
+        Polynomial([1.0]),
+        Polynomial([4 / 3]),
+    )
+    for k, weight in enumerate(_WEIGHTS[degree], start=1):
+        solution = solution + weight * step
+        remainder = remainder - t * step
+        step = (2 * k - 1) / (2 * k + 3) * step
+        step = step + (8 * k + 4) / (2 * k + 3) * remainder
+    roots = (1.0 - t * solution).roots()
+    return sorted((1.0 / (top * roots.real)).tolist())
+
+
+class Chebyshev:
+    """Polynomial smoother of block Jacobi for one level; see `relaxations`.
 
     Parameters
     ----------
     backend, matrix : the level's FP32 operator.
     inverse : (n, k, k) float32 inverse diagonal blocks.
-    degree : matrix products with D^-1 A, plus one without.
+    degree : of the polynomial, one product with A each; one less from zero.
     top : largest eigenvalue of D^-1 A, with its safety factor.
     """
 
@@ -80,38 +114,77 @@ class Chebyshev:
         self.backend = backend
         self.matrix = matrix
         self.inverse = inverse
+        self.top = top
+        self.factors = relaxations(degree, top)
         shape = (matrix.n_rows, matrix.rows, LANES)
-        self._step = backend.xp.zeros(shape, dtype=inverse.dtype)
-        self._other = backend.xp.zeros(shape, dtype=inverse.dtype)
-        self.coefficients = [
-            (
-                (2 * k - 3) / (2 * k + 1) if k > 1 else 0.0,
-                (8 * k - 4) / ((2 * k + 1) * top),
-            )
-            for k in range(1, degree + 1)
-        ]
+        self._spare = backend.xp.zeros(shape, dtype=inverse.dtype)
+        self._relax = getattr(backend, "relax", None)
+        self._scratch = None
+        if self._relax is None:
+            self._scratch = backend.xp.zeros(shape, dtype=inverse.dtype)
 
     @property
     def bytes(self) -> int:
         """Memory beside the matrix."""
-        return int(self.inverse.nbytes + self._step.nbytes + self._other.nbytes)
+        scratch = 0 if self._scratch is None else self._scratch.nbytes
+        return int(self.inverse.nbytes + self._spare.nbytes + scratch)
 
-    def from_zero(self, b: Any, x: Any) -> Any:
-        """Smooth A x = b from x = 0; returns the result (x or the spare buffer)."""
-        self.backend.scale_blocks(self.inverse, b, self.coefficients[0][1], self._step)
-        x[...] = self._step
-        return self._sweep(b, x, self.coefficients[1:])
+    def from_zero(self, b: Any, x: Any) -> tuple[Any, Any]:
+        """Smooth A x = b from x = 0; returns the result and the other buffer."""
+        self.backend.scale_blocks(self.inverse, b, self.factors[0], x)
+        return self._sweep(b, x, self._spare, self.factors[1:])
 
-    def improve(self, b: Any, x: Any) -> Any:
-        """Smooth A x = b from x; returns the result (x or the spare buffer)."""
-        return self._sweep(b, x, self.coefficients)
+    def improve(self, b: Any, x: Any, spare: Any) -> tuple[Any, Any]:
+        """Smooth A x = b from x; returns the result and the other buffer."""
+        return self._sweep(b, x, spare, self.factors)
 
-    def _sweep(self, b: Any, x: Any, steps: list[tuple[float, float]]) -> Any:
-        for keep, gain in steps:
-            spare = self._other
-            self.backend.chebyshev(
-                self.matrix, self.inverse, b, x, self._step, keep, gain, spare
-            )
+    def _sweep(
+        self, b: Any, x: Any, spare: Any, factors: list[float]
+    ) -> tuple[Any, Any]:
+        for factor in factors:
+            arguments = (self.matrix, self.inverse, b, x)
+            if self._relax is None:
+                self.backend.chebyshev(*arguments, self._scratch, 0.0, factor, spare)
+            else:
+                self._relax(*arguments, factor, spare)
             # the buffers change roles: a sweep reads all of x while it writes
-            x, self._other = spare, x
-        return x
+            x, spare = spare, x
+        return x, spare
+
+
+class LocalSmoother:
+    """The same on the few rows where the error is slow to vanish.
+
+    Parameters
+    ----------
+    matrix : those rows, from `Fused.stiffness_rows`. rows : (n,) int32.
+    inverse : (n_node, 3, 3) float32 inverse diagonal blocks of all rows.
+    degree, top : as in `Chebyshev`.
+    """
+
+    def __init__(
+        self,
+        backend: Fused,
+        matrix: Blocks,
+        rows: Any,
+        inverse: Any,
+        degree: int,
+        top: float,
+    ) -> None:
+        self._backend = backend
+        self._matrix = matrix
+        self._rows = rows
+        self._inverse = inverse
+        self._factors = relaxations(degree, top)
+
+    @property
+    def bytes(self) -> int:
+        """Memory with the matrix."""
+        return int(self._matrix.bytes + self._rows.nbytes)
+
+    def improve(self, b: Any, x: Any, spare: Any) -> None:
+        """Smooth A x = b on the rows, in place; ``spare`` is like x and spent."""
+        for factor in self._factors:
+            self._backend.relax_rows(
+                self._matrix, self._rows, self._inverse, b, x, factor, spare
+            )

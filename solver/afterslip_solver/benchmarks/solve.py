@@ -1,0 +1,183 @@
+"""Elastic solves of one group, beside other solvers in the same run.
+
+The peers: conjugate gradients with block Jacobi on the same backend and operator, and
+on models that are small enough PyAMG's smoothed aggregation on the assembled matrix and
+a sparse factorisation (SuperLU), both on one core of the CPU.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pyamg
+from numpy.typing import NDArray
+from scipy.sparse import bsr_array
+from scipy.sparse.linalg import cg, splu
+
+from afterslip_solver.benchmarks.record import Record, record
+from afterslip_solver.greens import Prepared, prepare
+from afterslip_solver.krylov import SolveResult, pcg
+from afterslip_solver.model import Float, Model, SolverSettings
+from afterslip_solver.operators import Elasticity
+from afterslip_solver.operators.checks import rigid_motions
+
+# unknowns up to which a peer is asked
+PYAMG_UP_TO = 600_000
+DIRECT_UP_TO = 60_000
+JACOBI_ITERATIONS = 20_000
+
+
+class BlockJacobi:
+    """The preconditioner that everything else must beat."""
+
+    varies = False
+
+    def __init__(self, operator: Elasticity) -> None:
+        self._backend = operator.backend
+        inverse = np.linalg.inv(operator.diagonal)
+        self._inverse = operator.backend.asarray(inverse)
+        self._free = operator.free
+
+    @property
+    def bytes(self) -> int:
+        """Memory of the inverse blocks."""
+        return int(self._inverse.nbytes)
+
+    def apply(self, r: Any, scale: NDArray[Any], out: Any) -> None:
+        """See `Preconditioner`."""
+        del scale
+        self._backend.scale_blocks(self._inverse, r, 1.0, out)
+        out *= self._free
+
+    def inner_iterations(self) -> list[int]:
+        """See `Preconditioner`."""
+        return []
+
+
+def records(
+    model: Model,
+    slip: dict[str, Float],
+    settings: SolverSettings,
+    backend: str = "auto",
+) -> list[Record]:
+    """Solve for the slip of four unit sources from zero, to settings.tolerance."""
+    begin = time.perf_counter()
+    made = prepare(model, _elastic(settings), backend)
+    _wait(made.backend)
+    setup = time.perf_counter() - begin
+    system = made._elastic
+    operator = system.operator
+    f = made._loads.force(operator, made._loads.offsets(made._lanes(slip)[0]))
+    _timed(made, f, system.cycle, settings)
+    result, seconds = _timed(made, f, system.cycle, settings)
+    jacobi = BlockJacobi(operator)
+    plain, slow = _timed(made, f, jacobi, settings)
+    size = f"{made.n_unknowns} unknowns, four lanes, slip on split nodes"
+    found = [
+        record(
+            "group_solve_s",
+            seconds,
+            "s",
+            slow,
+            f"{size}, {result.iterations} iterations to {result.relative.max():.1e} "
+            f"({result.ending}), {1e3 * seconds / max(result.iterations, 1):.1f} ms an "
+            f"iteration; baseline: block Jacobi, {plain.iterations} iterations "
+            f"({plain.ending}), same operator and device",
+        ),
+        record("group_iterations", result.iterations, "1", plain.iterations, size),
+        record("group_setup_s", setup, "s", None, f"{size}: everything before a load"),
+        record(
+            "group_memory_gb",
+            made.bytes / 1e9,
+            "GB",
+            None,
+            f"{size}: operators, hierarchy {system.cycle.bytes / 1e9:.2f} GB",
+        ),
+    ]
+    host = made.backend.to_host(f)
+    if made.n_unknowns <= PYAMG_UP_TO:
+        found.append(_pyamg(operator, host, settings.tolerance, seconds))
+    if made.n_unknowns <= DIRECT_UP_TO:
+        found.append(_direct(operator, host, seconds))
+    return found
+
+
+def _elastic(settings: SolverSettings) -> SolverSettings:
+    return SolverSettings(
+        tolerance=settings.tolerance, deterministic=settings.deterministic
+    )
+
+
+def _timed(
+    made: Prepared, f: Any, preconditioner: Any, settings: SolverSettings
+) -> tuple[SolveResult, float]:
+    _wait(made.backend)
+    begin = time.perf_counter()
+    result = pcg(
+        made._elastic.operator,
+        preconditioner,
+        f,
+        tolerance=settings.tolerance,
+        max_iterations=JACOBI_ITERATIONS,
+    )
+    _wait(made.backend)
+    return result, time.perf_counter() - begin
+
+
+def _wait(backend: Any) -> None:
+    if backend.name == "gpu":
+        backend.xp.cuda.Device().synchronize()
+
+
+def _matrix(operator: Elasticity) -> bsr_array:
+    host = operator.host
+    return bsr_array((host.data, host.indices, host.indptr))
+
+
+def _pyamg(operator: Elasticity, f: Float, tolerance: float, ours: float) -> Record:
+    """Conjugate gradients with PyAMG's aggregation, one lane after the other."""
+    a = _matrix(operator)
+    modes = rigid_motions(operator.space.nodes)
+    modes[operator.space.fixed] = 0.0
+    begin = time.perf_counter()
+    solver = pyamg.smoothed_aggregation_solver(a, B=modes.reshape(-1, 6))
+    setup = time.perf_counter() - begin
+    begin, count = time.perf_counter(), []
+    for lane in range(f.shape[2]):
+        steps: list[int] = []
+        cg(
+            a,
+            f[:, :, lane].ravel(),
+            rtol=tolerance,
+            M=solver.aspreconditioner(),
+            callback=lambda _x: steps.append(1),  # noqa: B023
+        )
+        count.append(len(steps))
+    return record(
+        "pyamg_solve_s",
+        time.perf_counter() - begin,
+        "s",
+        ours,
+        f"{a.shape[0]} unknowns, four lanes in turn, {count} iterations, set-up "
+        f"{setup:.1f} s, one core; baseline: group_solve_s",
+    )
+
+
+def _direct(operator: Elasticity, f: Float, ours: float) -> Record:
+    """Factorise with SuperLU, and solve four lanes."""
+    a = _matrix(operator).tocsc()
+    begin = time.perf_counter()
+    factor = splu(a, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
+    setup = time.perf_counter() - begin
+    begin = time.perf_counter()
+    factor.solve(f.reshape(-1, f.shape[2]))
+    return record(
+        "direct_solve_s",
+        time.perf_counter() - begin,
+        "s",
+        ours,
+        f"{a.shape[0]} unknowns, four lanes, factorisation {setup:.1f} s with "
+        f"{factor.nnz} entries, one core; baseline: group_solve_s",
+    )
