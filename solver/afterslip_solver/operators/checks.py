@@ -24,9 +24,15 @@ class ModelError(ValueError):
 
 def check_model(model: Model) -> None:
     """Raise `ModelError` unless materials, mesh and constraints allow a solve."""
-    _check_materials(model.materials, len(model.mesh.elements))
-    if not np.isfinite(model.mesh.nodes).all():
-        raise ModelError("the mesh has node coordinates that are not finite")
+    mesh = model.mesh
+    bad = ~np.isfinite(mesh.nodes).all(axis=1)
+    if bad.any():
+        raise ModelError(
+            f"{int(bad.sum())} nodes of the mesh have coordinates that are not finite "
+            f"(first: node {int(np.argmax(bad))})"
+        )
+    _check_elements(mesh)
+    _check_materials(model.materials, mesh)
     if model.fixed.shape != model.mesh.nodes.shape:
         message = f"fixed has shape {model.fixed.shape}, not {model.mesh.nodes.shape}"
         raise ModelError(message)
@@ -46,29 +52,50 @@ def _check_restoring(restoring: Restoring) -> None:
         raise ModelError(message)
 
 
-def _check_materials(materials: Materials, n_elem: int) -> None:
+def _check_elements(mesh: TetMesh) -> None:
+    """No element may be flat or inside out."""
+    a, b, c, d = (mesh.nodes[mesh.cells[:, k]] for k in range(4))
+    volume = np.einsum("ij,ij->i", b - a, np.cross(c - a, d - a)) / 6.0
+    longest = np.abs(np.stack((b - a, c - a, d - a))).max(axis=(0, 2))
+    # rounding of coordinates leaves a flat element a volume of this order
+    _refuse(
+        mesh,
+        ~(volume > 1e-14 * longest**3),
+        "no positive volume: they are inverted or flat",
+        "mesh again, or list the vertices of each so that its volume is positive",
+    )
+
+
+def _check_materials(materials: Materials, mesh: TetMesh) -> None:
+    n_elem = len(mesh.elements)
     for name in ("lam", "mu", "viscosity"):
         values = getattr(materials, name)
         if values.shape != (n_elem,):
             message = f"{name} has shape {values.shape}, not ({n_elem},)"
             raise ModelError(message)
-    _check_kelvin(materials, n_elem)
+    _check_kelvin(materials, mesh)
     finite = np.isfinite(materials.lam) & np.isfinite(materials.mu)
-    _refuse(~finite, "elastic moduli that are not finite", "check vp, vs and rho")
-    _refuse(materials.mu <= 0, "a shear modulus of zero or less", "raise vs or rho")
+    _refuse(mesh, ~finite, "elastic moduli that are not finite", "check vp, vs and rho")
+    soft = materials.mu <= 0
+    _refuse(mesh, soft, "a shear modulus of zero or less", "raise vs or rho")
     bulk = materials.lam + 2.0 / 3.0 * materials.mu
     _refuse(
-        bulk <= 0, "a bulk modulus of zero or less", "vs must be below vp * sqrt(3)/2"
+        mesh,
+        bulk <= 0,
+        "a bulk modulus of zero or less",
+        "vs must be below vp * sqrt(3)/2",
     )
     _refuse(
+        mesh,
         ~(materials.viscosity > 0),
         "a viscosity that is not positive",
         "use a positive viscosity in Pa s, or leave the rheology out where elastic",
     )
 
 
-def _check_kelvin(materials: Materials, n_elem: int) -> None:
+def _check_kelvin(materials: Materials, mesh: TetMesh) -> None:
     """Kelvin elements come whole, and only in series with a Maxwell dashpot."""
+    n_elem = len(mesh.elements)
     slow, modulus = materials.kelvin_viscosity, materials.kelvin_modulus
     if (slow is None) != (modulus is None):
         raise ModelError("give kelvin_viscosity and kelvin_modulus, or neither")
@@ -78,18 +105,24 @@ def _check_kelvin(materials: Materials, n_elem: int) -> None:
         if values.shape != (n_elem,):
             message = f"{name} has shape {values.shape}, not ({n_elem},)"
             raise ModelError(message)
-        _refuse(~(values > 0), f"a {name} that is not positive", "use a positive one")
+        bad = ~(values > 0)
+        _refuse(mesh, bad, f"a {name} that is not positive", "use a positive one")
     _refuse(
+        mesh,
         np.isfinite(slow) & np.isfinite(modulus) & ~np.isfinite(materials.viscosity),
         "a Kelvin element but no Maxwell viscosity",
         "give a Burgers body both viscosities",
     )
 
 
-def _refuse(bad: Bool, what: str, mend: str) -> None:
+def _refuse(mesh: TetMesh, bad: Bool, what: str, mend: str) -> None:
     if bad.any():
         count, first = int(bad.sum()), int(np.argmax(bad))
-        message = f"{count} elements have {what} (first: element {first}); {mend}"
+        x, y, z = mesh.nodes[mesh.cells[first]].mean(axis=0) / 1e3
+        message = (
+            f"{count} elements have {what} (first: element {first}, at x = {x:.1f}, "
+            f"y = {y:.1f}, z = {z:.1f} km); {mend}"
+        )
         raise ModelError(message)
 
 

@@ -50,6 +50,7 @@ def run(size: Size) -> Iterator[Check]:
         2e-4 * (64.0 / finest) ** 2,
         REFERENCE,
         "(dt rate)^2/24 of what relaxes, with the Kelvin element's faster rate",
+        1e-5,
     )
     yield at_least(
         NAME,

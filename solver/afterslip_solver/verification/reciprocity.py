@@ -44,6 +44,7 @@ def run(size: Size) -> Iterator[Check]:
         1e-8,
         "Betti: c' K^-1 f = f' K^-1 c, each side solved on its own",
         "the linear solver stops at 1e-10; the error of a functional may be larger",
+        1e-10,
     )
     exact = system.factorised(load)[station]
     yield at_most(

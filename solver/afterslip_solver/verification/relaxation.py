@@ -32,6 +32,8 @@ EDGE = 1e3  # x of the interface; the Maxwell layer holds the fault x = 0
 HALF = 3e3  # half the length of the box
 TAU = VISCOSITY / MU[1]
 TIMES = TAU * np.array([0.0, 0.25, 0.5, 2.0, 6.0])
+# at once, just after, and from a thousandth to a thousand relaxation times
+EVERY = TAU * np.concatenate(([0.0, 1e-9], np.geomspace(1e-3, 1e3, 19)))
 MOTIONS = ("shear", "opening")
 Kelvin = tuple[float, float]
 REFERENCE = "exact exponential of two layers in series"
@@ -58,6 +60,15 @@ def run(size: Size) -> Iterator[Check]:
                 REFERENCE,
                 "one decaying mode: only the linear solver's 1e-10 remains",
             )
+        long = replace(tight, times=tuple(EVERY), until=float(EVERY[-1]))
+        yield at_most(
+            NAME,
+            f"{motion} of two layers at 0, 0+ and 1e-3 to 1e3 relaxation times",
+            layer_error(motion, long, times=EVERY),
+            1e-6,
+            REFERENCE,
+            "one decaying mode: the linear solver's 1e-10, more after long times",
+        )
         coarse, fine = (
             layer_error(motion, _stepping(tight, TAU / n))
             for n in (finest // 2, finest)
@@ -69,6 +80,7 @@ def run(size: Size) -> Iterator[Check]:
             2e-4 * (16.0 / finest) ** 2,
             REFERENCE,
             "second order: (dt/tau)^2/24 of what relaxes is 1.6e-4 at dt = tau/16",
+            1e-5,
         )
         yield at_least(
             NAME,
@@ -85,7 +97,10 @@ def _stepping(settings: SolverSettings, step: float) -> SolverSettings:
 
 
 def layer_error(
-    motion: str, settings: SolverSettings, kelvin: Kelvin | None = None
+    motion: str,
+    settings: SolverSettings,
+    kelvin: Kelvin | None = None,
+    times: Float = TIMES,
 ) -> float:
     """Largest error of a curve, relative to the slip of 1 m.
 
@@ -94,6 +109,7 @@ def layer_error(
     motion : one of `MOTIONS`; a Burgers layer must be sheared.
     kelvin : modulus (Pa) and viscosity (Pa s) of a Kelvin element in the Maxwell
         layer, which makes it a Burgers body.
+    times : s, when the curve is compared.
     """
     geometry = cut_box((6, 2, 2), (2 * HALF, 2e3, 2e3))
     mesh, fault = geometry.mesh, geometry.faults[FAULT]
@@ -110,8 +126,8 @@ def layer_error(
     result = prepared(model, settings).solve(np.ascontiguousarray(slip), nodes)
     if result.outcome != "converged":
         return float("nan")
-    u = evaluate_curve(result, TIMES)[0]
-    return float(np.abs(u - _exact(mesh, motion, kelvin)).max())
+    u = evaluate_curve(result, times)[0]
+    return float(np.abs(u - _exact(mesh, motion, kelvin, times)).max())
 
 
 def _materials(mesh: TetMesh, kelvin: Kelvin | None) -> Materials:
@@ -142,19 +158,19 @@ def _held(mesh: TetMesh, motion: str) -> Bool:
     return fixed
 
 
-def _exact(mesh: TetMesh, motion: str, kelvin: Kelvin | None) -> Float:
+def _exact(mesh: TetMesh, motion: str, kelvin: Kelvin | None, times: Float) -> Float:
     """(n_time, n_node, 3) m."""
     heights = HALF - EDGE, HALF + EDGE
     if kelvin is not None:
         burgers = (heights[1], MU[1], VISCOSITY, *kelvin)
-        strains = layered_burgers_shear(TIMES, 1.0, (heights[0], MU[0]), burgers)
+        strains = layered_burgers_shear(times, 1.0, (heights[0], MU[0]), burgers)
     elif motion == "shear":
         strains = layered_shear(
-            TIMES, 1.0, (heights[0], MU[0]), (heights[1], MU[1], VISCOSITY)
+            times, 1.0, (heights[0], MU[0]), (heights[1], MU[1], VISCOSITY)
         )
     else:
         strains = layered_opening(
-            TIMES,
+            times,
             1.0,
             (heights[0], LAM[0], MU[0]),
             (heights[1], LAM[1], MU[1], VISCOSITY),
