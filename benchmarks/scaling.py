@@ -8,14 +8,13 @@ the figures so far are written, so a run that is cut short still says something.
 
 import argparse
 import json
-import os
 import time
 from pathlib import Path
 
 from trench import load
 
 from afterslip_solver.benchmarks import scaling
-from afterslip_solver.benchmarks.record import device_name, document
+from afterslip_solver.benchmarks.record import Record, device_name, document
 from afterslip_solver.model import SolverSettings
 
 DAY = 86400.0
@@ -39,14 +38,15 @@ def main() -> None:
     say(f"{len(model.mesh.elements)} elements, {3 * len(model.mesh.nodes)} unknowns")
     settings = SolverSettings(times=(0.0, 30 * DAY), until=30 * DAY)
     counts = [int(count) for count in options.gpus.split(",")]
-    found = scaling.records(model, slip, settings, counts, say=say)
-    for entry in found:
-        print(f"{entry['metric']:32} {entry['value']:10.4g} {entry['note']}")
-    if options.json:
+
+    def keep(found: list[Record]) -> None:
         told = document(found, device_name())
         told["commit"] = options.commit or told["commit"]
-        told["processes"] = f"{os.cpu_count()} cores"
-        options.json.write_text(json.dumps(told, indent=1) + "\n")
+        if options.json:
+            options.json.write_text(json.dumps(told, indent=1) + "\n")
+
+    for entry in scaling.records(model, slip, settings, counts, say=say, keep=keep):
+        print(f"{entry['metric']:28} {entry['value']:9.4g} {entry['note']}")
 
 
 if __name__ == "__main__":

@@ -8,14 +8,17 @@ import numpy as np
 import pytest
 
 from afterslip_solver import backend as backends
+from afterslip_solver.backend.cpu import CpuBackend
 from afterslip_solver.greens import SettingsError, evaluate_curve, prepare
 from afterslip_solver.materials import restoring_force
 from afterslip_solver.model import SolverSettings
+from afterslip_solver.multigrid import slow
 from afterslip_solver.parallel import (
     Distributed,
     PartitionError,
     ThreadTeam,
     divide,
+    hierarchy,
     split,
 )
 from afterslip_solver.parallel.communicator import Meeting, ThreadCommunicator
@@ -117,6 +120,28 @@ def test_a_solve_takes_the_iterations_of_one_device(small, size):
     whole = prepare(model, ELASTIC, "cpu").solve(slip, trace)
     parts = Distributed(model, ELASTIC, team(size)).solve(slip, trace)
     assert parts.outcome == "converged"
+    assert abs(parts.iterations - whole.iterations) <= 1
+    agree(parts.response, whole.response, 1e-9)
+
+
+class Fused(CpuBackend):
+    """Smooths in one pass, like a GPU."""
+
+    def relax(self, matrix, inverse, b, x, gain, out):
+        self.chebyshev(matrix, inverse, b, x, np.zeros_like(x), 0.0, gain, out)
+
+
+def test_fused_and_local_smoothing_agree_too(small, monkeypatch):
+    def largest(energy, most):
+        return energy >= np.quantile(energy, 1.0 - most)
+
+    for module in (slow, hierarchy):
+        monkeypatch.setattr(module, "concentrated", largest)
+    model = small.box_model()
+    slip = small.patch_slip(model.faults["main"])
+    trace = model.surface.nodes
+    whole = prepare(model, ELASTIC, Fused()).solve(slip, trace)
+    parts = Distributed(model, ELASTIC, ThreadTeam(4, Fused)).solve(slip, trace)
     assert abs(parts.iterations - whole.iterations) <= 1
     agree(parts.response, whole.response, 1e-9)
 

@@ -12,10 +12,19 @@ os.environ["NVSHMEM_DISABLE_NVLS"] = "1"
 os.environ["TORCH_SYMM_MEM_DISABLE_MULTICAST"] = "1"
 
 import cupy
+import numpy as np
 from cupy.cuda import nccl
 
-from afterslip_solver.backend.base import BackendError
+from afterslip_solver.backend.base import LANES, BackendError
 from afterslip_solver.backend.gpu import GpuBackend
+from afterslip_solver.backend.iteration import (
+    _BLOCKS,
+    _FOLD,
+    Descent,
+    GraphIteration,
+    Product,
+)
+from afterslip_solver.kernels.loader import kernel
 
 UNIQUE = "unique id"
 
@@ -86,3 +95,55 @@ class NcclCommunicator:
             self._connection.send(start + out.start * row, count, kind, peer, stream)
             self._connection.recv(start + into.start * row, count, kind, peer, stream)
         nccl.groupEnd()
+
+    def iteration(self, *arguments: Any) -> PartIteration:
+        """Conjugate gradients on parts, with their scalars on the device."""
+        return PartIteration(self, *arguments)
+
+
+class PartIteration(GraphIteration):
+    """An iteration whose inner products are summed over the ranks.
+
+    Parameters
+    ----------
+    communicator : to the other ranks.
+    product, descent, u, r : as for `GraphIteration`; product completes its result.
+    limits : unit, size, active and tolerance of it.
+    owned : rows that this rank owns, the first ones.
+    """
+
+    def __init__(
+        self,
+        communicator: NcclCommunicator,
+        product: Product,
+        descent: Descent,
+        u: Any,
+        r: Any,
+        limits: tuple[Any, Any, Any, float],
+        owned: int,
+    ) -> None:
+        self._communicator = communicator
+        self._owned = owned
+        self._unused = cupy.empty((_BLOCKS, LANES))
+        super().__init__(product, descent, u, r, *limits, capture=False)
+
+    def _advance(self) -> None:
+        vectors = (self._p, self._q, self._u, self._r, self._descent.right)
+        run = kernel("conjugate.cu", "advance")
+        owned, others = slice(self._owned), slice(self._owned, None)
+        for rows, sums in ((owned, self._sums), (others, self._unused)):
+            mine = [vector[rows] for vector in vectors]
+            n = np.int64(mine[0].size // LANES)
+            if n:
+                run((_BLOCKS,), (256,), (n, self._state, *mine, sums))
+        self._find("find_norm", self._sums)
+
+    def _dot(self, a: Any, b: Any) -> None:
+        super()._dot(a[: self._owned], b[: self._owned])
+
+    def _find(self, name: str, sums: Any) -> None:
+        fold = kernel("conjugate.cu", "fold")
+        fold((_FOLD,), (256,), (np.int32(len(sums)), sums, self._few))
+        self._communicator.all_reduce(self._few)
+        run = kernel("conjugate.cu", name)
+        run((1,), (256,), (np.int32(_FOLD), self._few, self._state))

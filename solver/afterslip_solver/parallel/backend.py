@@ -50,6 +50,16 @@ class PartBackend:
         self.xp: Any = inner.xp
         self._part = part
         self._halos: dict[int, Halo] = {}
+        self._ghosts: dict[Any, Any] = {}
+        # what others look for before they use it
+        alone = communicator.size == 1
+        for name, own, source in (
+            ("relax", self._relax, inner),
+            ("relax_rows", self._relax_rows, inner),
+            ("iteration", self._iteration, inner if alone else communicator),
+        ):
+            if hasattr(source, name):
+                setattr(self, name, getattr(inner, name) if alone else own)
 
     def halo(self, n: int) -> Halo:
         """Return the halo of nodal vectors with n rows."""
@@ -129,8 +139,11 @@ class PartBackend:
         if not isinstance(matrix, PartBlocks) or self.communicator.size == 1:
             self.inner.residual(matrix, b, x, out)
             return
-        self.multiply(matrix, x, out)
-        self.xp.subtract(b, out, out=out)
+        self.inner.residual(matrix, b, x, out)
+        # b counts once, at the owner's
+        others = out[matrix.halo.owned :]
+        others -= b[matrix.halo.owned :]
+        matrix.halo.sum(out)
 
     def chebyshev(
         self,
@@ -149,6 +162,88 @@ class PartBackend:
             return
         self.multiply(matrix, x, out)
         self.inner.step(inverse, b, x, d, keep, gain, out)
+
+    def _relax(
+        self,
+        matrix: PartBlocks,
+        inverse: Any,
+        b: Any,
+        x: Any,
+        gain: float,
+        out: Any,
+    ) -> None:
+        """See `Fused`: all but the product is counted at the owner's."""
+        self.inner.relax(matrix, inverse, b, x, gain, out)  # type: ignore[attr-defined]
+        owned = matrix.halo.owned
+        self._take_from_ghosts(inverse[owned:], b[owned:], x[owned:], gain, out[owned:])
+        matrix.halo.sum(out)
+
+    def stiffness_rows(
+        self,
+        space: Discretisation,
+        lam: NDArray[np.float64],
+        mu: NDArray[np.float64],
+        chosen: NDArray[np.bool_],
+        rows: NDArray[np.int64],
+        assembled: Callable[[], tuple[Any, Any, Any]],
+    ) -> Blocks:
+        """See `Fused`; a part may have no row, where others have some."""
+        own = Blocks(3, 3, 0, len(space.nodes), (), 0)
+        if len(rows):
+            own = self.inner.stiffness_rows(  # type: ignore[attr-defined]
+                space, lam, mu, chosen, rows, assembled
+            )
+        return PartBlocks.of(own, self._halos[len(space.nodes)].among(rows))
+
+    def _relax_rows(
+        self,
+        matrix: PartBlocks,
+        rows: Any,
+        inverse: Any,
+        b: Any,
+        x: Any,
+        gain: float,
+        spare: Any,
+    ) -> None:
+        """See `Fused`; the matrix' halo is that of its rows."""
+        halo = matrix.halo
+        shared, ghosts = rows[halo.first :], rows[halo.owned :]
+        before = x[ghosts]
+        if len(rows):
+            self.inner.relax_rows(  # type: ignore[attr-defined]
+                matrix, rows, inverse, b, x, gain, spare
+            )
+        tail = x[shared]
+        others = tail[halo.owned - halo.first :]
+        self._take_from_ghosts(inverse[ghosts], b[ghosts], before, gain, others)
+        halo.sum_tail(tail)
+        x[shared] = tail
+
+    def _take_from_ghosts(
+        self, inverse: Any, b: Any, x: Any, gain: float, out: Any
+    ) -> None:
+        """Out -= x + gain D^-1 b."""
+        if not len(out):
+            return
+        key = len(out), out.dtype
+        if key not in self._ghosts:
+            self._ghosts[key] = self.xp.empty_like(out)
+        step = self._ghosts[key]
+        self.inner.scale_blocks(inverse, b, gain, step)
+        step += x
+        out -= step
+
+    def _iteration(
+        self, operator: Any, cycle: Any, u: Any, r: Any, *limits: Any
+    ) -> Any:
+        """Conjugate gradients with their scalars on the device; see `pcg`."""
+
+        def product(p: Any, q: Any) -> None:
+            operator.apply(p, q)
+
+        owned = self._halos[len(u)].owned
+        make = self.communicator.iteration  # type: ignore[attr-defined]
+        return make(product, cycle, u, r, limits, owned)
 
     def step(
         self, inverse: Any, b: Any, x: Any, d: Any, keep: float, gain: float, out: Any

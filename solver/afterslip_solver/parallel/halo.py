@@ -27,7 +27,7 @@ class Halo:
 
     Attributes
     ----------
-    owned : as given. rows : number of rows sent in one sum. sums : how many were made.
+    owned, shared : as given. first : of the shared rows. rows : sent in one sum.
     """
 
     def __init__(
@@ -41,16 +41,16 @@ class Halo:
         self._backend = backend
         self._communicator = communicator
         self.owned = owned
-        self.sums = 0
+        self.shared = shared
         peers = sorted(shared)
         lists = [shared[peer] for peer in peers]
-        self._first = min((int(rows.min()) for rows in lists), default=n)
-        n_tail = n - self._first
+        self.first = min((int(rows.min()) for rows in lists), default=n)
+        n_tail = n - self.first
         self.rows = sum(len(rows) for rows in lists)
         self._n_buffer = n_tail + 2 * self.rows
         self._spans = _spans(peers, lists, n_tail, self.rows)
         self._packed = n_tail + self.rows
-        out = np.concatenate([np.arange(n_tail), *(r - self._first for r in lists)])
+        out = np.concatenate([np.arange(n_tail), *(r - self.first for r in lists)])
         self._pack_rows = np.arange(len(out) + 1), out
         self._join_rows = self._joined(peers, lists, n_tail)
         self._tables: dict[Any, Any] = {}
@@ -61,7 +61,7 @@ class Halo:
         rank = self._communicator.rank
         ranks = [np.full(n_tail, rank)]
         ranks += [np.full(len(r), p) for p, r in zip(peers, lists, strict=True)]
-        rows = np.concatenate([own, *(r - self._first for r in lists)])
+        rows = np.concatenate([own, *(r - self.first for r in lists)])
         places = np.concatenate([own, n_tail + self.rows + np.arange(self.rows)])
         order = np.lexsort((np.concatenate(ranks), rows))
         counts = np.bincount(rows, minlength=n_tail)
@@ -87,17 +87,30 @@ class Halo:
 
     def sum(self, x: Any) -> None:
         """Give the shared rows of x (n, 3, lane) the sum of all parts' values."""
+        self.sum_tail(x[self.first :])
+
+    def sum_tail(self, tail: Any) -> None:
+        """`sum` of the shared rows alone."""
         if self._communicator.size == 1:
             return
-        pack, ones, join, own_ones, buffer = self._table(x.dtype)
-        tail = x[self._first :]
+        pack, ones, join, own_ones, buffer = self._table(tail.dtype)
         backend = self._backend
         if self._packed:
             backend.transfer(pack, ones, tail, buffer[: self._packed], False)
         self._communicator.exchange(buffer, self._spans)
         if self._packed:
             backend.transfer(join, own_ones, buffer, tail, False)
-        self.sums += 1
+
+    def among(self, rows: Int) -> Halo:
+        """Halo of vectors that have some rows only, ascending, on all parts alike."""
+        shared = {}
+        for peer, mine in self.shared.items():
+            at = np.minimum(np.searchsorted(rows, mine), max(len(rows) - 1, 0))
+            here = rows[at] == mine if len(rows) else np.zeros(len(mine), np.bool_)
+            shared[peer] = at[here]
+        owned = int(np.searchsorted(rows, self.owned))
+        some = {peer: mine for peer, mine in shared.items() if len(mine)}
+        return Halo(self._backend, self._communicator, len(rows), owned, some)
 
     def sum_host(self, values: Any) -> Any:
         """Sum of host values (n, 3, k), k at most four, over the parts."""

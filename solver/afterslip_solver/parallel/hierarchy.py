@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-from scipy.sparse import bsr_array
+from scipy.sparse import bsr_array, diags_array
 
 from afterslip_solver.backend import LANES, Blocks
+from afterslip_solver.backend.base import Fused
 from afterslip_solver.kernels.plan import compact_order
 from afterslip_solver.model import Bool, Float, Int
 from afterslip_solver.multigrid.aggregation import HostLevel, aggregate
@@ -29,10 +30,21 @@ from afterslip_solver.multigrid.cycle import (
 from afterslip_solver.multigrid.hierarchy import (
     MultigridSettings,
     aggregated_level,
+    balanced,
     coarsest_inverse,
     couples,
+    inverse_blocks,
 )
-from afterslip_solver.multigrid.smoother import Chebyshev, largest_eigenvalue
+from afterslip_solver.multigrid.slow import (
+    concentrated,
+    rows_of_stiffness,
+    slow_energy,
+)
+from afterslip_solver.multigrid.smoother import (
+    Chebyshev,
+    LocalSmoother,
+    largest_eigenvalue,
+)
 from afterslip_solver.operators import Elasticity
 from afterslip_solver.operators.elasticity import HostMatrix, assemble
 from afterslip_solver.parallel.backend import PartBackend, PartBlocks
@@ -40,7 +52,7 @@ from afterslip_solver.parallel.partition import PartitionError
 from afterslip_solver.parallel.team import Desk
 
 # what a part asks the whole for
-LEVELS = "levels"
+LEVELS, SLOW = "levels", "slow"
 # vertices that lie side by side in the whole's order
 _BLOCK = 64
 
@@ -52,10 +64,12 @@ class Piece:
     Attributes
     ----------
     vertices : (n,) the mesh's number of each row. matrix : summed over the part.
+    unit : Pa m, the same on all parts; levels are of K / unit.
     """
 
     vertices: Int
     matrix: HostMatrix
+    unit: float
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -64,10 +78,12 @@ class Share:
 
     Attributes
     ----------
+    sizes : (n_vertex,) scale of each of the part's vertices.
     prolongation : from all aggregates to the part's vertices.
-    below, coarsest : the levels of aggregates, as `aggregate` returns them.
+    below, coarsest : the levels of aggregates, scaled by `balanced` but the coarsest.
     """
 
+    sizes: Float
     prolongation: bsr_array
     below: list[HostLevel]
     coarsest: bsr_array
@@ -100,10 +116,16 @@ class Whole:
         if not levels:
             message = f"{len(self._number)} vertices are too few for several devices"
             raise PartitionError(message)
-        top, *below = levels
+        (top, *below), sizes = balanced(levels, pieces[0].unit)
         return [
-            Share(_rows(top.prolongation, rows), below, coarsest) for rows in numbers
+            Share(sizes[rows], _rows(top.prolongation, rows), below, coarsest)
+            for rows in numbers
         ]
+
+    def slow(self, energies: Sequence[Float]) -> list[Bool]:
+        """Mark the elements of all parts that hold most of a slow error's energy."""
+        chosen = concentrated(np.concatenate(energies), self._settings.local_share)
+        return np.split(chosen, np.cumsum([len(e) for e in energies])[:-1])
 
     def aggregates(
         self, matrix: Callable[[], HostMatrix]
@@ -203,60 +225,93 @@ def build_part(
     linear = assemble(space, *operator.moduli, order=1)
     if operator.springs is not None:
         operator.springs.add_linear(linear.indptr, linear.indices, linear.data)
-    share: Share = desk.ask(LEVELS, Piece(vertices, linear))
+    share: Share = desk.ask(LEVELS, Piece(vertices, linear, unit))
     coarse_fixed = space.fixed[space.vertices]
+    # the columns belong to the scaled unknowns of the linear elements
+    embedding = (space.embedding @ diags_array(1.0 / share.sizes)).tocsr()
     levels = [
         _level(
             backend,
             operator.stiffness(unit, np.float32),
-            np.linalg.inv(diagonal / unit) * couples(space.fixed),
-            PartNodalTransfer(backend, space.embedding, ~space.fixed, ~coarse_fixed),
+            inverse_blocks(diagonal / unit) * couples(space.fixed),
+            PartNodalTransfer(backend, embedding, ~space.fixed, ~coarse_fixed),
             settings.degree,
             settings.safety,
         ),
-        _linear_level(backend, linear, share.prolongation, unit, settings),
+        _linear_level(backend, linear, share, unit, settings),
     ]
     inner = backend.inner
-    levels += [aggregated_level(inner, host, unit, settings) for host in share.below]
+    store = getattr(inner, "storage", np.float32)
+    levels += [
+        aggregated_level(inner, host, 1.0, settings, store) for host in share.below
+    ]
     inverse = coarsest_inverse(inner, share.coarsest, unit)
-    return Cycle(backend, levels, inverse, share.coarsest.blocksize[0], unit)
+    cycle = Cycle(backend, levels, inverse, share.coarsest.blocksize[0], unit)
+    if settings.local_degree and hasattr(backend, "relax_rows"):
+        _smooth_slow_elements(operator, backend, cycle, desk, settings.local_degree)
+    return cycle
+
+
+def _smooth_slow_elements(
+    operator: Elasticity, backend: PartBackend, cycle: Cycle, desk: Desk, degree: int
+) -> None:
+    """Do what `smooth_slow_elements` does, with elements chosen among all parts'."""
+    space, top = operator.space, cycle.levels[0]
+    start = _same_random(backend, operator.shape) * operator.free
+    energy = slow_energy(operator, cycle, start.astype(np.float32))
+    chosen = desk.ask(SLOW, energy)
+    touched = np.zeros(operator.shape)
+    touched[space.elements[~chosen]] = 1.0
+    outside = backend.to_host(backend.complete(backend.asarray(touched)))
+    rows = np.flatnonzero(outside[:, 0, 0] == 0.0)
+    if backend.total(len(rows))[0] == 0:
+        return
+
+    def assembled() -> tuple[Any, Any, Float]:
+        indptr, indices, data = rows_of_stiffness(operator, chosen, rows)
+        return indptr, indices, data / cycle.unit
+
+    lam, mu = (values / cycle.unit for values in operator.moduli)
+    top.local = LocalSmoother(
+        cast(Fused, backend),
+        backend.stiffness_rows(space, lam, mu, chosen, rows, assembled),
+        backend.asarray(rows.astype(np.int32)),
+        top.smoother.inverse,
+        degree,
+        top.smoother.top,
+    )
 
 
 def _linear_level(
     backend: PartBackend,
     linear: HostMatrix,
-    p: bsr_array,
+    share: Share,
     unit: float,
     settings: MultigridSettings,
 ) -> Level:
-    n = len(linear.indptr) - 1
+    n, p = len(linear.indptr) - 1, share.prolongation
     halo, inner = backend.halo(n), backend.inner
-    own = inner.blocks(
-        linear.indptr, linear.indices, (linear.data / unit).astype(np.float32), n
-    )
+    store = getattr(inner, "storage", np.float32)
+    rows_of = np.repeat(np.arange(n), np.diff(linear.indptr))
+    scale = unit * share.sizes[rows_of] * share.sizes[linear.indices]
+    data = linear.data / scale[:, None, None]
+    own = inner.blocks(linear.indptr, linear.indices, data.astype(store), n)
     rows, columns = p.blocksize
     down = _rows(p, np.arange(halo.owned)).T.tobsr(blocksize=(columns, rows))
     transfer = PartBlockTransfer(
         backend,
-        inner.blocks(
-            p.indptr, p.indices, p.data.astype(np.float32), p.shape[1] // columns
-        ),
-        inner.blocks(down.indptr, down.indices, down.data.astype(np.float32), n),
+        inner.blocks(p.indptr, p.indices, p.data.astype(store), p.shape[1] // columns),
+        inner.blocks(down.indptr, down.indices, down.data.astype(store), n),
     )
-    diagonal = halo.sum_host(_diagonal(linear))
+    diagonal = halo.sum_host(np.asarray(data[rows_of == linear.indices]))
     return _level(
         backend,
         PartBlocks.of(own, halo),
-        np.linalg.inv(diagonal / unit),
+        inverse_blocks(diagonal),
         transfer,
         settings.coarse_degree,
         settings.safety,
     )
-
-
-def _diagonal(matrix: HostMatrix) -> Float:
-    rows = np.repeat(np.arange(len(matrix.indptr) - 1), np.diff(matrix.indptr))
-    return np.asarray(matrix.data[rows == matrix.indices])
 
 
 def _level(
@@ -269,13 +324,17 @@ def _level(
 ) -> Level:
     n, size = inverse_diagonal.shape[:2]
     inverse = backend.asarray(inverse_diagonal, np.float32)
-    start = np.zeros((n, size, LANES), dtype=np.float32)
-    owned = backend.halo(n).owned
-    rng = np.random.default_rng(backend.communicator.rank)
-    start[:owned] = rng.standard_normal((owned, size, LANES))
-    # every copy of a shared row gets its owner's numbers
-    same = backend.complete(backend.asarray(start))
+    same = _same_random(backend, (n, size, LANES))
     top = safety * largest_eigenvalue(backend, matrix, inverse, start=same)
     vectors = [backend.xp.zeros((n, size, LANES), dtype=np.float32) for _ in range(3)]
     smoother = Chebyshev(backend, matrix, inverse, degree, top)
     return Level(matrix, smoother, transfer, *vectors)
+
+
+def _same_random(backend: PartBackend, shape: tuple[int, ...]) -> Any:
+    """Random FP32 numbers; every copy of a shared row gets its owner's."""
+    start = np.zeros(shape, dtype=np.float32)
+    owned = backend.halo(shape[0]).owned
+    rng = np.random.default_rng(backend.communicator.rank)
+    start[:owned] = rng.standard_normal((owned, *shape[1:]))
+    return backend.complete(backend.asarray(start))

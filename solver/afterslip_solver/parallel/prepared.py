@@ -30,7 +30,7 @@ from afterslip_solver.model import (
 from afterslip_solver.multigrid import Preconditioner
 from afterslip_solver.operators import Elasticity, check_model
 from afterslip_solver.parallel.backend import PartBackend
-from afterslip_solver.parallel.hierarchy import LEVELS, Whole, build_part
+from afterslip_solver.parallel.hierarchy import LEVELS, SLOW, Whole, build_part
 from afterslip_solver.parallel.operators import PartCreep, PartSprings
 from afterslip_solver.parallel.partition import Part, divide, split
 from afterslip_solver.parallel.team import Desk, Team
@@ -183,7 +183,7 @@ class Distributed:
         sizes = team.call(
             _prepare_part,
             [(part, settings) for part in parts],
-            {LEVELS: whole.shares},
+            {LEVELS: whole.shares, SLOW: whole.slow},
         )
         self.bytes_by_part = [size for size, _ in sizes]
         self.scheme = sizes[0][1]
