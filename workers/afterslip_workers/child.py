@@ -42,7 +42,7 @@ def main() -> None:
     faulthandler.enable()
     stop = threading.Event()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    _hear(stop)
     inbox: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(requests, inbox), daemon=True).start()
     warm = WarmCache(warm_limit())
@@ -50,6 +50,11 @@ def main() -> None:
         message = inbox.get()
         stop.clear()
         channel.send(answers, _answer(message, answers, stop, warm))
+
+
+def _hear(stop: threading.Event) -> None:
+    """Stop the task on SIGTERM; asked again and again, as libraries take it away."""
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
 
 
 def _die_with_parent(parent: int) -> None:
@@ -94,12 +99,17 @@ def _answer(
 ) -> dict[str, Any]:
     """Run one envelope; whatever happens becomes an answer."""
     started = time.monotonic()
+
+    def report(news: dict[str, Any]) -> None:
+        _hear(stop)
+        channel.send(answers, {"progress": news})
+
     try:
         envelope = parse(message)
         with _logging_to(envelope.folder):
             context = Context(
                 envelope=envelope,
-                report=lambda news: channel.send(answers, {"progress": news}),
+                report=report,
                 should_stop=stop.is_set,
                 warm=warm,
             )
@@ -114,7 +124,7 @@ def _run(envelope: Envelope, context: Context) -> dict[str, Any]:
     try:
         manifest, stats = _task(envelope.kind)(context)
     except CancelledError:
-        return {"outcome": "cancelled"}
+        return {"outcome": "cancelled", "stats": {"warm_bytes": context.warm.bytes}}
     except BaseException as error:  # noqa: BLE001 - every failure is an answer
         with suppress(OSError):
             traceback.print_exc()

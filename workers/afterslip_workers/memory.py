@@ -13,8 +13,9 @@ import psutil
 from afterslip_workers.device import graphics
 from afterslip_workers.process import Child
 
-# what a process that was cancelled may hold more than before: its allocator's slack
-SLACK = 256 << 20
+# what a process that was cancelled may hold more than before, beside warm models:
+# libraries that it has loaded meanwhile, and its allocator's slack
+SLACK = 512 << 20
 _GONE_WITHIN_S = 4.0
 
 
@@ -57,14 +58,13 @@ def _on_gpu(pid: int) -> int:
     return total
 
 
-def see_free(child: Child, before: Held) -> dict[str, Any]:
+def see_free(child: Child, before: Held, warm: int = 0) -> dict[str, Any]:
     """See that a stopped process gave its memory back, or end it.
 
     Parameters
     ----------
-    before : what it held when the attempt began. A model that the attempt has
-        loaded stays warm only if it fits into the slack; its memory is then worth
-        more to others.
+    before : what it held when the attempt began.
+    warm : bytes of the models that it keeps for the next attempt.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def see_free(child: Child, before: Held) -> dict[str, Any]:
     after = of(child.pid) if child.alive else Held(0, _on_gpu(child.pid))
     grown = max(after.resident - before.resident, after.gpu - before.gpu)
     ended = False
-    if child.alive and grown > SLACK:
+    if child.alive and grown > SLACK + warm:
         child.kill()
         ended = True
     if not child.alive:

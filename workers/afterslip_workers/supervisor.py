@@ -192,7 +192,8 @@ class _Watch:
 
     def _stopped(self, stats: dict[str, Any]) -> Receipt:
         stats.setdefault("seconds", time.monotonic() - self._started)
-        stats["memory"] = memory.see_free(self._child, self._before)
+        warm = int(stats.pop("warm_bytes", 0))
+        stats["memory"] = memory.see_free(self._child, self._before, warm)
         if self._stop_reason == "timeout":
             text = f"stopped after its time limit of {self._envelope.timeout_s:g} s"
             return failed(self._envelope.token, TaskError("timeout", text), stats)
