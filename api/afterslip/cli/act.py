@@ -1,4 +1,4 @@
-"""``afterslip cancel``, ``uncancel``, ``retry``, ``invalidate``, ``pause``, ..."""
+"""``afterslip cancel``, ``uncancel``, ``retry``, ``invalidate``, ``change``, ..."""
 
 from __future__ import annotations
 
@@ -110,3 +110,28 @@ def pause(which: Which, server: Server = DEFAULT, token: Token = None) -> None:
 def resume(which: Which, server: Server = DEFAULT, token: Token = None) -> None:
     """Go on after a pause."""
     _act("resume", which, server, token)
+
+
+def change(
+    which: Which,
+    name: Annotated[str | None, typer.Option(help="Its new name.")] = None,
+    priority: Annotated[
+        int | None,
+        typer.Option(min=-1000, max=1000, help="Higher ones are served first."),
+    ] = None,
+    server: Server = DEFAULT,
+    token: Token = None,
+) -> None:
+    """Change a campaign's name or priority, also while it is at work.
+
+    If somebody else changes it at the same moment, nothing happens: try again.
+    """
+    if name is None and priority is None:
+        raise typer.BadParameter("say what to change: --name, --priority")
+    with connect(server, token) as client:
+        campaign = client.campaign(which).change(name=name, priority=priority)
+        data = campaign.data
+        typer.echo(
+            f"{campaign.name} {campaign.id}: priority {data.get('priority', 0)}, "
+            f"{campaign.state}"
+        )

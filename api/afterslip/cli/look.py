@@ -14,6 +14,7 @@ from rich.table import Table
 from afterslip.cli.attempts import print_group
 from afterslip.cli.explain import left
 from afterslip.cli.server import DEFAULT, AsJson, Server, Token, Which, connect
+from afterslip.cli.usage import lasted
 
 if TYPE_CHECKING:
     from afterslip.client.campaign import CampaignHandle
@@ -104,6 +105,9 @@ def _print_campaign(console: Console, campaign: CampaignHandle) -> None:
         ("created", when(data.get("created_at"))),
         ("groups", groups_done(data)),
         ("left", eta(data)),
+        ("owner", data.get("owner")),
+        ("priority", data.get("priority")),
+        ("worker time", _spent(data)),
         ("unit sources", data.get("n_sources")),
         ("unknowns", _thousands(model.get("n_unknowns"))),
         ("elements", _thousands(model.get("n_elements"))),
@@ -168,6 +172,12 @@ def eta(data: Mapping[str, Any]) -> str | None:
     if data.get("state") not in {"running", "building", "waiting"}:
         return None
     return left(data.get("remaining_s"))
+
+
+def _spent(data: Mapping[str, Any]) -> str | None:
+    """Return the worker time of all attempts, h:mm:ss."""
+    seconds = data.get("worker_seconds")
+    return lasted(seconds) if seconds else None
 
 
 def when(text: str | None) -> str:

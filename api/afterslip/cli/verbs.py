@@ -27,10 +27,12 @@ CLIENT = {
         "afterslip.cli.explain:explain",
         "Say why a campaign waits, failed or reused nothing.",
     ),
+    "change": ("afterslip.cli.act:change", "Change a campaign's name or priority."),
     "pause": ("afterslip.cli.act:pause", "Start no further work of a campaign."),
     "resume": ("afterslip.cli.act:resume", "Go on after a pause."),
     "fetch": ("afterslip.cli.fetch:fetch", "Copy a campaign's results to a folder."),
     "invert": ("afterslip.cli.invert:invert", "Estimate slip from data sets."),
+    "usage": ("afterslip.cli.usage:usage", "Tell who has used how much."),
 }
 
 LOCAL = {
@@ -47,6 +49,7 @@ SUMMARIES = {
     "worker": "Join a scheduler as a worker.",
     "verify": "Compare the solver with exact solutions.",
     "bench": "Measure speed beside the machine's bounds.",
+    "fsck": "Check a store against its manifests, and mend it.",
     "doctor": "Say what this machine can do, and what is wrong.",
 }
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from afterslip.client.campaign import CampaignHandle, pages
 from afterslip.client.credentials import resolve
@@ -218,3 +218,20 @@ class Client:
     def workers(self) -> list[dict[str, Any]]:
         """Return the workers that the server knows."""
         return list(pages(self._transport, "/v1/workers"))
+
+    def usage(
+        self, by: Literal["campaign", "user"] = "campaign", owner: str | None = None
+    ) -> list[dict[str, Any]]:
+        """Return who has used how much, the newest campaign first.
+
+        Parameters
+        ----------
+        by : what to sum up.
+        owner : only campaigns of this user.
+
+        Returns
+        -------
+        [{"who", "name", "attempts", "worker_seconds", "lost_seconds", "solves",
+        "iterations"}]; seconds are of workers, so GPU-seconds where they have GPUs.
+        """
+        return list(pages(self._transport, "/v1/usage", by=by, owner=owner))

@@ -8,8 +8,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from afterslip_service.db.tables import attempts, campaigns, jobs
-from afterslip_service.engine.states import JobKind, JobState
+from afterslip_service.db.tables import attempts, campaigns, jobs, sources
+from afterslip_service.engine.states import AttemptState, JobKind, JobState
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,16 @@ def by_user(connection: Connection) -> list[Usage]:
     who = sa.func.coalesce(campaigns.c.owner, "")
     query = _sums(connection, who, sa.func.max(who)).order_by(who)
     return [_usage(row) for row in connection.execute(query)]
+
+
+def of_campaign(connection: Connection, campaign: str) -> float:
+    """Return the worker seconds of a campaign's attempts that have ended."""
+    query = (
+        sa.select(sa.func.sum(seconds(connection)))
+        .select_from(attempts.join(jobs, jobs.c.id == attempts.c.job_id))
+        .where(jobs.c.campaign_id == campaign)
+    )
+    return float(connection.execute(query).scalar() or 0.0)
 
 
 def _sums(connection: Connection, who: Any, name: Any) -> Any:
@@ -125,6 +135,9 @@ class Census:
     campaigns : by state. jobs : by kind and state. attempts : by state and class of
         error, "" without one.
     seconds, iterations : of accepted groups.
+    retried : attempts after which their work was tried again.
+    sources, reused : unit sources that are stored, and those of them that were
+        copied from an earlier campaign.
     """
 
     campaigns: dict[str, int]
@@ -133,6 +146,9 @@ class Census:
     groups: int
     seconds: float
     iterations: int
+    retried: int
+    sources: int
+    reused: int
 
 
 def census(connection: Connection) -> Census:
@@ -163,4 +179,22 @@ def census(connection: Connection) -> Census:
         int(groups),
         float(lasted),
         int(total),
+        int(connection.execute(_retried()).scalar_one()),
+        *_copied(connection),
     )
+
+
+def _retried() -> Any:
+    """Count attempts that failed or were lost, and were followed by another."""
+    ended = attempts.c.state.in_([AttemptState.FAILED, AttemptState.LOST])
+    whole = attempts.join(jobs, jobs.c.id == attempts.c.job_id)
+    query = sa.select(sa.func.count()).select_from(whole)
+    return query.where(ended, attempts.c.number < jobs.c.attempts)
+
+
+def _copied(connection: Connection) -> tuple[int, int]:
+    """Return how many unit sources are stored, and how many of them were copied."""
+    query = sa.select(sa.func.count(), sa.func.count(sources.c.origin))
+    stored = query.where(sources.c.token.is_not(None))
+    every, copied = connection.execute(stored).one()
+    return int(every), int(copied)

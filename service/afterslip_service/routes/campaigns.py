@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Query
 from fastapi.responses import JSONResponse
 
-from afterslip_service.db import bulk, campaigns, inversions
+from afterslip_service.db import bulk, campaigns, inversions, usage
 from afterslip_service.db.campaigns import Campaign
 from afterslip_service.db.session import Connection
 from afterslip_service.engine.states import CampaignState
@@ -38,7 +38,8 @@ def show(connection: Connection, identity: str) -> CampaignShape:
     found = campaigns.get(connection, identity)
     tallies = campaigns.tallies(connection, [identity])[identity]
     made = inversions.ids(connection, [identity])[identity]
-    return CampaignShape.of(found, tallies, made)
+    spent = usage.of_campaign(connection, identity)
+    return CampaignShape.of(found, tallies, made, spent)
 
 
 @router.post(

@@ -82,7 +82,12 @@ def _of_work(found: usage.Census) -> Iterator[Metric]:
         ("afterslip_groups_solved", "accepted groups", found.groups),
         ("afterslip_solve_seconds", "worker seconds of accepted groups", found.seconds),
         ("afterslip_iterations", "iterations of accepted groups", found.iterations),
-    ):
+        ("afterslip_recoveries", "failed or lost attempts that were tried again",
+         found.retried),
+        ("afterslip_sources_stored", "unit sources that are stored", found.sources),
+        ("afterslip_sources_reused", "of these, copied instead of solved",
+         found.reused),
+    ):  # fmt: skip
         total = CounterMetricFamily(name, text)
         total.add_metric([], value)
         yield total

@@ -121,14 +121,19 @@ class CampaignShape(CampaignBrief):
     model: dict[str, Any] | None = Field(
         description="facts of the mesh: n_unknowns, n_elements, quality"
     )
+    worker_seconds: float = Field(
+        description="s of workers in all attempts so far; GPU-seconds on GPUs"
+    )
 
     @classmethod
     def of(
-        cls, campaign: Campaign, tallies: Tallies, inversions: list[str]
+        cls, campaign: Campaign, tallies: Tallies, inversions: list[str], spent: float
     ) -> CampaignShape:
-        """Return a campaign."""
+        """Return a campaign; ``spent`` are its worker seconds."""
         fields = cls.fields(campaign, tallies, inversions)
-        return cls(**fields, spec=campaign.spec, model=campaign.model)
+        return cls(
+            **fields, spec=campaign.spec, model=campaign.model, worker_seconds=spent
+        )
 
 
 class CampaignPage(BaseModel):
