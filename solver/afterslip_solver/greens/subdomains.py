@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pymetis
@@ -14,6 +15,8 @@ from afterslip_solver.operators import Space
 
 # unknowns of a part: Murakami et al. (2023), section 4.1
 UNKNOWNS = 25745
+# groups of one model share its parts
+_made: WeakKeyDictionary[Space, dict[int, Subdomains]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ class Subdomains:
 
 
 def subdomains(space: Space, unknowns: int = UNKNOWNS) -> Subdomains:
-    """Cut a mesh by METIS into parts of about so many unknowns.
+    """Cut a mesh by METIS into parts of about so many unknowns, once for a space.
 
     Vertices are distributed, and every midpoint follows one end of its edge; a vertex
     weighs as much as the nodes that it takes along.
@@ -47,6 +50,13 @@ def subdomains(space: Space, unknowns: int = UNKNOWNS) -> Subdomains:
     ----------
     unknowns : displacement components of a part.
     """
+    known = _made.setdefault(space, {})
+    if unknowns not in known:
+        known[unknowns] = _divided(space, unknowns)
+    return known[unknowns]
+
+
+def _divided(space: Space, unknowns: int) -> Subdomains:
     count = max(1, round(3 * space.n_node / unknowns))
     rows = space.embedding
     ends = np.stack([rows.indices[rows.indptr[:-1]], rows.indices[rows.indptr[1:] - 1]])
