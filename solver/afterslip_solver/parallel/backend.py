@@ -55,7 +55,6 @@ class PartBackend:
         alone = communicator.size == 1
         for name, own, source in (
             ("relax", self._relax, inner),
-            ("relax_rows", self._relax_rows, inner),
             ("iteration", self._iteration, inner if alone else communicator),
         ):
             if hasattr(source, name):
@@ -177,47 +176,6 @@ class PartBackend:
         owned = matrix.halo.owned
         self._take_from_ghosts(inverse[owned:], b[owned:], x[owned:], gain, out[owned:])
         matrix.halo.sum(out)
-
-    def stiffness_rows(
-        self,
-        space: Discretisation,
-        lam: NDArray[np.float64],
-        mu: NDArray[np.float64],
-        chosen: NDArray[np.bool_],
-        rows: NDArray[np.int64],
-        assembled: Callable[[], tuple[Any, Any, Any]],
-    ) -> Blocks:
-        """See `Fused`; a part may have no row, where others have some."""
-        own = Blocks(3, 3, 0, len(space.nodes), (), 0)
-        if len(rows):
-            own = self.inner.stiffness_rows(  # type: ignore[attr-defined]
-                space, lam, mu, chosen, rows, assembled
-            )
-        return PartBlocks.of(own, self._halos[len(space.nodes)].among(rows))
-
-    def _relax_rows(
-        self,
-        matrix: PartBlocks,
-        rows: Any,
-        inverse: Any,
-        b: Any,
-        x: Any,
-        gain: float,
-        spare: Any,
-    ) -> None:
-        """See `Fused`; the matrix' halo is that of its rows."""
-        halo = matrix.halo
-        shared, ghosts = rows[halo.first :], rows[halo.owned :]
-        before = x[ghosts]
-        if len(rows):
-            self.inner.relax_rows(  # type: ignore[attr-defined]
-                matrix, rows, inverse, b, x, gain, spare
-            )
-        tail = x[shared]
-        others = tail[halo.owned - halo.first :]
-        self._take_from_ghosts(inverse[ghosts], b[ghosts], before, gain, others)
-        halo.sum_tail(tail)
-        x[shared] = tail
 
     def _take_from_ghosts(
         self, inverse: Any, b: Any, x: Any, gain: float, out: Any

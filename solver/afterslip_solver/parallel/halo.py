@@ -27,7 +27,7 @@ class Halo:
 
     Attributes
     ----------
-    owned, shared : as given. first : of the shared rows. rows : sent in one sum.
+    owned : as given. first : of the shared rows. rows : number sent in one sum.
     """
 
     def __init__(
@@ -41,7 +41,6 @@ class Halo:
         self._backend = backend
         self._communicator = communicator
         self.owned = owned
-        self.shared = shared
         peers = sorted(shared)
         lists = [shared[peer] for peer in peers]
         self.first = min((int(rows.min()) for rows in lists), default=n)
@@ -87,30 +86,16 @@ class Halo:
 
     def sum(self, x: Any) -> None:
         """Give the shared rows of x (n, 3, lane) the sum of all parts' values."""
-        self.sum_tail(x[self.first :])
-
-    def sum_tail(self, tail: Any) -> None:
-        """`sum` of the shared rows alone."""
         if self._communicator.size == 1:
             return
-        pack, ones, join, own_ones, buffer = self._table(tail.dtype)
+        pack, ones, join, own_ones, buffer = self._table(x.dtype)
+        tail = x[self.first :]
         backend = self._backend
         if self._packed:
             backend.transfer(pack, ones, tail, buffer[: self._packed], False)
         self._communicator.exchange(buffer, self._spans)
         if self._packed:
             backend.transfer(join, own_ones, buffer, tail, False)
-
-    def among(self, rows: Int) -> Halo:
-        """Halo of vectors that have some rows only, ascending, on all parts alike."""
-        shared = {}
-        for peer, mine in self.shared.items():
-            at = np.minimum(np.searchsorted(rows, mine), max(len(rows) - 1, 0))
-            here = rows[at] == mine if len(rows) else np.zeros(len(mine), np.bool_)
-            shared[peer] = at[here]
-        owned = int(np.searchsorted(rows, self.owned))
-        some = {peer: mine for peer, mine in shared.items() if len(mine)}
-        return Halo(self._backend, self._communicator, len(rows), owned, some)
 
     def sum_host(self, values: Any) -> Any:
         """Sum of host values (n, 3, k), k at most four, over the parts."""

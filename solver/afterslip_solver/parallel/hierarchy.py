@@ -247,7 +247,7 @@ def build_part(
     ]
     inverse = coarsest_inverse(inner, share.coarsest, unit)
     cycle = Cycle(backend, levels, inverse, share.coarsest.blocksize[0], unit)
-    if settings.local_degree and hasattr(backend, "relax_rows"):
+    if settings.local_degree and hasattr(inner, "relax_rows"):
         _smooth_slow_elements(operator, backend, cycle, desk, settings.local_degree)
     return cycle
 
@@ -255,16 +255,20 @@ def build_part(
 def _smooth_slow_elements(
     operator: Elasticity, backend: PartBackend, cycle: Cycle, desk: Desk, degree: int
 ) -> None:
-    """Do what `smooth_slow_elements` does, with elements chosen among all parts'."""
+    """Do what `smooth_slow_elements` does, with elements chosen among all parts'.
+
+    Rows that parts share are left out: they are few, and the others then need no
+    exchange.
+    """
     space, top = operator.space, cycle.levels[0]
     start = _same_random(backend, operator.shape) * operator.free
     energy = slow_energy(operator, cycle, start.astype(np.float32))
     chosen = desk.ask(SLOW, energy)
-    touched = np.zeros(operator.shape)
-    touched[space.elements[~chosen]] = 1.0
-    outside = backend.to_host(backend.complete(backend.asarray(touched)))
-    rows = np.flatnonzero(outside[:, 0, 0] == 0.0)
-    if backend.total(len(rows))[0] == 0:
+    outside = np.zeros(space.n_node, dtype=np.bool_)
+    outside[space.elements[~chosen]] = True
+    outside[backend.halo(space.n_node).first :] = True
+    rows = np.flatnonzero(~outside)
+    if len(rows) == 0:
         return
 
     def assembled() -> tuple[Any, Any, Float]:
@@ -272,9 +276,10 @@ def _smooth_slow_elements(
         return indptr, indices, data / cycle.unit
 
     lam, mu = (values / cycle.unit for values in operator.moduli)
+    inner = cast(Fused, backend.inner)
     top.local = LocalSmoother(
-        cast(Fused, backend),
-        backend.stiffness_rows(space, lam, mu, chosen, rows, assembled),
+        inner,
+        inner.stiffness_rows(space, lam, mu, chosen, rows, assembled),
         backend.asarray(rows.astype(np.int32)),
         top.smoother.inverse,
         degree,
