@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 OUT ?= demo-out
 
-.PHONY: demo test serve lint faults scan test-dashboard setup system clean
+.PHONY: demo test serve lint bench faults scan test-dashboard setup system clean
 
 demo: setup
 	$(BIN)/python examples/tohoku2011/demo.py --out $(OUT)
@@ -24,6 +24,10 @@ lint: setup
 
 faults: setup
 	$(BIN)/pytest -m faults
+
+bench: setup
+	$(BIN)/afterslip bench service
+	$(BIN)/afterslip bench curve
 
 scan: setup
 	$(BIN)/python .ci/scan.py

@@ -131,7 +131,11 @@ def test_other_stations_and_times_solve_nothing(centre, first, turned):
     one = run_first(centre, first, turned)
     assert centre.solves(one) > 0
     stations = "station,x_km,y_km\nA,10.5,3.25\nB,-40,22\n"
-    spec = changed(times={"output": ["0 d", "200 d", "5 yr"], "until": "5 yr"})
+    # the stored error is a larger part of what a shorter curve moves
+    spec = changed(
+        times={"output": ["0 d", "200 d", "5 yr"], "until": "5 yr"},
+        solver={"time_tolerance": 1e-5},
+    )
     two = centre.run(spec, turned, {"stations.csv": stations})
     assert centre.solves(two) == 0
     with centre.store(one) as old, centre.store(two) as new:
@@ -141,7 +145,9 @@ def test_other_stations_and_times_solve_nothing(centre, first, turned):
         )
         np.testing.assert_array_equal(old["recurrence"], new["recurrence"])
         kept = new["displacement"].values
-        assert float(new["time_error"].max()) <= 1e-6
+        errors = float(old["time_error"].max()), float(new["time_error"].max())
+    assert errors[0] <= 1e-6
+    assert errors[0] < errors[1] <= 1e-5
     assert kept.shape == (2, 3, 2, 3)
     points = np.array([10.5e3, -40e3]), np.array([3.25e3, 22e3])
     times = [0.0, 200 * DAY, 5 * 365.25 * DAY]
