@@ -25,8 +25,10 @@ _STATE = 8 * 4 * 5 * LANES
 _MARGIN = 1.12
 # vectors alive in a solve: load, solution, residual, direction, two images, a check
 _SOLVE = 7
-# increments that the Galerkin predictor keeps, and the sum and remainder of a run
-_PREDICTOR = 2 * 16 + 3
+# vectors of a stepping run: sum, remainder, what a predictor keeps and works with
+_MARCH = {"none": 4, "adams_bashforth": 7, "galerkin": 24, "dmd": 40}
+# above this tolerance in time a basis is stored in FP32
+_SINGLE = 1e-6
 
 
 class MemoryShortageError(MemoryError):
@@ -74,6 +76,8 @@ def estimate(
     backend: str,
     scheme: Scheme = "polynomial",
     kelvin: int = 0,
+    time_tolerance: float = 1e-6,
+    predictor: str = "galerkin",
 ) -> Estimate:
     """Memory of one model on one device while it solves groups of four lanes.
 
@@ -85,13 +89,16 @@ def estimate(
     backend : "gpu" (its memory; the host holds the mesh besides) or "cpu".
     scheme : as `Prepared.scheme` says it.
     kelvin : number of elements with a Kelvin element too.
+    time_tolerance : of the curve; it decides how the basis is stored.
+    predictor : of stepping.
     """
     n, t = unknowns / 3.0, float(elements)
     systems = 1 if scheme in ("elastic", "polynomial") else 2
     linear = 1.5 * n + 0.5 * t
     states = viscoelastic + kelvin
     if backend == "gpu":
-        mesh = 144.0 * t + 144.0 * viscoelastic
+        # the elements of each node, for sums without atomics, come with the creep
+        mesh = 144.0 * t + 200.0 * viscoelastic + 4.0 * n
         tables = (24.0 + 36.0 + 72.0) * t + 8.0 * n
         operator = tables + systems * (24.0 * t + 16.0 * t + 24.0 * n)
         hierarchy = systems * (_smoothing(n) + 40.0 * linear + 130.0 * (n - t) / 2)
@@ -105,10 +112,12 @@ def estimate(
     vectors = float(_NODE) * n * _SOLVE
     creep = 0.0
     if scheme == "stepping":
-        vectors += _NODE * n * _PREDICTOR
-        creep = 3.0 * _STATE * states
+        vectors += _NODE * n * _MARCH[predictor]
+        creep = (2.0 if kelvin == 0 else 4.0) * _STATE * states
     elif scheme != "elastic":
-        creep = _STATE * states * (modes + 4.0)
+        one = 0.5 if time_tolerance >= _SINGLE else 1.0
+        work = 2.5 if kelvin == 0 else 4.5
+        creep = _STATE * states * (one * (modes + 1) + work)
     parts = (mesh, operator, hierarchy, vectors, creep, setup)
     return Estimate(*(int(_MARGIN * part) for part in parts))
 

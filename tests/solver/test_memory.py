@@ -67,6 +67,19 @@ def test_estimate_grows_with_what_it_is_told():
     assert estimate(32_000_000, 8_000_000, 0, 0, "gpu", "elastic").creep == 0
 
 
+def test_estimate_is_near_what_a_gpu_took():
+    """Figures of benchmarks/curve-h200.json: bytes of CuPy's pool at its largest."""
+    size = (31_923_171, 7_854_592, 2_780_160, 4, "gpu")
+    spectral = estimate(*size)
+    assert 26.7e9 <= spectral.needed <= 1.1 * 26.7e9
+    stepped = estimate(*size, "stepping")
+    assert 53.0e9 <= stepped.needed <= 1.1 * 53.0e9
+    modal = estimate(*size, "stepping", predictor="dmd")
+    assert 69.3e9 <= modal.needed <= 1.1 * 69.3e9
+    # the same share of creeping rock at 100 million unknowns, on one device
+    assert estimate(100e6, 24.6e6, 8.7e6, 5, "gpu").needed < 139 * 2**30
+
+
 def test_shortage_is_named_before_anything_is_allocated():
     found = estimate(100_000_000, 25_000_000, 20_000_000, 12, "gpu")
     check(found, found.needed)
