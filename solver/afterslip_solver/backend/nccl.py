@@ -38,7 +38,10 @@ def device_count() -> int:
 
 
 def open_rank(
-    rank: int, size: int, ask: Callable[[str, Any], Any]
+    rank: int,
+    size: int,
+    ask: Callable[[str, Any], Any],
+    deterministic: bool = False,
 ) -> tuple[GpuBackend, NcclCommunicator]:
     """Take device ``rank`` for this process and meet the other ranks.
 
@@ -46,6 +49,7 @@ def open_rank(
     ----------
     ask : hands a value in and returns what all ranks are told; the ``UNIQUE`` id is
         that of rank 0.
+    deterministic : see `backend.get`.
 
     Raises
     ------
@@ -61,7 +65,7 @@ def open_rank(
     cupy.cuda.Device(rank).use()
     own = nccl.get_unique_id() if rank == 0 else None
     unique = ask(UNIQUE, own)
-    return GpuBackend(), NcclCommunicator(size, unique, rank)
+    return GpuBackend(deterministic), NcclCommunicator(size, unique, rank)
 
 
 class NcclCommunicator:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from afterslip_solver.backend import BackendError
 from afterslip_solver.model import Model, SolverSettings
 from afterslip_solver.parallel.prepared import Distributed
 from afterslip_solver.parallel.processes import ProcessTeam
 
 
-def gpu_team(size: int) -> ProcessTeam:
+def gpu_team(size: int, deterministic: bool = False) -> ProcessTeam:
     """Start one process on each of the first ``size`` visible GPUs.
+
+    Parameters
+    ----------
+    deterministic : see `backend.get`.
 
     Raises
     ------
@@ -26,9 +32,10 @@ def gpu_team(size: int) -> ProcessTeam:
         message = f"{size} GPUs are asked for and {count} can be seen"
         raise BackendError(message)
     answers = {nccl.UNIQUE: lambda ids: [ids[0]] * len(ids)}
-    return ProcessTeam(size, nccl.open_rank, answers)
+    opening = partial(nccl.open_rank, deterministic=deterministic)
+    return ProcessTeam(size, opening, answers)
 
 
 def prepare_on_gpus(model: Model, settings: SolverSettings, gpus: int) -> Distributed:
     """Check a model and set it up in parts on several GPUs; see `Distributed`."""
-    return Distributed(model, settings, gpu_team(gpus))
+    return Distributed(model, settings, gpu_team(gpus, settings.deterministic))
