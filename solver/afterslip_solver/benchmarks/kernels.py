@@ -68,7 +68,17 @@ def records(
     del slip, settings
     if backend == "cpu":
         raise backends.BackendError("the kernels that are measured are CUDA's")
-    bench = _Bench(model)
+    device: Any = backends.get("gpu")
+    mesh = model.mesh
+    numbering = device.numbering(mesh.nodes, mesh.elements)
+    space = Space.build(mesh, model.fixed, numbering)
+    order = space.element_order
+    return measured(space, model.materials.lam[order], model.materials.mu[order])
+
+
+def measured(space: Space, lam: Float, mu: Float) -> list[Record]:
+    """Measure on a numbered mesh with moduli (n_elem,) Pa in its order."""
+    bench = _Bench(space, lam, mu)
     bench.products(deterministic=True)
     bench.products(deterministic=False)
     for lanes in (8, 16):
@@ -78,15 +88,12 @@ def records(
 
 
 class _Bench:
-    def __init__(self, model: Model) -> None:
+    def __init__(self, space: Space, lam: Float, mu: Float) -> None:
         self.backend: Any = backends.get("gpu")
         self.xp = self.backend.xp
         self.bandwidth = copy_bandwidth(self.xp)
-        mesh = model.mesh
-        numbering = self.backend.numbering(mesh.nodes, mesh.elements)
-        self.space = space = Space.build(mesh, model.fixed, numbering)
-        order = space.element_order
-        self.moduli = model.materials.lam[order], model.materials.mu[order]
+        self.space = space
+        self.moduli = lam, mu
         self.unit = float(np.median(self.moduli[1]))
         arrays = (space.elements, space.gradients, space.volume)
         self.tets = Tets(*(self.backend.asarray(a) for a in arrays))

@@ -26,7 +26,7 @@ from afterslip_solver.operators.checks import rigid_motions
 # unknowns up to which a peer is asked
 PYAMG_UP_TO = 600_000
 DIRECT_UP_TO = 60_000
-JACOBI_ITERATIONS = 20_000
+JACOBI_ITERATIONS = 3_000
 
 
 class BlockJacobi:
@@ -66,7 +66,13 @@ def records(
     begin = time.perf_counter()
     made = prepare(model, _elastic(settings), backend)
     _wait(made.backend)
-    setup = time.perf_counter() - begin
+    return measured(made, slip, settings, time.perf_counter() - begin)
+
+
+def measured(
+    made: Prepared, slip: dict[str, Float], settings: SolverSettings, setup: float
+) -> list[Record]:
+    """Measure a prepared model, which took ``setup`` s."""
     system = made._elastic
     operator = system.operator
     f = made._loads.force(operator, made._loads.offsets(made._lanes(slip)[0]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,8 @@ class MultigridSettings:
     Attributes
     ----------
     degree : of the smoother on quadratic elements, before and after.
-    coarse_degree : of the smoothers below.
+    coarse_degree : of the smoother on linear elements, aggregate_degree : below.
+    visits : how often the first level of aggregates is corrected from below.
     strength : threshold of the strength of connection.
     max_coarse : nodes of the coarsest level, which is inverted densely.
     safety : factor on the estimated largest eigenvalue.
@@ -41,10 +42,12 @@ class MultigridSettings:
 
     degree: int = 2
     coarse_degree: int = 3
+    aggregate_degree: int = 4
+    visits: int = 2
     strength: float = 0.0
     max_coarse: int = 100
     safety: float = 1.0
-    local_degree: int = 4
+    local_degree: int = 3
     local_share: float = 0.1
 
 
@@ -82,7 +85,13 @@ def build(operator: Elasticity, settings: MultigridSettings | None = None) -> Cy
             settings.safety,
         )
     ]
-    levels += [aggregated_level(backend, host, 1.0, settings, store) for host in hosts]
+    below = replace(settings, coarse_degree=settings.aggregate_degree)
+    levels += [
+        aggregated_level(backend, host, 1.0, below if k else settings, store)
+        for k, host in enumerate(hosts)
+    ]
+    for level in levels[2:3]:
+        level.visits = settings.visits
     inverse = coarsest_inverse(backend, coarsest, unit)
     cycle = Cycle(backend, levels, inverse, coarsest.blocksize[0], unit)
     if settings.local_degree:

@@ -178,6 +178,11 @@ class LocalSmoother:
         self._factors = relaxations(degree, top)
 
     @property
+    def share(self) -> float:
+        """Share of the level's rows."""
+        return len(self._rows) / len(self._inverse)
+
+    @property
     def bytes(self) -> int:
         """Memory with the matrix."""
         return int(self._matrix.bytes + self._rows.nbytes)
