@@ -23,7 +23,7 @@ from afterslip_solver.model import GroupResult
 from afterslip_solver.verification import names, run
 
 # meshed by gmsh, and solved nowhere else in between
-MESHED = ("conservation", "reciprocity", "halfspace", "curved", "strata")
+MESHED = ("patch", "conservation", "reciprocity", "halfspace", "curved", "strata")
 
 
 def play(folder: Path, item: str) -> None:
