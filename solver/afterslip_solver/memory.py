@@ -11,9 +11,11 @@ and 1.5 N + 0.5 T blocks for linear elements.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from math import inf
 from typing import Literal
 
 from afterslip_solver.backend import LANES
+from afterslip_solver.greens.accuracy import narrow_basis
 
 Scheme = Literal["elastic", "polynomial", "shift_invert", "stepping"]
 
@@ -27,8 +29,6 @@ _MARGIN = 1.12
 _SOLVE = 7
 # vectors of a stepping run: sum, remainder, what a predictor keeps and works with
 _MARCH = {"none": 4, "adams_bashforth": 7, "galerkin": 24, "dmd": 40}
-# above this tolerance in time a basis is stored in FP32
-_SINGLE = 1e-6
 
 
 class MemoryShortageError(MemoryError):
@@ -78,6 +78,7 @@ def estimate(
     kelvin: int = 0,
     time_tolerance: float = 1e-6,
     predictor: str = "galerkin",
+    span: float = inf,
 ) -> Estimate:
     """Memory of one model on one device while it solves groups of four lanes.
 
@@ -89,7 +90,9 @@ def estimate(
     backend : "gpu" (its memory; the host holds the mesh besides) or "cpu".
     scheme : as `Prepared.scheme` says it.
     kelvin : number of elements with a Kelvin element too.
-    time_tolerance : of the curve; it decides how the basis is stored.
+    time_tolerance : of the curve.
+    span : its length in shortest relaxation times; both decide how a basis is stored,
+        in FP64 where the span is not known.
     predictor : of stepping.
     """
     n, t = unknowns / 3.0, float(elements)
@@ -115,7 +118,7 @@ def estimate(
         vectors += _NODE * n * _MARCH[predictor]
         creep = (2.0 if kelvin == 0 else 4.0) * _STATE * states
     elif scheme != "elastic":
-        one = 0.5 if time_tolerance >= _SINGLE else 1.0
+        one = 0.5 if narrow_basis(time_tolerance, span) else 1.0
         work = 2.5 if kelvin == 0 else 4.5
         creep = _STATE * states * (one * (modes + 1) + work)
     parts = (mesh, operator, hierarchy, vectors, creep, setup)

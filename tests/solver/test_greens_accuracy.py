@@ -119,6 +119,14 @@ def test_inexact_solves_stay_below_the_tolerance(body, scheme):
         assert counts[-1] <= 0.7 * counts[0]
 
 
+@BODIES
+@pytest.mark.parametrize("scheme", ["polynomial", "shift_invert"])
+def test_default_tolerances_keep_the_promise(body, scheme):
+    model, slip, until = body
+    result = solved(model, slip, settings_of(until, scheme=scheme))
+    assert (result.time_error < 1e-6).all()
+
+
 def test_relaxed_solves_save_iterations(small, monkeypatch):
     model = small.box_model((4, 4, 4))
     slip = small.patch_slip(model.faults["main"])
@@ -136,8 +144,9 @@ def test_rounding_the_basis_to_fp32_keeps_its_promise(body, monkeypatch):
     settings = settings_of(until, scheme="polynomial", tolerance=1e-12)
     times = np.array(settings.times)
     monkeypatch.setattr(accuracy, "_SHARE", 0.0)
+    monkeypatch.setattr(spectral, "narrow_basis", lambda tolerance, span: True)
     narrow = solved(model, slip, settings)
-    monkeypatch.setattr(spectral, "_SINGLE", np.inf)
+    monkeypatch.setattr(spectral, "narrow_basis", lambda tolerance, span: False)
     wide = solved(model, slip, settings)
     off = error(moved(narrow, times), moved(wide, times))
     said = [

@@ -14,7 +14,7 @@ residual may grow as 1/|y_j|; the theory of inexact Krylov methods is that of Si
 SIAM J. Matrix Anal. Appl. 26, 125-153). Here a residual r_j changes u(t) by
 y_j K^-1 r_j directly and, through A q_j, d' by at most the largest rate times that.
 y_j is foretold by the bound above for j - 1 modes, as |y_j| <= b_(j-1) int |y_(j-1)|.
-Shares of 1/j^2 of half the tolerance keep the sum below it however many the modes are.
+Shares of 1/j^2 keep the sum below two fifths of the tolerance however many modes.
 
 **Steps.** The exponential step is exact for a constant strain rate. Were the rate
 linear in time, its stress would differ by 2 mu psi(x) times the change of the increment
@@ -46,8 +46,13 @@ _POINTS = 129
 # and what comes through A adds as much per relaxation time, but no more than thrice
 _CONDITION = 15.0
 _THROUGH = 3.0
-# sum of 1/j^2 times this is half the tolerance
-_SHARE = 0.3
+# parts of the tolerance: missing modes, inexact solves (the sum of 1/j^2 times the
+# share) and FP32
+_MISSING = 0.4
+_SHARE = 0.24
+_STORED = 0.2
+# a solve may have to be this much more exact than the solver's own tolerance
+_TIGHTER = 0.1
 
 
 def remainder(
@@ -86,6 +91,21 @@ def rounding(recurrence: Float, start_norm: float, shift: float, times: Float) -
     weights = np.abs(mode_weights(recurrence, start_norm, shift, times)).max(axis=0)
     largest = float(weights.max(initial=0.0))
     return _SPREAD * 2.0**-24 * float(weights.sum() / largest) if largest > 0.0 else 0.0
+
+
+def enough(tolerance: float) -> float:
+    """Error for want of modes at which a curve may stop."""
+    return _MISSING * tolerance
+
+
+def narrow_basis(tolerance: float, span: float) -> bool:
+    """Whether directions may be stored in FP32, see `rounding`.
+
+    Parameters
+    ----------
+    span : length of the curve in units of the shortest relaxation time.
+    """
+    return _SPREAD * 2.0**-24 * (1.0 + span) <= _STORED * tolerance
 
 
 def truncation(
@@ -188,7 +208,8 @@ class SolveBudget:
         share = _SHARE / self._condition * self._tolerance / number**2
         safe = np.where(weight > 0.0, weight, 1.0)
         allowed = np.where(weight > 0.0, share * self.unit / safe, 0.0)
-        return np.asarray(np.maximum(load, allowed / base))
+        found = np.maximum(_TIGHTER * load, allowed / base)
+        return np.where(weight > 0.0, found, load)
 
     def spend(self, weight: Float, residual: Float) -> None:
         """Take in the residual norms (lane,) of a solve."""

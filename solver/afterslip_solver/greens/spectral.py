@@ -18,7 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from afterslip_solver.backend import LANES, Backend
-from afterslip_solver.greens.accuracy import SolveBudget, rounding, truncation
+from afterslip_solver.greens.accuracy import (
+    SolveBudget,
+    enough,
+    narrow_basis,
+    rounding,
+    truncation,
+)
 from afterslip_solver.greens.keeper import State, pack, unpack
 from afterslip_solver.greens.run import Modes, Run, Solvable
 from afterslip_solver.model import Float
@@ -26,8 +32,6 @@ from afterslip_solver.operators import Creep, Resolvent
 
 # a new direction this small against the last product is rounding
 _BREAKDOWN = 1e-10
-# above this tolerance the basis is stored in FP32, see `accuracy.rounding`
-_SINGLE = 1e-6
 Solve = Callable[[Any], Any]
 
 
@@ -139,7 +143,8 @@ class Spectral:
 
     @property
     def _narrow(self) -> bool:
-        return self.tolerance >= _SINGLE
+        span = float(self.times.max()) * self.creep.fastest
+        return narrow_basis(self.tolerance, span)
 
     def _solve(self, run: Run, modes: Modes, budget: SolveBudget, f: Any) -> Any:
         """Solve for the next mode as exactly as its weight in the curve asks."""
@@ -213,8 +218,7 @@ class Spectral:
             exact = recurrence[-1, lane, 1] == 0.0
             # the first diagonal entry of shift-invert foretells too little
             early = self.shift > 0.0 and len(recurrence) < 3
-            # the other half of the tolerance is the solves'
-            wanted = 0.5 * self.tolerance
+            wanted = enough(self.tolerance)
             go_on[lane] = (error > wanted or early) and not exact
             if go_on[lane]:
                 remaining = max(remaining, _remaining(before, error, wanted))
