@@ -7,6 +7,7 @@ import copy
 import hashlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -48,6 +49,13 @@ def until(condition, seconds=60.0, what="it never came true", poll=POLL_S):
         time.sleep(poll)
     told = what() if callable(what) else what
     raise AssertionError(f"not within {seconds:g} s: {told}")
+
+
+def free_port():
+    """Return a port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 def start(log, *command, **environment):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -12,17 +13,8 @@ sys.path.extend(
 )
 
 import arena
+import measured
 import postgres
-
-COLUMNS = (
-    "fault",
-    "seconds",
-    "groups again",
-    "solves again",
-    "lost",
-    "twice",
-    "result",
-)
 
 
 @pytest.fixture(scope="session")
@@ -127,8 +119,7 @@ def pytest_terminal_summary(terminalreporter):
     if not rows:
         return
     terminalreporter.section("what the faults cost")
-    terminalreporter.write_line("| " + " | ".join(COLUMNS) + " |")
-    terminalreporter.write_line("|" + "---|" * len(COLUMNS))
-    for row in rows:
-        cells = [str(row.get(column, "–")) for column in COLUMNS]
-        terminalreporter.write_line("| " + " | ".join(cells) + " |")
+    for line in measured.table(rows).splitlines():
+        terminalreporter.write_line(line)
+    if name := os.environ.get("AFTERSLIP_FAULTS_JSON"):
+        measured.keep(Path(name), rows)

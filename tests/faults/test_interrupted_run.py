@@ -33,7 +33,9 @@ class Run(arena.Service):
 
     def campaign(self):
         """Return the id of the only campaign, once it is there."""
-        return arena.until(lambda: self.get("/campaigns")["items"], 30)[0]["id"]
+        return arena.until(lambda: self.get("/campaigns")["items"], 120, self.log)[0][
+            "id"
+        ]
 
 
 def test_same_command_goes_on(tmp_path, new_service, with_models, undisturbed, record):

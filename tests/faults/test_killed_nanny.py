@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import sys
 
 import arena
@@ -12,16 +11,10 @@ import pytest
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(300)]
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 @pytest.fixture
 def deployed(new_service, tmp_path, postgres_url, with_models):
     """A service, a scheduler, and two workers with a nanny each."""
-    port = free_port()
+    port = arena.free_port()
     address = f"tcp://127.0.0.1:{port}"
     options = ["--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]
     command = [sys.executable, "-m", "dask", "scheduler", *options]
