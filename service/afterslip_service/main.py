@@ -13,6 +13,7 @@ from afterslip_service.db import migrate
 from afterslip_service.db.notify import Listener
 from afterslip_service.db.session import Database
 from afterslip_service.placement.base import Placement
+from afterslip_service.placement.told import Told
 from afterslip_service.reconcile.dispatcher import Dispatcher
 from afterslip_service.routes import (
     bulk,
@@ -42,8 +43,9 @@ from afterslip_service.routes.body import Bodies
 from afterslip_service.routes.deps import Service
 from afterslip_service.routes.guard import Guard
 from afterslip_service.routes.stream import Hub
+from afterslip_service.routes.trail import Trail
 from afterslip_service.settings import Settings
-from afterslip_workers import entry
+from afterslip_workers import entry, telemetry
 
 MakePlacement = Callable[[Settings], Placement]
 ROUTERS = (
@@ -108,6 +110,7 @@ def create_app(
     app.add_middleware(Bodies)
     app.add_middleware(Access, settings=chosen)
     app.add_middleware(Guard, settings=chosen)
+    app.add_middleware(Trail)
     app.openapi = lambda: contract.openapi(app)  # type: ignore[method-assign]
     return app
 
@@ -119,6 +122,7 @@ def bring_up(app: FastAPI) -> None:
     """
     service: Service = app.state.service
     placement: MakePlacement | None = app.state.placement
+    telemetry.start("api")
     migrate.upgrade(service.database)
     entry.prepare(service.settings.store)
     service.up = True
@@ -126,7 +130,7 @@ def bring_up(app: FastAPI) -> None:
     service.listener.start()
     if placement is None:
         return
-    service.placement = placement(service.settings)
+    service.placement = Told(placement(service.settings))
     dispatcher = Dispatcher(service.database, service.placement, service.settings)
     service.placement.wake = dispatcher.wake
     dispatcher.context.told = service.hub.wake
@@ -144,3 +148,4 @@ def bring_down(app: FastAPI) -> None:
     if service.placement is not None:
         service.placement.close()
     service.database.close()
+    telemetry.stop()

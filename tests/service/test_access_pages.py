@@ -10,6 +10,7 @@ import sys
 
 import httpx
 import pytest
+import structlog
 import tiny_worker
 
 from afterslip.cli.main import main
@@ -130,7 +131,7 @@ def test_logs_keep_tokens_to_themselves(secret):
     stream = io.StringIO()
     logs.configure(stream=stream)
     try:
-        log = logs.structlog.get_logger()
+        log = structlog.get_logger()
         log.info(f"a request with {secret}", header=f"Bearer {secret[:9]}", n=1)
         try:
             raise ValueError(secret)

@@ -21,7 +21,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from afterslip_workers import channel
+import structlog
+
+from afterslip_workers import channel, logs, telemetry
 from afterslip_workers.context import Context
 from afterslip_workers.envelope import Envelope, parse
 from afterslip_workers.errors import POISON, CancelledError, TaskError, classify
@@ -30,6 +32,7 @@ from afterslip_workers.store.place import Place
 from afterslip_workers.warm import WarmCache, warm_limit
 
 _PR_SET_PDEATHSIG = 1
+log = structlog.get_logger()
 
 
 def main() -> None:
@@ -38,7 +41,11 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     requests = os.fdopen(os.dup(0), "rb")
     _point_at(os.devnull, os.O_RDONLY, 0)
+    # the log of the worker; what is printed from now on goes to the attempt's own
+    lines = os.fdopen(os.dup(2), "w", buffering=1)
     os.dup2(2, 1)
+    logs.inherit(lines)
+    telemetry.start("child", lines)
     faulthandler.enable()
     stop = threading.Event()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -99,14 +106,21 @@ def _answer(
 ) -> dict[str, Any]:
     """Run one envelope; whatever happens becomes an answer."""
     started = time.monotonic()
+    solves = telemetry.Solves()
 
     def report(news: dict[str, Any]) -> None:
         _hear(stop)
+        solves.take(news)
         channel.send(answers, {"progress": news})
 
     try:
         envelope = parse(message)
-        with _logging_to(envelope.folder):
+        with (
+            _logging_to(envelope.folder),
+            logs.about(message),
+            telemetry.continued(envelope.kind, message, envelope.trace),
+        ):
+            log.info("task begins", pid=os.getpid())
             context = Context(
                 envelope=envelope,
                 report=report,
@@ -114,10 +128,16 @@ def _answer(
                 warm=warm,
             )
             answer = _run(envelope, context)
+            log.info("task ended", outcome=answer["outcome"], **_cause(answer))
     except BaseException as error:  # noqa: BLE001 - the log itself may be refused
         answer = _refusal(error)
     answer.setdefault("stats", {})["seconds"] = time.monotonic() - started
     return answer
+
+
+def _cause(answer: dict[str, Any]) -> dict[str, str]:
+    error = answer.get("error")
+    return {"error": error["class"], "message": error["message"]} if error else {}
 
 
 def _run(envelope: Envelope, context: Context) -> dict[str, Any]:

@@ -35,6 +35,7 @@ class Envelope:
     backend : "auto", "cpu" or "gpu".
     strict : times that the group did not converge before; more iterations each.
     timeout_s : longest time allowed, s; None for ever.
+    trace : context of OpenTelemetry, of what the attempt is a part; None: untraced.
     version : of this envelope.
     """
 
@@ -49,6 +50,7 @@ class Envelope:
     backend: str = "auto"
     strict: int = 0
     timeout_s: float | None = None
+    trace: dict[str, str] | None = None
     version: int = VERSION
 
     @property

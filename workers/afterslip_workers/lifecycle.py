@@ -8,6 +8,7 @@ from typing import Any
 
 from distributed import Worker, WorkerPlugin
 
+from afterslip_workers import logs, telemetry
 from afterslip_workers.delivery import deliverer
 from afterslip_workers.drain import drain, requested
 from afterslip_workers.supervisor import pool
@@ -55,6 +56,8 @@ async def _await_drain(worker: Any) -> None:
 
 async def dask_setup(worker: Any) -> None:
     """Preload hook: ``dask worker --preload afterslip_workers.lifecycle``."""
+    logs.inherit()
+    telemetry.start("worker")
     # what an earlier worker on this machine could not deliver
     deliverer.kick()
     await worker.plugin_add(ChildKeeper())

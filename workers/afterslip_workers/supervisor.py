@@ -7,10 +7,13 @@ import shutil
 import socket
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from afterslip_workers import memory
+import structlog
+
+from afterslip_workers import logs, memory, telemetry
 from afterslip_workers import progress as progress_file
 from afterslip_workers.delivery import deliverer
 from afterslip_workers.drain import drain
@@ -31,6 +34,7 @@ _ASK_BUCKET_S = 1.0
 GRACE_S = 5.0  # from SIGTERM to SIGKILL
 
 pool = Pool()
+log = structlog.get_logger()
 
 
 def supervise(envelope: Envelope) -> Receipt:
@@ -40,15 +44,31 @@ def supervise(envelope: Envelope) -> Receipt:
     runs twice costs nothing the second time. The last thing of every attempt is its
     receipt, in the store or, while the store is away, in the spool.
     """
-    with drain.working(), spool.held(envelope.place, envelope.token):
-        receipt = _supervise(envelope)
+    told = envelope.as_json()
+    with (
+        drain.working(),
+        spool.held(envelope.place, envelope.token),
+        logs.about(told),
+        telemetry.continued("attempt", told, envelope.trace) as below,
+    ):
+        log.info("attempt begins")
+        receipt = _supervise(replace(envelope, trace=below))
         receipt.stats.setdefault("worker", worker_name())
         if receipt.outcome != "stored":
             _sweep(envelope.folder)
         _hand_over(envelope, receipt)
+        log.info("attempt done", **_outcome(receipt))
     # also what earlier attempts, or a worker that died here, have left
     deliverer.kick()
     return receipt
+
+
+def _outcome(receipt: Receipt) -> dict[str, Any]:
+    """Return what the log tells of an end."""
+    told = {"outcome": receipt.outcome, "error": (receipt.error or {}).get("class")}
+    seconds = receipt.stats.get("seconds")
+    told |= {"seconds": None if seconds is None else round(seconds, 3)}
+    return {name: value for name, value in told.items() if value is not None}
 
 
 def _supervise(envelope: Envelope) -> Receipt:

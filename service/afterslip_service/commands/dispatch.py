@@ -39,8 +39,9 @@ def dispatch(
     from afterslip_service.db.notify import Listener
     from afterslip_service.db.session import Database
     from afterslip_service.main import cluster
+    from afterslip_service.placement.told import Told
     from afterslip_service.reconcile.dispatcher import Dispatcher
-    from afterslip_workers import entry
+    from afterslip_workers import entry, telemetry
 
     given: dict[str, Any] = {
         "database": database,
@@ -49,11 +50,12 @@ def dispatch(
         "workers": workers,
     }
     settings = Settings(**{k: v for k, v in given.items() if v is not None})
-    logs.configure(json=json_logs)
+    logs.choose(json=json_logs)
+    telemetry.start("dispatcher")
     known = Database(settings.database)
     migrate.upgrade(known)
     entry.prepare(settings.store)
-    placement = cluster(settings)
+    placement = Told(cluster(settings))
     dispatcher = Dispatcher(known, placement, settings)
     placement.wake = dispatcher.wake
     listener = Listener(known, dispatcher.wake)
@@ -70,3 +72,4 @@ def dispatch(
         dispatcher.stop()
         placement.close()
         known.close()
+        telemetry.stop()

@@ -72,7 +72,7 @@ def serve(
     }
     settings = Settings(**{k: v for k, v in given.items() if v is not None})
     check_bind(settings.host, settings.auth)
-    logs.configure(json=json_logs)
+    logs.choose(json=json_logs)
     app = create_app(settings, cluster if dispatcher is Switch.ON else None)
     server = Server(app, settings.host, settings.port, settings.tls)
     try:

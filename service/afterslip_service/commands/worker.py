@@ -13,8 +13,11 @@ from typing import Annotated
 
 import typer
 
+from afterslip_service import logs
+
 KILL_AFTER_S = 5.0
 SECOND = 2
+NANNY = "DASK_DISTRIBUTED__NANNY__PRELOAD"
 
 
 def worker(
@@ -30,6 +33,9 @@ def worker(
         float,
         typer.Option(min=0.0, help="s that running groups may take after SIGTERM."),
     ] = 600.0,
+    json_logs: Annotated[
+        bool, typer.Option("--json-logs", help="Logs for machines.")
+    ] = False,
 ) -> None:
     """Join a Dask scheduler as a worker, until stopped.
 
@@ -39,6 +45,9 @@ def worker(
     """
     from afterslip_service.placement.launch import has_gpu, worker_command
 
+    logs.choose(json=json_logs)
+    # the nannies write lines of their own
+    os.environ.setdefault(NANNY, "['afterslip_workers.logs']")
     wanted = has_gpu() if gpu is None else gpu
     command = worker_command(scheduler, workers, gpu=wanted, name=name)
     with tempfile.TemporaryDirectory(prefix="afterslip-worker-") as folder:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import structlog
 from fastapi import APIRouter, Body, Query
 from fastapi.responses import JSONResponse
 
@@ -27,7 +28,9 @@ from afterslip_service.routes.shapes import (
     CampaignPage,
     CampaignShape,
 )
+from afterslip_workers import telemetry
 
+log = structlog.get_logger()
 router = APIRouter(prefix="/v1/campaigns", tags=["campaigns"])
 
 SPEC = {"$ref": "#/components/schemas/CampaignSpec"}
@@ -60,6 +63,8 @@ def create_campaign(
 
     def effect(connection: Connection) -> CampaignShape:
         identity = intake.write_campaign(connection, checked, principal.user)
+        log.info("campaign submitted", campaign=identity, user=principal.user)
+        telemetry.submitted(identity)
         return show(connection, identity)
 
     return keyed.answer(201, effect)
