@@ -6,16 +6,23 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
 import pytest
 import typer
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from distributed import LocalCluster
 from typer.testing import CliRunner
 
-from afterslip_service.commands import doctor, serve
+from afterslip_service.commands import doctor, serve, surroundings
 from afterslip_service.commands.doctor import examine
 from afterslip_service.placement.launch import worker_command
+from afterslip_service.routes import health
 from afterslip_service.settings import Settings
 
 AFTERSLIP = str(Path(sys.executable).with_name("afterslip"))
@@ -103,3 +110,103 @@ def test_serve_starts_and_stops_in_good_order(tmp_path):
     assert process.wait(20) in (0, -signal.SIGTERM)
     assert time.monotonic() - began < 10
     assert "Traceback" not in process.stderr.read()
+
+
+def looked_at(**changes):
+    return {f.name: f for f in surroundings.around(Settings(**changes))}
+
+
+@pytest.fixture
+def pair(tmp_path):
+    """Make a certificate that ends some days from now, and its key."""
+
+    def make(days, name="server"):
+        public, key = tmp_path / f"{name}.pem", tmp_path / f"{name}.key"
+        secret = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        now = datetime.now(UTC)
+        made = (
+            x509.CertificateBuilder().subject_name(subject).issuer_name(subject)
+            .public_key(secret.public_key()).serial_number(1)
+            .not_valid_before(now - timedelta(days=99))
+            .not_valid_after(now + timedelta(days=days))
+            .sign(secret, hashes.SHA256())
+        )  # fmt: skip
+        public.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+        form = serialization.PrivateFormat.PKCS8
+        plain = serialization.NoEncryption()
+        key.write_bytes(secret.private_bytes(serialization.Encoding.PEM, form, plain))
+        return {"tls_certificate": public, "tls_key": key}
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("days", "state", "text"),
+    [(90, "ok", "valid until"), (5, "note", "valid until"), (-1, "wrong", "expired")],
+)
+def test_doctor_says_how_long_the_certificate_lasts(pair, days, state, text):
+    found = looked_at(**pair(days))["TLS"]
+    assert found.state == state
+    assert text in found.detail
+
+
+def test_doctor_names_a_key_of_another_certificate_or_none_at_all(pair):
+    mine, other = pair(90), pair(90, "other")
+    mixed = looked_at(**{**mine, "tls_key": other["tls_key"]})["TLS"]
+    assert mixed.state == "wrong"
+    mine["tls_key"].unlink()
+    gone = looked_at(**mine)["TLS"]
+    assert gone.state == "wrong"
+    assert "No such file" in gone.detail
+
+
+def test_doctor_names_a_token_that_others_may_read(tmp_path, monkeypatch):
+    file = tmp_path / "token"
+    file.write_text("afs_secret")
+    monkeypatch.setenv("AFTERSLIP_TOKEN_FILE", str(file))
+    file.chmod(0o644)
+    found = looked_at()["token"]
+    assert found.state == "wrong"
+    assert "chmod 600" in found.detail
+    assert "afs_secret" not in found.detail
+    file.chmod(0o600)
+    assert looked_at()["token"].state == "ok"
+
+
+def test_doctor_names_a_spool_that_is_small_or_no_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("AFTERSLIP_SPOOL", str(tmp_path / "spool"))
+    assert looked_at()["spool"].state in {"ok", "note"}
+    monkeypatch.setattr(surroundings, "SMALL_DISK", 2**70)
+    assert looked_at()["spool"].state == "note"
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("AFTERSLIP_SPOOL", str(tmp_path / "file"))
+    assert looked_at()["spool"].state == "wrong"
+
+
+def test_doctor_notes_a_clock_that_differs_from_the_databases(database, monkeypatch):
+    assert surroundings.clock(database).state == "ok"
+    ahead = datetime.now(UTC) + timedelta(seconds=30)
+    monkeypatch.setattr(surroundings, "moment", lambda _: ahead)
+    found = surroundings.clock(database)
+    assert found.state == "note"
+    assert "by 30.0 s" in found.detail or "by 29.9 s" in found.detail
+
+
+def test_doctor_says_that_a_scheduler_has_no_workers():
+    with LocalCluster(
+        n_workers=0, processes=False, dashboard_address=None, host="127.0.0.1",
+        protocol="tcp://",
+    ) as cluster:  # fmt: skip
+        found = surroundings.scheduler(cluster.scheduler_address)
+    assert found.state == "wrong"
+    assert "has no workers" in found.detail
+
+
+def test_an_api_alone_passes_on_what_the_dispatcher_says(client, monkeypatch):
+    service = client.server.app.state.service
+    monkeypatch.setattr(service, "placement", None)
+    told = {"trouble": "the Dask scheduler has no workers"}
+    monkeypatch.setattr(health.leases, "facts", lambda *_: told)
+    placement = client.get("/readyz").json()["parts"]["placement"]
+    assert placement == {"ok": True, "detail": told["trouble"]}

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from afterslip_workers import device, progress, supervisor
 from afterslip_workers.envelope import VERSION, failed, parse
 from afterslip_workers.errors import TaskError, classify
-from afterslip_workers.store import check, checkpoint, commit, paths, uploads
+from afterslip_workers.store import check, checkpoint, commit, paths, spool, uploads
 from afterslip_workers.store.check import Expected, Finding, Report
 from afterslip_workers.store.manifest import NotDeliveredError, StoreError
 from afterslip_workers.store.place import is_bucket, place_of, read_json
@@ -53,6 +53,7 @@ __all__ = [
     "read_receipt",
     "request_cancel",
     "sample",
+    "spool_room",
     "sweep_checkpoints",
 ]
 
@@ -259,6 +260,17 @@ def sample(
     opened = GreensStore(place_of(store).zarr(paths.greens(campaign)))
     points = np.atleast_1d(x).astype(np.float64), np.atleast_1d(y).astype(np.float64)
     return opened.sample(*points, np.asarray(times_s, dtype=np.float64))
+
+
+def spool_room() -> tuple[Path, int]:
+    """Return the folder in which results wait on this machine, and its free bytes.
+
+    Raises
+    ------
+    OSError
+        If nothing can be written there.
+    """
+    return spool.room()
 
 
 def describe_worker() -> dict[str, Any]:

@@ -7,38 +7,28 @@ import platform
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import psutil
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from afterslip_service.commands import surroundings
+from afterslip_service.commands.finding import GIB, SMALL_DISK, Finding
 from afterslip_service.db import migrate
 from afterslip_service.db.session import Database, SQLAlchemyError, shown_url
 from afterslip_service.settings import Settings
 from afterslip_workers import entry
 
-GIB = 1024**3
-SMALL_MEMORY, SMALL_DISK = 4 * GIB, 5 * GIB
+SMALL_MEMORY = 4 * GIB
 PACKAGES = (
     "afterslip", "numpy", "scipy", "numba", "pyamg", "gmsh", "dask", "distributed",
     "zarr", "xarray", "fastapi", "sqlalchemy",
 )  # fmt: skip
 MARKS = {"ok": "[green]ok[/]", "note": "[yellow]note[/]", "wrong": "[red]wrong[/]"}
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked at; ``wrong`` means that nothing will run."""
-
-    name: str
-    state: Literal["ok", "note", "wrong"]
-    detail: str
-    mend: str = ""
 
 
 def doctor(
@@ -69,9 +59,10 @@ def examine(settings: Settings) -> Iterator[Finding]:
     yield _memory()
     yield from _gpu()
     yield _gmsh()
-    yield _database(settings)
+    yield from _database(settings)
     yield _store(settings)
     yield _disk(settings)
+    yield from surroundings.around(settings)
 
 
 def _python() -> Finding:
@@ -138,28 +129,33 @@ def _gmsh() -> Finding:
     return Finding("gmsh", "ok", f"{gmsh.__version__} loads")
 
 
-def _database(settings: Settings) -> Finding:
+def _database(settings: Settings) -> Iterator[Finding]:
     shown = shown_url(settings.database)
     database = Database(settings.database)
     if database.is_sqlite:
         path = Path(database.engine.url.database or "")
         if not path.exists():
-            return _attempt(
+            yield _attempt(
                 "database", f"{shown} will be made", lambda: _probe(path.parent)
             )
+            return
     try:
         database.ping()
         have, want = migrate.current(database), migrate.newest(database)
+        agrees = surroundings.clock(database)
     except SQLAlchemyError as error:
         reason = str(getattr(error, "orig", error)).strip().splitlines()[0]
         mend = "start it, or name another with --database"
-        return Finding("database", "wrong", f"{shown}: {reason}", mend)
+        yield Finding("database", "wrong", f"{shown}: {reason}", mend)
+        return
     finally:
         database.close()
     if have != want:
         detail = f"{shown}: schema {have or 'none'}, upgraded to {want} on start"
-        return Finding("database", "note", detail)
-    return Finding("database", "ok", f"{shown}: schema {have}")
+        yield Finding("database", "note", detail)
+    else:
+        yield Finding("database", "ok", f"{shown}: schema {have}")
+    yield agrees
 
 
 def _store(settings: Settings) -> Finding:

@@ -85,8 +85,22 @@ def _dispatcher(service: Service) -> Part:
 def _placement(service: Service) -> Part:
     placement = service.placement
     if placement is None:
-        return Part(ok=True, detail="is another process's")
+        return _elsewhere(service)
     trouble = placement.trouble()
     if trouble is not None:
         return Part(ok=False, detail=trouble)
     return Part(ok=True, detail=f"{placement.slots()} slots")
+
+
+def _elsewhere(service: Service) -> Part:
+    """Pass on what the leading dispatcher says of its workers.
+
+    A service without workers still takes requests, so this one stays ready.
+    """
+    try:
+        with service.database.read() as connection:
+            told = leases.facts(connection, LEASE) or {}
+    except SQLAlchemyError:
+        told = {}
+    trouble = told.get("trouble")
+    return Part(ok=True, detail=trouble or "is another process's")

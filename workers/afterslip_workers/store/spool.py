@@ -17,6 +17,7 @@ import fcntl
 import hashlib
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -38,6 +39,20 @@ def root() -> Path:
         return Path(given)
     state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     return Path(state).expanduser() / "afterslip" / "spool"
+
+
+def room() -> tuple[Path, int]:
+    """Return the root of the spool and the free bytes of its disk; see `root`.
+
+    Raises
+    ------
+    OSError
+        If nothing can be written there.
+    """
+    folder = root()
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    with tempfile.TemporaryFile(dir=there):
+        return folder, shutil.disk_usage(there).free
 
 
 def _home(place: Place) -> Path:
