@@ -23,7 +23,8 @@ lint: setup
 	$(BIN)/lint-imports
 
 faults: setup
-	$(BIN)/pytest -m faults
+	AFTERSLIP_FAULTS_JSON=benchmarks/faults-2core.json $(BIN)/pytest -m faults
+	$(BIN)/python tests/faults/measured.py
 
 bench: setup
 	$(BIN)/afterslip bench service

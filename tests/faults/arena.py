@@ -213,7 +213,7 @@ class Service:
                     return token, process
             return None
 
-        found = until(solving, 120, self.log)
+        found = until(solving, 300, self.log)
         for token, process in self.computing().items():
             if process != found[1]:
                 self._hold(token, process)
@@ -267,7 +267,7 @@ class Measure:
         self.began = time.monotonic()
         self.seconds = None
 
-    def recovered(self, service, seconds=120):
+    def recovered(self, service, seconds=300):
         """Wait until the groups that were under way are accepted."""
         path = f"/campaigns/{self.campaign}/groups"
 
@@ -278,7 +278,7 @@ class Measure:
         until(accepted, seconds, service.log)
         self.seconds = time.monotonic() - self.began
 
-    def close(self, service, undisturbed, record, seconds=180):
+    def close(self, service, undisturbed, record, seconds=300):
         """Wait for the campaign's end, check it, and write the figures down."""
         if self.seconds is None:
             self.recovered(service, seconds)

@@ -31,7 +31,7 @@ def undisturbed(tmp_path_factory):
             assert shown["state"] not in {"failed", "paused"}, shown["error"]
             return shown["state"] == "complete"
 
-        arena.until(complete, 180, service.log)
+        arena.until(complete, 400, service.log)
         tries = [len(group["attempts"]) for group in service.groups(campaign)]
         assert tries == [1] * arena.N_GROUPS
     finally:

@@ -83,7 +83,6 @@ class Deployment:
         self.processes, self._sessions = {}, []
         self._kept = threading.Event()
         self._keeper = threading.Thread(target=self._keep, daemon=True)
-        self.connection = None
 
     def commands(self):
         """Return the command of every role."""
@@ -118,9 +117,14 @@ class Deployment:
             self.launch(role)
         self._keeper.start()
         self.await_ready(120)
-        self.connection = psycopg.connect(self.database, autocommit=True)
-        self.connection.execute(TRIGGERS)
+        self.sql(TRIGGERS)
         return self
+
+    def sql(self, statement):
+        """Run a statement in the database; return its first row, if it has any."""
+        with psycopg.connect(self.database, autocommit=True) as connection:
+            cursor = connection.execute(statement)
+            return cursor.fetchone() if cursor.description else None
 
     def launch(self, role):
         """Start one role, or start it again."""
@@ -151,8 +155,6 @@ class Deployment:
             arena.end(leader)
         for process in self.processes.values():
             process.wait(20)
-        if self.connection is not None:
-            self.connection.close()
 
     def log(self):
         """Return the end of every log."""

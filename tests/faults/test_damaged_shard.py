@@ -5,7 +5,7 @@ from __future__ import annotations
 import arena
 import pytest
 
-pytestmark = [pytest.mark.faults, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.faults, pytest.mark.timeout(900)]
 
 
 def test_damaged_shard_is_refused_and_solved_again(service, undisturbed, record):

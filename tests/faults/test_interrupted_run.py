@@ -11,7 +11,7 @@ import arena
 import pytest
 import yaml
 
-pytestmark = [pytest.mark.faults, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.faults, pytest.mark.timeout(900)]
 
 
 class Run(arena.Service):

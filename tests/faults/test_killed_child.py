@@ -5,7 +5,7 @@ from __future__ import annotations
 import arena
 import pytest
 
-pytestmark = [pytest.mark.faults, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.faults, pytest.mark.timeout(900)]
 
 
 def test_group_of_killed_child_is_solved_again(service, undisturbed, record):

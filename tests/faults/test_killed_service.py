@@ -6,7 +6,7 @@ import arena
 import psycopg
 import pytest
 
-pytestmark = [pytest.mark.faults, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.faults, pytest.mark.timeout(900)]
 
 # holds every acceptance of a group after its files were moved, before it is written
 HOLD = """

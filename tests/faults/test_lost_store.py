@@ -7,7 +7,7 @@ import time
 import arena
 import pytest
 
-pytestmark = [pytest.mark.faults, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.faults, pytest.mark.timeout(900)]
 
 AWAY_S = 8.0
 

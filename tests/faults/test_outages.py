@@ -131,7 +131,7 @@ def test_upgrade_while_tasks_run(deployment, solving, record):
         deployment.end(role)
     database = Database(deployment.database)
     try:
-        deployment.connection.execute(deployed.NO_TRIGGERS)
+        deployment.sql(deployed.NO_TRIGGERS)
         migrate.downgrade(database, FIRST)
         assert migrate.current(database) == FIRST
         deployment.release()

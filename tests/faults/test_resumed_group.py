@@ -13,7 +13,7 @@ import small_campaign
 from afterslip_workers import entry, supervisor
 from afterslip_workers.process import Pool
 
-pytestmark = [pytest.mark.faults, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.faults, pytest.mark.timeout(900)]
 
 KILL_AFTER = 8
 GROUP = (0, [0, 1, 2, 3])

@@ -159,8 +159,8 @@ def check(here, life, record, seed):
             accepted = [a for a in group["attempts"] if a["state"] == "accepted"]
             wrong += len(accepted) != 1
             tries += len(group["attempts"])
-    (twice,) = here.connection.execute(TWICE).fetchone()
-    (live,) = here.connection.execute(LIVE).fetchone()
+    (twice,) = here.sql(TWICE)
+    (live,) = here.sql(LIVE)
     total = deployed.GROUPS * len(life.campaigns)
     record(
         {
