@@ -31,7 +31,13 @@ def main() -> None:
     parser.add_argument("--interface", help="network interface of the scheduler")
     options = parser.parse_args()
     # the database counts attempts; Dask must not start a task again by itself
-    dask.config.set({"distributed.scheduler.allowed-failures": 0})
+    # and its pages know no users
+    dask.config.set(
+        {
+            "distributed.scheduler.allowed-failures": 0,
+            "distributed.scheduler.http.routes": [],
+        }
+    )
     module = "dask_cuda.cli" if options.gpus else "distributed.cli.dask_worker"
     cluster = SLURMCluster(
         cores=1,
@@ -44,7 +50,8 @@ def main() -> None:
         interface=options.interface,
         worker_command=f"{module} worker" if options.gpus else module,
         # the last word counts: a solve may take all the memory that its job has
-        worker_extra_args=["--preload", PRELOAD, "--memory-limit", "0"],
+        worker_extra_args=["--preload", PRELOAD, "--memory-limit", "0"]
+        + ([] if options.gpus else ["--no-dashboard"]),
         job_extra_directives=[f"--gpus={options.gpus}"] if options.gpus else [],
         scheduler_options={"port": options.port, "dashboard": False},
     )
