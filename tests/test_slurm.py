@@ -31,7 +31,7 @@ def slurm(tmp_path):
 
 
 def test_cluster_asks_for_jobs_that_run_our_workers(slurm):
-    options = ["--port", "0", "--least", "1", "--cores", "3", "--memory", "6GB"]
+    options = ["--port", "0", "--jobs", "1", "--cores", "3", "--memory", "6GB"]
     options += ["--gpus", "1", "--account", "quake", "--queue", "short"]
     cluster = subprocess.Popen(
         [sys.executable, ROOT / "cluster.py", *options],

@@ -1,6 +1,6 @@
-"""A Dask scheduler that asks Slurm for as many workers as there is work.
+"""A Dask scheduler that keeps a number of worker jobs in Slurm.
 
-    python deploy/slurm/cluster.py --port 8786 --most 8 --gpus 1 --account ACCOUNT
+    python deploy/slurm/cluster.py --port 8786 --jobs 8 --gpus 1 --account ACCOUNT
 
 Runs until it is stopped, on a login or service node; dispatchers reach it as
 AFTERSLIP_SCHEDULER. Needs `pip install 'afterslip[slurm]'`.
@@ -20,8 +20,7 @@ def main() -> None:
     """Start the cluster, print its address and wait."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=8786)
-    parser.add_argument("--most", type=int, default=4, help="jobs at a time")
-    parser.add_argument("--least", type=int, default=0, help="jobs that always run")
+    parser.add_argument("--jobs", type=int, default=4, help="jobs to keep")
     parser.add_argument("--cores", type=int, default=4, help="of a job")
     parser.add_argument("--memory", default="32GB", help="of a job")
     parser.add_argument("--gpus", type=int, default=0, help="of a job")
@@ -55,7 +54,9 @@ def main() -> None:
         job_extra_directives=[f"--gpus={options.gpus}"] if options.gpus else [],
         scheduler_options={"port": options.port, "dashboard": False},
     )
-    cluster.adapt(minimum_jobs=options.least, maximum_jobs=options.most)
+    # a job that ends is asked for again. Dask cannot see how much work there is: the
+    # dispatcher hands out no more than there are workers
+    cluster.adapt(minimum_jobs=options.jobs, maximum_jobs=options.jobs)
     print(cluster.scheduler_address, flush=True)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

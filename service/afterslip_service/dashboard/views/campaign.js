@@ -97,7 +97,8 @@ class CampaignView {
         h("div.grow", {},
           h("h1", {}, campaign.name, " ", h(`span.badge.${campaign.state}`, {}, state)),
           h("div.sub", { title: moment(campaign.created_at) },
-            `submitted ${ago(campaign.created_at)} · `, h("span.mono", {}, campaign.id))),
+            `submitted ${ago(campaign.created_at)}${campaign.owner ? ` by ${campaign.owner}` : ""} · `,
+            h("span.mono", {}, campaign.id), left(campaign))),
         h("div.buttons", {}, this.buttons())),
       why);
     const bar = /** @type {any} */ (document.createElement("progress-bar"));
@@ -141,6 +142,8 @@ class CampaignView {
       ["Unknowns", count(model.n_unknowns)],
       ["Elements", count(model.n_elements)],
       ["Green's functions", count(campaign.n_sources)],
+      ["Priority", String(campaign.priority)],
+      ["Worker time", duration(campaign.worker_seconds)],
       ["Curve until", spec.times?.until ?? "–"],
       ["Integrator", spec.solver?.integrator ?? "spectral"],
       ["Worst aspect", fixed(quality.aspect_max, 1)],
@@ -186,6 +189,12 @@ class CampaignView {
       put(this.parts.detail);
     }));
   }
+}
+
+/** @param {any} campaign */
+function left({ state, remaining_s: seconds }) {
+  const going = ["waiting", "building", "running"].includes(state);
+  return going && Number.isFinite(seconds) ? ` · about ${duration(seconds)} left` : "";
 }
 
 /** @param {any} group */

@@ -48,11 +48,16 @@ function row(campaign) {
     h("div", {},
       h("div.name", {}, campaign.name),
       h("div.sub", {}, campaign.n_sources ? `${count(campaign.n_sources)} Green's functions` : "", campaign.n_sources ? " · " : "",
-        h("span.mono", {}, campaign.id))),
+        h("span.mono", {}, campaign.id), said(campaign))),
     h("div", {}, h(`span.badge.${campaign.state}`, {}, campaign.cancelling && campaign.state !== "cancelled" ? "cancelling" : campaign.state)),
     bar,
     h("div.when.dim.right", { title: campaign.updated_at }, ago(campaign.updated_at)),
     campaign.error ? h("div.why", {}, campaign.error.message) : null));
+}
+
+/** @param {any} campaign */
+function said({ owner, priority }) {
+  return [owner ? ` · ${owner}` : "", priority ? ` · priority ${priority}` : ""].join("");
 }
 
 /** @param {string} state */
