@@ -272,7 +272,7 @@ class GpuBackend(CreepOnDevice):
     ) -> None:
         """See `Backend`."""
         n, real = len(inverse), x.dtype.type
-        run = kernel("elastic.cu", "step", *variants.elastic(x.dtype))
+        run = _sparse("step", x)
         factors = (real(keep), real(gain))
         grid = -(-n * LANES // 256)
         run((grid,), (256,), (np.int32(n), inverse, b, x, d, *factors, out))

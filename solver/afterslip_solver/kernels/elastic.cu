@@ -1,9 +1,8 @@
 // Second-order tetrahedra, element by element, LANES right-hand sides at once.
 //
-// Compile with -DREAL=float|double (arithmetic and result), -DINPUT=.. (the vector that is
-// multiplied), -DLANES=4|8|16, -DTHREADS=.., -DRESIDENT=.. (blocks per multiprocessor, which
-// bounds the registers), -DFINISH=.. (what becomes of the product, below) and
-// -DREPEATABLE=0|1 (how the sums of blocks are added).
+// Compile with REAL (float|double, arithmetic and result), INPUT (the vector's), LANES,
+// THREADS, RESIDENT (blocks per multiprocessor, which bounds the registers), FINISH (what
+// becomes of the product) and REPEATABLE (0|1, how the sums of blocks are added).
 //
 // The gradient of a quadratic field is linear in a straight-sided element: at vertex a
 // it is 3 u_a (x) G_a + sum_{b != a} (4 u_ab - u_b) (x) G_b. Integrals are exact with
@@ -37,9 +36,8 @@ __device__ constexpr int MID[4][4] = {{0, 4, 6, 7}, {4, 1, 5, 8}, {6, 5, 2, 9}, 
 // place of a symmetric tensor's components among six
 __device__ constexpr int SYM[3][3] = {{0, 3, 5}, {3, 1, 4}, {5, 4, 2}};
 
-// o = K_e v; g holds the gradients of barycentric coordinates 1..3 (that of 0 is minus
-// their sum). Vertex after vertex: more arithmetic than a hierarchical basis, but far
-// fewer live registers, and resident warps decide the speed.
+// o = K_e v; g holds the gradients of barycentric coordinates 1..3 (0: minus their sum).
+// Vertex by vertex: more arithmetic than a hierarchical basis, but fewer live registers.
 __device__ __forceinline__ void element(
     const real v[10][3], const real g[4][3], real lam, real mu, real o[10][3]) {
   real s[4][6], total[6] = {};
@@ -99,10 +97,8 @@ __device__ __forceinline__ void element(
 struct alignas(16) Chunk { real a[16 / sizeof(real)]; };
 #define WIDTH (16 / (int)sizeof(real))
 #define CHUNKS (NODE / WIDTH)
-
 struct alignas(4 * sizeof(real)) Four { real a[4]; };
 struct alignas(4 * sizeof(input)) FourIn { input a[4]; };
-
 // what the finishing of a node needs beside its sum
 struct Rest {
   const input* u;
@@ -374,26 +370,6 @@ extern "C" __global__ void clear(int n, const unsigned* __restrict__ entries, re
   if (i >= (long long)n * CHUNKS) return;
   const long long node = NUMBER(entries[i / CHUNKS]);
   *(float4*)(f + node * NODE + (i % CHUNKS) * WIDTH) = make_float4(0, 0, 0, 0);
-}
-
-// d = keep d + gain D^-1 (b - f); out = x + d. May overwrite f, which out is.
-extern "C" __global__ void step(int n, const real* __restrict__ inverse,
-                                const real* __restrict__ b, const real* __restrict__ x,
-                                real* __restrict__ d, real keep, real gain, real* out) {
-  const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-  if (i >= (long long)n * LANES) return;
-  const long long node = i / LANES, p = node * NODE + i % LANES;
-  real r[3];
-#pragma unroll
-  for (int c = 0; c < 3; c++) r[c] = b[p + c * LANES] - out[p + c * LANES];
-  const real* q = inverse + node * 9;
-#pragma unroll
-  for (int c = 0; c < 3; c++) {
-    real z = gain * (q[3 * c] * r[0] + q[3 * c + 1] * r[1] + q[3 * c + 2] * r[2]);
-    if (keep != 0) z += keep * d[p + c * LANES];
-    d[p + c * LANES] = z;
-    out[p + c * LANES] = x[p + c * LANES] + z;
-  }
 }
 
 // f += K u with atomics, held components included: needs no plan, and checks `apply`

@@ -309,3 +309,23 @@ extern "C" __global__ void transfer(int n, const int* __restrict__ indptr,
   for (int m = 0; m < LANES; m++) y.a[m] += keep * s.a[m];
   out[i] = y;
 }
+
+// d = keep d + gain D^-1 (b - f); out = x + d. May overwrite f, which out is.
+extern "C" __global__ void step(int n, const real* __restrict__ inverse,
+                                const real* __restrict__ b, const real* __restrict__ x,
+                                real* __restrict__ d, real keep, real gain, real* out) {
+  const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= (long long)n * LANES) return;
+  const long long node = i / LANES, p = node * (3 * LANES) + i % LANES;
+  real r[3];
+#pragma unroll
+  for (int c = 0; c < 3; c++) r[c] = b[p + c * LANES] - out[p + c * LANES];
+  const real* q = inverse + node * 9;
+#pragma unroll
+  for (int c = 0; c < 3; c++) {
+    real z = gain * (q[3 * c] * r[0] + q[3 * c + 1] * r[1] + q[3 * c + 2] * r[2]);
+    if (keep != 0) z += keep * d[p + c * LANES];
+    d[p + c * LANES] = z;
+    out[p + c * LANES] = x[p + c * LANES] + z;
+  }
+}
