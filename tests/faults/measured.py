@@ -49,7 +49,7 @@ def table(rows):
 def page(text, record=RECORD):
     """Return the page with the table that the record asks for."""
     content = json.loads(record.read_text())
-    loads = [row["load"] for row in content["rows"]]
+    loads = [row["load"] for row in content["rows"] if "load" in row] or [0]
     told = f"{content['device']}, load average {min(loads):g} to {max(loads):g}."
     head, _, rest = text.partition(BEGIN)
     tail = rest.partition(END)[2]
