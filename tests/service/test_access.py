@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import threading
-import time
 from datetime import timedelta
 
 import httpx
@@ -253,16 +252,19 @@ def test_stream_needs_a_token_and_ends_when_it_is_revoked(
     token, secret = new_token("eve", Role.VIEWER)
     headers = {"Authorization": f"Bearer {secret}", "Last-Event-ID": "0"}
     lines = []
-    ended = threading.Event()
+    heard, ended = threading.Event(), threading.Event()
 
     def listen():
         with httpx.stream("GET", url, headers=headers, timeout=20) as answer:
-            lines.extend(answer.iter_lines())
+            for line in answer.iter_lines():
+                lines.append(line)
+                if line.startswith("data:"):
+                    heard.set()
         ended.set()
 
     listener = threading.Thread(target=listen)
     listener.start()
-    time.sleep(0.3)
+    assert heard.wait(17)
     with database.write() as connection:
         tokens.revoke(connection, token.id)
     ada.post(f"{made['links']['self']}/cancel")

@@ -41,7 +41,7 @@ def respond(
     known = dict(headers or {})
     store = service.settings.store
     if isinstance(store, Path):
-        path = _inside(store / folder, name)
+        path = inside(store / folder, name)
         if path is None:
             return None
         return FileResponse(path, media_type=media, headers=known, filename=filename)
@@ -89,7 +89,7 @@ def _asked(header: str | None, size: int) -> tuple[int, int]:
     return start, stop
 
 
-def _inside(root: Path, key: str) -> Path | None:
+def inside(root: Path, key: str) -> Path | None:
     """Return the regular file of that key below ``root``, None if there is none."""
     path = root / key
     try:
