@@ -11,7 +11,6 @@ finished models from another store, for a machine that cannot run gmsh.
 import argparse
 import json
 import shutil
-import subprocess
 import time
 from pathlib import Path
 
@@ -19,22 +18,9 @@ import numpy as np
 import xarray as xr
 
 from afterslip import Campaign, Client
+from afterslip_solver.benchmarks.record import device_name, document
 
 HERE = Path(__file__).parent
-
-
-def device() -> str:
-    """Name the first GPU as its driver does."""
-    query = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
-    out = subprocess.run(query, capture_output=True, text=True, check=True).stdout
-    return out.splitlines()[0].strip()
-
-
-def commit() -> str:
-    """Name the version of the code, where git knows it."""
-    query = ["git", "rev-parse", "--short", "HEAD"]
-    done = subprocess.run(query, capture_output=True, text=True, check=False, cwd=HERE)
-    return done.stdout.strip() or "unknown"
 
 
 def solve(out: Path, backend: str, cache: Path | None) -> tuple[xr.Dataset, dict]:
@@ -99,8 +85,8 @@ def main() -> None:
         },
     ]
     if options.json:
-        record = {"device": device(), "commit": commit(), "records": records}
-        options.json.write_text(json.dumps(record, indent=1) + "\n")
+        content = document(records, device_name())
+        options.json.write_text(json.dumps(content, indent=1) + "\n")
     if difference > 1e-7:
         raise SystemExit(f"GPU and CPU differ by {difference:.1e}")
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from afterslip_solver.verification import Check
 
 
-_PAGE = 160  # columns of a table that goes to a file
+PAGE = 160  # columns of a table that goes to a file
 
 
 class Size(StrEnum):
@@ -133,7 +133,7 @@ def verify(
         raise typer.BadParameter(f"{backend}: {reason}")
     console = Console()
     if not console.is_terminal:
-        console.width = _PAGE
+        console.width = PAGE
     checks: list[Check] = []
     started = time.monotonic()
     for item in [name] if name else known:

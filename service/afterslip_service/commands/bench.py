@@ -14,8 +14,7 @@ from rich.table import Table
 
 from afterslip_workers import bench as solver
 from afterslip_workers.bench import Record
-
-_PAGE = 160  # columns of a table that goes to a file
+from afterslip_workers.commands import PAGE, Backend
 
 
 class Name(StrEnum):
@@ -28,14 +27,6 @@ class Name(StrEnum):
     scaling = "scaling"
     campaign = "campaign"
     service = "service"
-
-
-class Backend(StrEnum):
-    """Where to compute."""
-
-    auto = "auto"
-    cpu = "cpu"
-    gpu = "gpu"
 
 
 def bench(
@@ -122,5 +113,5 @@ def _show(name: Name, records: list[Record]) -> None:
         table.add_row(*row)
     console = Console()
     if not console.is_terminal:
-        console.width = _PAGE
+        console.width = PAGE
     console.print(table)

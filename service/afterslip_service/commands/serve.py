@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from afterslip_service import logs
-from afterslip_service.settings import Settings, check_bind, loopback
+from afterslip_service.commands.options import (
+    Database,
+    JsonLogs,
+    Scheduler,
+    Store,
+    Workers,
+    settings_of,
+)
+from afterslip_service.settings import check_bind, loopback
 
 
 class Switch(StrEnum):
@@ -20,16 +28,9 @@ class Switch(StrEnum):
 
 
 def serve(
-    database: Annotated[
-        str | None, typer.Option(help="SQLAlchemy URL, or a file for SQLite.")
-    ] = None,
-    scheduler: Annotated[
-        str | None, typer.Option(help="`local`, or a Dask scheduler's tcp://host:port.")
-    ] = None,
-    store: Annotated[
-        str | None,
-        typer.Option(help="Folder that all workers see at this path, or s3://…."),
-    ] = None,
+    database: Database = None,
+    scheduler: Scheduler = None,
+    store: Store = None,
     files: Annotated[
         Path | None, typer.Option(help="Folder for relative paths in specs.")
     ] = None,
@@ -37,9 +38,7 @@ def serve(
         str | None, typer.Option(help="Address; other than loopback needs --auth.")
     ] = None,
     port: Annotated[int | None, typer.Option(help="Port, 0 for any.")] = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Workers of the local cluster.")
-    ] = None,
+    workers: Workers = None,
     auth: Annotated[
         bool | None, typer.Option("--auth/--no-auth", help="Ask for tokens.")
     ] = None,
@@ -49,9 +48,7 @@ def serve(
             help="off: only answer requests; `afterslip dispatch` does the rest."
         ),
     ] = Switch.ON,
-    json_logs: Annotated[
-        bool, typer.Option("--json-logs", help="Logs for machines.")
-    ] = False,
+    json_logs: JsonLogs = False,
 ) -> None:
     """Serve the API, the dispatcher and the dashboard until stopped.
 
@@ -60,17 +57,16 @@ def serve(
     from afterslip_service.main import bring_down, bring_up, cluster, create_app
     from afterslip_service.server import Server
 
-    given: dict[str, Any] = {
-        "database": database,
-        "scheduler": scheduler,
-        "store": store,
-        "files": files,
-        "host": host,
-        "port": port,
-        "workers": workers,
-        "auth": auth,
-    }
-    settings = Settings(**{k: v for k, v in given.items() if v is not None})
+    settings = settings_of(
+        database=database,
+        scheduler=scheduler,
+        store=store,
+        files=files,
+        host=host,
+        port=port,
+        workers=workers,
+        auth=auth,
+    )
     check_bind(settings.host, settings.auth)
     logs.choose(json=json_logs)
     app = create_app(settings, cluster if dispatcher is Switch.ON else None)

@@ -11,15 +11,13 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 
 from afterslip_solver import backend as backends
-from afterslip_solver.backend import LANES, Backend
+from afterslip_solver.backend import LANES
 from afterslip_solver.benchmarks.record import Record, record
+from afterslip_solver.benchmarks.timing import DAY, STEPS, Clock, wait
 from afterslip_solver.greens import Prepared, evaluate_curve, prepare
-from afterslip_solver.greens.keeper import State
 from afterslip_solver.model import Float, GroupResult, Model, SolverSettings
 
 log = logging.getLogger(__name__)
-DAY = 86400.0
-STEPS = 30
 # steps whose time counts, as in Murakami et al. (2023)
 MEASURED = slice(20, 30)
 # Murakami et al. (2023), A100: seconds a function, steps 21 to 30, and four times the
@@ -27,30 +25,6 @@ MEASURED = slice(20, 30)
 PAPER_STEP_S = 0.886
 PAPER_GROUP_S = 448.0
 REFERENCE = 1e-9
-
-
-class _Clock:
-    """A keeper that keeps nothing, but notes when it is asked."""
-
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
-        self.marks: list[float] = []
-
-    def load(self) -> State | None:
-        return None
-
-    def due(self) -> bool:
-        _wait(self._backend)
-        self.marks.append(time.perf_counter())
-        return False
-
-    def save(self, state: State) -> None:
-        raise NotImplementedError
-
-
-def _wait(backend: Backend) -> None:
-    if backend.name == "gpu":
-        backend.xp.cuda.Device().synchronize()
 
 
 class _Bench:
@@ -77,7 +51,7 @@ class _Bench:
     def prepared(self) -> tuple[Prepared, float]:
         begin = time.perf_counter()
         made = prepare(self.model, self.settings, self.backend)
-        _wait(self.backend)
+        wait(self.backend)
         return made, time.perf_counter() - begin
 
     def adapted(self, made: Prepared, **changes: Any) -> Prepared:
@@ -85,22 +59,22 @@ class _Bench:
 
     def solved(self, made: Prepared) -> tuple[GroupResult, Float]:
         """Return the result, and the seconds of every solve with what belongs to it."""
-        clock = _Clock(self.backend)
-        _wait(self.backend)
+        clock = Clock(self.backend)
+        wait(self.backend)
         begin = time.perf_counter()
         nodes = self.model.surface.nodes
         result = made.solve(self.slip, nodes, keeper=clock)
-        _wait(self.backend)
+        wait(self.backend)
         marks = [begin, *clock.marks, time.perf_counter()]
         return result, np.diff(marks)
 
     def milliseconds(self, call: Callable[[], Any], repeats: int = 10) -> float:
         call()
-        _wait(self.backend)
+        wait(self.backend)
         begin = time.perf_counter()
         for _ in range(repeats):
             call()
-        _wait(self.backend)
+        wait(self.backend)
         return 1e3 * (time.perf_counter() - begin) / repeats
 
     def kernels(self, made: Prepared) -> None:

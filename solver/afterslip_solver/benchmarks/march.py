@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from afterslip_solver import backend as backends
-from afterslip_solver.backend import LANES, Backend
+from afterslip_solver.backend import LANES
 from afterslip_solver.benchmarks.record import Record, record
+from afterslip_solver.benchmarks.timing import DAY, STEPS, Clock, wait
 from afterslip_solver.greens import Prepared
 from afterslip_solver.greens.four_steps import FourSteps
-from afterslip_solver.greens.keeper import State
 from afterslip_solver.greens.run import Solvable
 from afterslip_solver.greens.stepping import Stepping
 from afterslip_solver.model import Float, GroupResult, Model, SolverSettings
@@ -25,34 +25,6 @@ from afterslip_solver.multigrid import (
     build_three_level,
 )
 from afterslip_solver.operators import Elasticity, check_model
-
-DAY = 86400.0
-STEPS = 30
-
-
-class _Clock:
-    """A keeper that keeps nothing, but notes when it is asked."""
-
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
-        self.marks: list[float] = []
-
-    def load(self) -> State | None:
-        return None
-
-    def due(self) -> bool:
-        wait(self._backend)
-        self.marks.append(time.perf_counter())
-        return False
-
-    def save(self, state: State) -> None:
-        raise NotImplementedError
-
-
-def wait(backend: Backend) -> None:
-    """Let the device finish what it was given."""
-    if backend.name == "gpu":
-        backend.xp.cuda.Device().synchronize()
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +138,7 @@ class Marches:
         values["predictor"] = predictor
         self.made._integrator = kind(**values)
         slip = {name: part[:, :, :lanes] for name, part in self.slip.items()}
-        clock = _Clock(self.backend)
+        clock = Clock(self.backend)
         nodes = self.model.surface.nodes
         result = self.made.solve(slip, nodes, keeper=clock)
         wait(self.backend)

@@ -17,6 +17,7 @@ from scipy.sparse import bsr_array
 from scipy.sparse.linalg import cg, splu
 
 from afterslip_solver.benchmarks.record import Record, record
+from afterslip_solver.benchmarks.timing import wait
 from afterslip_solver.greens import Prepared, prepare
 from afterslip_solver.krylov import SolveResult, pcg
 from afterslip_solver.model import Float, Model, SolverSettings
@@ -65,7 +66,7 @@ def records(
     """Solve for the slip of four unit sources from zero, to settings.tolerance."""
     begin = time.perf_counter()
     made = prepare(model, _elastic(settings), backend)
-    _wait(made.backend)
+    wait(made.backend)
     return measured(made, slip, settings, time.perf_counter() - begin)
 
 
@@ -119,7 +120,7 @@ def _elastic(settings: SolverSettings) -> SolverSettings:
 def _timed(
     made: Prepared, f: Any, preconditioner: Any, settings: SolverSettings
 ) -> tuple[SolveResult, float]:
-    _wait(made.backend)
+    wait(made.backend)
     begin = time.perf_counter()
     result = pcg(
         made._elastic.operator,
@@ -128,13 +129,8 @@ def _timed(
         tolerance=settings.tolerance,
         max_iterations=JACOBI_ITERATIONS,
     )
-    _wait(made.backend)
+    wait(made.backend)
     return result, time.perf_counter() - begin
-
-
-def _wait(backend: Any) -> None:
-    if backend.name == "gpu":
-        backend.xp.cuda.Device().synchronize()
 
 
 def _matrix(operator: Elasticity) -> bsr_array:
