@@ -26,7 +26,7 @@ from afterslip_solver.backend.iteration import Descent, GraphIteration
 from afterslip_solver.backend.matrix_free import MatrixFree, PlanOnDevice
 from afterslip_solver.kernels import variants
 from afterslip_solver.kernels.loader import kernel
-from afterslip_solver.kernels.plan import block_numbering
+from afterslip_solver.kernels.plan import block_numbering, centres
 from afterslip_solver.kernels.slices import ROWS as SLICE
 from afterslip_solver.kernels.slices import in_slices
 
@@ -71,9 +71,7 @@ class GpuBackend(CreepOnDevice):
         self, nodes: NDArray[np.float64], elements: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """See `Backend`; nodes of one block lie side by side."""
-        return block_numbering(
-            elements, nodes[elements[:, :4]].mean(axis=1), variants.SHAPE.block
-        )
+        return block_numbering(elements, centres(nodes, elements), variants.SHAPE.block)
 
     def stiffness(
         self,

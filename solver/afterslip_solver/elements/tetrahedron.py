@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
+from afterslip_solver.kernels import geometry
+from afterslip_solver.kernels.threads import over
 from afterslip_solver.model import TET_EDGES, Float, Int
 
 
@@ -20,14 +24,10 @@ def barycentric_gradients(nodes: Float, cells: Int) -> tuple[Float, Float]:
     gradients : (n_elem, 4, 3) float64, 1/m.
     volume : (n_elem,) float64, m3.
     """
-    p = nodes[cells]
-    edges = p[:, 1:] - p[:, :1]
-    determinant = np.linalg.det(edges)
-    inverse = np.linalg.inv(edges)
-    gradients = np.empty((len(cells), 4, 3))
-    gradients[:, 1:] = inverse.transpose(0, 2, 1)
-    gradients[:, 0] = -gradients[:, 1:].sum(axis=1)
-    return gradients, determinant / 6.0
+    n = len(cells)
+    gradients, volume = np.empty((n, 4, 3)), np.empty(n)
+    over(n, partial(geometry.gradients, nodes, cells, gradients, volume))
+    return gradients, volume
 
 
 def quadratic_shapes(barycentric: Float) -> Float:

@@ -131,13 +131,20 @@ def add_first_order(
     data: Any,
 ) -> None:
     """Add P1 elements (n_elem, 4) on the same vertices."""
-    h = np.empty((10, 4, 3))
     for e in range(cells.shape[0]):
+        p, q = volume[e] * lam[e], volume[e] * mu[e]
         for n in range(4):
-            for a in range(4):
-                for d in range(3):
-                    h[n, a, d] = g[e, n, d]
-        _add_blocks(h, cells[e], 4, volume[e], lam[e], mu[e], indptr, indices, data)
+            for m in range(4):
+                first = 9 * _slot(indptr, indices, cells[e, n], cells[e, m])
+                trace = 0.0
+                for i in range(3):
+                    trace += g[e, n, i] * g[e, m, i]
+                    for j in range(3):
+                        data[first + 3 * i + j] += (
+                            p * g[e, n, i] * g[e, m, j] + q * g[e, n, j] * g[e, m, i]
+                        )
+                for i in range(3):
+                    data[first + 4 * i] += q * trace
 
 
 @njit(cache=True, nogil=True)

@@ -10,15 +10,17 @@ into different banks of shared memory as far as possible. After Yamaguchi et al.
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from afterslip_solver.kernels import geometry
+from afterslip_solver.kernels.sorting import by_number
+from afterslip_solver.kernels.threads import over
 from afterslip_solver.model import Bool, Float, Int
 
 ABSENT = 0xFFFF
@@ -49,6 +51,13 @@ class Plan:
     shared: NDArray[np.uint32]
     starts: NDArray[np.int32]
     places: NDArray[np.int32]
+
+
+def centres(nodes: Float, cells: NDArray[np.integer]) -> Float:
+    """(n_elem, 3) m, mean of the vertices of cells (n_elem, 4 or more)."""
+    out = np.empty((len(cells), 3))
+    over(len(cells), partial(geometry.centres, nodes, cells, out))
+    return out
 
 
 def compact_order(points: Float, size: int) -> Int:
@@ -83,7 +92,7 @@ def make_plan(
     if len(nodes) > _LARGEST:
         message = f"{len(nodes)} nodes; the CUDA kernels number up to {_LARGEST}"
         raise ValueError(message)
-    order = compact_order(nodes[elements[:, :4]].mean(axis=1), size)
+    order = compact_order(centres(nodes, elements), size)
     n_block = -(-len(elements) // size)
     members = np.empty((n_block, size, per_task), dtype=np.int32)
     local = np.empty((n_block, size, per_task, 12), dtype=np.uint16)
@@ -98,9 +107,7 @@ def make_plan(
             members, local, phases, table, n_task, n_slot,
         )  # fmt: skip
 
-    cuts = np.linspace(0, n_block, 4 * _threads() + 1).astype(int)
-    with ThreadPoolExecutor(_threads()) as pool:
-        list(pool.map(fill, cuts[:-1].tolist(), cuts[1:].tolist()))
+    over(n_block, fill, few=1)
     used = np.arange(size) < n_task[:, None]
     numbers = table[np.arange(most) < n_slot[:, None]]
     real = numbers >= 0
@@ -132,20 +139,25 @@ def block_numbering(mesh_elements: Int, centres: Float, size: int) -> tuple[Int,
     (n_node,) nodes and (n_elem,) elements, in their new order.
     """
     elements = compact_order(centres, size)
-    flat = mesh_elements[elements].ravel()
-    n_node = int(flat.max()) + 1
-    block = np.repeat(np.arange(len(elements)) // size, mesh_elements.shape[1])
-    low = np.empty(n_node, dtype=np.int64)
-    high = np.empty(n_node, dtype=np.int64)
-    # later assignments win: the first block from behind, the last one from the front
-    low[flat[::-1]] = block[::-1]
-    high[flat] = block
+    n_node = int(mesh_elements.max()) + 1
     # nodes of the owner alone come first among its nodes
-    return np.argsort(2 * low + (low != high), kind="stable"), elements
+    place = np.empty(n_node, dtype=np.int64)
+    _owner(mesh_elements, elements, size, place)
+    return by_number(place, 2 * (-(-len(elements) // size)))[1], elements
 
 
-def _threads() -> int:
-    return len(os.sched_getaffinity(0))
+@njit(cache=True, nogil=True)
+def _owner(elements: Any, order: Any, size: int, place: Any) -> None:
+    """Twice the first block of each node, and one more where another has it too."""
+    place[:] = -1
+    for k in range(len(order)):
+        block = k // size
+        for a in range(elements.shape[1]):
+            node = elements[order[k], a]
+            if place[node] < 0:
+                place[node] = 2 * block
+            elif place[node] // 2 != block:
+                place[node] |= 1
 
 
 def _starts(counts: Int) -> NDArray[np.int32]:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
+from afterslip_solver.kernels import geometry
+from afterslip_solver.kernels.sorting import number_pairs
+from afterslip_solver.kernels.threads import over
 from afterslip_solver.mesh.errors import MeshError
 from afterslip_solver.mesh.topology import cell_edges, edge_keys
 from afterslip_solver.model import Float, Int, TetMesh
@@ -11,9 +16,10 @@ from afterslip_solver.model import Float, Int, TetMesh
 
 def signed_volumes(vertices: Float, cells: Int) -> Float:
     """(n_elem,) float64, m3, positive where the vertex order is right-handed."""
-    origin = vertices[cells[:, 0]]
-    a, b, c = (vertices[cells[:, i]] - origin for i in (1, 2, 3))
-    return triple_product(a, b, c) / 6.0
+    out = np.empty(len(cells))
+    over(len(cells), partial(geometry.six_volumes, vertices, cells, out))
+    out /= 6.0
+    return out
 
 
 def triple_product(a: Float, b: Float, c: Float) -> Float:
@@ -62,11 +68,11 @@ def second_order(
             f"{int((~used).sum())} vertices belong to no tetrahedron; "
             "remove them from the mesh"
         )
-    keys = edge_keys(cell_edges(cells), n_vertex)
-    unique, inverse = np.unique(keys, return_inverse=True)
-    low, high = unique // n_vertex, unique % n_vertex
+    ends = np.sort(cell_edges(cells).reshape(-1, 2), axis=1)
+    number, example = number_pairs(ends[:, 0], ends[:, 1], n_vertex)
+    low, high = ends[example].T
     nodes = np.concatenate([vertices, 0.5 * (vertices[low] + vertices[high])])
-    elements = np.concatenate([cells, n_vertex + inverse.reshape(-1, 6)], axis=1)
+    elements = np.concatenate([cells, n_vertex + number.reshape(-1, 6)], axis=1)
     if tags is None:
         tags = np.zeros(len(cells), dtype=np.int64)
     return TetMesh(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from afterslip_solver.kernels.sorting import single_pairs
 from afterslip_solver.model import TET_EDGES, Int
 
 # vertices of the faces of a positively oriented tetrahedron, seen from outside
@@ -72,15 +73,9 @@ def boundary_faces(cells: Int, n_vertex: int) -> tuple[Int, Int]:
     -------
     element, local : (n_face,) int64, element number and local face number.
     """
-    faces = cell_faces(cells).reshape(-1, 3)
-    keys = face_keys(faces, n_vertex)
-    order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
-    same = ordered[1:] == ordered[:-1]
-    single = np.ones(len(keys), dtype=np.bool_)
-    single[1:] &= ~same
-    single[:-1] &= ~same
-    chosen = np.sort(order[single])
+    faces = np.sort(cell_faces(cells).reshape(-1, 3), axis=1)
+    rest = faces[:, 1] * np.int64(n_vertex) + faces[:, 2]
+    chosen = np.flatnonzero(single_pairs(faces[:, 0], rest, n_vertex))
     return chosen // 4, chosen % 4
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
+from functools import partial
 
+import numpy as np
+
+from afterslip_solver.kernels import geometry
+from afterslip_solver.kernels.sorting import pieces
+from afterslip_solver.kernels.threads import over
 from afterslip_solver.model import Bool, Float, Materials, Model, Restoring, TetMesh
 
 MOTIONS = (
@@ -54,13 +57,13 @@ def _check_restoring(restoring: Restoring) -> None:
 
 def _check_elements(mesh: TetMesh) -> None:
     """No element may be flat or inside out."""
-    a, b, c, d = (mesh.nodes[mesh.cells[:, k]] for k in range(4))
-    volume = np.einsum("ij,ij->i", b - a, np.cross(c - a, d - a)) / 6.0
-    longest = np.abs(np.stack((b - a, c - a, d - a))).max(axis=(0, 2))
+    cells = mesh.cells
+    bad = np.empty(len(cells), dtype=np.bool_)
     # rounding of coordinates leaves a flat element a volume of this order
+    over(len(cells), partial(geometry.mark_flat, mesh.nodes, cells, 1e-14, bad))
     _refuse(
         mesh,
-        ~(volume > 1e-14 * longest**3),
+        bad,
         "no positive volume: they are inverted or flat",
         "mesh again, or list the vertices of each so that its volume is positive",
     )
@@ -126,19 +129,22 @@ def _refuse(mesh: TetMesh, bad: Bool, what: str, mend: str) -> None:
         raise ModelError(message)
 
 
-def rigid_motions(nodes: Float) -> Float:
+def rigid_motions(nodes: Float, body: Float | None = None) -> Float:
     """Six rigid motions of the nodes, scaled to comparable size.
 
     Parameters
     ----------
     nodes : (n_node, 3) float64, m.
+    body : (n, 3) m, about whose centre to turn and whose size to scale by; default
+        the nodes.
 
     Returns
     -------
     (n_node, 3, 6) float64: three translations, then rotations about x, y, z.
     """
-    centre = nodes.mean(axis=0)
-    x = (nodes - centre) / max(float(np.abs(nodes - centre).max()), 1e-300)
+    body = nodes if body is None else body
+    centre = body.mean(axis=0)
+    x = (nodes - centre) / max(float(np.abs(body - centre).max()), 1e-300)
     modes = np.zeros((len(nodes), 3, 6))
     modes[:, [0, 1, 2], [0, 1, 2]] = 1.0
     modes[:, 1, 3], modes[:, 2, 3] = -x[:, 2], x[:, 1]
@@ -149,16 +155,12 @@ def rigid_motions(nodes: Float) -> Float:
 
 def _check_constraints(mesh: TetMesh, fixed: Bool) -> None:
     """Each connected piece of the mesh must be held against all rigid motions."""
-    n_node = len(mesh.nodes)
-    rows = np.repeat(mesh.elements[:, :1], 9, axis=1).ravel()
-    graph = coo_array(
-        (np.ones(rows.size, np.int8), (rows, mesh.elements[:, 1:].ravel())),
-        shape=(n_node, n_node),
-    )
-    count, piece = connected_components(graph, directed=False)
+    count, piece = pieces(mesh.elements, len(mesh.nodes))
+    held = fixed.any(axis=1)
     for number in range(count):
-        inside = np.flatnonzero(piece == number)
-        modes = rigid_motions(mesh.nodes[inside])[fixed[inside]]
+        inside = piece == number
+        own = held & inside
+        modes = rigid_motions(mesh.nodes[own], mesh.nodes[inside])[fixed[own]]
         _, values, motions = np.linalg.svd(
             np.vstack([modes, np.zeros((6, 6))]), full_matrices=False
         )

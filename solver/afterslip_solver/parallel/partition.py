@@ -14,7 +14,7 @@ import pymetis
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from afterslip_solver.kernels.plan import compact_order
+from afterslip_solver.kernels.plan import centres, compact_order
 from afterslip_solver.model import (
     Bool,
     Float,
@@ -78,7 +78,7 @@ def divide(mesh: TetMesh, n_part: int) -> Int:
     """
     n_elem = len(mesh.elements)
     size = -(-n_elem // _CLUSTERS)
-    order = compact_order(mesh.nodes[mesh.cells].mean(axis=1), size)
+    order = compact_order(centres(mesh.nodes, mesh.cells), size)
     cluster = np.empty(n_elem, dtype=np.int64)
     cluster[order] = np.arange(n_elem) // size
     n_cluster = int(cluster.max()) + 1

@@ -1,0 +1,29 @@
+"""Ranges of a loop side by side, for compiled code that runs without the GIL."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+# below this many steps a thread is not worth its start
+_FEW = 20_000
+
+
+def over(n: int, call: Callable[[int, int], None], few: int = _FEW) -> None:
+    """Call ``call(start, stop)`` with ranges that make up 0..n.
+
+    Parameters
+    ----------
+    few : number of steps that one thread does alone.
+    """
+    threads = min(len(os.sched_getaffinity(0)), -(-n // few))
+    if threads < 2:
+        call(0, n)
+        return
+    # ranges differ in work: more of them than threads
+    cuts = np.linspace(0, n, 4 * threads + 1).astype(int).tolist()
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(call, cuts[:-1], cuts[1:]))

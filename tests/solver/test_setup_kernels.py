@@ -1,0 +1,71 @@
+"""Compiled loops of the set-up give what NumPy and SciPy give."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from afterslip_solver.elements.tetrahedron import barycentric_gradients
+from afterslip_solver.kernels.sorting import (
+    by_number,
+    number_pairs,
+    pieces,
+    single_pairs,
+)
+from afterslip_solver.kernels.threads import over
+
+
+def test_pairs_are_numbered_as_sorting_does():
+    rng = np.random.default_rng(1)
+    low, high = rng.integers(0, [[40], [900]], size=(2, 3000))
+    expected, inverse = np.unique(low * 1000 + high, return_inverse=True)
+    number, example = number_pairs(low, high, 40)
+    np.testing.assert_array_equal(number, inverse)
+    np.testing.assert_array_equal(low[example] * 1000 + high[example], expected)
+    counts = np.bincount(inverse)
+    assert (counts == 1).any()
+    assert (counts > 1).any()
+    np.testing.assert_array_equal(single_pairs(low, high, 40), counts[inverse] == 1)
+
+
+def test_places_of_numbers_are_those_of_a_stable_sort():
+    numbers = np.random.default_rng(2).integers(0, 50, 1000)
+    starts, places = by_number(numbers, 60)
+    np.testing.assert_array_equal(places, np.argsort(numbers, kind="stable"))
+    np.testing.assert_array_equal(np.diff(starts), np.bincount(numbers, minlength=60))
+
+
+def test_pieces_are_the_connected_components():
+    rng = np.random.default_rng(3)
+    elements = rng.integers(0, 4000, (700, 4))
+    rows = np.repeat(elements[:, :1], 3, axis=1).ravel()
+    graph = coo_array((np.ones(2100), (rows, elements[:, 1:].ravel())), (4000, 4000))
+    count, expected = connected_components(graph, directed=False)
+    found, piece = pieces(elements, 4000)
+    assert found == count > 1
+    # the same sets, whatever their numbers
+    assert len(np.unique(piece * count + expected)) == count
+
+
+def test_gradients_and_volumes_are_those_of_the_inverse_matrix():
+    nodes = np.random.default_rng(4).standard_normal((40, 3))
+    cells = np.array([[0, 1, 2, 3], [7, 5, 11, 30], [39, 2, 8, 21]])
+    gradients, volume = barycentric_gradients(nodes, cells)
+    edges = nodes[cells[:, 1:]] - nodes[cells[:, :1]]
+    inverse = np.linalg.inv(edges).transpose(0, 2, 1)
+    np.testing.assert_allclose(gradients[:, 1:], inverse, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(gradients[:, 0], -inverse.sum(axis=1), atol=1e-11)
+    np.testing.assert_allclose(volume, np.linalg.det(edges) / 6.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 1000])
+def test_ranges_cover_every_step_once(n):
+    seen = np.zeros(n, dtype=int)
+
+    def count(start, stop):
+        seen[start:stop] += 1
+
+    over(n, count, few=3)
+    assert (seen == 1).all()
