@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
-from scipy.sparse import bsr_array, diags_array
+from scipy.sparse import bsr_array
 
 from afterslip_solver.backend import LANES, Backend, Blocks
 from afterslip_solver.model import Bool, Float
@@ -19,9 +19,11 @@ from afterslip_solver.multigrid.cycle import (
     Level,
     NodalTransfer,
 )
+from afterslip_solver.multigrid.nested import Linear, linear_levels
 from afterslip_solver.multigrid.slow import smooth_slow_elements
 from afterslip_solver.multigrid.smoother import Chebyshev, largest_eigenvalue
-from afterslip_solver.operators.elasticity import Elasticity, assemble
+from afterslip_solver.operators.elasticity import Elasticity, HostMatrix
+from afterslip_solver.operators.space import Space
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +34,14 @@ class MultigridSettings:
     ----------
     degree : of the smoother on quadratic elements, before and after.
     coarse_degree : of the smoother on linear elements, aggregate_degree : below.
-    visits : how often the first level of aggregates is corrected from below.
+    visits : how often the first level of aggregates is corrected from below, where it
+        lies under the mesh's own linear elements.
     strength : threshold of the strength of connection.
     max_coarse : nodes of the coarsest level, which is inverted densely.
     safety : factor on the estimated largest eigenvalue.
     local_degree : of more smoothing where the cycle is slow; 0 for none.
     local_share : largest share of the elements with more smoothing.
+    nested : where the mesh was refined, use linear elements of what it was made from.
     """
 
     degree: int = 2
@@ -49,55 +53,91 @@ class MultigridSettings:
     safety: float = 1.0
     local_degree: int = 3
     local_share: float = 0.1
+    nested: bool = True
 
 
 def build(operator: Elasticity, settings: MultigridSettings | None = None) -> Cycle:
-    """Make the V-cycle for an operator: P2, P1, aggregates, dense inverse."""
+    """Make the V-cycle for an operator: P2, P1 once or more, aggregates, inverse."""
     settings = settings or MultigridSettings()
     backend, space = operator.backend, operator.space
     unit = float(np.trace(operator.diagonal, axis1=1, axis2=2).mean() / 3.0)
-    lam, mu = backend.to_host(operator.lam), backend.to_host(operator.mu)
-    linear = assemble(space, lam, mu, order=1)
-    if operator.springs is not None:
-        operator.springs.add_linear(linear.indptr, linear.indices, linear.data)
-    coarse_fixed = space.fixed[space.vertices]
+    store = getattr(backend, "storage", np.float32)
+    linear = linear_levels(operator, settings.nested)
+    last = linear[-1]
     hosts, coarsest = aggregate(
-        linear,
-        space.nodes[space.vertices],
-        coarse_fixed,
+        last.matrix,
+        space.nodes[last.vertices],
+        space.fixed[last.vertices],
         settings.strength,
         settings.max_coarse,
     )
-    store = getattr(backend, "storage", np.float32)
-    hosts, sizes = balanced(hosts, unit)
-    embedding = space.embedding
-    if hosts:
-        # the columns belong to the scaled unknowns of the linear elements
-        embedding = embedding @ diags_array(1.0 / sizes)
-    transfer = NodalTransfer(backend, embedding.tocsr(), ~space.fixed, ~coarse_fixed)
+    hosts, sizes = balanced(hosts, unit, len(last.vertices))
+    middle = [_balanced_linear(level.matrix, unit) for level in linear[:-1]]
+    transfers = nodal_transfers(
+        backend, space, linear, [*(size for _, size in middle), sizes]
+    )
     levels = [
         _level(
             backend,
             operator.stiffness(unit, np.float32),
             inverse_blocks(operator.diagonal / unit) * couples(space.fixed),
-            transfer,
+            transfers[0],
             settings.degree,
             settings.safety,
         )
     ]
+    for (matrix, _), transfer in zip(middle, transfers[1:], strict=True):
+        parts = (matrix.indptr, matrix.indices, matrix.data.astype(store))
+        blocks = backend.blocks(*parts, len(matrix.diagonal))
+        inverse = inverse_blocks(matrix.diagonal)
+        degree, safety = settings.coarse_degree, settings.safety
+        levels.append(_level(backend, blocks, inverse, transfer, degree, safety))
     below = replace(settings, coarse_degree=settings.aggregate_degree)
     levels += [
         aggregated_level(backend, host, 1.0, below if k else settings, store)
         for k, host in enumerate(hosts)
     ]
-    for level in levels[2:3]:
-        level.visits = settings.visits
+    if not middle:
+        for level in levels[2:3]:
+            level.visits = settings.visits
     inverse = coarsest_inverse(backend, coarsest, unit)
     cycle = Cycle(backend, levels, inverse, coarsest.blocksize[0], unit)
     if settings.local_degree:
         degree, share = settings.local_degree, settings.local_share
         smooth_slow_elements(operator, cycle, share, degree)
     return cycle
+
+
+def nodal_transfers(
+    backend: Backend, space: Space, linear: list[Linear], sizes: list[Float]
+) -> list[NodalTransfer]:
+    """From the quadratic elements down to the last of the linear levels.
+
+    Parameters
+    ----------
+    sizes : for each level (n_vertex,) the factors of its scaled unknowns.
+    """
+    found = []
+    free, before = ~space.fixed, np.ones(space.n_node)
+    for level, size in zip(linear, sizes, strict=True):
+        up = level.embedding.copy()
+        rows = np.repeat(before, np.diff(up.indptr))
+        up.data *= rows / size[up.indices]
+        coarse = ~space.fixed[level.vertices]
+        found.append(NodalTransfer(backend, up, free, coarse))
+        free, before = coarse, size
+    return found
+
+
+def _balanced_linear(matrix: HostMatrix, unit: float) -> tuple[HostMatrix, Float]:
+    """Do what `balanced` does, to a matrix of linear elements."""
+    indptr, indices = matrix.indptr, matrix.indices
+    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    own = rows == indices
+    trace = np.trace(matrix.data[own], axis1=1, axis2=2)
+    size = np.sqrt(trace / (3.0 * unit))
+    data = matrix.data / (unit * size[rows] * size[indices])[:, None, None]
+    return HostMatrix(indptr, indices, data, data[own]), size
 
 
 def aggregated_level(
@@ -155,18 +195,24 @@ def _level(
     return Level(matrix, smoother, transfer, *vectors)
 
 
-def balanced(levels: list[HostLevel], unit: float) -> tuple[list[HostLevel], Float]:
+def balanced(
+    levels: list[HostLevel], unit: float, n_vertex: int
+) -> tuple[list[HostLevel], Float]:
     """Divide matrices by ``unit`` and give every unknown a diagonal entry near one.
 
     The unknowns of all levels but the coarsest are scaled, which FP16 needs: the
     stiffness of a node grows with its elements' size. Prolongations change with them.
+
+    Parameters
+    ----------
+    n_vertex : unknowns of the first level, also where there is none but the coarsest.
 
     Returns
     -------
     The levels, and (n_vertex,) the factor of each vertex of the first.
     """
     if not levels:
-        return [], np.ones(0)
+        return [], np.ones(n_vertex)
     scales = [_scales(level.matrix, unit) for level in levels]
     out = []
     for k, level in enumerate(levels):

@@ -18,7 +18,7 @@ from afterslip_solver.model import Bool, Float
 from afterslip_solver.multigrid.cycle import Cycle
 from afterslip_solver.multigrid.smoother import LocalSmoother
 from afterslip_solver.operators.elasticity import Elasticity
-from afterslip_solver.operators.space import node_graph
+from afterslip_solver.operators.pattern import matrix_pattern
 
 # cycles that a random error goes through; it is then where it vanishes most slowly
 _CYCLES = 8
@@ -106,9 +106,7 @@ def rows_of_stiffness(
     space = operator.space
     nodes, flat = np.unique(space.elements[chosen], return_inverse=True)
     local = flat.reshape(-1, 10).astype(np.int32)
-    graph = node_graph(local, len(nodes))
-    graph.sort_indices()
-    indptr, indices = graph.indptr.astype(np.int64), graph.indices.astype(np.int32)
+    indptr, indices = matrix_pattern(local, len(nodes))
     data = np.zeros(9 * len(indices))
     lam, mu = (values[chosen] for values in operator.moduli)
     arrays = (space.gradients[chosen], space.volume[chosen], lam, mu)

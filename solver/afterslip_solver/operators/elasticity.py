@@ -11,7 +11,8 @@ import numpy as np
 from afterslip_solver.backend import LANES, Backend, Blocks
 from afterslip_solver.backend.base import Tets
 from afterslip_solver.kernels import assembly
-from afterslip_solver.model import Float
+from afterslip_solver.model import Bool, Float
+from afterslip_solver.operators.parents import Parents
 from afterslip_solver.operators.space import Space
 from afterslip_solver.operators.springs import Springs
 
@@ -37,15 +38,35 @@ def assemble(space: Space, lam: Float, mu: Float, order: int = 2) -> HostMatrix:
         linear fields are quadratic fields too and the integrals are exact, the
         latter is the Galerkin coarse matrix of the former.
     """
-    second = order == 2
-    indptr, indices = space.pattern if second else space.vertex_pattern
+    if order == 1:
+        return assemble_linear(space, space.fixed[space.vertices], lam, mu)
+    indptr, indices = space.pattern
     data = np.zeros(9 * len(indices))
-    add = assembly.add_second_order if second else assembly.add_first_order
-    nodes = space.elements if second else space.cells
-    add(nodes, space.gradients, space.volume, lam, mu, indptr, indices, data)
-    fixed = space.fixed if second else np.ascontiguousarray(space.fixed[space.vertices])
+    arrays = (space.gradients, space.volume, lam, mu, indptr, indices, data)
+    assembly.add_second_order(space.elements, *arrays)
+    return _held(indptr, indices, data, space.fixed)
+
+
+def assemble_linear(
+    level: Space | Parents, fixed: Bool, lam: Float, mu: Float
+) -> HostMatrix:
+    """Stiffness matrix of linear elements, fixed components uncoupled.
+
+    Parameters
+    ----------
+    level : cells and pattern.
+    fixed : (n_vertex, 3) bool. lam, mu : (n_elem,) float64, Pa, in its order.
+    """
+    indptr, indices = level.vertex_pattern
+    data = np.zeros(9 * len(indices))
+    arrays = (level.gradients, level.volume, lam, mu, indptr, indices, data)
+    assembly.add_first_order(level.cells, *arrays)
+    return _held(indptr, indices, data, fixed)
+
+
+def _held(indptr: Any, indices: Any, data: Any, fixed: Bool) -> HostMatrix:
     diagonal = np.empty((len(indptr) - 1, 3, 3))
-    assembly.hold(indptr, indices, data, fixed, diagonal)
+    assembly.hold(indptr, indices, data, np.ascontiguousarray(fixed), diagonal)
     return HostMatrix(indptr, indices, data.reshape(-1, 3, 3), diagonal)
 
 

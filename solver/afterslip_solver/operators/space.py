@@ -17,8 +17,8 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from afterslip_solver.elements.tetrahedron import barycentric_gradients
 from afterslip_solver.model import TET_EDGES, Bool, Float, Int, TetMesh
-
-Pattern = tuple[Int, NDArray[np.int32]]
+from afterslip_solver.operators.parents import Parents, ancestors
+from afterslip_solver.operators.pattern import Pattern, matrix_pattern, node_graph
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,12 +93,17 @@ class Space:
     @cached_property
     def pattern(self) -> Pattern:
         """(indptr, indices) of the P2 matrix."""
-        return _pattern(node_graph(self.elements, self.n_node))
+        return matrix_pattern(self.elements, self.n_node)
 
     @cached_property
     def vertex_pattern(self) -> Pattern:
         """(indptr, indices) of the P1 matrix."""
-        return _pattern(node_graph(self.cells, len(self.vertices)))
+        return matrix_pattern(self.cells, len(self.vertices))
+
+    @cached_property
+    def parents(self) -> tuple[Parents, ...]:
+        """What the mesh was refined from, finest first."""
+        return ancestors(self.cells[self.element_rank], self.vertices, self.nodes)
 
     @property
     def n_node(self) -> int:
@@ -118,25 +123,6 @@ def _inverse(order: Int) -> Int:
     inverse = np.empty_like(order)
     inverse[order] = np.arange(len(order))
     return inverse
-
-
-def node_graph(elements: NDArray[np.integer], n_node: int) -> csr_array:
-    """Nodes that share an element, as a sparse matrix with the diagonal."""
-    n_elem, n_local = elements.shape
-    touch = csr_array(
-        (
-            np.ones(elements.size, np.int32),
-            elements.ravel(),
-            np.arange(0, elements.size + 1, n_local),
-        ),
-        shape=(n_elem, n_node),
-    )
-    return (touch.T @ touch).tocsr()
-
-
-def _pattern(graph: csr_array) -> Pattern:
-    graph.sort_indices()
-    return graph.indptr.astype(np.int64), graph.indices.astype(np.int32)
 
 
 def _embedding(

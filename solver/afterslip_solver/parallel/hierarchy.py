@@ -116,7 +116,7 @@ class Whole:
         if not levels:
             message = f"{len(self._number)} vertices are too few for several devices"
             raise PartitionError(message)
-        (top, *below), sizes = balanced(levels, pieces[0].unit)
+        (top, *below), sizes = balanced(levels, pieces[0].unit, len(self._number))
         return [
             Share(sizes[rows], _rows(top.prolongation, rows), below, coarsest)
             for rows in numbers
