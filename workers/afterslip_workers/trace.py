@@ -105,12 +105,17 @@ def _owners(model: Model, elements: Int) -> tuple[Int, Int]:
     corners = np.sort(surface.nodes[surface.faces[:, :3]], axis=1)
     cells = model.mesh.cells[elements]
     opposite = np.array([[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]])
-    candidates = np.sort(cells[:, opposite].reshape(-1, 3), axis=1)
+    candidates = cells[:, opposite].reshape(-1, 3)
+    # hardly any face is at the ground: sort those only whose corners are
+    ground = np.zeros(len(model.mesh.nodes), dtype=bool)
+    ground[surface.nodes] = True
+    element = np.flatnonzero(ground[candidates].all(axis=1))
+    candidates = np.sort(candidates[element], axis=1)
+    element //= 4
     both, inverse = np.unique(
         np.concatenate([corners, candidates]), axis=0, return_inverse=True
     )
     face_of = np.full(len(both), -1, dtype=np.int64)
     face_of[inverse[: len(corners)]] = np.arange(len(corners))
     face = face_of[inverse[len(corners) :]]
-    element = np.repeat(np.arange(len(elements)), 4)
     return face[face >= 0], element[face >= 0]
