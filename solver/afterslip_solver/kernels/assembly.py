@@ -121,6 +121,8 @@ def add_diagonal(
 
 @njit(cache=True, nogil=True)
 def add_first_order(
+    starts: Any,
+    places: Any,
     cells: Any,
     g: Any,
     volume: Any,
@@ -129,22 +131,28 @@ def add_first_order(
     indptr: Any,
     indices: Any,
     data: Any,
+    first: int,
+    last: int,
 ) -> None:
-    """Add P1 elements (n_elem, 4) on the same vertices."""
-    for e in range(cells.shape[0]):
-        p, q = volume[e] * lam[e], volume[e] * mu[e]
-        for n in range(4):
+    """Add P1 elements (n_elem, 4) to the rows first..last.
+
+    ``starts`` and ``places`` are those of the flat ``cells`` from `by_number`.
+    """
+    for row in range(first, last):
+        for k in range(starts[row], starts[row + 1]):
+            e, n = places[k] // 4, places[k] % 4
+            p, q = volume[e] * lam[e], volume[e] * mu[e]
             for m in range(4):
-                first = 9 * _slot(indptr, indices, cells[e, n], cells[e, m])
+                block = 9 * _slot(indptr, indices, row, cells[e, m])
                 trace = 0.0
                 for i in range(3):
                     trace += g[e, n, i] * g[e, m, i]
                     for j in range(3):
-                        data[first + 3 * i + j] += (
+                        data[block + 3 * i + j] += (
                             p * g[e, n, i] * g[e, m, j] + q * g[e, n, j] * g[e, m, i]
                         )
                 for i in range(3):
-                    data[first + 4 * i] += q * trace
+                    data[block + 4 * i] += q * trace
 
 
 @njit(cache=True, nogil=True)
@@ -172,3 +180,39 @@ def hold(indptr: Any, indices: Any, data: Any, fixed: Any, diagonal: Any) -> Non
                         if a == b and data[p] <= 0.0:
                             data[p] = mean
                         diagonal[i, a, b] = data[p]
+
+
+@njit(cache=True, nogil=True)
+def balance(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    size: Any,
+    unit: float,
+    out: Any,
+    first: int,
+    last: int,
+) -> None:
+    """Out = blocks (n, 3, 3) over ``unit`` and the sizes of row and column."""
+    for row in range(first, last):
+        for k in range(indptr[row], indptr[row + 1]):
+            factor = 1.0 / (unit * size[row] * size[indices[k]])
+            for i in range(3):
+                for j in range(3):
+                    out[k, i, j] = factor * data[k, i, j]
+
+
+@njit(cache=True, nogil=True)
+def invert(blocks: Any, unit: float, out: Any, first: int, last: int) -> None:
+    """Out = unit times the inverses of symmetric (n, 3, 3) blocks, by cofactors."""
+    for n in range(first, last):
+        a, b, c = blocks[n, 0, 0], blocks[n, 0, 1], blocks[n, 0, 2]
+        d, e, f = blocks[n, 1, 1], blocks[n, 1, 2], blocks[n, 2, 2]
+        x, y, z = d * f - e * e, c * e - b * f, b * e - c * d
+        gain = unit / (a * x + b * y + c * z)
+        out[n, 0, 0] = gain * x
+        out[n, 0, 1] = out[n, 1, 0] = gain * y
+        out[n, 0, 2] = out[n, 2, 0] = gain * z
+        out[n, 1, 1] = gain * (a * f - c * c)
+        out[n, 1, 2] = out[n, 2, 1] = gain * (b * c - a * e)
+        out[n, 2, 2] = gain * (a * d - b * b)

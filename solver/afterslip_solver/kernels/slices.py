@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
+
+from afterslip_solver.kernels.threads import over
 
 ROWS = 32
 
@@ -30,11 +34,33 @@ def in_slices(
     padded[: len(counts)] = counts
     starts = np.zeros(n_slice + 1, dtype=np.int64)
     np.cumsum(padded.reshape(n_slice, ROWS).max(axis=1), out=starts[1:])
-    row = np.repeat(np.arange(len(counts)), counts)
-    step = starts[row // ROWS] + np.arange(len(indices)) - indptr[row]
-    columns = np.zeros((starts[-1], ROWS), dtype=np.int32)
-    columns[step, row % ROWS] = indices
-    size = data.shape[1] * data.shape[2]
-    values = np.zeros((starts[-1], size, ROWS), dtype=data.dtype)
-    values[step, :, row % ROWS] = data.reshape(-1, size)
+    n_step, size = int(starts[-1]), data.shape[1] * data.shape[2]
+    columns = np.zeros((n_step, ROWS), dtype=np.int32)
+    values = np.zeros((n_step, size, ROWS), dtype=data.dtype)
+    # compiled code knows no FP16, and copying needs no number
+    bits = np.dtype(f"u{data.dtype.itemsize}")
+    blocks = np.ascontiguousarray(data).reshape(-1, size).view(bits)
+    tables = (indptr, indices, blocks, starts, columns, values.view(bits))
+    over(len(counts), partial(_lay, *tables))
     return starts.astype(np.int32), columns, values
+
+
+@njit(cache=True, nogil=True)
+def _lay(
+    indptr: Any,
+    indices: Any,
+    blocks: Any,
+    starts: Any,
+    columns: Any,
+    values: Any,
+    first: int,
+    last: int,
+) -> None:
+    """Copy rows first..last to their places."""
+    for row in range(first, last):
+        step, k = starts[row // ROWS], row % ROWS
+        for j in range(indptr[row], indptr[row + 1]):
+            columns[step, k] = indices[j]
+            for c in range(blocks.shape[1]):
+                values[step, c, k] = blocks[j, c]
+            step += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from scipy.linalg import eigh
 from scipy.sparse import bsr_array
 
 from afterslip_solver.backend import LANES, Backend, Blocks
+from afterslip_solver.kernels import assembly
+from afterslip_solver.kernels.threads import over
 from afterslip_solver.model import Bool, Float
 from afterslip_solver.multigrid.aggregation import HostLevel, aggregate
 from afterslip_solver.multigrid.cycle import (
@@ -72,24 +75,26 @@ def build(operator: Elasticity, settings: MultigridSettings | None = None) -> Cy
         settings.max_coarse,
     )
     hosts, sizes = balanced(hosts, unit, len(last.vertices))
-    middle = [_balanced_linear(level.matrix, unit) for level in linear[:-1]]
+    middle = [_balanced_linear(level.matrix, unit, store) for level in linear[:-1]]
     transfers = nodal_transfers(
-        backend, space, linear, [*(size for _, size in middle), sizes]
+        backend, space, linear, [*(size for _, _, size in middle), sizes]
     )
     levels = [
         _level(
             backend,
             operator.stiffness(unit, np.float32),
-            inverse_blocks(operator.diagonal / unit) * couples(space.fixed),
+            inverse_blocks(operator.diagonal, unit) * couples(space.fixed),
             transfers[0],
             settings.degree,
             settings.safety,
         )
     ]
-    for (matrix, _), transfer in zip(middle, transfers[1:], strict=True):
-        parts = (matrix.indptr, matrix.indices, matrix.data.astype(store))
-        blocks = backend.blocks(*parts, len(matrix.diagonal))
-        inverse = inverse_blocks(matrix.diagonal)
+    for level, (data, diagonal, _), transfer in zip(
+        linear[:-1], middle, transfers[1:], strict=True
+    ):
+        a = level.matrix
+        blocks = backend.blocks(a.indptr, a.indices, data, len(diagonal))
+        inverse = inverse_blocks(diagonal)
         degree, safety = settings.coarse_degree, settings.safety
         levels.append(_level(backend, blocks, inverse, transfer, degree, safety))
     below = replace(settings, coarse_degree=settings.aggregate_degree)
@@ -98,8 +103,8 @@ def build(operator: Elasticity, settings: MultigridSettings | None = None) -> Cy
         for k, host in enumerate(hosts)
     ]
     if not middle:
-        for level in levels[2:3]:
-            level.visits = settings.visits
+        for second in levels[2:3]:
+            second.visits = settings.visits
     inverse = coarsest_inverse(backend, coarsest, unit)
     cycle = Cycle(backend, levels, inverse, coarsest.blocksize[0], unit)
     if settings.local_degree:
@@ -129,15 +134,23 @@ def nodal_transfers(
     return found
 
 
-def _balanced_linear(matrix: HostMatrix, unit: float) -> tuple[HostMatrix, Float]:
-    """Do what `balanced` does, to a matrix of linear elements."""
-    indptr, indices = matrix.indptr, matrix.indices
-    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    own = rows == indices
-    trace = np.trace(matrix.data[own], axis1=1, axis2=2)
-    size = np.sqrt(trace / (3.0 * unit))
-    data = matrix.data / (unit * size[rows] * size[indices])[:, None, None]
-    return HostMatrix(indptr, indices, data, data[own]), size
+def _balanced_linear(
+    matrix: HostMatrix, unit: float, store: type[np.floating[Any]]
+) -> tuple[NDArray[np.floating[Any]], Float, Float]:
+    """Do what `balanced` does, to a matrix of linear elements.
+
+    Returns
+    -------
+    Blocks in precision ``store``, (n, 3, 3) those of the diagonal, (n,) factors.
+    """
+    indptr, indices, data = matrix.indptr, matrix.indices, matrix.data
+    n = len(indptr) - 1
+    diagonal = data[np.repeat(np.arange(n), np.diff(indptr)) == indices]
+    size = np.sqrt(np.trace(diagonal, axis1=1, axis2=2) / (3.0 * unit))
+    diagonal /= (unit * size * size)[:, None, None]
+    single = np.empty(data.shape, dtype=np.float32)
+    over(n, partial(assembly.balance, indptr, indices, data, size, unit, single))
+    return single.astype(store, copy=False), diagonal, size
 
 
 def aggregated_level(
@@ -172,7 +185,7 @@ def aggregated_level(
         backend.blocks(
             a.indptr, a.indices, (a.data / unit).astype(store), len(diagonal)
         ),
-        inverse_blocks(diagonal / unit),
+        inverse_blocks(diagonal, unit),
         transfer,
         settings.coarse_degree,
         settings.safety,
@@ -243,18 +256,12 @@ def _scaled(a: Any, left: Float, right: Float | None) -> bsr_array:
     return bsr_array((data, a.indices, a.indptr), shape=a.shape)
 
 
-def inverse_blocks(blocks: Float) -> Float:
-    """Inverses of symmetric (n, k, k) blocks; those of 3 x 3 by their cofactors."""
+def inverse_blocks(blocks: Float, unit: float = 1.0) -> NDArray[np.floating[Any]]:
+    """Inverses of symmetric (n, k, k) blocks over ``unit``; FP32 of 3 x 3 blocks."""
     if blocks.shape[1] != 3:
-        return np.asarray(np.linalg.inv(blocks))
-    out = np.empty_like(blocks)
-    for i in range(3):
-        for j in range(3):
-            (a, b), (c, d) = ((i + 1) % 3, (i + 2) % 3), ((j + 1) % 3, (j + 2) % 3)
-            out[:, j, i] = blocks[:, a, c] * blocks[:, b, d]
-            out[:, j, i] -= blocks[:, a, d] * blocks[:, b, c]
-    determinant = (blocks[:, 0] * out[:, :, 0]).sum(axis=1)
-    out /= determinant[:, None, None]
+        return np.asarray(unit * np.linalg.inv(blocks))
+    out = np.empty(blocks.shape, dtype=np.float32)
+    over(len(blocks), partial(assembly.invert, blocks, unit, out))
     return out
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,8 @@ import numpy as np
 from afterslip_solver.backend import LANES, Backend, Blocks
 from afterslip_solver.backend.base import Tets
 from afterslip_solver.kernels import assembly
+from afterslip_solver.kernels.sorting import by_number
+from afterslip_solver.kernels.threads import over
 from afterslip_solver.model import Bool, Float
 from afterslip_solver.operators.parents import Parents
 from afterslip_solver.operators.space import Space
@@ -59,8 +61,11 @@ def assemble_linear(
     """
     indptr, indices = level.vertex_pattern
     data = np.zeros(9 * len(indices))
-    arrays = (level.gradients, level.volume, lam, mu, indptr, indices, data)
-    assembly.add_first_order(level.cells, *arrays)
+    near = by_number(level.cells.ravel(), len(fixed))
+    moduli = (np.ascontiguousarray(lam), np.ascontiguousarray(mu))
+    arrays = (level.cells, level.gradients, level.volume, *moduli)
+    add = partial(assembly.add_first_order, *near, *arrays, indptr, indices, data)
+    over(len(fixed), add)
     return _held(indptr, indices, data, fixed)
 
 

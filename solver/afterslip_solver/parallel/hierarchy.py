@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import bsr_array, diags_array
 
 from afterslip_solver.backend import LANES, Blocks
@@ -233,7 +234,7 @@ def build_part(
         _level(
             backend,
             operator.stiffness(unit, np.float32),
-            inverse_blocks(diagonal / unit) * couples(space.fixed),
+            inverse_blocks(diagonal, unit) * couples(space.fixed),
             PartNodalTransfer(backend, embedding, ~space.fixed, ~coarse_fixed),
             settings.degree,
             settings.safety,
@@ -322,7 +323,7 @@ def _linear_level(
 def _level(
     backend: PartBackend,
     matrix: Blocks,
-    inverse_diagonal: Float,
+    inverse_diagonal: NDArray[np.floating[Any]],
     transfer: Transfer,
     degree: int,
     safety: float,
