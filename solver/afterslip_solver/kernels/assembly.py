@@ -156,6 +156,41 @@ def add_first_order(
 
 
 @njit(cache=True, nogil=True)
+def add_product(
+    down: Any,
+    up: Any,
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    fixed: Any,
+    coarse_indptr: Any,
+    coarse_indices: Any,
+    out: Any,
+    first: int,
+    last: int,
+) -> None:
+    """Add rows first..last of P^T A P, all 3 x 3 blocks (n_block, 3, 3).
+
+    P has one weight for all components: ``up`` is (indptr, indices, weights) of it,
+    ``down`` of its transpose. ``fixed`` (n, 3) are components of A that are left out.
+    """
+    down_starts, fine, parts = down
+    up_starts, coarse, weights = up
+    for row in range(first, last):
+        for k in range(down_starts[row], down_starts[row + 1]):
+            i = fine[k]
+            for p in range(indptr[i], indptr[i + 1]):
+                j = indices[p]
+                for q in range(up_starts[j], up_starts[j + 1]):
+                    s = _slot(coarse_indptr, coarse_indices, row, coarse[q])
+                    w = parts[k] * weights[q]
+                    for a in range(3):
+                        for b in range(3):
+                            if not (fixed[i, a] or fixed[j, b]):
+                                out[s, a, b] += w * data[p, a, b]
+
+
+@njit(cache=True, nogil=True)
 def hold(indptr: Any, indices: Any, data: Any, fixed: Any, diagonal: Any) -> None:
     """Uncouple fixed components: zero rows and columns, keep a positive diagonal.
 

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import csr_array
 
-from afterslip_solver.model import Float, Int
+from afterslip_solver.kernels import assembly
+from afterslip_solver.kernels.threads import over
+from afterslip_solver.model import Bool, Int
 from afterslip_solver.operators.elasticity import (
     Elasticity,
     HostMatrix,
     assemble,
-    assemble_linear,
+    uncoupled,
 )
-from afterslip_solver.operators.parents import CHILDREN
-from afterslip_solver.operators.springs import add_vertical
+from afterslip_solver.operators.parents import Parents
+
+# rows that are worth a thread
+_FEW = 500
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -24,7 +29,7 @@ class Linear:
 
     Attributes
     ----------
-    matrix : of them, held components uncoupled; its ``diagonal`` lacks the springs.
+    matrix : of them, held components uncoupled.
     vertices : (n_vertex,) the space's node of each row.
     embedding : (rows of the finer level, n_vertex), linear fields as finer ones.
     """
@@ -37,37 +42,47 @@ class Linear:
 def linear_levels(operator: Elasticity, nested: bool = True) -> list[Linear]:
     """Levels of linear elements, finest first.
 
-    Where no vertex was moved when the mesh was refined, each matrix is the Galerkin
-    matrix of the finer one: a parent's modulus is the mean of its children's.
-
     Parameters
     ----------
     nested : go on to what the mesh was refined from, if it was.
     """
     space = operator.space
-    lam, mu = operator.moduli
-    first = assemble(space, lam, mu, order=1)
-    springs = None if operator.springs is None else operator.springs.linear
-    if springs is not None:
-        add_vertical(springs, first.indptr, first.indices, first.data)
-    found = [Linear(first, space.vertices, space.embedding)]
-    order = space.element_rank
-    lam, mu, volume = lam[order], mu[order], space.volume[order]
+    matrix = assemble(space, *operator.moduli, order=1)
+    if operator.springs is not None:
+        operator.springs.add_linear(matrix.indptr, matrix.indices, matrix.data)
+    found = [Linear(matrix, space.vertices, space.embedding)]
+    fixed = space.fixed[space.vertices]
     for level in space.parents if nested else ():
-        lam, mu = _means(lam, volume), _means(mu, volume)
-        volume = volume.reshape(-1, CHILDREN).sum(axis=1)
-        fixed = space.fixed[level.vertices]
-        matrix = assemble_linear(level, fixed, lam, mu)
-        if springs is not None:
-            down = level.embedding @ diags_array(1.0 - fixed[:, 2])
-            springs = (down.T @ springs @ down).tocsr()
-            add_vertical(springs, matrix.indptr, matrix.indices, matrix.data)
+        coarse = space.fixed[level.vertices]
+        matrix = galerkin(matrix, level, fixed, coarse)
         found.append(Linear(matrix, level.vertices, level.embedding))
+        fixed = coarse
     return found
 
 
-def _means(values: Float, weight: Float) -> Float:
-    """Means of each eight children's values."""
-    share = weight.reshape(-1, CHILDREN)
-    total = (values.reshape(-1, CHILDREN) * share).sum(axis=1)
-    return np.asarray(total / share.sum(axis=1))
+def galerkin(
+    matrix: HostMatrix, level: Parents, fixed: Bool, coarse: Bool
+) -> HostMatrix:
+    """Restrict a finer level's matrix to the linear elements of its parents.
+
+    Parameters
+    ----------
+    fixed, coarse : (n, 3) held components of both levels.
+    """
+    up, down = level.embedding, level.embedding.T.tocsr()
+    indptr, indices = level.vertex_pattern
+    data = np.zeros((len(indices), 3, 3))
+    add = partial(
+        assembly.add_product,
+        (down.indptr, down.indices, down.data),
+        (up.indptr, up.indices, up.data),
+        matrix.indptr,
+        matrix.indices,
+        matrix.data,
+        np.ascontiguousarray(fixed),
+        indptr,
+        indices,
+        data,
+    )
+    over(len(coarse), add, _FEW)
+    return uncoupled(indptr, indices, data, coarse)

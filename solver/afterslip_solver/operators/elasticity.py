@@ -14,7 +14,6 @@ from afterslip_solver.kernels import assembly
 from afterslip_solver.kernels.sorting import by_number
 from afterslip_solver.kernels.threads import over
 from afterslip_solver.model import Bool, Float
-from afterslip_solver.operators.parents import Parents
 from afterslip_solver.operators.space import Space
 from afterslip_solver.operators.springs import Springs
 
@@ -40,39 +39,28 @@ def assemble(space: Space, lam: Float, mu: Float, order: int = 2) -> HostMatrix:
         linear fields are quadratic fields too and the integrals are exact, the
         latter is the Galerkin coarse matrix of the former.
     """
-    if order == 1:
-        return assemble_linear(space, space.fixed[space.vertices], lam, mu)
-    indptr, indices = space.pattern
+    if order == 2:
+        indptr, indices = space.pattern
+        data = np.zeros(9 * len(indices))
+        arrays = (space.gradients, space.volume, lam, mu, indptr, indices, data)
+        assembly.add_second_order(space.elements, *arrays)
+        return uncoupled(indptr, indices, data.reshape(-1, 3, 3), space.fixed)
+    indptr, indices = space.vertex_pattern
     data = np.zeros(9 * len(indices))
+    n = len(space.vertices)
+    near = by_number(space.cells.ravel(), n)
     arrays = (space.gradients, space.volume, lam, mu, indptr, indices, data)
-    assembly.add_second_order(space.elements, *arrays)
-    return _held(indptr, indices, data, space.fixed)
+    over(n, partial(assembly.add_first_order, *near, space.cells, *arrays))
+    fixed = space.fixed[space.vertices]
+    return uncoupled(indptr, indices, data.reshape(-1, 3, 3), fixed)
 
 
-def assemble_linear(
-    level: Space | Parents, fixed: Bool, lam: Float, mu: Float
-) -> HostMatrix:
-    """Stiffness matrix of linear elements, fixed components uncoupled.
-
-    Parameters
-    ----------
-    level : cells and pattern.
-    fixed : (n_vertex, 3) bool. lam, mu : (n_elem,) float64, Pa, in its order.
-    """
-    indptr, indices = level.vertex_pattern
-    data = np.zeros(9 * len(indices))
-    near = by_number(level.cells.ravel(), len(fixed))
-    moduli = (np.ascontiguousarray(lam), np.ascontiguousarray(mu))
-    arrays = (level.cells, level.gradients, level.volume, *moduli)
-    add = partial(assembly.add_first_order, *near, *arrays, indptr, indices, data)
-    over(len(fixed), add)
-    return _held(indptr, indices, data, fixed)
-
-
-def _held(indptr: Any, indices: Any, data: Any, fixed: Bool) -> HostMatrix:
+def uncoupled(indptr: Any, indices: Any, data: Float, fixed: Bool) -> HostMatrix:
+    """Matrix of blocks (n_block, 3, 3), from which ``fixed`` (n, 3) are taken out."""
     diagonal = np.empty((len(indptr) - 1, 3, 3))
-    assembly.hold(indptr, indices, data, np.ascontiguousarray(fixed), diagonal)
-    return HostMatrix(indptr, indices, data.reshape(-1, 3, 3), diagonal)
+    flat, fixed = data.reshape(-1), np.ascontiguousarray(fixed)
+    assembly.hold(indptr, indices, flat, fixed, diagonal)
+    return HostMatrix(indptr, indices, data, diagonal)
 
 
 class Elasticity:

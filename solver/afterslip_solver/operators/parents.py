@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from afterslip_solver.elements.tetrahedron import barycentric_gradients
-from afterslip_solver.model import Float, Int
+from afterslip_solver.model import Int
 from afterslip_solver.operators.pattern import Pattern, matrix_pattern
 
-CHILDREN = 8
+_CHILDREN = 8
 _CORNERS = np.arange(4)
 
 
@@ -28,42 +27,37 @@ class Parents:
     ----------
     cells : (n_elem, 4) int32, this level's vertices; element e has the children
         8e..8e+7, in the order of the mesh.
-    vertices : (n_vertex,) the space's node of each vertex.
+    vertices : (n_vertex,) what each stands for, see `ancestors`.
     embedding : (vertices of the finer level, n_vertex) linear fields as finer ones.
-    gradients : (n_elem, 4, 3) float64, 1/m. volume : (n_elem,) m3.
     vertex_pattern : of the matrix.
     """
 
     cells: NDArray[np.int32]
     vertices: Int
     embedding: csr_array
-    gradients: Float
-    volume: Float
     vertex_pattern: Pattern
 
 
-def ancestors(
-    cells: NDArray[np.int32], vertices: Int, nodes: Float
-) -> tuple[Parents, ...]:
+def ancestors(cells: NDArray[np.int32], vertices: Int) -> tuple[Parents, ...]:
     """Parents, grandparents and so on of elements; none if they were not refined.
 
     Parameters
     ----------
-    cells : (n_elem, 4) in the order of the mesh. vertices : (n_vertex,) of them.
-    nodes : (n_node, 3) m, what ``vertices`` points to.
+    cells : (n_elem, 4) in the order of the mesh.
+    vertices : (n_vertex,) what their numbers stand for; kept for the parents' ones.
     """
     found: list[Parents] = []
-    while (up := _parents(cells, vertices, nodes)) is not None:
+    while (up := _parents(cells, vertices)) is not None:
         found.append(up)
         cells, vertices = up.cells, up.vertices
     return tuple(found)
 
 
-def _parents(cells: NDArray[np.int32], vertices: Int, nodes: Float) -> Parents | None:
+def _parents(cells: NDArray[np.int32], vertices: Int) -> Parents | None:
     """Undo a refinement: child a keeps the parent's corner a and halves its edges."""
-    if len(cells) % CHILDREN:
+    if len(cells) % _CHILDREN:
         return None
-    corners = cells.reshape(-1, CHILDREN, 4)[:, :4]
+    corners = cells.reshape(-1, _CHILDREN, 4)[:, :4]
     # the middle of edge (a, b) is corner b of child a and corner a of child b
     if not np.array_equal(corners, corners.swapaxes(1, 2)):
         return None
@@ -79,14 +73,11 @@ def _parents(cells: NDArray[np.int32], vertices: Int, nodes: Float) -> Parents |
     own = vertices[kept]
     rows = np.repeat(np.arange(len(ends)), 2)
     halves = np.full(ends.size, 0.5)
-    gradients, volume = barycentric_gradients(nodes[own], parents.astype(np.int64))
     return Parents(
         cells=parents,
         vertices=own,
         embedding=csr_array(
             (halves, (rows, ends.ravel())), shape=(len(ends), len(own))
         ),
-        gradients=gradients,
-        volume=volume,
         vertex_pattern=matrix_pattern(parents, len(own)),
     )

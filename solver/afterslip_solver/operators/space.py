@@ -102,8 +102,8 @@ class Space:
 
     @cached_property
     def parents(self) -> tuple[Parents, ...]:
-        """What the mesh was refined from, finest first."""
-        return ancestors(self.cells[self.element_rank], self.vertices, self.nodes)
+        """What the mesh was refined from, finest first; vertices stand for nodes."""
+        return ancestors(self.cells[self.element_rank], self.vertices)
 
     @property
     def n_node(self) -> int:

@@ -11,7 +11,6 @@ elements does not see it. Leaving them out there keeps the V-cycle positive.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -92,19 +91,18 @@ class Springs:
             total += self._values[:, k : k + 1] * z[self._columns[:, k]]
         out[self._rows, 2] += total
 
-    @cached_property
-    def linear(self) -> csr_array:
-        """(n_vertex, n_vertex) N/m, ``host`` of linear elements."""
+    def add_linear(self, indptr: Any, indices: Any, data: Float) -> None:
+        """Add the form on linear elements to 3 x 3 blocks of the vertices' matrix."""
         space = self._space
         number = np.full(space.n_node, -1, dtype=np.int64)
         number[space.vertices] = np.arange(len(space.vertices))
         corners = number[space.rank[self._restoring.faces[:, :3]]]
         free = ~space.fixed[space.vertices, 2]
-        return self._matrix(corners, LINEAR, len(space.vertices), free)
-
-    def add_linear(self, indptr: Any, indices: Any, data: Float) -> None:
-        """Add the form on linear elements to 3 x 3 blocks of the vertices' matrix."""
-        add_vertical(self.linear, indptr, indices, data)
+        own = self._matrix(corners, LINEAR, len(space.vertices), free).tocoo()
+        shape = (len(space.vertices), len(space.vertices))
+        slots = csr_array((np.arange(1, len(indices) + 1), indices, indptr), shape)
+        if own.nnz:
+            data[np.asarray(slots[own.row, own.col]) - 1, 2, 2] += own.data
 
     def add_offset_load(self, split: SplitNodes, offsets: Any, f: Any) -> None:
         """Take the springs' forces on offsets of a fault's sides from f.
@@ -147,11 +145,3 @@ class Springs:
         keep = free[rows] & free[columns] & (values != 0.0)
         entries = (values[keep], (rows[keep], columns[keep]))
         return coo_array(entries, shape=(size, size)).tocsr()
-
-
-def add_vertical(springs: csr_array, indptr: Any, indices: Any, data: Float) -> None:
-    """Add a matrix between vertical components to 3 x 3 blocks (n, 3, 3)."""
-    own = springs.tocoo()
-    if own.nnz:
-        slots = csr_array((np.arange(1, len(indices) + 1), indices, indptr), own.shape)
-        data[np.asarray(slots[own.row, own.col]) - 1, 2, 2] += own.data
