@@ -74,6 +74,26 @@ def test_user_never_has_more_under_way_than_the_limit(database, add):
     assert serve(database, most=20, limit=3) == []
 
 
+def test_more_users_than_places_are_all_served_in_turn(database, add):
+    for name in ("ann", "bob", "cat", "dan", "eve"):
+        add(name, owner=name)
+    add("nobody's")
+    served = [sorted(serve(database, most=2)) for _ in range(6)]
+    assert served[0] + served[1] + served[2] == served[3] + served[4] + served[5]
+    assert len(set(served[0] + served[1] + served[2])) == 6
+
+
+def test_campaign_that_somebody_holds_is_passed_by(database, add):
+    if database.is_sqlite:
+        pytest.skip("one writer at a time")
+    first = add("first", owner="ann")
+    add("second", owner="ann")
+    with database.write() as other:
+        campaigns.hold(other, first)
+        assert serve(database) == ["second"]
+        assert serve(database, most=4)[:1] == ["second"]
+
+
 def _id(connection, name):
     found = campaigns.page(connection, before=None, limit=50)
     return next(campaign.id for campaign in found if campaign.name == name)

@@ -181,8 +181,17 @@ def refresh(connection: Connection, identity: str) -> CampaignState:
     return CampaignState(connection.execute(query).scalar_one())
 
 
-def refresh_all(connection: Connection, identities: Collection[str]) -> list[str]:
+def refresh_all(
+    connection: Connection,
+    identities: Collection[str],
+    took: Mapping[str, Sequence[float]] | None = None,
+) -> list[str]:
     """Derive the states of some campaigns, and when their next jobs may start.
+
+    Parameters
+    ----------
+    took : s that groups took which were accepted just now, by campaign, the latest
+        last; what is left will take as long.
 
     Returns
     -------
@@ -190,7 +199,7 @@ def refresh_all(connection: Connection, identities: Collection[str]) -> list[str
     """
     if not identities:
         return []
-    parts = (c.id, c.name, c.state, c.paused, c.cancelling, c.finished_at)
+    parts = (c.id, c.name, c.state, c.paused, c.cancelling, c.finished_at, c.recent)
     rows = connection.execute(
         sa.select(*parts).where(c.id.in_(identities)).order_by(c.id).with_for_update()
     ).all()
@@ -211,11 +220,23 @@ def refresh_all(connection: Connection, identities: Collection[str]) -> list[str
         if row.finished_at is None and greens_done(standing):
             done.append(row.id)
     _set_states(connection, changed)
-    connection.execute(
-        campaigns.update()
-        .where(c.id.in_(identities))
-        .values(updated_at=clock.now(), wake_at=queue.wake_at())
-    )
+    # a row is wide and has many indexes: all the rest is written at once
+    values = {"updated_at": clock.now(), "wake_at": queue.wake_at()}
+    newest = [
+        {"identity": row.id, "newest": [*(row.recent or []), *took[row.id]][-RECENT:]}
+        for row in rows
+        if took and row.id in took
+    ]
+    if newest:
+        connection.execute(
+            campaigns.update()
+            .where(c.id == sa.bindparam("identity"))
+            .values(recent=sa.bindparam("newest", type_=sa.JSON), **values),
+            newest,
+        )
+    others = set(identities).difference(took or ())
+    if others:
+        connection.execute(campaigns.update().where(c.id.in_(others)).values(**values))
     return done
 
 
@@ -288,30 +309,6 @@ def set_finished(connection: Connection, identity: str) -> None:
 def set_unfinished(connection: Connection, identity: str) -> None:
     """Open the Green's functions again: some groups are to be solved anew."""
     _update(connection, identity, finished_at=None)
-
-
-def set_recent(connection: Connection, took: Mapping[str, Sequence[float]]) -> None:
-    """Keep how long the newest accepted groups of campaigns took, the latest last.
-
-    Parameters
-    ----------
-    took : seconds by campaign.
-    """
-    if not took:
-        return
-    rows = connection.execute(sa.select(c.id, c.recent).where(c.id.in_(took)))
-    connection.execute(
-        campaigns.update()
-        .where(c.id == sa.bindparam("identity"))
-        .values(recent=sa.bindparam("newest", type_=sa.JSON)),
-        [
-            {
-                "identity": row.id,
-                "newest": [*(row.recent or []), *took[row.id]][-RECENT:],
-            }
-            for row in rows
-        ],
-    )
 
 
 def set_deleted(connection: Connection, identity: str) -> None:

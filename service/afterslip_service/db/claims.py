@@ -56,9 +56,8 @@ def claim(
     if not users:
         return []
     level = max(user.priority for user in users)
-    users = [user for user in users if user.priority == level]
-    each = -(-most // len(users))
-    lines = [list(_campaigns(connection, user, level, now, each)) for user in users]
+    users = [user for user in users if user.priority == level][:most]
+    lines = _lines(connection, users, level, now, -(-most // len(users)))
     room = {user.name: user.room for user in users}
     return _open(connection, lines, dispatcher, now, most, room)
 
@@ -97,27 +96,29 @@ def _busy(connection: Connection) -> dict[str, int]:
     return {row.owner: row.n for row in connection.execute(query)}
 
 
-def _campaigns(
-    connection: Connection, user: _User, level: int, now: datetime, most: int
-) -> deque[sa.Row[Any]]:
-    """Lock the campaigns of a user that are next, served longest ago first."""
-    owner = campaigns.c.owner
-    query = (
-        sa.select(
-            campaigns.c.id,
-            campaigns.c.owner,
-            campaigns.c.canonical,
-        )
-        .where(
-            owner.is_(None) if user.name == queue.NOBODY else owner == user.name,
-            campaigns.c.priority == level,
-            campaigns.c.wake_at <= now,
-        )
-        .order_by(campaigns.c.turn, campaigns.c.id)
-        .limit(most)
+def _lines(
+    connection: Connection, users: list[_User], level: int, now: datetime, each: int
+) -> list[list[sa.Row[Any]]]:
+    """Lock the campaigns of users that are next, served longest ago first."""
+    c = campaigns.c
+    ready = (
+        sa.select(c.id, c.owner, c.canonical, c.turn)
+        .where(c.priority == level, c.wake_at <= now)
+        .order_by(c.turn, c.id)
+        .limit(each)
         .with_for_update(skip_locked=True)
     )
-    return deque(connection.execute(query))
+    own = [
+        ready.where(c.owner.is_(None) if name == queue.NOBODY else c.owner == name)
+        for name in (user.name for user in users)
+    ]
+    lines: dict[str, list[sa.Row[Any]]] = {user.name: [] for user in users}
+    # one question for all of them; each line has a limit and locks of its own
+    for row in connection.execute(
+        sa.union_all(*(sa.select(line.subquery()) for line in own))
+    ):
+        lines[row.owner or queue.NOBODY].append(row)
+    return [sorted(line, key=lambda row: (row.turn, row.id)) for line in lines.values()]
 
 
 def _in_turns(lines: Iterable[deque[Any]]) -> Iterator[Any]:
@@ -164,7 +165,6 @@ def _open(
         # their jobs are held by others, or the queue was wrong about them
         queue.requeue(connection, [campaign.id for campaign in chosen])
         return []
-    _write_turns(connection, turns)
     connection.execute(
         attempts.insert(),
         [
@@ -191,6 +191,7 @@ def _open(
         error_message=None,
     )
     assert moved == len(claims)  # noqa: S101 - the rows are locked
+    _write_turns(connection, turns)
     return claims
 
 
@@ -229,10 +230,15 @@ def _next_jobs(
 
 
 def _write_turns(connection: Connection, turns: dict[str, tuple[str, int]]) -> None:
+    """Write down whose turn it was, and when the next job may start now."""
     connection.execute(
         campaigns.update()
         .where(campaigns.c.id == sa.bindparam("campaign"))
-        .values(turn=sa.bindparam("number")),
+        .values(
+            turn=sa.bindparam("number"),
+            wake_at=queue.wake_at(),
+            updated_at=clock.now(),
+        ),
         [{"campaign": c, "number": n} for c, (_, n) in turns.items()],
     )
     newest = dict(sorted(turns.values()))

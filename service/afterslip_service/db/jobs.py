@@ -150,29 +150,49 @@ def move_all(
     moves = [m for m in moves if may_move(m[0].state, target, operator=operator)]
     if not moves:
         return 0
-    now = clock.now()
+    common |= {"state": target, "updated_at": clock.now()}
+    if moves[0][1]:
+        done = _move_each(connection, moves, common)
+    else:
+        done = _move_alike(connection, [job for job, _ in moves], common)
+    for job, values in moves:
+        kind, data = _told(connection, job, target, {**common, **values})
+        if kind is not None:
+            events.append(connection, job.campaign_id, kind, data)
+    return done
+
+
+def _move_each(
+    connection: Connection,
+    moves: Sequence[tuple[Job, dict[str, Any]]],
+    common: dict[str, Any],
+) -> int:
     names = list(moves[0][1])
     query = (
         jobs.update()
         .where(jobs.c.id == sa.bindparam("job"), jobs.c.state == sa.bindparam("was"))
-        .values(
-            state=target,
-            updated_at=now,
-            **common,
-            **{name: sa.bindparam(f"new_{name}") for name in names},
-        )
+        .values(**common, **{name: sa.bindparam(f"new_{name}") for name in names})
     )
     rows = [
         {"job": job.id, "was": job.state}
         | {f"new_{name}": values[name] for name in names}
         for job, values in moves
     ]
-    done = connection.execute(query, rows)
-    for job, values in moves:
-        kind, data = _told(connection, job, target, {**common, **values})
-        if kind is not None:
-            events.append(connection, job.campaign_id, kind, data)
-    return done.rowcount
+    return connection.execute(query, rows).rowcount
+
+
+def _move_alike(
+    connection: Connection, found: Sequence[Job], common: dict[str, Any]
+) -> int:
+    """Move jobs that differ in nothing but where they stand, in one statement each."""
+    by_state: dict[JobState, list[str]] = {}
+    for job in found:
+        by_state.setdefault(job.state, []).append(job.id)
+    done = 0
+    for state, ids in by_state.items():
+        query = jobs.update().where(jobs.c.id.in_(ids), jobs.c.state == state)
+        done += connection.execute(query.values(**common)).rowcount
+    return done
 
 
 def _told(
@@ -213,15 +233,18 @@ def by_tokens(
         .where(attempts.c.token.in_(tokens))
         .order_by(jobs.c.campaign_id, jobs.c.id)
     )
-    rows = connection.execute(query).all()
-    if not lock or not rows:
-        return {row.tried: of_row(row) for row in rows}
-    lock_campaigns(connection, {row.campaign_id for row in rows})
-    fresh = connection.execute(query.with_for_update(of=jobs)).all()
-    return {row.tried: of_row(row) for row in fresh}
+    if lock:
+        theirs = sa.select(jobs.c.campaign_id).join(
+            attempts, attempts.c.job_id == jobs.c.id
+        )
+        lock_campaigns(connection, theirs.where(attempts.c.token.in_(tokens)))
+        query = query.with_for_update(of=jobs)
+    return {row.tried: of_row(row) for row in connection.execute(query)}
 
 
-def lock_campaigns(connection: Connection, identities: Collection[str]) -> None:
+def lock_campaigns(
+    connection: Connection, identities: Collection[str] | sa.Select[Any]
+) -> None:
     """Lock campaigns in the order that all transactions keep to."""
     connection.execute(
         sa.select(campaigns.c.id)

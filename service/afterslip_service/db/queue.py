@@ -48,7 +48,11 @@ def wake_at() -> sa.ColumnElement[Any]:
     may = sa.and_(
         sa.not_(campaigns.c.paused),
         sa.not_(campaigns.c.cancelling),
-        sa.or_(campaigns.c.finished_at.is_not(None), campaigns.c.state.in_(SERVED)),
+        # IN would not do where many rows are updated, each with values of its own
+        sa.or_(
+            campaigns.c.finished_at.is_not(None),
+            *(campaigns.c.state == state for state in SERVED),
+        ),
     )
     return sa.case((may, first), else_=sa.null())
 

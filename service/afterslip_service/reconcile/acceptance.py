@@ -29,7 +29,7 @@ from afterslip_service.reconcile.reuse import Plan
 from afterslip_workers import entry
 
 ASK_AGAIN_S = 2.0
-PROMOTERS = 8
+PROMOTERS = 16
 Problem = tuple[str, str]
 
 
@@ -48,11 +48,15 @@ class _Promoted:
         return self.job.token or ""
 
 
-def accept_all(context: Context) -> None:
+def accept_all(context: Context) -> bool:
     """Promote what stored attempts wrote, then accept their jobs.
 
     Promotion is a set of renames that may be repeated, so a crash between it and
     the acceptance is mended by doing both again.
+
+    Returns
+    -------
+    True if anything was accepted, so that more may have become possible.
     """
     with context.database.read() as connection:
         found = jobs.stored(connection)
@@ -60,7 +64,7 @@ def accept_all(context: Context) -> None:
         found = [j for j in found if context.postponed.get(j.token or "", 0.0) <= now]
         tries = attempts.many(connection, [job.token for job in found if job.token])
     if not found:
-        return
+        return False
     # mostly waits for the disk; each has files of its own
     with ThreadPoolExecutor(min(PROMOTERS, len(found))) as pool:
         done = list(
@@ -68,7 +72,7 @@ def accept_all(context: Context) -> None:
         )
     promoted = [item for item in done if item is not None]
     if not promoted:
-        return
+        return False
     with context.write() as connection:
         accepted, full = _accept(connection, promoted)
     for item in promoted:
@@ -77,6 +81,7 @@ def accept_all(context: Context) -> None:
             entry.discard(context.store, item.token)
     for campaign in full:
         close_campaign(context, campaign)
+    return bool(accepted)
 
 
 def _promote(context: Context, job: Job, attempt: Attempt | None) -> _Promoted | None:
@@ -132,13 +137,15 @@ def _accept(
     jobs.move_all(connection, [(item.job, {}) for item in good], JobState.ACCEPTED)
     accepted = {item.token for item in good}
     attempts.accept(connection, accepted, [item.job.id for item in good])
-    _follow(connection, good)
-    full = campaigns.refresh_all(connection, {item.job.campaign_id for item in good})
-    return accepted, full
+    took = _follow(connection, good)
+    touched = {item.job.campaign_id for item in good}
+    return accepted, campaigns.refresh_all(connection, touched, took)
 
 
-def _follow(connection: Connection, good: Sequence[_Promoted]) -> None:
-    """Write what acceptances make possible."""
+def _follow(
+    connection: Connection, good: Sequence[_Promoted]
+) -> dict[str, list[float]]:
+    """Write what acceptances make possible; return how long the groups took, s."""
     seconds: dict[str, list[float]] = {}
     rows: list[dict[str, Any]] = []
     for item in good:
@@ -154,7 +161,7 @@ def _follow(connection: Connection, good: Sequence[_Promoted]) -> None:
                 seconds.setdefault(campaign, []).append(float(item.seconds))
             rows += reuse.registration(campaign, item.token, item.manifest)
     sources.register(connection, rows)
-    campaigns.set_recent(connection, seconds)
+    return seconds
 
 
 def _open_groups(connection: Connection, campaign: str, item: _Promoted) -> None:

@@ -123,11 +123,13 @@ class Dispatcher:
             return
         watch.unplaced(self.context)
         self._receive()
-        self._watch()
-        acceptance.accept_all(self.context)
         self._cancel()
-        self._close()
+        # slots that have become free are filled before what filled them is moved
         self._claim()
+        self._watch()
+        if acceptance.accept_all(self.context):
+            self.wake()
+        self._close()
         self._sweep()
 
     def _lead(self) -> bool:
@@ -226,7 +228,13 @@ class Dispatcher:
                 found = claims.claim(
                     connection, self.context.holder, min(free, MOST), limit
                 )
-                campaigns.refresh_all(connection, {c.job.campaign_id for c in found})
+                # claims of other kinds leave their campaign in its state
+                built = {
+                    claim.job.campaign_id
+                    for claim in found
+                    if claim.job.kind is JobKind.MODEL
+                }
+                campaigns.refresh_all(connection, built)
             if not found:
                 return
             self._submit(found)
