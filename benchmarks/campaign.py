@@ -2,10 +2,13 @@
 
     python benchmarks/campaign.py --keep-mesh MESH.npz          # where gmsh is
     python benchmarks/campaign.py --mesh MESH.npz [--json FILE] # where a GPU is
+    python benchmarks/campaign.py --mesh MESH.npz --gpus 1,4    # where several are
 
 The GPU machine may lack gmsh: the first form keeps the unrefined mesh that gmsh makes
-of the campaign, the second refines that. The model is built before the clock of the
-campaign starts; what that took is a record of its own.
+of the campaign, the others refine that. The model is built before the clock of the
+campaign starts; what that took is a record of its own. The third form measures the
+same groups on each number of GPUs, whose workers have set the model up before; without
+a GPU it starts as many processes.
 """
 
 import argparse
@@ -22,7 +25,7 @@ from afterslip.files import LocalFiles
 from afterslip.identity import model_digest
 from afterslip.inputs import resolve
 from afterslip.spec import parse_campaign
-from afterslip_service.benchmarks import campaign
+from afterslip_service.benchmarks import campaign, fleet
 from afterslip_solver.benchmarks.record import device_name, document, record
 from afterslip_solver.mesh import builder
 from afterslip_solver.mesh.mesher import RawMesh
@@ -78,6 +81,8 @@ def main() -> None:
     parser.add_argument("--mesh", type=Path)
     parser.add_argument("--refine", type=int, default=3)
     parser.add_argument("--sources", type=int, nargs=2, default=(31, 6))
+    parser.add_argument("--gpus", help="numbers of them, one of which is 1")
+    parser.add_argument("--groups", type=int, default=16, help="with --gpus")
     parser.add_argument("--backend", default="gpu")
     parser.add_argument("--timeout", type=float, default=900.0)
     parser.add_argument("--json", type=Path)
@@ -106,7 +111,12 @@ def main() -> None:
         )
         model_s = time.perf_counter() - begin
         print(f"model {model_s:.1f} s", flush=True)
-        records = campaign.records(spec, SPEC.parent, out, options.timeout)
+        if options.gpus:
+            counts = [int(count) for count in options.gpus.split(",")]
+            sizes = (counts, options.groups)
+            records = fleet.records(spec, SPEC.parent, out, *sizes, options.timeout)
+        else:
+            records = campaign.records(spec, SPEC.parent, out, options.timeout)
         note = "refined, numbered, materials, written; gmsh's part is not in it"
         records.append(record("campaign_model_s", model_s, "s", None, note))
     for item in records:
