@@ -11,7 +11,10 @@ from afterslip_solver import backend as backends
 from afterslip_solver.backend.cpu import CpuBackend
 from afterslip_solver.greens import SettingsError, evaluate_curve, prepare
 from afterslip_solver.materials import restoring_force
-from afterslip_solver.model import SolverSettings
+from afterslip_solver.mesh import split_nodes, surface_trace
+from afterslip_solver.mesh.imported import imported_fault
+from afterslip_solver.mesh.refine import refine_uniformly
+from afterslip_solver.model import Materials, Model, SolverSettings
 from afterslip_solver.multigrid import slow
 from afterslip_solver.parallel import (
     Distributed,
@@ -122,6 +125,39 @@ def test_a_solve_takes_the_iterations_of_one_device(small, size):
     assert parts.outcome == "converged"
     assert abs(parts.iterations - whole.iterations) <= 1
     agree(parts.response, whole.response, 1e-9)
+
+
+def refined(model, held_sides):
+    """Halve all edges of a model of one fault."""
+    (name, fault), m = *model.faults.items(), model.materials
+    mesh, triangles, _ = refine_uniformly(
+        model.mesh, {name: fault.triangles[:, :3]}, {}
+    )
+    fine = imported_fault(mesh, name, triangles[name])
+    eight = (np.repeat(v, 8) for v in (m.lam, m.mu, m.rho, m.viscosity))
+    return Model(
+        mesh,
+        Materials(*eight),
+        held_sides(mesh.nodes),
+        surface_trace(mesh),
+        {name: fine},
+        {name: split_nodes(mesh, fine)},
+    )
+
+
+def test_parts_of_a_refined_model_descend_through_its_parents(small):
+    model = refined(small.box_model(), small.held_sides)
+    rho = np.where(np.isfinite(model.materials.viscosity), 3300.0, 2800.0)
+    model = replace(model, restoring=restoring_force(model.mesh, rho)[0])
+    slip = small.patch_slip(model.faults["main"])
+    trace = model.surface.nodes
+    whole = prepare(model, ELASTIC, "cpu")
+    assert len(whole.space.parents) == 1
+    one = whole.solve(slip, trace)
+    parts = Distributed(model, ELASTIC, team(3)).solve(slip, trace)
+    assert parts.outcome == "converged"
+    assert abs(parts.iterations - one.iterations) <= 1
+    agree(parts.response, one.response, 1e-9)
 
 
 class Fused(CpuBackend):

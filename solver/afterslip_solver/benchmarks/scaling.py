@@ -65,8 +65,7 @@ def records(
         one, where that is among them.
     say : told of each run. keep : given all records so far after each.
     """
-    n = model.mesh.n_vertex
-    whole = _Same(model.mesh.nodes[:n], model.fixed[:n])
+    whole = _Same(model.mesh, model.fixed)
     measured: dict[int, _Measured] = {}
     for count in counts:
         measured[count] = _measure(model, slip, settings, make_team(count), whole)

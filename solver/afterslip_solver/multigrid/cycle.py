@@ -57,13 +57,14 @@ class NodalTransfer:
 
 
 class BlockTransfer:
-    """Between aggregates: a block matrix and its transpose."""
+    """A block matrix and its transpose."""
 
     def __init__(self, backend: Backend, up: Blocks, down: Blocks) -> None:
         self._backend = backend
         self._up = up
         self._down = down
-        self._add = getattr(backend, "add_product", None)
+        small = up.rows == up.columns == 3
+        self._add = None if small else getattr(backend, "add_product", None)
         self.bytes = up.bytes + down.bytes
         if self._add is None:
             shape = (up.n_rows, up.rows, LANES)

@@ -1,9 +1,9 @@
 """The multigrid hierarchy of a model cut into parts.
 
-The levels of quadratic and of linear elements are divided like the elements. The
-aggregates below are few: every part holds them all and does the same work on them,
-after the residual has been summed over the parts. They are those of the whole model,
-so that a solve needs as many iterations as on one device.
+The levels of the mesh's quadratic and linear elements are divided like the elements.
+Those below, of parents and aggregates, are small: every part holds them all and does
+the same work on them, after the residual has been summed over the parts. They are those
+of the whole model, so that a solve needs as many iterations as on one device.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import bsr_array, diags_array
+from scipy.sparse import bsr_array, csr_array, diags_array
 
 from afterslip_solver.backend import LANES, Blocks
 from afterslip_solver.backend.base import Fused
 from afterslip_solver.kernels.plan import compact_order
-from afterslip_solver.model import Bool, Float, Int
+from afterslip_solver.model import Bool, Float, Int, TetMesh
 from afterslip_solver.multigrid.aggregation import HostLevel, aggregate
 from afterslip_solver.multigrid.cycle import (
     BlockTransfer,
@@ -36,6 +36,7 @@ from afterslip_solver.multigrid.hierarchy import (
     couples,
     inverse_blocks,
 )
+from afterslip_solver.multigrid.nested import galerkin
 from afterslip_solver.multigrid.slow import (
     concentrated,
     rows_of_stiffness,
@@ -48,6 +49,7 @@ from afterslip_solver.multigrid.smoother import (
 )
 from afterslip_solver.operators import Elasticity
 from afterslip_solver.operators.elasticity import HostMatrix, assemble
+from afterslip_solver.operators.parents import ancestors
 from afterslip_solver.parallel.backend import PartBackend, PartBlocks
 from afterslip_solver.parallel.partition import PartitionError
 from afterslip_solver.parallel.team import Desk
@@ -80,8 +82,8 @@ class Share:
     Attributes
     ----------
     sizes : (n_vertex,) scale of each of the part's vertices.
-    prolongation : from all aggregates to the part's vertices.
-    below, coarsest : the levels of aggregates, scaled by `balanced` but the coarsest.
+    prolongation : from all of the next level to the part's vertices.
+    below, coarsest : the whole's levels, scaled by `balanced` but the coarsest.
     """
 
     sizes: Float
@@ -91,24 +93,27 @@ class Share:
 
 
 class Whole:
-    """Aggregates of the whole model from what the parts hand in.
+    """Coarse levels of the whole model from what the parts hand in.
 
     Parameters
     ----------
-    vertices : (n_vertex, 3) float64, m. fixed : (n_vertex, 3) bool.
+    mesh : of the model. fixed : (n_node, 3) bool.
     """
 
     def __init__(
-        self, vertices: Float, fixed: Bool, settings: MultigridSettings | None = None
+        self, mesh: TetMesh, fixed: Bool, settings: MultigridSettings | None = None
     ) -> None:
         self._settings = settings or MultigridSettings()
+        vertices = mesh.nodes[: mesh.n_vertex]
         order = compact_order(vertices, _BLOCK)
         self._vertices, self._fixed = vertices[order], fixed[order]
         self._number = np.empty_like(order)
         self._number[order] = np.arange(len(order))
+        cells = self._number[mesh.cells].astype(np.int32)
+        self._parents = ancestors(cells, np.arange(len(order)))
 
     def shares(self, pieces: Sequence[Piece]) -> list[Share]:
-        """Sum the pieces, aggregate, and cut the prolongation for each part."""
+        """Sum the pieces, go down, and cut the prolongation for each part."""
         numbers = [self._number[piece.vertices] for piece in pieces]
         matrices = [piece.matrix for piece in pieces]
         levels, coarsest = self.aggregates(
@@ -131,9 +136,29 @@ class Whole:
     def aggregates(
         self, matrix: Callable[[], HostMatrix]
     ) -> tuple[list[HostLevel], bsr_array]:
-        """Levels below the linear elements' matrix; see `aggregate`."""
+        """Levels from the mesh's linear elements down; see `aggregate`."""
         strength, most = self._settings.strength, self._settings.max_coarse
-        return aggregate(matrix(), self._vertices, self._fixed, strength, most)
+        own, fixed, nodes = matrix(), self._fixed, self._vertices
+        found = []
+        for level in self._parents:
+            coarse = self._fixed[level.vertices]
+            up = _masked(level.embedding, ~fixed, ~coarse)
+            host = bsr_array((own.data, own.indices, own.indptr))
+            found.append(HostLevel(host, up))
+            own = galerkin(own, level, fixed, coarse)
+            fixed, nodes = coarse, self._vertices[level.vertices]
+        below, coarsest = aggregate(own, nodes, fixed, strength, most)
+        return found + below, coarsest
+
+
+def _masked(weights: csr_array, free: Bool, coarse: Bool) -> bsr_array:
+    """Give all free components of a node the same weight."""
+    rows = np.repeat(np.arange(len(free)), np.diff(weights.indptr))
+    both = free[rows] & coarse[weights.indices]
+    data = np.zeros((len(rows), 3, 3))
+    data[:, [0, 1, 2], [0, 1, 2]] = weights.data[:, None] * both
+    shape = (3 * len(free), 3 * len(coarse))
+    return bsr_array((data, weights.indices, weights.indptr), shape=shape)
 
 
 def _sum(matrices: Sequence[HostMatrix], numbers: Sequence[Int], n: int) -> HostMatrix:
@@ -189,7 +214,7 @@ class PartNodalTransfer(NodalTransfer):
 
 
 class PartBlockTransfer(BlockTransfer):
-    """From a part's vertices to the aggregates that all parts hold."""
+    """From a part's vertices to the next level, which all parts hold."""
 
     def __init__(self, backend: PartBackend, up: Blocks, down: Blocks) -> None:
         super().__init__(backend.inner, up, down)

@@ -178,7 +178,7 @@ class Distributed:
         self.backend = Device(team.device)
         mesh = model.mesh
         self.n_unknowns = 3 * len(mesh.nodes)
-        whole = whole or whole_of(model)
+        whole = whole or Whole(model.mesh, model.fixed)
         parts = split(model, divide(mesh, team.size))
         sizes = team.call(
             _prepare_part,
@@ -224,12 +224,6 @@ class Distributed:
     def close(self) -> None:
         """Let the team go."""
         self.team.close()
-
-
-def whole_of(model: Model) -> Whole:
-    """Make what aggregates a model for its parts."""
-    n = model.mesh.n_vertex
-    return Whole(model.mesh.nodes[:n], model.fixed[:n])
 
 
 def _check_parallel(settings: SolverSettings) -> None:
