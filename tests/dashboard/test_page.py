@@ -68,6 +68,17 @@ def test_failure_is_readable_and_can_be_retried(page, service, worker):
     assert not shown.run(has("a planned bad_input"))
 
 
+def test_why_it_waits_and_what_helps_is_said(page, service, worker):
+    worker.gate.clear()
+    identity = submit(service)
+    shown = page(f"#/campaigns/{identity}")
+    shown.until(has("building"))
+    httpx.post(f"{service.url}/v1/campaigns/{identity}/pause")
+    shown.until(f"{count('.why li')} > 0")
+    found = httpx.get(f"{service.url}/v1/campaigns/{identity}/explain").json()
+    assert shown.run(has(found["waiting"][0]["message"]))
+
+
 def test_cancel_asks_first(page, service, worker):
     worker.gate.clear()
     shown = page(f"#/campaigns/{submit(service)}")

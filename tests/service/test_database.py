@@ -109,6 +109,13 @@ def test_lease_has_one_holder_and_its_epoch_counts_the_changes(database):
     assert acquire("a").epoch == second.epoch + 1
 
 
+def test_holder_of_a_first_lease_is_known_with_what_it_said(database):
+    with database.write() as connection:
+        leases.acquire(connection, "first", "a", 10.0, {"slots": 2})
+    with database.read() as connection:
+        assert leases.facts(connection, "first") == {"slots": 2}
+
+
 def test_first_lease_ever_goes_to_one_of_many(database):
     won, barrier = [], threading.Barrier(6)
 

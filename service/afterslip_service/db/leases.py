@@ -93,7 +93,11 @@ def facts(connection: Connection, name: str) -> dict[str, Any] | None:
 
 
 def acquire(
-    connection: Connection, name: str, holder: str, seconds: float
+    connection: Connection,
+    name: str,
+    holder: str,
+    seconds: float,
+    facts: dict[str, Any] | None = None,
 ) -> Lease | None:
     """Take the lease, or renew it; None while another holder's has not run out."""
     now = moment(connection)
@@ -102,27 +106,31 @@ def acquire(
         sa.select(leases).where(leases.c.name == name).with_for_update()
     ).one_or_none()
     if row is None:
-        return _first(connection, name, holder, until)
+        return _first(connection, name, holder, until, facts)
     if row.holder != holder and row.expires_at > now:
         return None
     epoch = row.epoch if row.holder == holder else row.epoch + 1
     connection.execute(
         leases.update()
         .where(leases.c.name == name)
-        .values(holder=holder, epoch=epoch, expires_at=until)
+        .values(holder=holder, epoch=epoch, expires_at=until, facts=facts)
     )
     return Lease(name, holder, epoch)
 
 
 def _first(
-    connection: Connection, name: str, holder: str, until: datetime
+    connection: Connection,
+    name: str,
+    holder: str,
+    until: datetime,
+    facts: dict[str, Any] | None,
 ) -> Lease | None:
     """Take a lease that nobody has ever held; two may try at once."""
     try:
         with connection.begin_nested():
             connection.execute(
                 leases.insert().values(
-                    name=name, holder=holder, epoch=1, expires_at=until
+                    name=name, holder=holder, epoch=1, expires_at=until, facts=facts
                 )
             )
     except sa.exc.IntegrityError:

@@ -74,7 +74,7 @@ def why_waiting(s: Situation) -> list[Reason]:
     """
     if s.state is CampaignState.CANCELLED or s.cancelling:
         return [Reason("cancelled", "the campaign is cancelled: uncancel takes it up")]
-    if s.waiting == 0:
+    if s.waiting == 0 and not s.paused:
         return []
     return list(_hindrances(s))
 
@@ -90,6 +90,9 @@ def _hindrances(s: Situation) -> Iterator[Reason]:
         yield Reason("no_dispatcher", "no dispatcher runs: start one")
     elif s.trouble or s.slots == 0:
         yield Reason("no_worker", s.trouble or "there are no workers: start some")
+    if s.paused or s.state is CampaignState.FAILED:
+        # until somebody acts, nothing else matters
+        return
     if not s.built:
         yield Reason("model", "the groups wait for the model, which is not built yet")
     if s.wake_at is not None and s.wake_at > s.now:

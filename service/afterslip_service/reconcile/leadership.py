@@ -73,7 +73,9 @@ class Leadership:
         with self.database.write() as connection:
             standing = leases.look(connection, LEASE)
             if standing is None:
-                return leases.acquire(connection, LEASE, self.holder, self.seconds)
+                return leases.acquire(
+                    connection, LEASE, self.holder, self.seconds, facts
+                )
             mine = standing.holder == self.holder
             if not (mine or standing.released or self._abandoned(standing)):
                 return None

@@ -3,6 +3,7 @@
 
 import { all, follow, get, post } from "/dashboard/api.js";
 import { calm, h, put } from "/dashboard/dom.js";
+import { explanation } from "/dashboard/elements/explanation.js";
 import { GroupGrid } from "/dashboard/elements/group-grid.js";
 import { inversionCard } from "/dashboard/elements/inversion-card.js";
 import { ago, count, duration, fixed, moment, tiny } from "/dashboard/format.js";
@@ -26,7 +27,7 @@ export async function campaignView(main, id) {
     stop();
     throw error;
   }
-  const timer = setInterval(() => view.drawHead(), 30000);
+  const timer = setInterval(() => { view.drawHead(); view.why(); }, 30000);
   return () => { clearInterval(timer); stop(); };
 }
 
@@ -39,13 +40,14 @@ class CampaignView {
     /** @type {Map<number, any>} */
     this.groups = new Map();
     this.model = "";
-    this.parts = Object.fromEntries(["head", "facts", "bar", "live", "detail", "inversions", "spec"]
+    this.parts = Object.fromEntries(["head", "why", "facts", "bar", "live", "detail", "inversions", "spec"]
       .map((name) => [name, h("div", {})]));
     this.grid = new GroupGrid((index) => this.choose(index));
     this.soon = calm(() => this.refresh().catch((error) => this.alarm(error.message)), 400);
+    this.why = calm(() => this.explain(), 1000);
     this.redraw = calm(() => this.drawLive(), 150);
-    const { head, facts, bar, live, detail, inversions, spec } = this.parts;
-    put(main, head, h("div.columns", {},
+    const { head, why, facts, bar, live, detail, inversions, spec } = this.parts;
+    put(main, head, why, h("div.columns", {},
       this.left = h("div", {},
         h("section.card", {}, h("h2", {}, "Green's functions"), bar, this.grid.element),
         live, detail),
@@ -64,6 +66,7 @@ class CampaignView {
     this.drawFacts();
     this.grid.show(groups);
     this.drawLive();
+    this.why();
     await this.drawInversions(inversions.items.reverse());
     if (this.grid.pressed >= 0) await this.choose(this.grid.pressed);
   }
@@ -105,6 +108,12 @@ class CampaignView {
     bar.show(campaign.progress, campaign.state);
     const building = campaign.state === "building" && this.model ? h("p.sub", {}, this.model) : null;
     put(this.parts.bar, bar, building, h("p", {}));
+  }
+
+  /** Say why it waits or failed. */
+  async explain() {
+    const found = await get(`${this.path}/explain`).catch(() => null);
+    put(this.parts.why, found && explanation(found));
   }
 
   buttons() {
