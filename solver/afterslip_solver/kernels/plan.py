@@ -112,7 +112,7 @@ def make_plan(
     numbers = table[np.arange(most) < n_slot[:, None]]
     real = numbers >= 0
     times = np.bincount(numbers[real], minlength=len(nodes))
-    held = (fixed.astype(np.int64) << np.arange(28, 31)).sum(axis=1)
+    held = fixed @ (1 << np.arange(28, 31))
     flags = held | ((times > 1).astype(np.int64) << 31)
     entries = np.full(len(numbers), NO_NODE, dtype=np.uint32)
     entries[real] = (numbers[real] | flags[numbers[real]]).astype(np.uint32)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from afterslip_solver.kernels.midpoints import interpolation
 from afterslip_solver.model import Int
 from afterslip_solver.operators.pattern import Pattern, matrix_pattern
 
@@ -71,13 +72,9 @@ def _parents(cells: NDArray[np.int32], vertices: Int) -> Parents | None:
         for b in range(a):
             ends[corners[:, a, b]] = np.sort(parents[:, [a, b]], axis=1)
     own = vertices[kept]
-    rows = np.repeat(np.arange(len(ends)), 2)
-    halves = np.full(ends.size, 0.5)
     return Parents(
         cells=parents,
         vertices=own,
-        embedding=csr_array(
-            (halves, (rows, ends.ravel())), shape=(len(ends), len(own))
-        ),
+        embedding=interpolation(ends, len(own)),
         vertex_pattern=matrix_pattern(parents, len(own)),
     )

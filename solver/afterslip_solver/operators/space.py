@@ -8,7 +8,7 @@ leads back to the mesh.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,9 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from afterslip_solver.elements.tetrahedron import barycentric_gradients
-from afterslip_solver.model import TET_EDGES, Bool, Float, Int, TetMesh
+from afterslip_solver.kernels import midpoints
+from afterslip_solver.kernels.threads import over
+from afterslip_solver.model import Bool, Float, Int, TetMesh
 from afterslip_solver.operators.parents import Parents, ancestors
 from afterslip_solver.operators.pattern import Pattern, matrix_pattern, node_graph
 
@@ -129,12 +131,7 @@ def _embedding(
     elements: NDArray[np.int32], cells: NDArray[np.int32], n_node: int, n_vertex: int
 ) -> csr_array:
     """Vertices keep their value, midpoints take the mean of their edge's ends."""
-    parents = np.full((n_node, 2), -1, dtype=np.int64)
-    for k in range(4):
-        parents[elements[:, k]] = cells[:, k, None]
-    for k, (a, b) in enumerate(TET_EDGES):
-        parents[elements[:, 4 + k], 0] = np.minimum(cells[:, a], cells[:, b])
-        parents[elements[:, 4 + k], 1] = np.maximum(cells[:, a], cells[:, b])
-    halves = np.full(2 * n_node, 0.5)
-    rows = np.repeat(np.arange(n_node), 2)
-    return csr_array((halves, (rows, parents.ravel())), shape=(n_node, n_vertex))
+    ends = np.empty((n_node, 2), dtype=np.int32)
+    # elements with a common edge write the same
+    over(len(cells), partial(midpoints.ends_of_edges, elements, cells, ends))
+    return midpoints.interpolation(ends, n_vertex)
