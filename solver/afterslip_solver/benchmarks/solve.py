@@ -2,11 +2,13 @@
 
 The peers: conjugate gradients with block Jacobi on the same backend and operator, and
 on models that are small enough PyAMG's smoothed aggregation on the assembled matrix and
-a sparse factorisation (SuperLU), both on one core of the CPU.
+sparse factorisations of it, SuperLU on one core like PyAMG, and cuDSS on the device
+where it is there.
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import Any
 
@@ -14,8 +16,9 @@ import numpy as np
 import pyamg
 from numpy.typing import NDArray
 from scipy.sparse import bsr_array
-from scipy.sparse.linalg import cg, splu
+from scipy.sparse.linalg import cg
 
+from afterslip_solver.benchmarks import direct
 from afterslip_solver.benchmarks.record import Record, record
 from afterslip_solver.benchmarks.timing import wait
 from afterslip_solver.greens import Prepared, prepare
@@ -24,9 +27,13 @@ from afterslip_solver.model import Float, Model, SolverSettings
 from afterslip_solver.operators import Elasticity
 from afterslip_solver.operators.checks import rigid_motions
 
+log = logging.getLogger(__name__)
 # unknowns up to which a peer is asked
 PYAMG_UP_TO = 600_000
-DIRECT_UP_TO = 60_000
+SUPERLU_UP_TO = 60_000
+CUDSS_UP_TO = 600_000
+# unknowns up to which PyAMG is asked for all lanes, else for one
+LANES_UP_TO = 100_000
 JACOBI_ITERATIONS = 3_000
 
 
@@ -106,9 +113,25 @@ def measured(
     host = made.backend.to_host(f)
     if made.n_unknowns <= PYAMG_UP_TO:
         found.append(_pyamg(operator, host, settings.tolerance, seconds))
-    if made.n_unknowns <= DIRECT_UP_TO:
-        found.append(_direct(operator, host, seconds))
+    if made.n_unknowns <= SUPERLU_UP_TO:
+        found.append(direct.superlu(_matrix(operator), host, seconds))
+    if made.n_unknowns <= CUDSS_UP_TO and made.backend.name == "gpu":
+        found += _cudss(made, host, seconds)
     return found
+
+
+def _cudss(made: Prepared, f: Float, ours: float) -> list[Record]:
+    library = direct.cudss_library()
+    if library is None:
+        log.warning("cuDSS is not there")
+        return []
+    matrix = _matrix(made._elastic.operator)
+    try:
+        return direct.cudss(library, made.backend.xp, matrix, f, ours)
+    except ArithmeticError:
+        # what else was measured stays
+        log.exception("cuDSS did not solve")
+        return []
 
 
 def _elastic(settings: SolverSettings) -> SolverSettings:
@@ -146,8 +169,9 @@ def _pyamg(operator: Elasticity, f: Float, tolerance: float, ours: float) -> Rec
     begin = time.perf_counter()
     solver = pyamg.smoothed_aggregation_solver(a, B=modes.reshape(-1, 6))
     setup = time.perf_counter() - begin
+    lanes = f.shape[2] if a.shape[0] <= LANES_UP_TO else 1
     begin, count = time.perf_counter(), []
-    for lane in range(f.shape[2]):
+    for lane in range(lanes):
         steps: list[int] = []
         cg(
             a,
@@ -162,24 +186,6 @@ def _pyamg(operator: Elasticity, f: Float, tolerance: float, ours: float) -> Rec
         time.perf_counter() - begin,
         "s",
         ours,
-        f"{a.shape[0]} unknowns, four lanes in turn, {count} iterations, set-up "
-        f"{setup:.1f} s, one core; baseline: group_solve_s",
-    )
-
-
-def _direct(operator: Elasticity, f: Float, ours: float) -> Record:
-    """Factorise with SuperLU, and solve four lanes."""
-    a = _matrix(operator).tocsc()
-    begin = time.perf_counter()
-    factor = splu(a, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
-    setup = time.perf_counter() - begin
-    begin = time.perf_counter()
-    factor.solve(f.reshape(-1, f.shape[2]))
-    return record(
-        "direct_solve_s",
-        time.perf_counter() - begin,
-        "s",
-        ours,
-        f"{a.shape[0]} unknowns, four lanes, factorisation {setup:.1f} s with "
-        f"{factor.nnz} entries, one core; baseline: group_solve_s",
+        f"{a.shape[0]} unknowns, {lanes} lanes in turn, {count} iterations, set-up "
+        f"{setup:.1f} s, one core; baseline: group_solve_s, four lanes",
     )
