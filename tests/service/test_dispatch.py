@@ -170,14 +170,14 @@ def test_receipt_that_comes_twice_does_not_sweep_what_is_to_be_promoted(
     """Between stored and accepted, the attempt's folder holds the only copy."""
     real, twice = acceptance.accept_all, []
 
-    def tell_again(context):
+    def tell_again(context, meanwhile):
         with context.database.read() as connection:
             waiting = [job.token for job in jobs.stored(connection)]
         for token in waiting:
             assert not receipts.take(context, Ended(token, {"outcome": "stored"}))
             assert (settings.store / "attempts" / token / "manifest.json").exists()
         twice.extend(waiting)
-        real(context)
+        return real(context, meanwhile)
 
     monkeypatch.setattr(acceptance, "accept_all", tell_again)
     campaign = new_campaign()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
@@ -29,7 +29,7 @@ from afterslip_service.reconcile.reuse import Plan
 from afterslip_workers import entry
 
 ASK_AGAIN_S = 2.0
-PROMOTERS = 16
+PROMOTERS = 8
 Problem = tuple[str, str]
 
 
@@ -48,11 +48,15 @@ class _Promoted:
         return self.job.token or ""
 
 
-def accept_all(context: Context) -> bool:
+def accept_all(context: Context, meanwhile: Callable[[], None] | None = None) -> bool:
     """Promote what stored attempts wrote, then accept their jobs.
 
     Promotion is a set of renames that may be repeated, so a crash between it and
     the acceptance is mended by doing both again.
+
+    Parameters
+    ----------
+    meanwhile : done while the promotions wait for the disk.
 
     Returns
     -------
@@ -63,14 +67,14 @@ def accept_all(context: Context) -> bool:
         now = time.monotonic()
         found = [j for j in found if context.postponed.get(j.token or "", 0.0) <= now]
         tries = attempts.many(connection, [job.token for job in found if job.token])
-    if not found:
-        return False
     # mostly waits for the disk; each has files of its own
-    with ThreadPoolExecutor(min(PROMOTERS, len(found))) as pool:
-        done = list(
-            pool.map(lambda j: _promote(context, j, tries.get(j.token or "")), found)
+    with ThreadPoolExecutor(PROMOTERS) as pool:
+        coming = pool.map(
+            lambda j: _promote(context, j, tries.get(j.token or "")), found
         )
-    promoted = [item for item in done if item is not None]
+        if meanwhile is not None:
+            meanwhile()
+        promoted = [item for item in coming if item is not None]
     if not promoted:
         return False
     with context.write() as connection:

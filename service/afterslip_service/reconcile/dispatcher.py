@@ -124,11 +124,10 @@ class Dispatcher:
         watch.unplaced(self.context)
         self._receive()
         self._cancel()
-        # slots that have become free are filled before what filled them is moved
-        self._claim()
-        self._watch()
-        if acceptance.accept_all(self.context):
+        # slots that have become free are filled while what filled them is moved
+        if acceptance.accept_all(self.context, meanwhile=self._claim):
             self.wake()
+        self._watch()
         self._close()
         self._sweep()
 
