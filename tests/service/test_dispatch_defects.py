@@ -14,6 +14,8 @@ from afterslip_service.engine import retry
 from afterslip_service.engine.states import CampaignState, JobKind, JobState
 from afterslip_service.placement.cluster import Cluster
 from afterslip_service.placement.inprocess import InProcess
+from afterslip_service.reconcile import acceptance
+from afterslip_workers import entry
 from afterslip_workers.envelope import parse
 from afterslip_workers.store import durable, paths
 
@@ -144,3 +146,23 @@ def test_processes_wake_each_other_and_not_themselves(database_url, database):
     finally:
         listener.stop()
         other.close()
+
+
+def test_store_that_was_away_for_a_moment_is_asked_again(
+    new_campaign, new_dispatcher, turn, monkeypatch
+):
+    """It is no full disk, for which a campaign is paused, when it is back at once."""
+    promote, away = entry.promote, []
+
+    def refuse(store, campaign, manifest):
+        if manifest["kind"] == "greens" and not away:
+            away.append(campaign)
+            raise entry.StoreLostError("no answer")
+        promote(store, campaign, manifest)
+
+    monkeypatch.setattr(entry, "promote", refuse)
+    monkeypatch.setattr(acceptance, "ASK_AGAIN_S", 0.0)
+    campaign = new_campaign()
+    seen = turn(new_dispatcher(), campaign, CampaignState.COMPLETE)
+    assert away == [campaign]
+    assert seen.error_class is None

@@ -9,6 +9,7 @@ import zarr
 
 from afterslip_workers import entry
 from afterslip_workers.store import durable
+from afterslip_workers.store.place import StoreLostError
 
 pytestmark = pytest.mark.filterwarnings("ignore:Consolidated metadata")
 
@@ -152,6 +153,20 @@ def test_missing_file_is_refused(store):
         (store / "attempts" / "a0" / "group.zarr" / name).unlink()
     with pytest.raises(entry.StoreError, match="missing"):
         entry.promote(store, "c1", manifest)
+
+
+def test_store_that_is_away_lacks_nothing(store):
+    """Its service asks again instead of solving everything anew."""
+    manifest = attempt(store, 0, "a0")
+    away = store.with_name("away")
+    store.rename(away)
+    with pytest.raises(StoreLostError):
+        entry.promote(store, "c1", manifest)
+    with pytest.raises(StoreLostError):
+        entry.finish(store, "c1")
+    away.rename(store)
+    entry.promote(store, "c1", manifest)
+    assert np.array_equal(greens(store)["response"][0], _value(0))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,12 @@ from afterslip_workers.errors import TaskError, classify
 from afterslip_workers.store import check, checkpoint, commit, paths, spool, uploads
 from afterslip_workers.store.check import Expected, Finding, Report
 from afterslip_workers.store.manifest import NotDeliveredError, StoreError
-from afterslip_workers.store.place import is_bucket, place_of, read_json
+from afterslip_workers.store.place import (
+    StoreLostError,
+    is_bucket,
+    place_of,
+    read_json,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -29,6 +34,7 @@ __all__ = [
     "NotDeliveredError",
     "Report",
     "StoreError",
+    "StoreLostError",
     "arrange",
     "attempt_tokens",
     "check_store",
@@ -89,6 +95,8 @@ def promote(store: str | Path, campaign: str, manifest: Mapping[str, Any]) -> No
         While the result waits on its worker's disk.
     StoreError
         If the manifest is not this campaign's, or a file is missing or damaged.
+    StoreLostError
+        While the store is away.
     """
     commit.promote(place_of(store), campaign, dict(manifest))
 

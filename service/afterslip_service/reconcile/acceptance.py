@@ -112,7 +112,9 @@ def _promote(context: Context, job: Job, attempt: Attempt | None) -> _Promoted |
     except entry.StoreError as error:
         return _Promoted(job, manifest, ("internal", str(error)))
     except OSError as error:
-        if not entry.reachable(context.store):
+        # it may be back by now
+        away = isinstance(error, entry.StoreLostError)
+        if away or not entry.reachable(context.store):
             context.postponed[attempt.token] = time.monotonic() + ASK_AGAIN_S
             return None
         message = f"the result could not be moved into the store: {error}"

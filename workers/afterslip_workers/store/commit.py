@@ -8,6 +8,8 @@ the attempt or already in the campaign, under its checksum.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from afterslip_workers.progress import MANIFEST
@@ -18,9 +20,20 @@ from afterslip_workers.store.manifest import (
     StoreError,
 )
 from afterslip_workers.store.parts import PARTS
-from afterslip_workers.store.place import Place, read_json
+from afterslip_workers.store.place import Place, StoreLostError, read_json
 
 Moves = list[tuple[str, str, str]]
+
+
+@contextmanager
+def _there(place: Place) -> Iterator[None]:
+    """Say of a store that is away that it is; all files in it seem to be missing."""
+    try:
+        yield
+    except StoreError as error:
+        if place.reachable():
+            raise
+        raise StoreLostError(f"the store {place.name} is away") from error
 
 
 def promote(place: Place, campaign: str, manifest: dict[str, Any]) -> None:
@@ -33,11 +46,14 @@ def promote(place: Place, campaign: str, manifest: dict[str, Any]) -> None:
     StoreError
         For a manifest of another campaign, model or release, and for files that
         are missing or damaged. Nothing is moved before everything is checked.
+    StoreLostError
+        While the store is away.
     """
-    _check_owner(place, campaign, manifest)
-    if place.size(f"{paths.greens(campaign)}/zarr.json") is None:
-        raise StoreError(f"campaign {campaign} has no greens.zarr")
-    _move(place, manifest["token"], moves_of(campaign, manifest))
+    with _there(place):
+        _check_owner(place, campaign, manifest)
+        if place.size(f"{paths.greens(campaign)}/zarr.json") is None:
+            raise StoreError(f"campaign {campaign} has no greens.zarr")
+        _move(place, manifest["token"], moves_of(campaign, manifest))
     kept = paths.accepted_manifest(campaign, _kept_as(manifest))
     # without indents, whose encoder is many times slower: there is one a group
     place.write(kept, json.dumps(manifest, sort_keys=True).encode())
@@ -170,11 +186,14 @@ def finish(place: Place, campaign: str) -> None:
     ------
     StoreError
         If a group is missing.
+    StoreLostError
+        While the store is away.
     """
-    missing = missing_groups(place, campaign)
-    if missing:
-        raise StoreError(f"campaign {campaign} still lacks the groups {missing}")
-    set_status(place, campaign, "complete")
+    with _there(place):
+        missing = missing_groups(place, campaign)
+        if missing:
+            raise StoreError(f"campaign {campaign} still lacks the groups {missing}")
+        set_status(place, campaign, "complete")
 
 
 def set_status(place: Place, campaign: str, status: str) -> None:
