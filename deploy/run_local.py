@@ -2,12 +2,15 @@
 
     deploy/run-local start FOLDER [--database URL] [--port 8000] [--workers 2]
     deploy/run-local status|stop FOLDER
-    deploy/run-local kill FOLDER NAME
+    deploy/run-local kill FOLDER NAME|child|worker|nanny
 
 Commands, environment, secrets and TLS are those of the containers, with this
 machine's addresses and folders in place of theirs; what dies is started again, as
 their restart policy does. Without --database a private PostgreSQL is started (as the
 process `database`), for which its programs must be here.
+
+`kill` takes a name of `status`, with all that the process started, or one process
+alone: a computing process, its Dask worker, or the nanny of that.
 """
 
 import argparse
@@ -34,6 +37,9 @@ SERVICES = ("scheduler", "api", "dispatcher", "worker")
 READY_S = 90.0
 RESTART_S = 2.0
 STOP_S = 30.0
+COMPUTING = "afterslip_workers.child"
+# how far above a computing process each of its forebears is
+ABOVE = {"child": 0, "worker": 1, "nanny": 2}
 
 
 class Deployment:
@@ -150,13 +156,21 @@ class Deployment:
             self.path("pids", name).unlink(missing_ok=True)
 
     def kill(self, name: str) -> None:
-        """Kill one process with all that it started, as a power cut would."""
-        _, *family = self._family(name)
+        """Kill one process with all that it started, as a power cut would, or alone."""
+        family = [self._alone(name)] if name in ABOVE else self._family(name)[1:]
         for process in family:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
         gone, _ = psutil.wait_procs(family, STOP_S)
         print(f"{name}: {len(gone)} processes killed")
+
+    def _alone(self, name: str) -> psutil.Process:
+        """Return one process of a worker that has a computing process."""
+        for worker in self.names():
+            for process in self._family(worker) if worker.startswith("worker") else []:
+                if COMPUTING in process.cmdline():
+                    return [process, *process.parents()][ABOVE[name]]
+        raise SystemExit("no worker has a computing process now")
 
     def _family(self, name: str) -> list[psutil.Process]:
         file = self.path("pids", name)
