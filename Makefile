@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 OUT ?= demo-out
+# all of them, also those that run with every other test
+FAULTS := -m "" tests/faults tests/service/test_deployed.py
 
 .PHONY: demo test serve lint bench faults scan test-dashboard setup system clean
 
@@ -23,7 +25,7 @@ lint: setup
 	$(BIN)/lint-imports
 
 faults: setup
-	AFTERSLIP_FAULTS_JSON=benchmarks/faults-2core.json $(BIN)/pytest -m faults
+	AFTERSLIP_FAULTS_JSON=benchmarks/faults-2core.json $(BIN)/pytest $(FAULTS)
 	$(BIN)/python tests/faults/measured.py
 
 bench: setup

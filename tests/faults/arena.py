@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import hashlib
+import json
 import os
 import signal
 import socket
@@ -24,6 +25,7 @@ from afterslip.archive import open_greens
 AFTERSLIP = str(Path(sys.executable).with_name("afterslip"))
 N_GROUPS = 6
 POLL_S = 0.02
+BEAT_S = 0.3
 
 
 def spec(name="fault test"):
@@ -95,10 +97,14 @@ def end(leader):
             process.kill()
 
 
-def computing(leader, store):
+def computing(leader, attempts):
     """Return the busy computing processes of a session, by attempt.
 
     A computing process prints into the log of the attempt that it works on.
+
+    Parameters
+    ----------
+    attempts : folder in which every attempt has one.
     """
     found = {}
     for process in session(leader):
@@ -106,7 +112,7 @@ def computing(leader, store):
             if "afterslip_workers.child" not in " ".join(process.cmdline()):
                 continue
             log = Path(f"/proc/{process.pid}/fd/1").readlink()
-            if log.is_relative_to(store / "attempts"):
+            if log.is_relative_to(attempts):
                 found[log.parent.name] = process
     return found
 
@@ -159,7 +165,12 @@ class Service:
 
     def computing(self):
         """Return the busy computing processes by attempt."""
-        return computing(self.process.pid, self.store)
+        return computing(self.process.pid, self.attempts)
+
+    @property
+    def attempts(self):
+        """The folder in which attempts work."""
+        return self.store / "attempts"
 
     def get(self, path):
         """Return what the API says."""
@@ -190,6 +201,16 @@ class Service:
         """Return where the campaign's Green's functions are."""
         return self.store / "campaigns" / campaign / "greens.zarr"
 
+    def stamps(self, campaign, index):
+        """Return inode and time of last change of every file of a group."""
+        found = {}
+        for path in sorted(self.greens(campaign).glob("*/c/**/*")):
+            parts = path.relative_to(self.greens(campaign)).parts
+            if path.is_file() and parts[2] == str(index):
+                facts = path.stat()
+                found["/".join(parts)] = (facts.st_ino, facts.st_mtime_ns)
+        return found
+
     def hold_solving(self, campaign, accepted=1, left=2):
         """Wait until some groups are accepted and another is being solved.
 
@@ -208,25 +229,43 @@ class Service:
             if done["accepted"] < accepted:
                 return None
             assert done["total"] - done["accepted"] >= left, "too quick to be hurt"
-            for token, process in self.computing().items():
-                if self._hold(token, process):
-                    return token, process
-            return None
+            return self._hold_one()
 
         found = until(solving, 300, self.log)
-        for token, process in self.computing().items():
-            if process != found[1]:
-                self._hold(token, process)
+        until(
+            lambda: len(self._held) == self.workers or self._hold_one(),
+            60,
+            "all are held",
+        )
         return found
 
+    def _hold_one(self):
+        """Stop a computing process that is among its solves."""
+        for token, process in self.computing().items():
+            if process not in self._held and self._hold(token, process):
+                return token, process
+        return None
+
     def _hold(self, token, process):
-        """Stop a process; let it go on if it has begun to write its result."""
+        """Stop a process; let it go on if it does not solve yet, or no more."""
         process.suspend()
-        folder = self.store / "attempts" / token
-        if folder.is_dir() and not (folder / "group.zarr").exists():
+        stopped = time.time()
+
+        def told():
+            try:
+                progress = json.loads((folder / "progress.json").read_text())
+            except FileNotFoundError:
+                return {"solves_done": 0}
+            # its worker has read all that it said
+            return progress if progress["updated"] > stopped + BEAT_S else None
+
+        folder = self.attempts / token
+        solves = until(told, 10)["solves_done"]
+        if solves and not (folder / "group.zarr").exists():
             self._held.append(process)
             return True
         process.resume()
+        time.sleep(BEAT_S)  # or it would never come to anything
         return False
 
     def go_on(self):
@@ -257,7 +296,7 @@ class Measure:
         self.campaign, self.fault = campaign, fault
         found = service.groups(campaign)
         self.before = {
-            group["index"]: (_accepted(group), _files(service, campaign, group))
+            group["index"]: _standing(service, campaign, group)
             for group in found
             if group["state"] == "accepted"
         }
@@ -297,9 +336,8 @@ class Measure:
             "groups again": len(tries) - len(groups),
             "solves again": sum(_in_vain(group) for group in groups),
             "lost": sum(
-                _accepted(groups[index]) != token
-                or _files(service, self.campaign, groups[index]) != files
-                for index, (token, files) in self.before.items()
+                _standing(service, self.campaign, groups[index]) != was
+                for index, was in self.before.items()
             ),
             "twice": sum(_n_accepted(group) - 1 for group in groups),
             "result": compare(service.greens(self.campaign), undisturbed),
@@ -324,16 +362,9 @@ def _accepted(group):
     return tokens[0]
 
 
-def _files(service, campaign, group):
-    """Return inode and time of last change of every file of a group in the store."""
-    index = str(group["index"])
-    found = {}
-    for path in sorted(service.greens(campaign).glob("*/c/**/*")):
-        parts = path.relative_to(service.greens(campaign)).parts
-        if path.is_file() and parts[2] == index:
-            facts = path.stat()
-            found["/".join(parts)] = (facts.st_ino, facts.st_mtime_ns)
-    return found
+def _standing(service, campaign, group):
+    """Return what must not change: whose result was accepted, and its files."""
+    return _accepted(group), service.stamps(campaign, group["index"])
 
 
 def _in_vain(group):

@@ -103,23 +103,24 @@ def record(record_property, request):
         row["fault"] += {"sqlite": ", SQLite", "postgresql": ", PostgreSQL"}.get(
             which, ""
         )
+        row["load"] = round(os.getloadavg()[0], 1)
         record_property("fault_row", json.dumps(row))
 
     return write
 
 
 def pytest_terminal_summary(terminalreporter):
-    rows = [
-        json.loads(value)
-        for reports in terminalreporter.stats.values()
-        for report in reports
-        for name, value in getattr(report, "user_properties", ())
-        if name == "fault_row" and getattr(report, "when", "") == "call"
-    ]
-    if not rows:
+    passed, failed = [], []
+    for outcome, reports in terminalreporter.stats.items():
+        for report in reports:
+            if getattr(report, "when", "") != "call":
+                continue
+            rows = [v for n, v in report.user_properties if n == "fault_row"]
+            (passed if outcome == "passed" else failed).extend(map(json.loads, rows))
+    if not passed and not failed:
         return
     terminalreporter.section("what the faults cost")
-    for line in measured.table(rows).splitlines():
+    for line in measured.table([*passed, *failed]).splitlines():
         terminalreporter.write_line(line)
     if name := os.environ.get("AFTERSLIP_FAULTS_JSON"):
-        measured.keep(Path(name), rows)
+        measured.keep(Path(name), passed, failed, measured.commit())

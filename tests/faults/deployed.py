@@ -57,7 +57,8 @@ class Deployment:
 
     Attributes
     ----------
-    via : port of the scheduler that workers and dispatchers are told.
+    via, workers_via : port of the scheduler that API and dispatchers, and that
+        workers are told.
     """
 
     def __init__(self, folder, database, database_via=None, **environment):
@@ -69,7 +70,7 @@ class Deployment:
         self.clock = folder / "clock"
         self.clock.write_text("0")
         self.port, self.scheduler = arena.free_port(), arena.free_port()
-        self.via = self.scheduler
+        self.via = self.workers_via = self.scheduler
         self.environment = {
             "PYTHONPATH": str(QUICK),
             "AFTERSLIP_FAULTS_HOLDS": str(self.holds),
@@ -104,7 +105,7 @@ class Deployment:
             found[name] = [
                 arena.AFTERSLIP,
                 "worker",
-                scheduler,
+                f"tcp://127.0.0.1:{self.workers_via}",
                 "--cpu",
                 "--name",
                 name,

@@ -6,7 +6,7 @@ python tests/faults/measured.py        # write the table anew from the JSON
 from __future__ import annotations
 
 import json
-import os
+import subprocess
 from pathlib import Path
 
 from afterslip_workers.bench import device_name
@@ -23,37 +23,69 @@ HEADINGS = {
     "lost": "lost",
     "twice": "twice",
     "result": "result",
+    "runs": "runs",
 }
+COSTS = ("seconds", "groups again", "solves again", "lost", "twice", "load")
 
 
-def keep(path, rows):
-    """Put rows into a record; those of the same fault are replaced."""
-    known = json.loads(path.read_text())["rows"] if path.is_file() else []
-    load = round(os.getloadavg()[1], 1)
-    fresh = {row["fault"]: {**row, "load": load} for row in rows}
-    kept = [fresh.pop(row["fault"], row) for row in known]
-    content = {"device": device_name(), "rows": [*kept, *fresh.values()]}
+def commit():
+    """Return the commit that is measured, or nothing outside a checkout."""
+    asked = ["git", "rev-parse", "--short", "HEAD"]
+    told = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True)
+    return told.stdout.strip()
+
+
+def keep(path, rows, failed, at):
+    """Put rows into a record of one commit, those of failed tests out of it.
+
+    Of several runs the worst of each figure stays, and their number.
+
+    Parameters
+    ----------
+    failed : rows of tests that failed: what they had measured before is void.
+    at : the commit; a record of another one is begun anew.
+    """
+    content = json.loads(path.read_text()) if path.is_file() else {}
+    ours = content.get("commit") == at
+    known = {row["fault"]: row for row in content["rows"]} if ours else {}
+    for row in failed:
+        known.pop(row["fault"], None)
+    for row in rows:
+        fresh = {**row, "runs": 1}
+        if before := known.get(row["fault"]):
+            fresh["runs"] += before["runs"]
+            fresh |= {key: max(row[key], before[key]) for key in COSTS}
+            if "note" in row:
+                fresh["note"] = f"{before['note']}; {row['note']}"
+        known[row["fault"]] = fresh
+    content = {"device": device_name(), "commit": at, "rows": list(known.values())}
     path.write_text(json.dumps(content, indent=1) + "\n")
 
 
 def table(rows):
     """Return rows as a table in Markdown."""
     lines = ["| " + " | ".join(HEADINGS.values()) + " |", "|" + "---|" * len(HEADINGS)]
-    lines += [
-        "| " + " | ".join(str(row.get(key, "–")) for key in HEADINGS) + " |"
-        for row in rows
-    ]
+    for row in rows:
+        note = f" ({row['note']})" if "note" in row else ""
+        shown = {**row, "fault": row["fault"] + note}
+        lines.append(
+            "| " + " | ".join(str(shown.get(key, "–")) for key in HEADINGS) + " |"
+        )
     return "\n".join(lines)
 
 
 def page(text, record=RECORD):
     """Return the page with the table that the record asks for."""
     content = json.loads(record.read_text())
-    loads = [row["load"] for row in content["rows"] if "load" in row] or [0]
-    told = f"{content['device']}, load average {min(loads):g} to {max(loads):g}."
+    rows = content["rows"]
+    loads = [row["load"] for row in rows]
+    told = (
+        f"{content['device']}, load average {min(loads):g} to {max(loads):g}; "
+        f"commit {content['commit']}."
+    )
     head, _, rest = text.partition(BEGIN)
     tail = rest.partition(END)[2]
-    return f"{head}{BEGIN}\n{told}\n\n{table(content['rows'])}\n{END}{tail}"
+    return f"{head}{BEGIN}\n{told}\n\n{table(rows)}\n{END}{tail}"
 
 
 if __name__ == "__main__":

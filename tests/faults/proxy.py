@@ -13,10 +13,11 @@ class Proxy:
     Attributes
     ----------
     port : where it listens.
+    target : port to which it forwards; while it is None, connections are refused.
     """
 
     def __init__(self, target):
-        self._target = target
+        self.target = target
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port = self._listening.getsockname()[1]
         self._open = []
@@ -55,8 +56,11 @@ class Proxy:
 
     def _join(self, ours):
         self._whole.wait()
+        target = self.target
         try:
-            theirs = socket.create_connection(("127.0.0.1", self._target))
+            if target is None:
+                raise ConnectionRefusedError
+            theirs = socket.create_connection(("127.0.0.1", target))
         except OSError:
             ours.close()
             return

@@ -43,7 +43,7 @@ def test_work_goes_on_at_another_worker(deployed, undisturbed, record):
         return {
             token: child
             for leader in deployed.worker_sessions
-            for token, child in arena.computing(leader, deployed.store).items()
+            for token, child in arena.computing(leader, deployed.attempts).items()
         }
 
     deployed.computing = computing

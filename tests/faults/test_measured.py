@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import measured
+import pytest
 
 
 def test_table_of_the_page_is_the_record():
@@ -18,9 +19,30 @@ def test_nothing_recorded_was_lost_or_done_twice():
     assert {(row["lost"], row["twice"]) for row in rows} == {(0, 0)}
 
 
-def test_new_rows_replace_those_of_the_same_fault(tmp_path):
+@pytest.fixture
+def kept(tmp_path):
     path = tmp_path / "record.json"
-    measured.keep(path, [{"fault": "a", "seconds": 1}, {"fault": "b", "seconds": 2}])
-    measured.keep(path, [{"fault": "b", "seconds": 3}])
-    rows = json.loads(path.read_text())["rows"]
-    assert [(row["fault"], row["seconds"]) for row in rows] == [("a", 1), ("b", 3)]
+    none = dict.fromkeys(measured.COSTS, 0)
+
+    def keep(at, /, failed=(), **seconds):
+        rows = [{**none, "fault": f, "seconds": s} for f, s in seconds.items()]
+        measured.keep(path, rows, [{"fault": fault} for fault in failed], at)
+        found = json.loads(path.read_text())["rows"]
+        return [(row["fault"], row["seconds"], row["runs"]) for row in found]
+
+    return keep
+
+
+def test_worst_of_the_runs_of_one_commit_stays(kept):
+    kept("1", a=2, b=2)
+    assert kept("1", a=1, b=3) == [("a", 2, 2), ("b", 3, 2)]
+
+
+def test_run_of_another_commit_begins_anew(kept):
+    kept("1", a=2, b=2)
+    assert kept("2", b=1) == [("b", 1, 1)]
+
+
+def test_failure_voids_what_was_measured(kept):
+    kept("1", a=2, b=2)
+    assert kept("1", failed="b", a=1) == [("a", 2, 2)]

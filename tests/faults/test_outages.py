@@ -19,6 +19,7 @@ from afterslip_service.db.session import Database
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(400)]
 
 FIRST = "0001"
+SIDES = ("workers", "dispatchers")
 
 
 class Between(deployed.Deployment):
@@ -30,8 +31,9 @@ class Between(deployed.Deployment):
         user = parts.netloc.rpartition("@")[0]
         where = f"{user}@127.0.0.1:{self.to_database.port}"
         super().__init__(folder, database, parts._replace(netloc=where).geturl())
-        self.to_scheduler = Proxy(self.scheduler)
-        self.via = self.to_scheduler.port
+        self.to_scheduler = {who: Proxy(self.scheduler) for who in SIDES}
+        self.via = self.to_scheduler["dispatchers"].port
+        self.workers_via = self.to_scheduler["workers"].port
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +47,8 @@ def deployment(tmp_path_factory, postgres_server):
             yield made.start()
         finally:
             made.stop()
-            made.to_scheduler.close()
-            made.to_database.close()
+            for way in (*made.to_scheduler.values(), made.to_database):
+                way.close()
 
 
 @pytest.fixture
@@ -86,14 +88,20 @@ def test_database_stopped(deployment, solving, postgres_server, record, seconds)
     assert row["groups again"] == 0
 
 
-@pytest.mark.parametrize("seconds", [5, 30])
-def test_network_cut_to_the_scheduler(deployment, solving, record, seconds):
-    fault = f"network of workers and dispatchers to the scheduler cut for {seconds} s"
+@pytest.mark.parametrize(
+    ("sides", "seconds"),
+    [(SIDES, 5), (SIDES, 30), (SIDES[:1], 30), (SIDES[1:], 30)],
+)
+def test_network_cut_to_the_scheduler(deployment, solving, record, sides, seconds):
+    who = " and ".join(sides)
+    fault = f"network of {who} to the scheduler cut for {seconds} s"
     toll = deployed.Toll(deployment, solving, fault)
-    deployment.to_scheduler.cut()
+    for side in sides:
+        deployment.to_scheduler[side].cut()
     deployment.release()
     time.sleep(seconds)
-    deployment.to_scheduler.mend()
+    for side in sides:
+        deployment.to_scheduler[side].mend()
     row = toll.count(record)
     assert row["groups again"] <= 2
 

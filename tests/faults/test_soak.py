@@ -164,8 +164,9 @@ def check(here, life, record, seed):
     total = deployed.GROUPS * len(life.campaigns)
     record(
         {
-            "fault": f"soak of {LENGTH_S:.0f} s, seed {seed}: {len(life.campaigns)} "
-            f"campaigns, {sum(life.kills.values())} kills",
+            "fault": f"soak of {LENGTH_S:.0f} s",
+            "note": f"seed {seed}: {len(life.campaigns)} campaigns, "
+            f"{sum(life.kills.values())} kills",
             "seconds": LENGTH_S,
             "groups again": tries - total,
             "solves again": deployed.SOLVES * (tries - total),
