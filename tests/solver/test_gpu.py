@@ -8,6 +8,7 @@ import pytest
 from afterslip_solver import backend as backends
 from afterslip_solver.greens import evaluate_curve, prepare
 from afterslip_solver.krylov import pcg
+from afterslip_solver.mesh.refine import refine_uniformly
 from afterslip_solver.model import SolverSettings
 from afterslip_solver.multigrid import build
 
@@ -46,11 +47,18 @@ def test_kernels_agree(small, shaken_box, gpu):
         np.testing.assert_allclose(gpu.to_host(b), a, atol=1e-12)
 
 
-def test_cycle_and_solve_agree(small, shaken_box, gpu):
+@pytest.mark.parametrize("refined", [0, 2])
+def test_cycle_and_solve_agree(small, shaken_box, gpu, refined):
     s = shaken_box
+    mesh, fixed = s.mesh, s.fixed
+    for _ in range(refined):
+        mesh, _, _ = refine_uniformly(mesh, {}, {})
+        fixed = small.held_sides(mesh.nodes)
+    lam, mu = (np.repeat(values, 8**refined) for values in (s.lam, s.mu))
     values, counts = [], []
     for backend in (small.backend, gpu):
-        k = small.elasticity(s.mesh, s.fixed, s.lam, s.mu, backend)
+        k = small.elasticity(mesh, fixed, lam, mu, backend)
+        assert len(k.space.parents) == refined
         host = np.random.default_rng(1).standard_normal(k.shape)
         f = backend.asarray(host) * k.free
         result = pcg(k, build(k), f, tolerance=1e-10)
