@@ -132,23 +132,16 @@ class Backend(Protocol):
     def residual(self, matrix: Blocks, b: Any, x: Any, out: Any) -> None:
         """Out = b - A x."""
 
-    def chebyshev(
+    def relax(
         self,
         matrix: Blocks,
         inverse: Any,
         b: Any,
         x: Any,
-        d: Any,
-        keep: float,
         gain: float,
         out: Any,
     ) -> None:
-        """D = keep d + gain D^-1 (b - A x); out = x + d; out must not be x."""
-
-    def step(
-        self, inverse: Any, b: Any, x: Any, d: Any, keep: float, gain: float, out: Any
-    ) -> None:
-        """`chebyshev` where out holds A x already; 3 x 3 blocks."""
+        """Out = x + gain D^-1 (b - A x); out must not be x."""
 
     def scale_blocks(self, inverse: Any, r: Any, gain: float, out: Any) -> None:
         """Out = gain D^-1 r with (n, k, k) diagonal blocks."""
@@ -246,17 +239,6 @@ class Fused(Backend, Protocol):
     """
 
     storage: type[np.floating[Any]]
-
-    def relax(
-        self,
-        matrix: Blocks,
-        inverse: Any,
-        b: Any,
-        x: Any,
-        gain: float,
-        out: Any,
-    ) -> None:
-        """Out = x + gain D^-1 (b - A x); out must not be x."""
 
     def stiffness_rows(
         self,

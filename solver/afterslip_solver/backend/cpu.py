@@ -52,13 +52,16 @@ class CpuBackend:
     def blocks(self, indptr: Any, indices: Any, data: Any, n_columns: int) -> Blocks:
         """See `Backend`."""
         rows, columns = data.shape[1:]
+        n_rows = len(indptr) - 1
+        if (rows, columns) != (3, 3):
+            indptr, indices, data = _thirds(indptr, indices, data)
         parts = (
             np.require(indptr, np.int64, ["C", "W"]),
             np.require(indices, np.int32, ["C", "W"]),
             np.ascontiguousarray(data).reshape(-1),
         )
         size = sum(p.nbytes for p in parts)
-        return Blocks(rows, columns, len(indptr) - 1, n_columns, parts, size)
+        return Blocks(rows, columns, n_rows, n_columns, parts, size)
 
     def numbering(
         self, nodes: NDArray[np.float64], elements: NDArray[np.int64]
@@ -80,55 +83,47 @@ class CpuBackend:
 
     def multiply(self, matrix: Blocks, x: Any, out: Any) -> None:
         """See `Backend`."""
+        self._product(matrix, x, out, False)
+
+    def add_product(self, matrix: Blocks, x: Any, out: Any) -> None:
+        """See `Fused`."""
+        self._product(matrix, x, out, True)
+
+    def _product(self, matrix: Blocks, x: Any, out: Any, add: bool) -> None:
         x, y, parts = x.reshape(-1), out.reshape(-1), matrix.parts
-        r, c = matrix.rows, matrix.columns
-        if r == c == 3:
-            self._sweep(
-                matrix.n_rows,
-                lambda a, b: block_kernels.multiply3(*parts, x, y, a, b),
-            )
-        else:
-            self._sweep(
-                matrix.n_rows,
-                lambda a, b: block_kernels.multiply(*parts, r, c, x, y, a, b),
-            )
+        self._sweep(
+            len(parts[0]) - 1,
+            lambda m, n: block_kernels.multiply(*parts, x, y, add, m, n),
+        )
 
     def residual(self, matrix: Blocks, b: Any, x: Any, out: Any) -> None:
         """See `Backend`."""
-        if matrix.rows != 3:
-            self.multiply(matrix, x, out)
-            np.subtract(b, out, out=out)
-            return
         f, x, y, parts = b.reshape(-1), x.reshape(-1), out.reshape(-1), matrix.parts
         self._sweep(
-            matrix.n_rows,
-            lambda m, n: block_kernels.residual3(*parts, f, x, y, m, n),
+            len(parts[0]) - 1,
+            lambda m, n: block_kernels.residual(*parts, f, x, y, m, n),
         )
 
-    def chebyshev(
+    def relax(
         self,
         matrix: Blocks,
         inverse: Any,
         b: Any,
         x: Any,
-        d: Any,
-        keep: float,
         gain: float,
         out: Any,
     ) -> None:
         """See `Backend`."""
-        real = x.dtype.type
         if matrix.rows != 3:
-            self.multiply(matrix, x, out)
-            self.step(inverse, b, x, d, keep, gain, out)
+            self.residual(matrix, b, x, out)
+            self.scale_blocks(inverse, out.copy(), gain, out)
+            out += x
             return
-        vectors = [v.reshape(-1) for v in (inverse, b, x, d)]
-        y, parts = out.reshape(-1), matrix.parts
+        vectors = [v.reshape(-1) for v in (inverse, b, x)]
+        gain, y, parts = x.dtype.type(gain), out.reshape(-1), matrix.parts
         self._sweep(
             matrix.n_rows,
-            lambda m, n: block_kernels.chebyshev3(
-                *parts, *vectors, real(keep), real(gain), y, m, n
-            ),
+            lambda m, n: block_kernels.relax(*parts, *vectors, gain, y, m, n),
         )
 
     def stiffness_rows(
@@ -160,25 +155,9 @@ class CpuBackend:
         out, parts = spare.reshape(-1), matrix.parts
         self._sweep(
             matrix.n_rows,
-            lambda m, n: block_kernels.relax_rows3(*parts, *vectors, out, m, n),
+            lambda m, n: block_kernels.relax_rows(*parts, *vectors, out, m, n),
         )
-        x[rows] = spare[rows]
-
-    def step(
-        self, inverse: Any, b: Any, x: Any, d: Any, keep: float, gain: float, out: Any
-    ) -> None:
-        """See `Backend`; blocks of any size."""
-        real = x.dtype.type
-        np.subtract(b, out, out=out)
-        block_kernels.scale_blocks(
-            inverse.reshape(-1),
-            inverse.shape[1],
-            out.reshape(-1),
-            real(keep),
-            real(gain),
-            d.reshape(-1),
-        )
-        np.add(x, d, out=out)
+        block_kernels.spread(rows, out, x.reshape(-1))
 
     def scale_blocks(self, inverse: Any, r: Any, gain: float, out: Any) -> None:
         """See `Backend`."""
@@ -187,7 +166,6 @@ class CpuBackend:
             inverse.reshape(-1),
             inverse.shape[1],
             r.reshape(-1),
-            real(0),
             real(gain),
             out.reshape(-1),
         )
@@ -325,3 +303,18 @@ class CpuBackend:
         self.axpy(e, -single, q)
         self.scale_blocks(inverse, e, 1.0, z)
         return self.dot(e, z), self.dot(e, e)
+
+
+def _thirds(indptr: Any, indices: Any, data: Any) -> tuple[Any, Any, Any]:
+    """Cut blocks of 3 r x 3 c into 3 x 3 blocks, for which there are kernels."""
+    r, c = data.shape[1] // 3, data.shape[2] // 3
+    count = np.diff(indptr)
+    rows = np.repeat(np.arange(len(count)), count)
+    cut = data.reshape(-1, r, 3, c, 3).transpose(1, 0, 3, 2, 4)
+    row = r * rows + np.arange(r)[:, None]
+    columns = c * np.asarray(indices)[:, None] + np.arange(c)
+    order = np.argsort(row.ravel(), kind="stable")
+    out = cut.reshape(-1, c, 3, 3)[order].reshape(-1, 3, 3)
+    columns = np.broadcast_to(columns, (r, *columns.shape)).reshape(-1, c)[order]
+    starts = np.concatenate([[0], np.cumsum(np.repeat(c * count, r))])
+    return starts, columns.ravel(), out

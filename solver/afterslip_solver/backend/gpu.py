@@ -134,31 +134,6 @@ class GpuBackend(CreepOnDevice):
             grid = -(-n * rows * LANES // 128)
             run((grid,), (128,), (np.int32(n), *sizes, *matrix.parts, x, b, out))
 
-    def chebyshev(
-        self,
-        matrix: Blocks,
-        inverse: Any,
-        b: Any,
-        x: Any,
-        d: Any,
-        keep: float,
-        gain: float,
-        out: Any,
-    ) -> None:
-        """See `Backend`."""
-        n, real = matrix.n_rows, x.dtype.type
-        factors = (real(keep), real(gain))
-        if isinstance(matrix.parts[0], MatrixFree):
-            matrix.parts[0].apply(x, out)
-            self.step(inverse, b, x, d, keep, gain, out)
-        elif matrix.rows == 3:
-            run = _sparse("chebyshev3", x, matrix)
-            arguments = (np.int32(n), *matrix.parts, inverse, b, x, d, *factors, out)
-            run((-(-n // 64),), (64,), arguments)
-        else:
-            self._residual(matrix, b, x, out)
-            self._scale(inverse, out, x, d, factors, out)
-
     def relax(
         self,
         matrix: Blocks,
@@ -168,7 +143,7 @@ class GpuBackend(CreepOnDevice):
         gain: float,
         out: Any,
     ) -> None:
-        """See `Fused`."""
+        """See `Backend`."""
         n, real = matrix.n_rows, x.dtype.type
         if isinstance(matrix.parts[0], MatrixFree):
             matrix.parts[0].relax(inverse, b, x, gain, out)
@@ -264,16 +239,6 @@ class GpuBackend(CreepOnDevice):
             tolerance,
             capture=operator.springs is None,
         )
-
-    def step(
-        self, inverse: Any, b: Any, x: Any, d: Any, keep: float, gain: float, out: Any
-    ) -> None:
-        """See `Backend`."""
-        n, real = len(inverse), x.dtype.type
-        run = _sparse("step", x)
-        factors = (real(keep), real(gain))
-        grid = -(-n * LANES // 256)
-        run((grid,), (256,), (np.int32(n), inverse, b, x, d, *factors, out))
 
     def scale_blocks(self, inverse: Any, r: Any, gain: float, out: Any) -> None:
         """See `Backend`."""

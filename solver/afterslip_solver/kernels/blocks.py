@@ -1,8 +1,8 @@
 """Block matrix times four lanes.
 
-Matrices are block CSR with flat values (rows * columns per block, row-major);
-vectors are flat, 4 lanes innermost. Every kernel works on block rows
-``start..stop`` so that a caller may share rows between threads.
+Matrices are block CSR with flat values (nine per block, row-major); vectors are flat,
+4 lanes innermost. Every kernel works on block rows ``start..stop`` so that a caller
+may share rows between threads.
 """
 
 from __future__ import annotations
@@ -11,154 +11,172 @@ from typing import Any
 
 from numba import njit
 
-from afterslip_solver.kernels.lanes import LANES, row_times_lanes
+from afterslip_solver.kernels.lanes import (
+    LANES,
+    column,
+    fma,
+    load,
+    prefetch,
+    rows,
+    splat,
+    store,
+    twice,
+    zeros_of,
+)
 
 WIDTH = 3 * LANES
+# bytes and blocks: the hardware neither runs so far ahead, nor knows where x is read
+_AHEAD, _NEXT = 4096, 64
 
 
 @njit(cache=True, nogil=True)
-def multiply3(
-    indptr: Any, indices: Any, data: Any, x: Any, out: Any, start: int, stop: int
-) -> None:
-    """Out = A x for 3 x 3 blocks."""
-    for i in range(start, stop):
-        s = row_times_lanes(data, indices, x, indptr[i], indptr[i + 1])
-        for m in range(WIDTH):
-            out[WIDTH * i + m] = s[m]
+def _row(indptr: Any, indices: Any, data: Any, x: Any, i: int) -> Any:
+    """Row i of A x, by component; six sums keep chains of additions short."""
+    a = b = c = zeros_of(x, 8)
+    d = e = f = zeros_of(x, 4)
+    last = indices.shape[0] - 1
+    for k in range(indptr[i], indptr[i + 1]):
+        p, o = 9 * k, WIDTH * indices[k]
+        prefetch(data, p, _AHEAD)
+        after = WIDTH * indices[min(k + _NEXT, last)]
+        prefetch(x, after, 0)
+        prefetch(x, after + 2 * LANES, 0)
+        a = fma(column(data, p, 0), twice(x, o), a)
+        b = fma(column(data, p, 1), twice(x, o + LANES), b)
+        c = fma(column(data, p, 2), twice(x, o + 2 * LANES), c)
+        d = fma(splat(data[p + 6]), load(x, o), d)
+        e = fma(splat(data[p + 7]), load(x, o + LANES), e)
+        f = fma(splat(data[p + 8]), load(x, o + 2 * LANES), f)
+    s, t = rows(a + b + c)
+    return s, t, d + e + f
 
 
 @njit(cache=True, nogil=True)
-def residual3(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    b: Any,
-    x: Any,
-    out: Any,
-    start: int,
-    stop: int,
-) -> None:
-    """Out = b - A x for 3 x 3 blocks."""
-    for i in range(start, stop):
-        s = row_times_lanes(data, indices, x, indptr[i], indptr[i + 1])
-        for m in range(WIDTH):
-            out[WIDTH * i + m] = b[WIDTH * i + m] - s[m]
-
-
-@njit(cache=True, nogil=True, fastmath={"contract"})
-def chebyshev3(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    inverse: Any,
-    b: Any,
-    x: Any,
-    d: Any,
-    keep: float,
-    gain: float,
-    out: Any,
-    start: int,
-    stop: int,
-) -> None:
-    """D = keep d + gain D^-1 (b - A x); out = x + d. One pass over A."""
-    for i in range(start, stop):
-        s = row_times_lanes(data, indices, x, indptr[i], indptr[i + 1])
-        o = WIDTH * i
-        for lane in range(LANES):
-            r0 = b[o + lane] - s[lane]
-            r1 = b[o + LANES + lane] - s[LANES + lane]
-            r2 = b[o + 2 * LANES + lane] - s[2 * LANES + lane]
-            for row in range(3):
-                p = o + row * LANES + lane
-                q = 9 * i + 3 * row
-                z = inverse[q] * r0 + inverse[q + 1] * r1 + inverse[q + 2] * r2
-                step = keep * d[p] + gain * z
-                d[p] = step
-                out[p] = x[p] + step
-
-
-@njit(cache=True, nogil=True, fastmath={"contract"})
-def relax_rows3(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    rows: Any,
-    inverse: Any,
-    b: Any,
-    x: Any,
-    gain: float,
-    out: Any,
-    start: int,
-    stop: int,
-) -> None:
-    """Out = x + gain D^-1 (b - A x) on ``rows``, which A has only."""
-    for i in range(start, stop):
-        s = row_times_lanes(data, indices, x, indptr[i], indptr[i + 1])
-        o = WIDTH * rows[i]
-        for lane in range(LANES):
-            r0 = b[o + lane] - s[lane]
-            r1 = b[o + LANES + lane] - s[LANES + lane]
-            r2 = b[o + 2 * LANES + lane] - s[2 * LANES + lane]
-            for row in range(3):
-                p = row * LANES + lane
-                q = 9 * rows[i] + 3 * row
-                z = inverse[q] * r0 + inverse[q + 1] * r1 + inverse[q + 2] * r2
-                out[o + p] = x[o + p] + gain * z
-
-
-@njit(cache=True, nogil=True, fastmath={"contract"})
 def multiply(
     indptr: Any,
     indices: Any,
     data: Any,
-    rows: int,
-    columns: int,
+    x: Any,
+    out: Any,
+    add: bool,
+    start: int,
+    stop: int,
+) -> None:
+    """Out (+)= A x."""
+    for i in range(start, stop):
+        s, t, w = _row(indptr, indices, data, x, i)
+        o = WIDTH * i
+        if add:
+            s += load(out, o)
+            t += load(out, o + LANES)
+            w += load(out, o + 2 * LANES)
+        store(out, o, s)
+        store(out, o + LANES, t)
+        store(out, o + 2 * LANES, w)
+
+
+@njit(cache=True, nogil=True)
+def residual(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    b: Any,
     x: Any,
     out: Any,
     start: int,
     stop: int,
 ) -> None:
-    """Out = A x for blocks of any size (coarse levels)."""
+    """Out = b - A x."""
     for i in range(start, stop):
-        o = i * rows * LANES
-        for m in range(rows * LANES):
-            out[o + m] = 0
-        for k in range(indptr[i], indptr[i + 1]):
-            p = indices[k] * columns * LANES
-            q = k * rows * columns
-            for r in range(rows):
-                s0 = out[o + r * LANES]
-                s1 = out[o + r * LANES + 1]
-                s2 = out[o + r * LANES + 2]
-                s3 = out[o + r * LANES + 3]
-                for c in range(columns):
-                    a = data[q + r * columns + c]
-                    s0 += a * x[p + c * LANES]
-                    s1 += a * x[p + c * LANES + 1]
-                    s2 += a * x[p + c * LANES + 2]
-                    s3 += a * x[p + c * LANES + 3]
-                out[o + r * LANES] = s0
-                out[o + r * LANES + 1] = s1
-                out[o + r * LANES + 2] = s2
-                out[o + r * LANES + 3] = s3
+        s, t, w = _row(indptr, indices, data, x, i)
+        o = WIDTH * i
+        store(out, o, load(b, o) - s)
+        store(out, o + LANES, load(b, o + LANES) - t)
+        store(out, o + 2 * LANES, load(b, o + 2 * LANES) - w)
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
-def scale_blocks(
-    inverse: Any, rows: int, r: Any, keep: float, gain: float, out: Any
+@njit(cache=True, nogil=True)
+def _step(inverse: Any, q: int, r0: Any, r1: Any, r2: Any) -> Any:
+    """One row of D^-1 r."""
+    s = splat(inverse[q]) * r0
+    s = fma(splat(inverse[q + 1]), r1, s)
+    return fma(splat(inverse[q + 2]), r2, s)
+
+
+@njit(cache=True, nogil=True)
+def relax(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    inverse: Any,
+    b: Any,
+    x: Any,
+    gain: float,
+    out: Any,
+    start: int,
+    stop: int,
 ) -> None:
-    """Out = keep out + gain D^-1 r with square diagonal blocks."""
-    n = r.shape[0] // (rows * LANES)
-    for i in range(n):
-        o = i * rows * LANES
-        for a in range(rows):
-            q = (i * rows + a) * rows
-            for lane in range(LANES):
-                s = inverse[q] * r[o + lane]
-                for c in range(1, rows):
-                    s += inverse[q + c] * r[o + c * LANES + lane]
-                p = o + a * LANES + lane
-                out[p] = keep * out[p] + gain * s if keep != 0 else gain * s
+    """Out = x + gain D^-1 (b - A x)."""
+    factor = splat(gain)
+    for i in range(start, stop):
+        s, t, w = _row(indptr, indices, data, x, i)
+        o, q = WIDTH * i, 9 * i
+        s = load(b, o) - s
+        t = load(b, o + LANES) - t
+        w = load(b, o + 2 * LANES) - w
+        for c in range(3):
+            z = _step(inverse, q + 3 * c, s, t, w)
+            store(out, o + c * LANES, fma(factor, z, load(x, o + c * LANES)))
+
+
+@njit(cache=True, nogil=True)
+def relax_rows(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    which: Any,
+    inverse: Any,
+    b: Any,
+    x: Any,
+    gain: float,
+    out: Any,
+    start: int,
+    stop: int,
+) -> None:
+    """Out = x + gain D^-1 (b - A x) on the rows ``which``, packed; A has no others."""
+    factor = splat(gain)
+    for i in range(start, stop):
+        s, t, w = _row(indptr, indices, data, x, i)
+        o, q = WIDTH * which[i], 9 * which[i]
+        s = load(b, o) - s
+        t = load(b, o + LANES) - t
+        w = load(b, o + 2 * LANES) - w
+        for c in range(3):
+            z = _step(inverse, q + 3 * c, s, t, w)
+            value = fma(factor, z, load(x, o + c * LANES))
+            store(out, WIDTH * i + c * LANES, value)
+
+
+@njit(cache=True, nogil=True)
+def spread(which: Any, packed: Any, x: Any) -> None:
+    """Put packed rows in their places of x."""
+    for i in range(which.shape[0]):
+        for m in range(0, WIDTH, LANES):
+            store(x, WIDTH * which[i] + m, load(packed, WIDTH * i + m))
+
+
+@njit(cache=True, nogil=True)
+def scale_blocks(inverse: Any, size: int, r: Any, gain: float, out: Any) -> None:
+    """Out = gain D^-1 r with square diagonal blocks of any size."""
+    factor = splat(gain)
+    for i in range(r.shape[0] // (size * LANES)):
+        o = i * size * LANES
+        for a in range(size):
+            q = (i * size + a) * size
+            s = zeros_of(out, 4)
+            for c in range(size):
+                s = fma(splat(inverse[q + c]), load(r, o + c * LANES), s)
+            store(out, o + a * LANES, factor * s)
 
 
 @njit(cache=True, nogil=True)
@@ -178,12 +196,20 @@ def transfer(
     ``mask`` is (rows, 3) and is 0 where a component is held fixed.
     """
     for i in range(start, stop):
-        for a in range(3):
-            keep = mask[i, a]
-            for lane in range(LANES):
-                m = a * LANES + lane
-                s = keep * 0
-                for k in range(indptr[i], indptr[i + 1]):
-                    s += weights[k] * x[WIDTH * indices[k] + m]
-                s *= keep
-                out[WIDTH * i + m] = out[WIDTH * i + m] + s if add else s
+        s = t = w = zeros_of(x, 4)
+        for k in range(indptr[i], indptr[i + 1]):
+            weight, o = splat(weights[k]), WIDTH * indices[k]
+            s = fma(weight, load(x, o), s)
+            t = fma(weight, load(x, o + LANES), t)
+            w = fma(weight, load(x, o + 2 * LANES), w)
+        s *= splat(mask[i, 0])
+        t *= splat(mask[i, 1])
+        w *= splat(mask[i, 2])
+        o = WIDTH * i
+        if add:
+            s += load(out, o)
+            t += load(out, o + LANES)
+            w += load(out, o + 2 * LANES)
+        store(out, o, s)
+        store(out, o + LANES, t)
+        store(out, o + 2 * LANES, w)

@@ -68,37 +68,6 @@ extern "C" __global__ void __launch_bounds__(64)
   }
 }
 
-// d = keep d + gain D^-1 (b - A x); out = x + d
-extern "C" __global__ void __launch_bounds__(64)
-    chebyshev3(int n, const int* starts, const int* columns, const store* values,
-               const real* __restrict__ inverse, const Four* b, const Four* x, Four* d,
-               real keep, real gain, Four* out) {
-  const int row = blockIdx.x * 64 + threadIdx.x;
-  if (row >= n) return;
-  real s[3][LANES] = {};
-  row_times(row, starts, columns, values, x, s);
-  const long long p = 3LL * row;
-#pragma unroll
-  for (int i = 0; i < 3; i++)
-#pragma unroll
-    for (int m = 0; m < LANES; m++) s[i][m] = b[p + i].a[m] - s[i][m];
-  const real* q = inverse + 9LL * row;
-#pragma unroll
-  for (int i = 0; i < 3; i++) {
-    Four old = {}, y;
-    if (keep != 0) old = d[p + i];
-    const Four at = x[p + i];
-#pragma unroll
-    for (int m = 0; m < LANES; m++) {
-      const real z = q[3 * i] * s[0][m] + q[3 * i + 1] * s[1][m] + q[3 * i + 2] * s[2][m];
-      old.a[m] = keep * old.a[m] + gain * z;
-      y.a[m] = at.a[m] + old.a[m];
-    }
-    d[p + i] = old;
-    out[p + i] = y;
-  }
-}
-
 // out = x + gain D^-1 (b - A x), out not x
 extern "C" __global__ void __launch_bounds__(64)
     relax3(int n, const int* starts, const int* columns, const store* values,
@@ -308,24 +277,4 @@ extern "C" __global__ void transfer(int n, const int* __restrict__ indptr,
 #pragma unroll
   for (int m = 0; m < LANES; m++) y.a[m] += keep * s.a[m];
   out[i] = y;
-}
-
-// d = keep d + gain D^-1 (b - f); out = x + d. May overwrite f, which out is.
-extern "C" __global__ void step(int n, const real* __restrict__ inverse,
-                                const real* __restrict__ b, const real* __restrict__ x,
-                                real* __restrict__ d, real keep, real gain, real* out) {
-  const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-  if (i >= (long long)n * LANES) return;
-  const long long node = i / LANES, p = node * (3 * LANES) + i % LANES;
-  real r[3];
-#pragma unroll
-  for (int c = 0; c < 3; c++) r[c] = b[p + c * LANES] - out[p + c * LANES];
-  const real* q = inverse + node * 9;
-#pragma unroll
-  for (int c = 0; c < 3; c++) {
-    real z = gain * (q[3 * c] * r[0] + q[3 * c + 1] * r[1] + q[3 * c + 2] * r[2]);
-    if (keep != 0) z += keep * d[p + c * LANES];
-    d[p + c * LANES] = z;
-    out[p + c * LANES] = x[p + c * LANES] + z;
-  }
 }

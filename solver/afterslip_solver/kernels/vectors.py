@@ -7,27 +7,40 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from afterslip_solver.kernels.lanes import LANES
+from afterslip_solver.kernels.lanes import (
+    LANES,
+    fma,
+    load,
+    store,
+    widened,
+    zeros_of,
+)
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
+@njit(cache=True, nogil=True)
 def dot(a: Any, b: Any) -> Any:
-    """Lane-wise inner product, summed in blocks of 1024 rows."""
+    """Lane-wise inner product in FP64, summed in blocks of 1024 rows."""
     total = np.zeros(LANES)
-    n = a.shape[0] // LANES
-    for first in range(0, n, 1024):
-        s0 = s1 = s2 = s3 = 0.0
-        for i in range(first, min(first + 1024, n)):
-            p = LANES * i
-            s0 += a[p] * b[p]
-            s1 += a[p + 1] * b[p + 1]
-            s2 += a[p + 2] * b[p + 2]
-            s3 += a[p + 3] * b[p + 3]
-        total[0] += s0
-        total[1] += s1
-        total[2] += s2
-        total[3] += s3
+    n, step = a.shape[0], 4 * LANES
+    for first in range(0, n, 1024 * LANES):
+        last = min(first + 1024 * LANES, n)
+        whole = last - (last - first) % step
+        # four sums, as one would wait for every addition
+        s = t = v = w = zeros_of(total, 4)
+        for p in range(first, whole, step):
+            s = _product(a, b, p, s)
+            t = _product(a, b, p + LANES, t)
+            v = _product(a, b, p + 2 * LANES, v)
+            w = _product(a, b, p + 3 * LANES, w)
+        for p in range(whole, last, LANES):
+            s = _product(a, b, p, s)
+        store(total, 0, load(total, 0) + ((s + t) + (v + w)))
     return total
+
+
+@njit(cache=True, nogil=True)
+def _product(a: Any, b: Any, p: int, s: Any) -> Any:
+    return fma(widened(load(a, p)), widened(load(b, p)), s)
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})

@@ -118,16 +118,11 @@ class Chebyshev:
         self.factors = relaxations(degree, top)
         shape = (matrix.n_rows, matrix.rows, LANES)
         self._spare = backend.xp.zeros(shape, dtype=inverse.dtype)
-        self._relax = getattr(backend, "relax", None)
-        self._scratch = None
-        if self._relax is None:
-            self._scratch = backend.xp.zeros(shape, dtype=inverse.dtype)
 
     @property
     def bytes(self) -> int:
         """Memory beside the matrix."""
-        scratch = 0 if self._scratch is None else self._scratch.nbytes
-        return int(self.inverse.nbytes + self._spare.nbytes + scratch)
+        return int(self.inverse.nbytes + self._spare.nbytes)
 
     def from_zero(self, b: Any, x: Any) -> tuple[Any, Any]:
         """Smooth A x = b from x = 0; returns the result and the other buffer."""
@@ -142,11 +137,7 @@ class Chebyshev:
         self, b: Any, x: Any, spare: Any, factors: list[float]
     ) -> tuple[Any, Any]:
         for factor in factors:
-            arguments = (self.matrix, self.inverse, b, x)
-            if self._relax is None:
-                self.backend.chebyshev(*arguments, self._scratch, 0.0, factor, spare)
-            else:
-                self._relax(*arguments, factor, spare)
+            self.backend.relax(self.matrix, self.inverse, b, x, factor, spare)
             # the buffers change roles: a sweep reads all of x while it writes
             x, spare = spare, x
         return x, spare

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from afterslip_solver.backend import LANES, Backend, Blocks
 from afterslip_solver.backend.base import Discretisation, Tets
-from afterslip_solver.operators.space import banded
+from afterslip_solver.operators.space import along_curve
 from afterslip_solver.parallel.communicator import Communicator
 from afterslip_solver.parallel.halo import Halo
 from afterslip_solver.parallel.partition import Part
@@ -53,12 +53,9 @@ class PartBackend:
         self._ghosts: dict[Any, Any] = {}
         # what others look for before they use it
         alone = communicator.size == 1
-        for name, own, source in (
-            ("relax", self._relax, inner),
-            ("iteration", self._iteration, inner if alone else communicator),
-        ):
-            if hasattr(source, name):
-                setattr(self, name, getattr(inner, name) if alone else own)
+        if hasattr(inner if alone else communicator, "iteration"):
+            own = inner.iteration if alone else self._iteration  # type: ignore[attr-defined]
+            self.iteration = own
 
     def halo(self, n: int) -> Halo:
         """Return the halo of nodal vectors with n rows."""
@@ -98,7 +95,7 @@ class PartBackend:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """See `Backend`; shared nodes come last, those of other owners behind."""
         found = self.inner.numbering(nodes, elements)
-        order, element_order = found or banded(elements, len(nodes))
+        order, element_order = found or along_curve(nodes, elements)
         order = order[np.argsort(self._part.sharing[order], kind="stable")]
         n_vertex = self._part.model.mesh.n_vertex
         for chosen in (order, order[order < n_vertex]):
@@ -144,35 +141,19 @@ class PartBackend:
         others -= b[matrix.halo.owned :]
         matrix.halo.sum(out)
 
-    def chebyshev(
+    def relax(
         self,
         matrix: Blocks,
         inverse: Any,
         b: Any,
         x: Any,
-        d: Any,
-        keep: float,
         gain: float,
         out: Any,
     ) -> None:
-        """See `Backend`."""
+        """See `Backend`: all but the product is counted at the owner's."""
+        self.inner.relax(matrix, inverse, b, x, gain, out)
         if not isinstance(matrix, PartBlocks) or self.communicator.size == 1:
-            self.inner.chebyshev(matrix, inverse, b, x, d, keep, gain, out)
             return
-        self.multiply(matrix, x, out)
-        self.inner.step(inverse, b, x, d, keep, gain, out)
-
-    def _relax(
-        self,
-        matrix: PartBlocks,
-        inverse: Any,
-        b: Any,
-        x: Any,
-        gain: float,
-        out: Any,
-    ) -> None:
-        """See `Fused`: all but the product is counted at the owner's."""
-        self.inner.relax(matrix, inverse, b, x, gain, out)  # type: ignore[attr-defined]
         owned = matrix.halo.owned
         self._take_from_ghosts(inverse[owned:], b[owned:], x[owned:], gain, out[owned:])
         matrix.halo.sum(out)
@@ -202,12 +183,6 @@ class PartBackend:
         owned = self._halos[len(u)].owned
         make = self.communicator.iteration  # type: ignore[attr-defined]
         return make(product, cycle, u, r, limits, owned)
-
-    def step(
-        self, inverse: Any, b: Any, x: Any, d: Any, keep: float, gain: float, out: Any
-    ) -> None:
-        """See `Backend`."""
-        self.inner.step(inverse, b, x, d, keep, gain, out)
 
     def scale_blocks(self, inverse: Any, r: Any, gain: float, out: Any) -> None:
         """See `Backend`."""
