@@ -29,6 +29,8 @@ from afterslip_solver.model import (
 
 # METIS sees the graph of compact clusters of elements, at most this many
 _CLUSTERS = 1 << 15
+# METIS counts work in whole numbers: this many for an element
+_FINE = 10
 
 
 class PartitionError(ValueError):
@@ -57,15 +59,17 @@ class Part:
     shared: dict[int, Int]
 
 
-def divide(mesh: TetMesh, n_part: int) -> Int:
+def divide(mesh: TetMesh, n_part: int, work: Float | None = None) -> Int:
     """Part of every element, by METIS (Karypis & Kumar 1998).
 
     The graph's vertices are compact clusters of elements of equal size; an edge
     weighs what the cut costs, the number of mesh vertices that both clusters have.
+    Parts have equal shares of the work.
 
     Parameters
     ----------
     n_part : number of parts.
+    work : (n_elem,) of each element, near one; the same for all where left out.
 
     Returns
     -------
@@ -97,7 +101,7 @@ def divide(mesh: TetMesh, n_part: int) -> Int:
         n_part,
         pymetis.CSRAdjacency(graph.indptr, graph.indices),
         eweights=graph.data,
-        vweights=np.bincount(cluster),
+        vweights=np.rint(_FINE * np.bincount(cluster, work)).astype(np.int64),
     )
     parts = np.asarray(member, dtype=np.int64)[cluster]
     if len(np.unique(parts)) < n_part:

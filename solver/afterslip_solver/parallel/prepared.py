@@ -30,6 +30,7 @@ from afterslip_solver.model import (
 from afterslip_solver.multigrid import Preconditioner
 from afterslip_solver.operators import Elasticity, check_model
 from afterslip_solver.parallel.backend import PartBackend
+from afterslip_solver.parallel.balance import expected_work
 from afterslip_solver.parallel.hierarchy import LEVELS, SLOW, Whole, build_part
 from afterslip_solver.parallel.operators import PartCreep, PartSprings
 from afterslip_solver.parallel.partition import Part, divide, split
@@ -179,7 +180,7 @@ class Distributed:
         mesh = model.mesh
         self.n_unknowns = 3 * len(mesh.nodes)
         whole = whole or Whole(model.mesh, model.fixed)
-        parts = split(model, divide(mesh, team.size))
+        parts = split(model, divide(mesh, team.size, expected_work(model)))
         sizes = team.call(
             _prepare_part,
             [(part, settings) for part in parts],

@@ -1,0 +1,79 @@
+"""Parts get equal shares of the work, not of the elements."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from afterslip_solver.backend.cpu import CpuBackend
+from afterslip_solver.greens import prepare
+from afterslip_solver.mesh.imported import imported_fault
+from afterslip_solver.mesh.refine import refine_uniformly
+from afterslip_solver.mesh.split import split_nodes
+from afterslip_solver.mesh.trace import surface_trace
+from afterslip_solver.model import Materials, SolverSettings
+from afterslip_solver.multigrid import slow
+from afterslip_solver.parallel import Distributed, ThreadTeam, divide, hierarchy
+from afterslip_solver.parallel.balance import expected_work
+
+
+@pytest.fixture
+def fine(small):
+    """A box whose edges were halved once."""
+    model = small.box_model((4, 4, 4))
+    (name, fault), m = *model.faults.items(), model.materials
+    surfaces = {name: fault.triangles[:, :3]}
+    mesh, triangles, _ = refine_uniformly(model.mesh, surfaces, {})
+    found = imported_fault(mesh, name, triangles[name])
+    fields = (np.repeat(v, 8) for v in (m.lam, m.mu, m.rho, m.viscosity))
+    return replace(
+        model,
+        mesh=mesh,
+        materials=Materials(*fields),
+        fixed=small.held_sides(mesh.nodes),
+        surface=surface_trace(mesh),
+        faults={name: found},
+        splits={name: split_nodes(mesh, found)},
+    )
+
+
+def largest(energy, most):
+    return energy >= np.quantile(energy, 1.0 - most)
+
+
+def test_parts_have_equal_work(small):
+    mesh = small.box_model((8, 8, 8)).mesh
+    depth = -mesh.nodes[mesh.cells].mean(axis=1)[:, 2]
+    work = np.where(depth < np.quantile(depth, 0.2), 3.0, 1.0)
+    parts = divide(mesh, 4, work)
+    # METIS allows three per cent, and clusters of one element are whole
+    assert np.bincount(parts, work).max() < 1.05 * work.sum() / 4
+    alike = divide(mesh, 4)
+    assert np.bincount(alike).max() < 1.05 * len(work) / 4
+
+
+def test_work_is_foretold_from_what_a_mesh_was_refined_from(small, fine, monkeypatch):
+    monkeypatch.setattr(slow, "concentrated", largest)
+    assert expected_work(small.box_model()) is None
+    work = expected_work(fine)
+    assert len(work) == len(fine.mesh.elements)
+    by_parent = work.reshape(-1, 8)
+    assert (by_parent == by_parent[:, :1]).all()
+    share = (work > 1.0).mean()
+    assert 0.05 < share < 0.15
+
+
+def test_balanced_parts_find_what_one_device_finds(small, fine, monkeypatch):
+    for module in (slow, hierarchy):
+        monkeypatch.setattr(module, "concentrated", largest)
+    slip = small.patch_slip(fine.faults["main"])
+    trace, settings = fine.surface.nodes, SolverSettings()
+    one = prepare(fine, settings, "cpu").solve(slip, trace)
+    parts = Distributed(fine, settings, ThreadTeam(3, lambda: CpuBackend(1)))
+    found = parts.solve(slip, trace)
+    assert abs(found.iterations - one.iterations) <= 1
+    # both to 1e-8 of the load
+    size = np.abs(one.response).max()
+    np.testing.assert_allclose(found.response, one.response, atol=1e-8 * size)
