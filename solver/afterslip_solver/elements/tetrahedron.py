@@ -5,13 +5,16 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from afterslip_solver.kernels import geometry
 from afterslip_solver.kernels.threads import over
-from afterslip_solver.model import TET_EDGES, Float, Int
+from afterslip_solver.model import TET_EDGES, Float
 
 
-def barycentric_gradients(nodes: Float, cells: Int) -> tuple[Float, Float]:
+def barycentric_gradients(
+    nodes: Float, cells: NDArray[np.integer]
+) -> tuple[Float, Float]:
     """Gradients of the four barycentric coordinates, and volumes.
 
     Parameters

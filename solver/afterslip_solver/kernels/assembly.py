@@ -218,6 +218,15 @@ def hold(indptr: Any, indices: Any, data: Any, fixed: Any, diagonal: Any) -> Non
 
 
 @njit(cache=True, nogil=True)
+def find_diagonal(
+    indptr: Any, indices: Any, data: Any, out: Any, first: int, last: int
+) -> None:
+    """Copy the diagonal blocks of rows first..last to out (n, 3, 3)."""
+    for row in range(first, last):
+        out[row] = data[_slot(indptr, indices, row, row)]
+
+
+@njit(cache=True, nogil=True)
 def balance(
     indptr: Any,
     indices: Any,

@@ -31,6 +31,16 @@ def by_number(numbers: Any, n: int) -> tuple[Any, Any]:
 
 
 @njit(cache=True, nogil=True)
+def renumber(
+    elements: Any, order: Any, number: Any, out: Any, first: int, last: int
+) -> None:
+    """Rows first..last of out: those of elements in an order, nodes renumbered."""
+    for e in range(first, last):
+        for k in range(elements.shape[1]):
+            out[e, k] = number[elements[order[e], k]]
+
+
+@njit(cache=True, nogil=True)
 def _arrange(places: Any, keys: Any, first: int, last: int) -> None:
     """Sort places first..last by their keys; they are few (insertion)."""
     for i in range(first + 1, last):

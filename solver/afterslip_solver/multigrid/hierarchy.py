@@ -145,12 +145,19 @@ def _balanced_linear(
     """
     indptr, indices, data = matrix.indptr, matrix.indices, matrix.data
     n = len(indptr) - 1
-    diagonal = data[np.repeat(np.arange(n), np.diff(indptr)) == indices]
+    diagonal = np.empty((n, 3, 3))
+    over(n, partial(assembly.find_diagonal, indptr, indices, data, diagonal))
     size = np.sqrt(np.trace(diagonal, axis1=1, axis2=2) / (3.0 * unit))
     diagonal /= (unit * size * size)[:, None, None]
     single = np.empty(data.shape, dtype=np.float32)
     over(n, partial(assembly.balance, indptr, indices, data, size, unit, single))
-    return single.astype(store, copy=False), diagonal, size
+    stored = np.empty(data.shape, dtype=store)
+
+    def convert(start: int, stop: int) -> None:
+        stored[start:stop] = single[start:stop]
+
+    over(len(stored), convert)
+    return stored, diagonal, size
 
 
 def aggregated_level(

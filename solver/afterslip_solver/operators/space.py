@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from afterslip_solver.elements.tetrahedron import barycentric_gradients
-from afterslip_solver.kernels import midpoints
+from afterslip_solver.kernels import midpoints, sorting
 from afterslip_solver.kernels.threads import over
 from afterslip_solver.mesh.order import morton_codes
 from afterslip_solver.model import Bool, Float, Int, TetMesh
@@ -69,14 +69,15 @@ class Space:
         n_node = len(mesh.nodes)
         order, element_order = numbering or along_curve(mesh.nodes, mesh.elements)
         rank = _inverse(order)
-        renumbered = rank[mesh.elements]
-        elements = renumbered[element_order].astype(np.int32)
+        elements = np.empty(mesh.elements.shape, dtype=np.int32)
+        tables = (mesh.elements, element_order, rank, elements)
+        over(len(elements), partial(sorting.renumber, *tables))
         vertices = np.flatnonzero(order < mesh.n_vertex)
         vertex_rank = np.full(n_node, -1, dtype=np.int64)
         vertex_rank[vertices] = np.arange(len(vertices))
         cells = vertex_rank[elements[:, :4]].astype(np.int32)
         nodes = np.ascontiguousarray(mesh.nodes[order])
-        gradients, volume = barycentric_gradients(nodes, renumbered[element_order, :4])
+        gradients, volume = barycentric_gradients(nodes, elements[:, :4])
         return cls(
             order=order,
             rank=rank,
