@@ -8,22 +8,27 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from afterslip_solver.elements.tetrahedron import barycentric_gradients
-from afterslip_solver.kernels.sorting import (
-    by_number,
-    number_pairs,
-    pieces,
-    single_pairs,
-)
+from afterslip_solver.kernels.edges import number_edges
+from afterslip_solver.kernels.sorting import by_number, pieces, single_pairs
 from afterslip_solver.kernels.threads import over
+from afterslip_solver.model import TET_EDGES
 
 
-def test_pairs_are_numbered_as_sorting_does():
+def test_edges_are_numbered_as_sorting_does():
+    rng = np.random.default_rng(1)
+    cells = np.array([rng.permutation(60)[:4] for _ in range(300)])
+    ends = np.sort(cells[:, np.array(TET_EDGES)].reshape(-1, 2), axis=1)
+    expected, inverse = np.unique(ends @ [60, 1], return_inverse=True)
+    elements, found = number_edges(cells, 60)
+    np.testing.assert_array_equal(found @ [60, 1], expected)
+    np.testing.assert_array_equal(elements[:, 4:].ravel(), 60 + inverse)
+    np.testing.assert_array_equal(elements[:, :4], cells)
+
+
+def test_pairs_that_occur_once_are_found():
     rng = np.random.default_rng(1)
     low, high = rng.integers(0, [[40], [900]], size=(2, 3000))
-    expected, inverse = np.unique(low * 1000 + high, return_inverse=True)
-    number, example = number_pairs(low, high, 40)
-    np.testing.assert_array_equal(number, inverse)
-    np.testing.assert_array_equal(low[example] * 1000 + high[example], expected)
+    inverse = np.unique(low * 1000 + high, return_inverse=True)[1]
     counts = np.bincount(inverse)
     assert (counts == 1).any()
     assert (counts > 1).any()

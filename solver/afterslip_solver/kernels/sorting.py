@@ -53,35 +53,13 @@ def _arrange(places: Any, keys: Any, first: int, last: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def number_pairs(low: Any, high: Any, n: int) -> tuple[Any, Any]:
-    """Give the different pairs numbers in the order of (low, high).
+def single_pairs(low: Any, high: Any, n: int) -> Any:
+    """(m,) bool, pairs that occur once.
 
     Parameters
     ----------
     low, high : (m,) integers; low from 0 to n - 1, each few times.
-
-    Returns
-    -------
-    (m,) int64 the number of each pair, and for each number a pair that has it.
     """
-    starts, places = by_number(low, n)
-    number = np.empty(len(low), np.int64)
-    example = np.empty(len(low), np.int64)
-    count = 0
-    for k in range(n):
-        _arrange(places, high, starts[k], starts[k + 1])
-        for i in range(starts[k], starts[k + 1]):
-            place = places[i]
-            if i == starts[k] or high[place] != high[places[i - 1]]:
-                example[count] = place
-                count += 1
-            number[place] = count - 1
-    return number, example[:count].copy()
-
-
-@njit(cache=True, nogil=True)
-def single_pairs(low: Any, high: Any, n: int) -> Any:
-    """(m,) bool, pairs as in `number_pairs` that occur once."""
     starts, places = by_number(low, n)
     single = np.zeros(len(low), np.bool_)
     for k in range(n):

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from afterslip_solver.kernels import geometry
-from afterslip_solver.kernels.sorting import number_pairs
+from afterslip_solver.kernels.edges import number_edges
 from afterslip_solver.kernels.threads import over
 from afterslip_solver.mesh.errors import MeshError
 from afterslip_solver.mesh.topology import cell_edges, edge_keys
@@ -68,16 +68,13 @@ def second_order(
             f"{int((~used).sum())} vertices belong to no tetrahedron; "
             "remove them from the mesh"
         )
-    ends = np.sort(cell_edges(cells).reshape(-1, 2), axis=1)
-    number, example = number_pairs(ends[:, 0], ends[:, 1], n_vertex)
-    low, high = ends[example].T
-    nodes = np.concatenate([vertices, 0.5 * (vertices[low] + vertices[high])])
-    elements = np.concatenate([cells, n_vertex + number.reshape(-1, 6)], axis=1)
+    elements, ends = number_edges(cells, n_vertex)
+    middles = 0.5 * (vertices[ends[:, 0]] + vertices[ends[:, 1]])
     if tags is None:
         tags = np.zeros(len(cells), dtype=np.int64)
     return TetMesh(
-        nodes=nodes,
-        elements=np.ascontiguousarray(elements, dtype=np.int64),
+        nodes=np.concatenate([vertices, middles]),
+        elements=elements,
         n_vertex=n_vertex,
         tags=np.asarray(tags, dtype=np.int64),
         tag_names=tag_names,
