@@ -29,7 +29,7 @@ def largest_eigenvalue(
     """
     if start is None:
         shape = (matrix.n_rows, matrix.rows, LANES)
-        start = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+        start = np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
     r = backend.asarray(start)
     z, p, q = (backend.xp.zeros_like(r) for _ in range(3))
     alphas, betas = [], []

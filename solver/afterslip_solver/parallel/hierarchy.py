@@ -367,5 +367,5 @@ def _same_random(backend: PartBackend, shape: tuple[int, ...]) -> Any:
     start = np.zeros(shape, dtype=np.float32)
     owned = backend.halo(shape[0]).owned
     rng = np.random.default_rng(backend.communicator.rank)
-    start[:owned] = rng.standard_normal((owned, *shape[1:]))
+    start[:owned] = rng.standard_normal((owned, *shape[1:]), dtype=np.float32)
     return backend.complete(backend.asarray(start))
