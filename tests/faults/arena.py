@@ -24,8 +24,10 @@ from afterslip.archive import open_greens
 
 AFTERSLIP = str(Path(sys.executable).with_name("afterslip"))
 N_GROUPS = 6
-POLL_S = 0.02
+POLL_S = 0.05
 BEAT_S = 0.3
+# one for all, as each sets up TLS anew; who answers may be another one next time
+http = httpx.Client(limits=httpx.Limits(max_keepalive_connections=0))
 
 
 def spec(name="fault test"):
@@ -146,7 +148,7 @@ class Service:
             lines = log.read_text().splitlines()
             urls = [line.split()[-1] for line in lines if "afterslip serves at" in line]
             self.url = urls[0] if urls else None
-            return self.url and httpx.get(self.url + "/healthz").status_code == 200
+            return self.url and http.get(self.url + "/healthz").status_code == 200
 
         until(listens, 90, "the service answers", 0.05)
         return self
@@ -174,20 +176,20 @@ class Service:
 
     def get(self, path):
         """Return what the API says."""
-        answer = httpx.get(f"{self.url}/v1{path}", timeout=60)
+        answer = http.get(f"{self.url}/v1{path}", timeout=60)
         assert answer.status_code < 500, answer.text
         return answer.json()
 
     def submit(self, name="fault test", **headers):
         """Submit the campaign and return its id."""
         url = f"{self.url}/v1/campaigns"
-        answer = httpx.post(url, json=spec(name), headers=headers, timeout=60)
+        answer = http.post(url, json=spec(name), headers=headers, timeout=60)
         assert answer.status_code == 201, answer.text
         return answer.json()["id"]
 
     def post(self, path):
         """Ask for an action."""
-        answer = httpx.post(f"{self.url}/v1{path}", timeout=60)
+        answer = http.post(f"{self.url}/v1{path}", timeout=60)
         assert answer.status_code == 200, answer.text
         return answer.json()
 
@@ -232,11 +234,8 @@ class Service:
             return self._hold_one()
 
         found = until(solving, 300, self.log)
-        until(
-            lambda: len(self._held) == self.workers or self._hold_one(),
-            60,
-            "all are held",
-        )
+        every = self.workers
+        until(lambda: len(self._held) == every or self._hold_one(), 60, self.log)
         return found
 
     def _hold_one(self):

@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 
 import arena
-import httpx
 import numpy as np
 import psutil
 import psycopg
@@ -168,9 +167,9 @@ class Deployment:
         """Wait until every role works."""
 
         def ready():
-            if httpx.get(self.url + "/healthz", timeout=10).status_code != 200:
+            if arena.http.get(self.url + "/healthz", timeout=10).status_code != 200:
                 return False
-            answer = httpx.get(self.url + "/v1/workers", timeout=10)
+            answer = arena.http.get(self.url + "/v1/workers", timeout=10)
             return self._leader() and self._workers() == WORKERS and answer
 
         arena.until(ready, seconds, self.log, 0.1)
@@ -191,7 +190,7 @@ class Deployment:
         """Return what the API says; it may be away for a moment."""
 
         def ask():
-            answer = httpx.get(f"{self.url}/v1{path}", timeout=30)
+            answer = arena.http.get(f"{self.url}/v1{path}", timeout=30)
             return answer if answer.status_code < 500 else None
 
         return arena.until(ask, 90, self.log).json()
@@ -200,7 +199,7 @@ class Deployment:
         """Ask for something; the API may be away for a moment."""
 
         def ask():
-            answer = httpx.post(f"{self.url}/v1{path}", timeout=30, **more)
+            answer = arena.http.post(f"{self.url}/v1{path}", timeout=30, **more)
             return answer if answer.status_code < 500 else None
 
         answer = arena.until(ask, 90, self.log)

@@ -12,7 +12,6 @@ from collections import Counter
 from urllib.parse import urlsplit
 
 import arena
-import httpx
 from proxy import Proxy
 
 READS = {"GET", "HEAD"}
@@ -68,8 +67,10 @@ class Objects:
         self.process = arena.start(log, sys.executable, *command, **journal)
         self._sessions.append(self.process.pid)
         recorder = f"{url}/moto-api/recorder"
-        arena.until(lambda: httpx.get(f"{recorder}/download-recording"), 60, log)
-        answer = httpx.post(f"{recorder}/replay-recording", content=url, timeout=120)
+        arena.until(lambda: arena.http.get(f"{recorder}/download-recording"), 60, log)
+        answer = arena.http.post(
+            f"{recorder}/replay-recording", content=url, timeout=120
+        )
         answer.raise_for_status()
         self.way.target = port
         return self

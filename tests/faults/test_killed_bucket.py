@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 import arena
-import httpx
 import pytest
 from objects import Objects
 
@@ -55,7 +54,7 @@ def service(tmp_path, monkeypatch):
     try:
         objects.start()
         url = f"{objects.environment['AWS_ENDPOINT_URL']}/{BUCKET}"
-        httpx.put(url).raise_for_status()
+        arena.http.put(url).raise_for_status()
         yield made.start()
     finally:
         made.stop()

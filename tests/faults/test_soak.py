@@ -84,7 +84,7 @@ class Life:
             return False
         path = f"/v1/campaigns/{self.draw.choice(self.campaigns)}/{what}"
         with contextlib.suppress(httpx.TransportError):
-            answer = httpx.post(self.here.url + path, timeout=30, **more)
+            answer = arena.http.post(self.here.url + path, timeout=30, **more)
             assert answer.status_code in {200, 409, 422, 503}, answer.text
             return answer.status_code == 200
         return False
