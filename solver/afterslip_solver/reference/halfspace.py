@@ -55,6 +55,7 @@ def _add_responses(
     moment: Any,
     pairs_p: Any,
     pairs_s: Any,
+    each: int,
     factor: float,
     out: Any,
 ) -> None:
@@ -69,11 +70,13 @@ def _add_responses(
     ----------
     points : (n_point, 2) m. position : (n_source, 3) m, z down.
     moment : (n_source, 6) m3, xx, yy, zz, xy, xz, yz.
-    pairs_p, pairs_s : (n_pair,) point and source of each pair.
+    pairs_p, pairs_s : (n_pair,) point of each pair, and its group of sources.
+    each : number of sources in a group, which follow each other.
     factor : 1 - 2 nu. out : (n_point, 3) along x, y and down.
     """
-    for pair in range(len(pairs_p)):
-        p, s = pairs_p[pair], pairs_s[pair]
+    for work in range(each * len(pairs_p)):
+        p = pairs_p[work // each]
+        s = each * pairs_s[work // each] + work % each
         x = position[s, 0] - points[p, 0]
         y = position[s, 1] - points[p, 1]
         z = position[s, 2]
@@ -111,12 +114,17 @@ def _moments(sources: PointSources, poisson: float) -> tuple[Float, Float]:
 
 
 def _add_pairs(
-    out: Float, points: Float, sources: PointSources, pairs: tuple[Int, Int], nu: float
+    out: Float,
+    points: Float,
+    sources: PointSources,
+    pairs: tuple[Int, Int],
+    each: int,
+    nu: float,
 ) -> None:
-    """Add the responses of pairs (point, source) to out (n_point, 3)."""
+    """Add the responses of pairs (point, group of sources) to out (n_point, 3)."""
     position, moment = _moments(sources, nu)
     points = np.ascontiguousarray(points, dtype=np.float64)
-    _add_responses(points, position, moment, *pairs, 1.0 - 2.0 * nu, out)
+    _add_responses(points, position, moment, *pairs, each, 1.0 - 2.0 * nu, out)
 
 
 def point_source_surface(
@@ -136,7 +144,7 @@ def point_source_surface(
     """
     pairs = np.indices((len(points), len(sources.position))).reshape(2, -1)
     result = np.zeros((len(points), 3))
-    _add_pairs(result, points, sources, (pairs[0], pairs[1]), poisson)
+    _add_pairs(result, points, sources, (pairs[0], pairs[1]), 1, poisson)
     return np.asarray(result * _DOWN / (4.0 * np.pi))
 
 
@@ -201,10 +209,8 @@ def dislocation_surface(
         )
         near = (distance < ratio * size[triangle]) & (level < 10)
         sources = triangle_sources(corners, slip)
-        children = np.arange(n_quadrature)
-        far = (triangle[~near, None] * n_quadrature + children).ravel()
-        repeated = np.repeat(point[~near], n_quadrature)
-        _add_pairs(result, points, sources, (repeated, far), poisson)
+        far = point[~near], triangle[~near]
+        _add_pairs(result, points, sources, far, n_quadrature, poisson)
         used, inverse = np.unique(triangle[near], return_inverse=True)
         if not len(used):
             break

@@ -54,7 +54,7 @@ class Misfit:
 
 def run(size: Size) -> Iterator[Check]:
     """Elastic response, then the relaxation up to ten relaxation times."""
-    edge, half, growth = 6e3, 1200e3, 0.2
+    edge, half, growth = 4e3, 1200e3, 0.2
     if size == "full":
         edge, half, growth = 3e3, 2400e3, 0.12
     result = misfit(edge, half, growth)
