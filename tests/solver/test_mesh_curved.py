@@ -17,6 +17,7 @@ from afterslip_solver.mesh import (
 )
 from afterslip_solver.mesh.fault import triangle_normals
 from afterslip_solver.mesh.numbering import signed_volumes
+from afterslip_solver.operators import Space
 
 KM = 1e3
 BOX = Box((-300 * KM, 300 * KM), (-300 * KM, 300 * KM), 200 * KM)
@@ -181,6 +182,9 @@ def test_refined_vertices_lie_on_the_smooth_interface(geometry):
     vertex = mesh.nodes[np.unique(surface.triangles[:, :3])]
     assert off(vertex) < 0.25 * off(middle)
     assert not any("stay on straight edges" in note for note in fine.notes)
+    # the solver still finds what was halved
+    (parents,) = Space.build(mesh, np.zeros(mesh.nodes.shape, bool)).parents
+    assert len(parents.cells) == len(geometry.mesh.cells)
 
 
 def test_fitted_control_points_that_reach_the_trench():

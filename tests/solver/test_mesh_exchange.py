@@ -10,6 +10,7 @@ from scipy.io import netcdf_file
 from afterslip_solver.mesh import MeshError, export_vtu, import_mesh
 from afterslip_solver.mesh.mesher import quiet_gmsh
 from afterslip_solver.mesh.numbering import signed_volumes
+from afterslip_solver.operators import Space
 from afterslip_solver.testing.box import box_mesh, box_with_fault
 
 
@@ -64,6 +65,8 @@ def test_imported_fault_is_split_up_to_the_surface(gmsh_file):
         (fault.along < 1e-3) | (fault.along > 40e3 - 1e-3) | (fault.down > 12e3 - 1e-3)
     )
     np.testing.assert_array_equal(cut, ~rim)
+    mesh = geometry.mesh
+    assert len(Space.build(mesh, np.zeros(mesh.nodes.shape, bool)).parents) == 1
 
 
 def test_missing_surface_lists_those_that_exist(gmsh_file):
