@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from afterslip_solver.benchmarks import solve
 from afterslip_solver.model import SolverSettings
 
@@ -17,3 +19,6 @@ def test_a_small_model_is_measured_beside_its_peers(small):
     assert found["group_iterations"]["ratio"] < 0.5
     assert {"pyamg_solve_s", "direct_solve_s"} <= found.keys()
     assert found["group_memory_gb"]["value"] > 0.0
+    iteration = found["cpu_iteration_ms"]
+    assert iteration["baseline"] > 0.0
+    assert np.isfinite(iteration["ratio"])

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from scipy.sparse import bsr_array
 from scipy.sparse.linalg import cg
 
-from afterslip_solver.benchmarks import direct
+from afterslip_solver.benchmarks import bandwidth, direct
 from afterslip_solver.benchmarks.record import Record, record
 from afterslip_solver.benchmarks.timing import wait
 from afterslip_solver.greens import Prepared, prepare
 from afterslip_solver.krylov import SolveResult, pcg
 from afterslip_solver.model import Float, Model, SolverSettings
+from afterslip_solver.multigrid import Cycle
 from afterslip_solver.operators import Elasticity
 from afterslip_solver.operators.checks import rigid_motions
 
@@ -110,6 +111,8 @@ def measured(
             f"{size}: operators, hierarchy {system.cycle.bytes / 1e9:.2f} GB",
         ),
     ]
+    if made.backend.name == "cpu" and isinstance(system.cycle, Cycle):
+        found.append(bandwidth.iteration(operator, system.cycle, f))
     host = made.backend.to_host(f)
     if made.n_unknowns <= PYAMG_UP_TO:
         found.append(_pyamg(operator, host, settings.tolerance, seconds))

@@ -166,7 +166,7 @@ class LocalSmoother:
         self._matrix = matrix
         self._rows = rows
         self._inverse = inverse
-        self._factors = relaxations(degree, top)
+        self.factors = relaxations(degree, top)
 
     @property
     def share(self) -> float:
@@ -180,7 +180,7 @@ class LocalSmoother:
 
     def improve(self, b: Any, x: Any, spare: Any) -> None:
         """Smooth A x = b on the rows, in place; ``spare`` is like x and spent."""
-        for factor in self._factors:
+        for factor in self.factors:
             self._backend.relax_rows(
                 self._matrix, self._rows, self._inverse, b, x, factor, spare
             )
