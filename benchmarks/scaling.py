@@ -50,10 +50,14 @@ def over_unknowns(options: argparse.Namespace, say: Tell, keep: Keep) -> list[Re
         note = f"{unknowns} unknowns: {Path(path).name} refined {refine} times"
         found.append(record("growth_model_s", seconds, "s", None, note))
         say(f"{note}, {seconds:.1f} s")
-        fills = unknowns >= growth.FULL and not filled
+        # larger models would only take longer to say the same
+        fills = growth.FULL <= unknowns < 4 * growth.FULL and not filled
         filled |= fills
         settings, name = SolverSettings(), options.backend
-        more = growth.records(model, slip, settings, name, found, lanes=fills)
+        curve = options.curve and size == options.unknowns[-1]
+        more = growth.records(
+            model, slip, settings, name, found, lanes=fills, curve=curve
+        )
         say(", ".join(f"{m['metric']} {m['value']:.4g} {m['unit']}" for m in more))
         found += more
         keep(found)
@@ -77,6 +81,7 @@ def main() -> None:
     parser.add_argument("--refine", type=int, default=3)
     parser.add_argument("--gpus", default="1,2,4")
     parser.add_argument("--unknowns", nargs="+", metavar="MESH:REFINE")
+    parser.add_argument("--curve", action="store_true", help="of the last size")
     parser.add_argument("--backend", default="auto")
     parser.add_argument("--commit")
     parser.add_argument("--json", type=Path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,7 +17,10 @@ from afterslip_solver.greens import Prepared, prepare
 from afterslip_solver.krylov import SolveResult, pcg
 from afterslip_solver.model import Float, Model, SolverSettings
 
+DAY = 86400.0
 _REPEATS = 3
+# of thirty days, for the memory that is foretold
+_MODES = 5
 # a device that is not full takes as long for fewer unknowns
 FULL = 4_000_000
 
@@ -28,6 +32,7 @@ def records(
     backend: str = "auto",
     before: Sequence[Record] = (),
     lanes: bool = False,
+    curve: bool = False,
 ) -> list[Record]:
     """Measure one size, from nothing to four solved lanes.
 
@@ -37,6 +42,7 @@ def records(
     before : of smaller models in this run; what grows is set against the smallest,
         times against the smallest that fills a device.
     lanes : also measure fewer and more functions than four.
+    curve : also relax for thirty days.
     """
     begin = time.perf_counter()
     made = prepare(model, SolverSettings(tolerance=settings.tolerance), backend)
@@ -45,7 +51,13 @@ def records(
     n = made.n_unknowns
     result, seconds = _median(made, slip, settings.tolerance)
     foretold = memory.estimate(
-        n, len(model.mesh.elements), 0, 0, made.backend.name, "elastic"
+        n,
+        len(model.mesh.elements),
+        len(made._creep.which) if curve else 0,
+        _MODES if curve else 0,
+        made.backend.name,
+        "polynomial" if curve else "elastic",
+        span=0.0,
     )
     size = f"{n} unknowns, {len(model.mesh.elements)} elements, {LANES} lanes"
     told = f"{size}, to {result.relative.max():.1e} ({result.ending})"
@@ -67,6 +79,8 @@ def records(
             f"{size}, largest of the process so far",
         ),
     ]
+    if curve:
+        out.append(_curve(made, slip, size))
     if made.backend.name == "gpu":
         pool = made.backend.xp.get_default_memory_pool()
         text = f"{size}, largest taken; baseline: foretold"
@@ -103,6 +117,27 @@ def _median(
         wait(made.backend)
         seconds.append(time.perf_counter() - begin)
     return result, float(np.median(seconds))
+
+
+def _curve(made: Prepared, slip: dict[str, Float], size: str) -> Record:
+    """Relax for thirty days; the first of two runs compiles."""
+    times = np.linspace(0.0, 30 * DAY, 31)
+    settings = replace(
+        made.settings, times=tuple(times), until=times[-1], time_tolerance=1e-6
+    )
+    relaxing = made.adapted(settings)
+    for _ in range(2):
+        wait(made.backend)
+        begin = time.perf_counter()
+        result = relaxing.solve(slip, made.model.surface.nodes)
+        wait(made.backend)
+        seconds = time.perf_counter() - begin
+    note = (
+        f"{size}, 30 daily epochs, {relaxing.scheme}, {result.solves} solves of "
+        f"{[entry['iterations'] for entry in result.history]} iterations, estimated "
+        f"error {result.time_error.max():.1e}"
+    )
+    return record("growth_curve_30d_s", seconds, "s", None, note)
 
 
 def _lanes(
