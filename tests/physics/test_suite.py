@@ -67,3 +67,11 @@ def test_what_was_not_run_says_so_and_fails_nothing():
     assert check.passed
     assert check.level == "not run"
     assert check.record()["error"] is None
+
+
+@pytest.mark.slow
+def test_items_that_share_the_cores_find_what_each_finds_alone():
+    names = ["patch", "conservation", "correspondence"]
+    together = [check for checks in verification.run_all(names) for check in checks]
+    alone = [check for name in names for check in verification.run(name)]
+    assert [c.record() for c in together] == [c.record() for c in alone]

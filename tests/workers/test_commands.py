@@ -58,7 +58,9 @@ def suite(monkeypatch):
 
     monkeypatch.setattr(verification, "names", lambda: ["good", "bad"])
     monkeypatch.setattr(
-        verification, "run", lambda name, size, backend: [result(name, name == "good")]
+        verification,
+        "run_all",
+        lambda items, *_: [[result(name, name == "good")] for name in items],
     )
 
 

@@ -136,9 +136,10 @@ def verify(
         console.width = PAGE
     checks: list[Check] = []
     started = time.monotonic()
-    for item in [name] if name else known:
-        with console.status(f"{item} …"):
-            checks += verification.run(item, size.value, backend)
+    items = [name] if name else known
+    with console.status(f"{name or 'all items'} …"):
+        for found in verification.run_all(items, size.value, backend):
+            checks += found
     console.print(_table(checks))
     missed = [check for check in checks if not check.passed]
     seconds = time.monotonic() - started

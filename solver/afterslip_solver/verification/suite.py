@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 from afterslip_solver.verification import (
     burgers,
@@ -76,3 +79,23 @@ def run(name: str, size: Size = "small", backend: str = "cpu") -> list[Check]:
         return list(_ITEMS[name](size))
     finally:
         BACKEND.reset(token)
+
+
+def run_all(
+    items: Sequence[str], size: Size = "small", backend: str = "cpu"
+) -> Iterator[list[Check]]:
+    """Measure items and give their checks in order.
+
+    Small ones run on the CPU in as many processes as there are cores, at most four;
+    large ones may need all memory, and a GPU is for one.
+    """
+    workers = min(len(items), os.cpu_count() or 1, 4)
+    if workers < 2 or size != "small" or backend != "cpu":
+        for name in items:
+            yield run(name, size, backend)
+        return
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        # quick ones come first in the list, and fill the gaps at the end
+        begun = [pool.submit(run, name, size, backend) for name in reversed(items)]
+        for future in reversed(begun):
+            yield future.result()
