@@ -138,11 +138,17 @@ def truncation(
 
 
 def _largest(weights: Float, response: Sequence[Float]) -> float:
-    total = np.zeros_like(response[0])
-    for weight, own in zip(weights, response, strict=True):
-        if weight != 0.0:
-            total += weight * own
-    return float(np.abs(total).max(initial=0.0))
+    """Largest component of a weighted sum; done once a mode, on the whole trace."""
+    used = [pair for pair in zip(weights, response, strict=True) if pair[0] != 0.0]
+    if not used:
+        return 0.0
+    (factor, total), *others = used
+    if others:
+        total, factor = factor * total, 1.0
+        part = np.empty_like(total)
+        for weight, own in others:
+            total += np.multiply(own, weight, out=part)
+    return float(abs(factor) * max(total.max(initial=0.0), -total.min(initial=0.0)))
 
 
 def _tridiagonal(recurrence: Float) -> Float:

@@ -191,9 +191,10 @@ class Run:
 
     def trace_of(self, u: Any) -> Float:
         """Values on the trace, (lane, n_trace, 3) on the host."""
-        return np.ascontiguousarray(
-            self.backend.to_host(self.on_trace(u)).transpose(2, 0, 1)
-        )
+        by_lane = self.on_trace(u).transpose(2, 0, 1)
+        # put in order where that is fast
+        found: Float = self.backend.to_host(self.backend.xp.ascontiguousarray(by_lane))
+        return found
 
     def _report(self, phase: str, iteration: int, relative: Float) -> None:
         if self._progress is None:
