@@ -19,6 +19,8 @@ from afterslip_solver.benchmarks.record import device_name, document
 from afterslip_solver.greens import prepare
 from afterslip_solver.model import SolverSettings
 
+log = logging.getLogger(__name__)
+
 
 def main() -> None:
     """Measure, print and write."""
@@ -33,12 +35,12 @@ def main() -> None:
     form = "[%(relativeCreated)7.0f ms] %(message)s"
     logging.basicConfig(level=logging.INFO, format=form)
     model, slip = load(options.mesh, options.refine)
-    logging.info("model")
+    log.info("model")
     begin = time.perf_counter()
     settings = SolverSettings()
     made = prepare(model, replace(settings, times=(), until=0.0), options.backend)
     setup = time.perf_counter() - begin
-    logging.info("set-up %.1f s", setup)
+    log.info("set-up %.1f s", setup)
 
     def keep(name: str, found: list) -> None:
         out = document(found, device_name())
@@ -47,7 +49,7 @@ def main() -> None:
 
     found = solve.measured(made, slip, settings, setup)
     for item in found:
-        logging.info("%s %.4g %s", item["metric"], item["value"], item["note"])
+        log.info("%s %.4g %s", item["metric"], item["value"], item["note"])
     keep("solve.json", found)
     # what the curve prepares is what there is already
     curve.prepare = lambda _model, wanted, _backend: made.adapted(wanted)
