@@ -166,3 +166,57 @@ def test_store_that_was_away_for_a_moment_is_asked_again(
     seen = turn(new_dispatcher(), campaign, CampaignState.COMPLETE)
     assert away == [campaign]
     assert seen.error_class is None
+
+
+class _CutOff(InProcess):
+    """A scheduler that hears nothing from its workers, and does not notice."""
+
+    def __init__(self, *made):
+        super().__init__(*made)
+        self.sent = set()
+
+    def submit(self, token, envelope):
+        self.sent.add(token)
+        super().submit(token, envelope)
+
+    def ended(self):
+        super().ended()
+        return []
+
+    def holds(self):
+        return frozenset(self.sent)
+
+
+def test_stored_result_that_nobody_told_of_is_taken_before_it_is_given_up(
+    database, settings, new_campaign, new_dispatcher, worker, turn
+):
+    dispatcher = new_dispatcher(lost_after=0.3)
+    dispatcher.context.placement = _CutOff(worker, 2)
+    campaign = new_campaign()
+    turn(dispatcher, campaign, CampaignState.COMPLETE)
+    dispatcher.context.placement.close()
+    assert set(worker.ran.values()) == {1}
+
+
+def test_reason_of_a_failure_outlives_a_store_that_is_away(
+    database, new_campaign, new_dispatcher, worker, turn, monkeypatch
+):
+    monkeypatch.setattr(retry, "BACKOFF_S", (0.0,))
+    read, away = entry.read_manifest, []
+
+    def refuse(store, token):
+        if not away:
+            away.append(token)
+            raise entry.StoreLostError("no answer")
+        return read(store, token)
+
+    monkeypatch.setattr(entry, "read_manifest", refuse)
+    worker.fail["model", 0] = ["oom"]
+    dispatcher = new_dispatcher()
+    campaign = new_campaign()
+    with pytest.raises(entry.StoreLostError):
+        turn(dispatcher, campaign, CampaignState.COMPLETE)
+    turn(dispatcher, campaign, CampaignState.COMPLETE)
+    with database.read() as connection:
+        tries = attempts.of_job(connection, model_job(database, campaign).id)
+    assert [attempt.error_class for attempt in tries] == ["oom", None]

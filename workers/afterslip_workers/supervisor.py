@@ -221,7 +221,9 @@ class _Watch:
 
     def _buried(self, memory_kill: bool) -> Receipt:
         """Answer for a child that died without an answer of its own."""
-        stored = _stored(self._envelope)
+        stored = None
+        with suppress(OSError):  # a store that is away knows nothing
+            stored = _stored(self._envelope)
         if stored is not None:
             # it died after the last byte was safe
             return stored

@@ -165,13 +165,13 @@ class Dispatcher:
         self.context.lease = None
 
     def _receive(self) -> None:
-        """Write down what has ended; what the database refuses is kept for later."""
+        """Write down what has ended; kept for later while database or store is away."""
         self._ended.extend(self.context.placement.ended())
         while self._ended:
             some = [self._ended[n] for n in range(min(MOST, len(self._ended)))]
             try:
                 receipts.take_all(self.context, some)
-            except (SQLAlchemyError, LeaseLostError):
+            except (SQLAlchemyError, LeaseLostError, entry.StoreLostError):
                 raise
             except Exception:
                 self._forget(len(some))

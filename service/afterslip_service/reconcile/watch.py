@@ -36,7 +36,8 @@ def live(context: Context) -> None:
         return
     news, ended = [], []
     for attempt in found:
-        if attempt.token not in held:
+        # also one that is held: who should tell us may be cut off from its worker
+        if attempt.token not in held or _silent(context, attempt):
             over = ended_unheard(context, attempt)
             if over is not None:
                 ended.append(over)
@@ -63,13 +64,20 @@ def _look_at(
     # an attempt that waits behind others in the placement has not begun to beat
     if attempt.state is AttemptState.QUEUED and progress is None and held:
         watched.seen = now
-    elif now - watched.seen > context.settings.lost_after:
+    elif _silent(context, attempt):
         give_up(context, attempt, "worker_lost", _silence(context, attempt))
         return None
     if progress is not None and now - watched.told >= TELL_EVERY_S:
         watched.told = now
         return progress
     return None
+
+
+def _silent(context: Context, attempt: Attempt) -> bool:
+    """Tell whether an attempt's last sign of life is too long ago."""
+    watched = context.watched.get(attempt.token)
+    limit = context.settings.lost_after
+    return watched is not None and time.monotonic() - watched.seen > limit
 
 
 def _silence(context: Context, attempt: Attempt) -> str:
