@@ -51,6 +51,13 @@ def test_campaign_waits_for_space(
     shown = arena.until(paused, 60, service.log)
     assert shown["error"]["class"] == "store_full"
     assert "space" in shown["error"]["message"]
+
+    def refused():
+        listed = service.get(f"/campaigns/{campaign}/groups")["items"]
+        return all(listed[index]["state"] == "stored" for index in measure.under_way)
+
+    # each refusal pauses; one that is told after the resume would do so again
+    arena.until(refused, 60, service.log)
     ballast.unlink()
     service.post(f"/campaigns/{campaign}/resume")
     row = measure.close(service, undisturbed, record)
