@@ -27,7 +27,7 @@ export async function campaignView(main, id) {
     stop();
     throw error;
   }
-  const timer = setInterval(() => { view.drawHead(); view.why(); }, 30000);
+  const timer = setInterval(() => { view.drawHead(); view.explain(); }, 30000);
   return () => { clearInterval(timer); stop(); };
 }
 
@@ -44,7 +44,6 @@ class CampaignView {
       .map((name) => [name, h("div", {})]));
     this.grid = new GroupGrid((index) => this.choose(index));
     this.soon = calm(() => this.refresh().catch((error) => this.alarm(error.message)), 400);
-    this.why = calm(() => this.explain(), 1000);
     this.redraw = calm(() => this.drawLive(), 150);
     const { head, why, facts, bar, live, detail, inversions, spec } = this.parts;
     put(main, head, why, h("div.columns", {},
@@ -66,7 +65,7 @@ class CampaignView {
     this.drawFacts();
     this.grid.show(groups);
     this.drawLive();
-    this.why();
+    if (this.explained !== campaign.state) this.explain();
     await this.drawInversions(inversions.items.reverse());
     if (this.grid.pressed >= 0) await this.choose(this.grid.pressed);
   }
@@ -110,8 +109,9 @@ class CampaignView {
     put(this.parts.bar, bar, building, h("p", {}));
   }
 
-  /** Say why it waits or failed. */
+  /** Say why it waits or failed; asked when its state changes, and now and then. */
   async explain() {
+    this.explained = this.campaign.state;
     const found = await get(`${this.path}/explain`).catch(() => null);
     put(this.parts.why, found && explanation(found));
   }
