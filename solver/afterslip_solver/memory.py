@@ -116,7 +116,9 @@ def estimate(
     creep = 0.0
     if scheme == "stepping":
         vectors += _NODE * n * _MARCH[predictor]
-        creep = (2.0 if kelvin == 0 else 4.0) * _STATE * states
+        # a pool of a device's memory has room that no further array fits into
+        work = 1.0 if backend == "gpu" else 0.0
+        creep = ((2.0 if kelvin == 0 else 4.0) + work) * _STATE * states
     elif scheme != "elastic":
         one = 0.5 if narrow_basis(time_tolerance, span) else 1.0
         work = 2.5 if kelvin == 0 else 4.5

@@ -133,7 +133,7 @@ def test_watch_can_stop_a_solve(system):
         seen.append((iteration, relative.max()))
         return True
 
-    result = pcg(k, cycle, f, watch=watch)
+    result = pcg(k, cycle, f, tolerance=1e-13, watch=watch)
     assert result.outcome == "stopped"
     assert [i for i, _ in seen] == [10]
 

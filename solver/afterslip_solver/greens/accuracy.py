@@ -42,9 +42,10 @@ from afterslip_solver.model import Float
 _SPREAD = 3.0
 # points of the quadrature in time, denser early
 _POINTS = 129
-# measured: the error of a solution on the trace is 3 to 11 times the relative residual,
-# and what comes through A adds as much per relaxation time, but no more than thrice
-_CONDITION = 15.0
+# measured on boxes and on the curved trench: the error of a solution on the trace is up
+# to 7, 18, 33, 48 and 46 times the relative residual for the first five modes of the
+# trench; what comes through A adds as much per relaxation time, but no more than thrice
+_CONDITION = 50.0
 _THROUGH = 3.0
 # parts of the tolerance: missing modes, inexact solves (the sum of 1/j^2 times the
 # share) and FP32

@@ -232,6 +232,8 @@ class Prepared:
         if self._integrator is not None and run.going():
             strain = self._creep.strain(u)
             self._loads.add_strain(offsets, strain)
+            # two vectors that the integrator need not hold beside its own
+            del f, u
             modes = self._integrator.integrate(run, elastic, strain)
         return _result(run, modes, n_lane)
 

@@ -47,7 +47,7 @@ class MultigridSettings:
     nested : where the mesh was refined, use linear elements of what it was made from.
     """
 
-    degree: int = 2
+    degree: int = 3
     coarse_degree: int = 3
     aggregate_degree: int = 4
     visits: int = 2
@@ -55,7 +55,7 @@ class MultigridSettings:
     max_coarse: int = 100
     safety: float = 1.0
     local_degree: int = 3
-    local_share: float = 0.1
+    local_share: float = 0.05
     nested: bool = True
 
 
