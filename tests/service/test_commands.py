@@ -17,10 +17,13 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from distributed import LocalCluster
+from distributed.diagnostics import nvml
+from distributed.system_monitor import SystemMonitor
 from typer.testing import CliRunner
 
 from afterslip_service.commands import doctor, serve, surroundings
 from afterslip_service.commands.doctor import examine
+from afterslip_service.placement import cluster as placement
 from afterslip_service.placement.launch import worker_command
 from afterslip_service.routes import health
 from afterslip_service.settings import Settings
@@ -88,6 +91,44 @@ def test_worker_command_keeps_one_thread_and_no_dashboard():
     assert "--nworkers 3" in joined
     assert "--no-dashboard" in joined
     assert "--preload afterslip_workers.lifecycle" in joined
+    on_gpu = worker_command("tcp://h:1", 1, gpu=True)
+    assert "--no-dashboard" in on_gpu
+    # dask-cuda's module takes what comes first for the address
+    assert "-m dask_cuda.cli tcp://h:1 " in " ".join(on_gpu)
+
+
+def test_worker_on_a_gpu_takes_a_group_more_than_it_solves():
+    assert "--nthreads 2" in " ".join(worker_command("tcp://h:1", 1, gpu=True))
+
+
+def test_worker_tells_of_its_gpu_what_dask_measures(monkeypatch):
+    seen = {"utilization": None, "memory-used": 7_000_000_000}
+    total = {"name": "card", "memory-total": 140_000_000_000}
+    monkeypatch.setattr(nvml, "device_get_count", lambda: 1)
+    monkeypatch.setattr(nvml, "one_time", lambda: total)
+    monkeypatch.setattr(nvml, "real_time", lambda: seen)
+    # not every driver tells how busy a GPU is
+    assert placement._gpu(SystemMonitor().recent()) == {"gpu_memory_used": 7e9}
+    seen["utilization"] = 93
+    told = placement._gpu(SystemMonitor().recent())
+    assert told == {"gpu_memory_used": 7e9, "gpu_utilization": 93}
+    monkeypatch.setattr(nvml, "device_get_count", lambda: 0)
+    assert placement._gpu(SystemMonitor().recent()) == {}
+
+
+@pytest.mark.parametrize(("cards", "threads"), [([], 1), ([{"name": "card"}], 2)])
+def test_cluster_of_our_own_does_so_too(monkeypatch, cards, threads):
+    asked = []
+    monkeypatch.setattr(placement.entry, "describe_worker", lambda: {"gpus": cards})
+    monkeypatch.setattr(placement, "gpus", lambda: 0)
+    monkeypatch.setattr(
+        placement._dask, "LocalCluster", lambda **options: asked.append(options)
+    )
+    placement._local(3)
+    assert [asked[0][name] for name in ("n_workers", "threads_per_worker")] == [
+        3,
+        threads,
+    ]
 
 
 @pytest.mark.slow

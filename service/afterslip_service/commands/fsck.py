@@ -39,7 +39,8 @@ def fsck(
     """Read every file of a store and compare it with what was promised.
 
     With --repair a damaged file comes back from another campaign that holds the same
-    content; else, given --database, its group is solved again. Exit status: 0 if all
+    content; else coordinates are derived anew from the campaign's model and spec and,
+    given --database, groups are solved again. Exit status: 0 if all
     is sound or was mended, 1 if something is lost, 2 if the store or the database
     cannot be read.
     """
@@ -87,10 +88,7 @@ def _repair(
     store: Path | str, database: Database | None, found: entry.Report
 ) -> dict[str, str]:
     """Mend, and return by key what was done."""
-    done = {}
-    for finding in entry.mend_store(store, found):
-        again = finding.kind in {"damaged", "missing"}
-        done[finding.key] = "copied from where it is whole" if again else "removed"
+    done = entry.mend_store(store, found)
     if database is None:
         return done
     groups: dict[str, set[int]] = {}
@@ -118,7 +116,7 @@ def _show(found: entry.Report, mended: dict[str, str]) -> None:
         colour = COLOURS[finding.harmful]
         group = "" if finding.group is None else str(finding.group)
         cells: list[Any] = [finding.key, finding.campaign or "", group]
-        mend = mended.get(finding.key, _advice(finding.kind))
+        mend = mended.get(finding.key, _advice(finding))
         table.add_row(f"[{colour}]{finding.kind}[/]", *cells, mend)
     if found.findings:
         console.print(table)
@@ -133,10 +131,14 @@ def _show(found: entry.Report, mended: dict[str, str]) -> None:
     )
 
 
-def _advice(kind: str) -> str:
+def _advice(finding: entry.Finding) -> str:
+    if finding.kind in {"damaged", "missing"}:
+        if finding.group is not None:
+            return "--repair --database …"
+        if finding.is_coordinate:
+            return "--repair, as long as the campaign's model is stored"
+        return "ask for the inversion again"
     return {
-        "damaged": "--repair --database …",
-        "missing": "--repair --database …",
         "model": "--repair removes it: it is built anew",
         "upload": "upload the file again",
         "unreadable": "restore it from a backup, or submit the campaign again",
@@ -145,4 +147,4 @@ def _advice(kind: str) -> str:
         "waiting": "kept: an older database may want it",
         "unproven": "accepted before manifests were kept; see --database",
         "extra": "nobody needs it",
-    }.get(kind, "")
+    }.get(finding.kind, "")

@@ -6,6 +6,7 @@ from afterslip_solver.sources.basis import (
     element_width,
     group_in_fours,
     slip_of,
+    slips_of,
     unit_sources,
 )
 from afterslip_solver.sources.potency import (
@@ -24,6 +25,7 @@ __all__ = [
     "interpolated_slip",
     "potency",
     "slip_of",
+    "slips_of",
     "source_integrals",
     "uniform_slip",
     "unit_sources",

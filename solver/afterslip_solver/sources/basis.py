@@ -137,8 +137,23 @@ def box_values(
 
 def slip_of(source: UnitSource, fault: FaultMesh) -> Float:
     """(n_fault_node, 3) float64, m, slip vectors of a source in x, y, z."""
-    axis = fault.strike if source.component == "strike" else fault.updip
-    return np.asarray(shape_values(source, fault)[:, None] * axis)
+    return slips_of([source], fault)[:, :, 0]
+
+
+def slips_of(sources: Sequence[UnitSource], fault: FaultMesh) -> Float:
+    """(n_fault_node, 3, n_source) float64, m, slip vectors of sources in x, y, z."""
+    slips = np.zeros((len(fault.nodes), 3, len(sources)))
+    shapes: dict[object, Float] = {}
+    for number, source in enumerate(sources):
+        # the components of a patch have one shape, which is zero almost everywhere
+        own = source.shape, source.counts, source.patch
+        if own not in shapes:
+            shapes[own] = shape_values(source, fault)
+        values = shapes[own]
+        moved = np.flatnonzero(values)
+        axis = fault.strike if source.component == "strike" else fault.updip
+        slips[moved, :, number] = values[moved, None] * axis[moved]
+    return slips
 
 
 def element_width(fault: FaultMesh) -> float:

@@ -15,6 +15,7 @@ from afterslip_solver.sources import (
     UnitSource,
     group_in_fours,
     slip_of,
+    slips_of,
     source_integrals,
     unit_sources,
 )
@@ -96,8 +97,8 @@ def unit_slip(units: UnitSources, chosen: Sequence[int]) -> dict[str, Float]:
     -------
     fault name → (n_fault_node, 3, n_lane) float64, m.
     """
-    lanes = [slip_of(units.sources[index], units.fault) for index in chosen]
-    return {units.fault.name: np.stack(lanes, axis=2)}
+    sources = [units.sources[index] for index in chosen]
+    return {units.fault.name: slips_of(sources, units.fault)}
 
 
 def slip_on_nodes(units: UnitSources, coefficients: Float) -> dict[str, Float]:

@@ -36,6 +36,12 @@ def modes_of(model: Model, settings: SolverSettings) -> Modes:
         return Modes("spectral", 1)
     if settings.integrator == "spectral":
         return Modes("spectral", settings.max_modes + 1)
+    return steps_of(settings)
+
+
+def steps_of(settings: SolverSettings) -> Modes:
+    """Return the steps that a source keeps where time is stepped through."""
+    until = max(settings.until, *settings.times, 0.0)
     n_step = int(np.ceil(until / settings.step - 1e-9))
     step = until / n_step
     times = np.unique([*settings.times, until])

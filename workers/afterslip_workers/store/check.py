@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from afterslip.errors import SpecError
 from afterslip_workers.modelling.cache import META, find
 from afterslip_workers.progress import MANIFEST
-from afterslip_workers.store import checkpoint, paths
+from afterslip_workers.store import checkpoint, durable, paths
 from afterslip_workers.store.commit import moves_of
 from afterslip_workers.store.place import Place, read_json
 
@@ -45,6 +48,15 @@ class Finding:
     def harmful(self) -> bool:
         """Whether something is lost."""
         return self.kind in HARM
+
+    @property
+    def is_coordinate(self) -> bool:
+        """Whether it is a file of a campaign's store that no group has written."""
+        return (
+            self.group is None
+            and self.campaign is not None
+            and self.key.startswith(f"{paths.greens(self.campaign)}/")
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values."""
@@ -252,24 +264,51 @@ def _checkpoints(place: Place) -> Iterator[Finding]:
             yield Finding("checkpoint", folder)
 
 
-def mend(place: Place, report: Report) -> list[Finding]:
-    """Mend what the store itself can mend, and return it.
+def mend(place: Place, report: Report) -> dict[str, str]:
+    """Mend what the store itself can mend; return by key what was done.
 
     A damaged file comes back from any other place that holds the same content, as
-    the stores of campaigns do that share sources. Orphans and damaged checkpoints
-    are removed, damaged models as well: the next campaign builds them anew.
+    the stores of campaigns do that share sources; coordinates are derived anew.
+    Orphans and damaged checkpoints are removed, damaged models as well: the next
+    campaign builds them anew.
     """
-    mended = []
+    done = {}
+    derive: dict[str, list[Finding]] = {}
     for finding in report.findings:
-        source = report.known.get(finding.digest or "")
-        if finding.kind in {"damaged", "missing"} and source is not None:
-            with place.local(source) as path:
-                place.upload(path, finding.key)
-            if place.sha256(finding.key) != finding.digest:
-                continue
+        if finding.kind in {"damaged", "missing"}:
+            source = report.known.get(finding.digest or "")
+            if source is not None and _copied(place, source, finding):
+                done[finding.key] = "copied from where it is whole"
+            elif finding.is_coordinate:
+                derive.setdefault(str(finding.campaign), []).append(finding)
         elif finding.kind in {"orphan", "checkpoint", "model"}:
             place.remove(finding.key)
-        else:
-            continue
-        mended.append(finding)
-    return mended
+            done[finding.key] = "removed"
+    for campaign, lost in derive.items():
+        for finding in _derived(place, campaign, lost):
+            done[finding.key] = "derived anew"
+    return done
+
+
+def _copied(place: Place, source: str, finding: Finding) -> bool:
+    with place.local(source) as path:
+        place.upload(path, finding.key)
+    return place.sha256(finding.key) == finding.digest
+
+
+def _derived(place: Place, campaign: str, lost: list[Finding]) -> Iterator[Finding]:
+    """Write files of coordinates anew, if they come out as they were."""
+    # imported late: it needs the solver and zarr
+    from afterslip_workers.modelling.coordinates import rebuild
+
+    with TemporaryDirectory(prefix="afterslip-greens-") as folder:
+        made = Path(folder) / "greens.zarr"
+        try:
+            rebuild(place, campaign, made)
+        except (KeyError, SpecError):
+            return
+        for finding in lost:
+            path = made / finding.key.removeprefix(f"{paths.greens(campaign)}/")
+            if path.is_file() and durable.sha256(path) == finding.digest:
+                place.upload(path, finding.key)
+                yield finding
