@@ -7,20 +7,27 @@ import pytest
 from afterslip_solver import verification
 from afterslip_solver.verification.check import at_least, at_most, not_run
 
-# ten seconds or more each at small size
-SLOW = ("plates", "strata", "scec", "robustness", "curved")
+# many seconds each at small size
+SLOW = ("plates", "strata", "scec", "robustness", "curved", "halfspace")
+# the quickest of a slow item's parts
+QUICK = (("halfspace", "surface-breaking thrust"), ("halfspace", "box"))
 
 
-def items():
+def tasks():
+    every = [
+        (name, p) for name in verification.names() for p in verification.parts(name)
+    ]
     return [
-        pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name
-        for name in verification.names()
+        task
+        if task[0] not in SLOW or task in QUICK
+        else pytest.param(*task, marks=pytest.mark.slow)
+        for task in every
     ]
 
 
-@pytest.mark.parametrize("name", items())
-def test_item_meets_its_tolerances(name):
-    checks = verification.run(name, "small")
+@pytest.mark.parametrize(("name", "part"), tasks())
+def test_item_meets_its_tolerances(name, part):
+    checks = verification.run(name, "small", part=part)
     assert checks
     for check in checks:
         assert check.name == name
@@ -75,3 +82,12 @@ def test_items_that_share_the_cores_find_what_each_finds_alone():
     together = [check for checks in verification.run_all(names) for check in checks]
     alone = [check for name in names for check in verification.run(name)]
     assert [c.record() for c in together] == [c.record() for c in alone]
+
+
+def test_an_item_is_the_sum_of_its_parts():
+    assert verification.parts("patch") == [""]
+    several = verification.parts("relaxation")
+    assert len(several) > 1
+    parts = [c for p in several for c in verification.run("relaxation", part=p)]
+    whole = [c.record() for c in verification.run("relaxation")]
+    assert [c.record() for c in parts] == whole

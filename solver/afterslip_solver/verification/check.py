@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -69,6 +70,10 @@ class Check:
             "reference": self.reference,
             "note": self.note,
         }
+
+
+# measures one part of an item
+Part = Callable[[Size], Iterator[Check]]
 
 
 def at_most(

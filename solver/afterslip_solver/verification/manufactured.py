@@ -19,7 +19,7 @@ from afterslip_solver.verification.system import System
 NAME = "manufactured"
 AMPLITUDE = np.array([1.0, -0.7, 0.4])
 LAM, MU = 1.3, 0.8
-GRIDS: dict[Size, tuple[int, ...]] = {"small": (2, 4, 6), "full": (2, 4, 6, 8)}
+GRIDS: dict[Size, tuple[int, ...]] = {"small": (2, 4, 6), "full": (4, 8, 12, 16)}
 
 
 def run(size: Size) -> Iterator[Check]:

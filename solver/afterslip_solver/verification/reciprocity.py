@@ -52,7 +52,7 @@ def run(size: Size) -> Iterator[Check]:
         "displacement by multigrid conjugate gradients against a factorisation",
         float(np.abs(direct - exact).max() / np.abs(exact).max()),
         1e-8,
-        "sparse LU of the assembled matrix",
+        "Cholesky factorisation of the assembled matrix",
         "the linear solver stops at 1e-10",
     )
 

@@ -31,13 +31,20 @@ from afterslip_solver.verification.blocks import (
 )
 from afterslip_solver.verification.bodies import TAU as BODY_TAU
 from afterslip_solver.verification.bodies import crossing_bodies
-from afterslip_solver.verification.check import Check, Size, at_least, at_most
+from afterslip_solver.verification.check import Check, Part, Size, at_least, at_most
 from afterslip_solver.verification.device import prepared
 from afterslip_solver.verification.quadrature import Quadrature
 
 NAME = "spacetime"
 LAM, MU, TAU = 1.3, 0.8, 2.0
 TIMES = TAU * np.array([0.0, 0.1, 1.0, 4.0])
+TIGHT = SolverSettings(
+    times=tuple(TIMES),
+    until=float(TIMES[-1]),
+    tolerance=1e-10,
+    time_tolerance=1e-9,
+    max_modes=200,
+)
 EXACT = "u = a(t) grad(phi) + b(t) curl(psi), body force by hand"
 
 
@@ -77,15 +84,13 @@ def forced_curve(
 
 def run(size: Size) -> Iterator[Check]:
     """Orders in h and in dt, then reciprocity of two forces at all times."""
+    for part in PARTS.values():
+        yield from part(size)
+
+
+def _space(size: Size) -> Iterator[Check]:
     grids = (4, 6) if size == "small" else (4, 6, 8, 12)
-    settings = SolverSettings(
-        times=tuple(TIMES),
-        until=float(TIMES[-1]),
-        tolerance=1e-10,
-        time_tolerance=1e-9,
-        max_modes=200,
-    )
-    errors = np.array([space_errors(n, settings) for n in grids])
+    errors = np.array([space_errors(n, TIGHT) for n in grids])
     orders = np.log(errors[-2] / errors[-1]) / np.log(grids[-1] / grids[-2])
     yield at_least(
         NAME,
@@ -104,15 +109,13 @@ def run(size: Size) -> Iterator[Check]:
         EXACT,
         "sin^2 has twice the wavenumber of the elastic item; error falls as h^3",
     )
-    yield from _steps(size, settings)
-    yield from _reciprocity(size)
 
 
-def _steps(size: Size, settings: SolverSettings) -> Iterator[Check]:
+def _steps(size: Size) -> Iterator[Check]:
     steps = (8, 16) if size == "small" else (8, 16, 32, 64)
     mesh, model, load, _ = _problem(4)
     trace = np.arange(len(mesh.nodes))
-    late = replace(settings, times=(float(TAU),), until=float(TAU))
+    late = replace(TIGHT, times=(float(TAU),), until=float(TAU))
     exact = forced_curve(model, late, load, trace, np.array([TAU]))
     errors = []
     for count in steps:
@@ -219,13 +222,7 @@ def _reciprocity(size: Size) -> Iterator[Check]:
     times = BODY_TAU * np.array([0.0, 0.01, 0.1, 0.5, 2.0])
     surface = model.surface.nodes
     places = surface[[len(surface) // 3, 2 * len(surface) // 3]]
-    settings = SolverSettings(
-        times=tuple(times),
-        until=float(times[-1]),
-        tolerance=1e-10,
-        time_tolerance=1e-9,
-        max_modes=200,
-    )
+    settings = replace(TIGHT, times=tuple(times), until=float(times[-1]))
     motions = []
     for place in places:
         force = np.zeros((len(model.mesh.nodes), 3, 3))
@@ -241,3 +238,10 @@ def _reciprocity(size: Size) -> Iterator[Check]:
         "reciprocity of a linear viscoelastic body at every time",
         "each side is solved on its own, to 1e-10; the curves to 1e-9",
     )
+
+
+PARTS: dict[str, Part] = {
+    "order in h": _space,
+    "order in dt": _steps,
+    "reciprocity": _reciprocity,
+}

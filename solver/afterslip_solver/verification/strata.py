@@ -54,11 +54,12 @@ class Misfit:
 
 def run(size: Size) -> Iterator[Check]:
     """Elastic response, then the relaxation up to ten relaxation times."""
-    edge, half, growth = 4e3, 1200e3, 0.2
+    edge, half, growth, refine = 4e3, 1200e3, 0.2, 0
     if size == "full":
-        edge, half, growth = 3e3, 2400e3, 0.12
-    result = misfit(edge, half, growth)
-    at = f"elements of {edge / 1e3:g} km, box of {2 * half / 1e3:g} km"
+        edge, half, growth, refine = 6e3, 2400e3, 0.3, 2
+    result = misfit(edge, half, growth, refine)
+    finest = edge / 2**refine
+    at = f"elements of {finest / 1e3:g} km, box of {2 * half / 1e3:g} km"
     yield at_most(
         NAME,
         f"elastic displacement of a layered half-space, L2, {at}",
@@ -87,7 +88,7 @@ def bump(along: Float, down: Float) -> Float:
     return np.where(inside, value, 0.0)
 
 
-def point_sources(n_along: int = 16, n_down: int = 10) -> PointSources:
+def point_sources(n_along: int = 24, n_down: int = 16) -> PointSources:
     """Place the same slip at Gauss points of the rectangle."""
     a, wa = np.polynomial.legendre.leggauss(n_along)
     d, wd = np.polynomial.legendre.leggauss(n_down)
@@ -105,17 +106,18 @@ def point_sources(n_along: int = 16, n_down: int = 10) -> PointSources:
     )
 
 
-def misfit(edge: float, half: float, growth: float = 0.35) -> Misfit:
+def misfit(edge: float, half: float, growth: float, refine: int = 0) -> Misfit:
     """Compare one mesh with the reference at nodes of the surface.
 
     Parameters
     ----------
-    edge : m, size of elements on the fault. half : m, half the box's width, its depth.
-    growth : of elements, per metre from the fault.
+    edge : m, size of elements on the fault before they are refined. half : m, half
+        the box's width, its depth. growth : of those elements, per metre from the
+        fault. refine : how often each edge is halved.
     """
     box = Box((-half, half), (-half, half), half)
     size = MeshSize(edge, half / 5.0, growth)
-    geometry = build_mesh(box, [PLANE], size, [LID.bottom])
+    geometry = build_mesh(box, [PLANE], size, [LID.bottom], refine)
     mesh, fault = geometry.mesh, geometry.faults[FAULT]
     below = mesh.nodes[mesh.cells].mean(axis=1)[:, 2] < -LID.bottom
     materials = Materials(

@@ -24,6 +24,7 @@ from afterslip_solver.verification.bodies import (
 )
 from afterslip_solver.verification.check import (
     Check,
+    Part,
     Size,
     at_least,
     at_most,
@@ -42,7 +43,11 @@ CHOSEN = SolverSettings(
 
 def run(size: Size) -> Iterator[Check]:
     """Four studies."""
-    yield from _domain(size)
+    for part in PARTS.values():
+        yield from part(size)
+
+
+def _choices(size: Size) -> Iterator[Check]:
     model = crossing_bodies(size)
     slip = slip_lanes(model)
     yield from _tolerance(model, slip)
@@ -180,3 +185,6 @@ def _device(model: Model, slip: Float) -> Iterator[Check]:
         f"the CPU (this run verifies {BACKEND.get()})",
         "ten times the linear solver's tolerance",
     )
+
+
+PARTS: dict[str, Part] = {"box": _domain, "choices": _choices}

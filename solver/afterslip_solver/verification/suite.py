@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
@@ -26,30 +26,31 @@ from afterslip_solver.verification import (
     strata,
     studies,
 )
-from afterslip_solver.verification.check import Check, Size
+from afterslip_solver.verification.check import Check, Part, Size
 from afterslip_solver.verification.device import BACKEND
 
-_ITEMS: dict[str, Callable[[Size], Iterator[Check]]] = {
-    module.NAME: module.run
-    for module in (
-        patch,
-        conservation,
-        manufactured,
-        relaxation,
-        reciprocity,
-        correspondence,
-        burgers,
-        restoring,
-        integrators,
-        spacetime,
-        studies,
-        robustness,
-        halfspace,
-        curved,
-        scec,
-        strata,
-        plates,
-    )
+_MODULES = (
+    patch,
+    conservation,
+    manufactured,
+    relaxation,
+    reciprocity,
+    correspondence,
+    burgers,
+    restoring,
+    integrators,
+    spacetime,
+    studies,
+    robustness,
+    halfspace,
+    curved,
+    scec,
+    strata,
+    plates,
+)
+# items by name, and each item's parts, which may be measured side by side
+_ITEMS: dict[str, dict[str, Part]] = {
+    module.NAME: getattr(module, "PARTS", {"": module.run}) for module in _MODULES
 }
 
 
@@ -58,7 +59,14 @@ def names() -> list[str]:
     return list(_ITEMS)
 
 
-def run(name: str, size: Size = "small", backend: str = "cpu") -> list[Check]:
+def parts(name: str) -> list[str]:
+    """Names of an item's parts; one without a name where it is not divided."""
+    return list(_item(name))
+
+
+def run(
+    name: str, size: Size = "small", backend: str = "cpu", part: str | None = None
+) -> list[Check]:
     """Measure one item.
 
     Parameters
@@ -66,19 +74,26 @@ def run(name: str, size: Size = "small", backend: str = "cpu") -> list[Check]:
     name : one of `names`.
     size : "small" takes seconds, "full" minutes and finer meshes.
     backend : where curves are solved, "cpu" or "gpu"; references stay on the CPU.
+    part : one of its `parts`; all of them if None.
 
     Raises
     ------
     KeyError
         If there is no such item; the message lists those there are.
     """
-    if name not in _ITEMS:
-        raise KeyError(f"no verification {name!r}; there are {', '.join(_ITEMS)}")
+    known = _item(name)
     token = BACKEND.set(backend)
     try:
-        return list(_ITEMS[name](size))
+        chosen = known.values() if part is None else [known[part]]
+        return [check for measure in chosen for check in measure(size)]
     finally:
         BACKEND.reset(token)
+
+
+def _item(name: str) -> dict[str, Part]:
+    if name not in _ITEMS:
+        raise KeyError(f"no verification {name!r}; there are {', '.join(_ITEMS)}")
+    return _ITEMS[name]
 
 
 def run_all(
@@ -89,13 +104,17 @@ def run_all(
     Small ones run on the CPU in as many processes as there are cores, at most four;
     large ones may need all memory, and a GPU is for one.
     """
-    workers = min(len(items), os.cpu_count() or 1, 4)
+    tasks = [(name, part) for name in items for part in parts(name)]
+    workers = min(len(tasks), os.cpu_count() or 1, 4)
     if workers < 2 or size != "small" or backend != "cpu":
         for name in items:
             yield run(name, size, backend)
         return
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
         # quick ones come first in the list, and fill the gaps at the end
-        begun = [pool.submit(run, name, size, backend) for name in reversed(items)]
-        for future in reversed(begun):
-            yield future.result()
+        begun = {
+            task: pool.submit(run, task[0], size, backend, task[1])
+            for task in reversed(tasks)
+        }
+        for name in items:
+            yield [c for part in parts(name) for c in begun[name, part].result()]

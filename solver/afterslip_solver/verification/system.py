@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-import scipy.sparse.linalg as spla
 
 from afterslip_solver import multigrid
 from afterslip_solver.backend import LANES, Backend, get
@@ -21,6 +20,7 @@ from afterslip_solver.model import (
     TetMesh,
 )
 from afterslip_solver.operators import Elasticity, Space, Springs
+from afterslip_solver.verification.direct import solve_directly
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +99,16 @@ class System:
         return self._back(found.values, load)
 
     def factorised(self, load: Float) -> Float:
-        """Displacement by a sparse factorisation, independent of the solver."""
+        """Displacement by a direct factorisation, independent of the solver."""
         host, n = self.elasticity.host, 3 * self.space.n_node
         matrix = sp.bsr_matrix((host.data, host.indices, host.indptr), shape=(n, n))
         if self.elasticity.springs is not None:
             vertical = sp.csr_matrix(np.diag([0.0, 0.0, 1.0]))
             matrix = matrix + sp.kron(self.elasticity.springs.host, vertical)
         right = (self._lanes(load) * self.elasticity.free).reshape(n, LANES)
-        values = spla.splu(matrix.tocsc(), permc_spec="MMD_AT_PLUS_A").solve(right)
+        nodes = self.space.nodes
+        position = np.repeat(nodes[:, np.argmax(np.ptp(nodes, axis=0))], 3)
+        values = solve_directly(sp.csr_matrix(matrix), position, right)
         return self._back(values.reshape(-1, 3, LANES), load)
 
     def _lanes(self, u: Float) -> Float:
