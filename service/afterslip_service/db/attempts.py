@@ -108,6 +108,13 @@ def get(connection: Connection, token: str) -> Attempt | None:
     return found[0] if found else None
 
 
+def began(connection: Connection, token: str) -> datetime:
+    """Return when an attempt was claimed."""
+    query = sa.select(attempts.c.queued_at).where(attempts.c.token == token)
+    moment: datetime = connection.execute(query).scalar_one()
+    return moment
+
+
 def of_job(connection: Connection, job: str) -> list[Attempt]:
     """Return the attempts at a job, oldest first."""
     return _select(connection, attempts.c.job_id == job)

@@ -291,7 +291,15 @@ def set_paused(connection: Connection, identity: str, paused: bool) -> None:
     values: dict[str, Any] = {"paused": paused}
     if not paused:
         values |= {"error_class": None, "error_message": None}
+        values["resumed_at"] = clock.now()
     _update(connection, identity, **values)
+
+
+def resumed_since(connection: Connection, identity: str, moment: datetime) -> bool:
+    """Tell whether a campaign was resumed after a moment."""
+    query = sa.select(c.resumed_at).where(c.id == identity)
+    resumed = connection.execute(query).scalar_one()
+    return resumed is not None and resumed > moment
 
 
 def set_cancelling(

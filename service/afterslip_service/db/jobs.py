@@ -125,9 +125,7 @@ def move(
     done = connection.execute(query.values(state=target, updated_at=now, **values))
     if done.rowcount != 1:
         return False
-    kind, data = _told(connection, job, target, values)
-    if kind is not None:
-        events.append(connection, job.campaign_id, kind, data)
+    _tell(connection, job, target, values)
     return True
 
 
@@ -156,9 +154,7 @@ def move_all(
     else:
         done = _move_alike(connection, [job for job, _ in moves], common)
     for job, values in moves:
-        kind, data = _told(connection, job, target, {**common, **values})
-        if kind is not None:
-            events.append(connection, job.campaign_id, kind, data)
+        _tell(connection, job, target, {**common, **values})
     return done
 
 
@@ -195,27 +191,28 @@ def _move_alike(
     return done
 
 
-def _told(
+def _tell(
     connection: Connection, job: Job, target: JobState, values: dict[str, Any]
-) -> tuple[str | None, dict[str, Any]]:
-    """Return the event that tells about a move; the model's is ``model.built``."""
+) -> None:
+    """Write the event of a move; the model's is ``model.built``."""
+    if job.kind is JobKind.MODEL:
+        return
     data: dict[str, Any] = {"state": target, "index": job.index}
     if values.get("error_class"):
         data["error"] = {
             "class": values["error_class"],
             "message": values["error_message"],
         }
-    if job.kind is JobKind.MODEL:
-        return None, data
-    if job.kind is JobKind.GREENS:
-        return events.GROUP_STATE, data
-    query = sa.select(inversions.c.id, inversions.c.name).where(
-        inversions.c.job_id == job.id
-    )
-    row = connection.execute(query).one_or_none()
-    if row is not None:
-        data |= {"id": row.id, "name": row.name}
-    return events.INVERSION_STATE, data
+    kind = events.GROUP_STATE
+    if job.kind is JobKind.INVERSION:
+        kind = events.INVERSION_STATE
+        query = sa.select(inversions.c.id, inversions.c.name).where(
+            inversions.c.job_id == job.id
+        )
+        row = connection.execute(query).one_or_none()
+        if row is not None:
+            data |= {"id": row.id, "name": row.name}
+    events.append(connection, job.campaign_id, kind, data)
 
 
 def by_token(connection: Connection, token: str) -> Job | None:

@@ -61,6 +61,7 @@ campaigns = Table(
     Column("n_sources", sa.Integer),
     Column("paused", sa.Boolean, nullable=False, default=False),
     Column("cancelling", sa.Boolean, nullable=False, default=False),
+    Column("resumed_at", Moment),
     Column("created_at", Moment, nullable=False),
     Column("updated_at", Moment, nullable=False),
     Column("finished_at", Moment),

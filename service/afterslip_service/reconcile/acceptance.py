@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from afterslip_service import clock
@@ -40,6 +40,7 @@ class _Promoted:
     job: Job
     manifest: dict[str, Any]
     problem: Problem | None
+    began: datetime
     plan: Plan | None = None
     seconds: float | None = None
 
@@ -90,8 +91,9 @@ def accept_all(context: Context, meanwhile: Callable[[], None] | None = None) ->
 
 def _promote(context: Context, job: Job, attempt: Attempt | None) -> _Promoted | None:
     """Move the files into the campaign; None if they are still to come."""
+    began = clock.now()
     if attempt is None or attempt.manifest is None:
-        return _Promoted(job, {}, ("internal", "the manifest is gone"))
+        return _Promoted(job, {}, ("internal", "the manifest is gone"), began)
     manifest = attempt.manifest
     try:
         entry.promote(context.store, job.campaign_id, manifest)
@@ -99,7 +101,7 @@ def _promote(context: Context, job: Job, attempt: Attempt | None) -> _Promoted |
         if job.kind is JobKind.MODEL:
             plan = reuse.arrange(context, job.campaign_id, manifest)
         took = (attempt.stats or {}).get("seconds")
-        return _Promoted(job, manifest, None, plan, took)
+        return _Promoted(job, manifest, None, began, plan, took)
     except entry.NotDeliveredError as error:
         # the worker keeps it on its own disk, and sends it when the store is back
         spooled = (attempt.stats or {}).get("spooled")
@@ -108,9 +110,9 @@ def _promote(context: Context, job: Job, attempt: Attempt | None) -> _Promoted |
         if spooled and clock.now() - since < limit:
             context.postponed[attempt.token] = time.monotonic() + ASK_AGAIN_S
             return None
-        return _Promoted(job, manifest, ("internal", str(error)))
+        return _Promoted(job, manifest, ("internal", str(error)), began)
     except entry.StoreError as error:
-        return _Promoted(job, manifest, ("internal", str(error)))
+        return _Promoted(job, manifest, ("internal", str(error)), began)
     except OSError as error:
         # it may be back by now
         away = isinstance(error, entry.StoreLostError)
@@ -118,7 +120,7 @@ def _promote(context: Context, job: Job, attempt: Attempt | None) -> _Promoted |
             context.postponed[attempt.token] = time.monotonic() + ASK_AGAIN_S
             return None
         message = f"the result could not be moved into the store: {error}"
-        return _Promoted(job, manifest, ("store_full", message))
+        return _Promoted(job, manifest, ("store_full", message), began)
 
 
 def _accept(
@@ -135,7 +137,9 @@ def _accept(
         if item.problem is None:
             good.append(item)
         elif item.problem[0] == "store_full":
-            failures.pause(connection, job.campaign_id, *item.problem)
+            failures.pause_full(
+                connection, job.campaign_id, item.problem[1], item.began
+            )
         else:
             failures.fail(connection, job, item.token, *item.problem)
     if not good:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
@@ -61,7 +61,7 @@ def fail(
         return False
     attempts.finish(connection, token, state, **error, **attempt)
     if verdict.action is Action.PAUSE:
-        pause(connection, campaign.id, error_class, f"{verdict.reason}. {message}")
+        pause_full(connection, campaign.id, message, attempts.began(connection, token))
     elif target is JobState.FAILED and job.kind is not JobKind.INVERSION:
         where = "the model" if job.kind is JobKind.MODEL else f"group {job.index}"
         campaigns.set_error(connection, campaign.id, error_class, f"{where}: {message}")
@@ -114,18 +114,23 @@ def _note(job: Job, token: str, error_class: str, verdict: Verdict) -> None:
     )
 
 
-def pause_full(connection: Connection, campaign: str, message: str) -> None:
-    """Pause a campaign whose result waits on its worker's disk for space."""
-    verdict = retry.judge("store_full", {"store_full": 1})
-    pause(connection, campaign, "store_full", f"{verdict.reason}. {message}")
-
-
-def pause(
-    connection: Connection, campaign: str, error_class: str, message: str
+def pause_full(
+    connection: Connection, campaign: str, message: str, began: datetime
 ) -> None:
-    """Pause a campaign until an operator has mended what hinders it."""
+    """Pause a campaign until an operator has made room in the store.
+
+    A refusal that comes late says nothing of the room that was made meanwhile: who
+    begins after the resume finds out.
+
+    Parameters
+    ----------
+    began : when that began which the store has refused.
+    """
+    if campaigns.resumed_since(connection, campaign, began):
+        return
+    reason = retry.judge("store_full", {"store_full": 1}).reason
     campaigns.set_paused(connection, campaign, True)
-    campaigns.set_error(connection, campaign, error_class, message)
+    campaigns.set_error(connection, campaign, "store_full", f"{reason}. {message}")
     campaigns.refresh(connection, campaign)
 
 

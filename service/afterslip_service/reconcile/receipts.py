@@ -139,7 +139,8 @@ def _write_stored(
     for item, job in stored:
         refused = (item.stats or {}).get("spooled") or {}
         if refused.get("class") == "store_full":
-            failures.pause_full(connection, job.campaign_id, refused["message"])
+            began = attempts.began(connection, item.token)
+            failures.pause_full(connection, job.campaign_id, refused["message"], began)
     return {item.token for item, _ in stored}
 
 
