@@ -106,6 +106,9 @@ def test_time_left_is_unknown_before_the_first_group():
     assert remaining_s((3.0,), {JobState.WAITING: 8}) is None
     assert remaining_s((2.0, 2.0, 50.0), groups) == 10.0
     assert remaining_s((2.0,), {JobState.ACCEPTED: 4}) == 0.0
+    # one of two waits for its turn on the other's worker
+    turns = {JobState.WAITING: 8, JobState.QUEUED: 1, JobState.RUNNING: 1}
+    assert remaining_s((2.0,), turns) == 20.0
 
 
 def test_differences_name_the_paths():

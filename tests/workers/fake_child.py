@@ -7,7 +7,9 @@ import signal
 import sys
 import time
 
-from afterslip_workers import child
+import numpy as np
+
+from afterslip_workers import child, handover
 from afterslip_workers.errors import CancelledError, TaskError
 from afterslip_workers.store import manifest as manifests
 
@@ -90,7 +92,27 @@ def _act(context, order):  # noqa: C901 - a list of misdeeds
     return None
 
 
+def _written(context):
+    """Write slowly what another process has solved, or die of it."""
+    facts, arrays = handover.load(context.handed)
+    order = context.envelope.group
+    if order.get("writing") == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    context.lap("writing")
+    end = time.monotonic() + 20
+    while order.get("until") and time.monotonic() < end:
+        if (context.folder / order["until"]).exists():
+            break
+        time.sleep(0.02)
+    (context.folder / "group.zarr").mkdir(exist_ok=True)
+    bits = arrays["response"].tobytes().hex()
+    manifest = {"token": context.envelope.token, "pid": os.getpid(), "bits": bits}
+    return {**manifest, "solver": facts["pid"]}, {"solves": 3}
+
+
 def _run(context):
+    if context.handed:
+        return _written(context)
     order = context.envelope.group
     context.report({"phase": "solving", "solves_done": 1, "solves_expected": 3})
     sys.stdout.write("line from the task\n")
@@ -99,6 +121,10 @@ def _run(context):
     done = _act(context, order)
     if done is not None:
         return done
+    if context.hand_to:
+        response = np.array([1.5, np.nan, -0.0], dtype=np.float32)
+        handover.save(context.hand_to, {"pid": os.getpid()}, {"response": response})
+        return None
     (context.folder / "group.zarr").mkdir(exist_ok=True)
     manifest = {"token": context.envelope.token, "pid": os.getpid()}
     if order["do"] == "commit_and_die":

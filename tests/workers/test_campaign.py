@@ -23,7 +23,7 @@ from afterslip.identity import model_digest
 from afterslip.result import check
 from afterslip.spec import parse_campaign
 from afterslip_solver.greens import evaluate_curve, prepare
-from afterslip_workers import entry
+from afterslip_workers import entry, supervisor
 from afterslip_workers.delivery import deliver_all
 from afterslip_workers.modelling.cache import load_model
 from afterslip_workers.modelling.sources import UnitSources, unit_slip
@@ -185,6 +185,17 @@ def test_idle_lanes_of_the_last_group_are_masked(solved):
         assert store.sizes["source"] == 6
         assert float(store["residual"].max()) <= 1e-8
         assert np.isfinite(store["displacement"].values).all()
+
+
+def test_group_that_another_process_writes_is_the_same(solved, monkeypatch):
+    monkeypatch.setattr(supervisor.pool, "limit", 1)
+    receipt = entry.execute(solved.group("o0", 0, solved.manifest["groups"][0]))
+    supervisor.writers.close()
+    files = stored(receipt)["files"]
+    assert files == solved.receipts[0]["manifest"]["files"]
+    assert {"solving", "handing over", "writing", "reading back"} <= set(
+        receipt["stats"]["phases"]
+    )
 
 
 def test_second_group_finds_the_model_warm(solved):

@@ -12,9 +12,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from supervised import FAKE, envelope, wait_for_phase
 
+from afterslip_solver.backend import BackendError
 from afterslip_solver.model import SolverSettings
 from afterslip_workers import entry, memory, preflight, supervisor
-from afterslip_workers.errors import TaskError
+from afterslip_workers.errors import TaskError, classify
 from afterslip_workers.memory import Held
 from afterslip_workers.process import Pool
 
@@ -109,7 +110,7 @@ def test_model_that_does_not_fit_is_refused_with_numbers(monkeypatch, broken_gro
     settings = SolverSettings(times=(0.0,), until=0.0)
     needed = preflight.require(broken_ground, settings, "cpu").needed
     for name, backend in (("free_on_host", "cpu"), ("free_on_gpu", "gpu")):
-        monkeypatch.setattr(preflight, name, lambda: needed // 10)
+        monkeypatch.setattr(preflight, name, lambda *_: needed // 10)
         with pytest.raises(TaskError) as refused:
             preflight.require(broken_ground, settings, backend)
         assert refused.value.error_class == "no_memory"
@@ -132,3 +133,15 @@ def test_flowing_models_need_more(broken_ground):
     )
     small = preflight.foretell(broken_ground, elastic, "cpu")
     assert preflight.foretell(model, curve, "cpu").needed > small.needed
+
+
+def test_backend_that_finds_its_device_gone_is_no_fault_of_the_spec():
+    class CUDARuntimeError(RuntimeError):
+        status = 100
+
+    error = BackendError("no CUDA device can be used")
+    assert classify(error).error_class == "bad_input"
+    error.__cause__ = CUDARuntimeError("cudaErrorNoDevice")
+    assert classify(error).error_class == "gpu_lost"
+    error.__cause__ = ImportError("cupy")
+    assert classify(error).error_class == "bad_input"

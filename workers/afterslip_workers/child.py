@@ -23,7 +23,7 @@ from typing import Any, BinaryIO
 
 import structlog
 
-from afterslip_workers import channel, logs, telemetry
+from afterslip_workers import channel, device, logs, telemetry
 from afterslip_workers.context import Context
 from afterslip_workers.envelope import Envelope, parse
 from afterslip_workers.errors import POISON, CancelledError, TaskError, classify
@@ -105,7 +105,8 @@ def _answer(
     warm: WarmCache,
 ) -> dict[str, Any]:
     """Run one envelope; whatever happens becomes an answer."""
-    started = time.monotonic()
+    started, began = time.monotonic(), time.time()
+    hand_to, handed = message.pop("hand_to", None), message.pop("handed", None)
     solves = telemetry.Solves()
 
     def report(news: dict[str, Any]) -> None:
@@ -126,12 +127,15 @@ def _answer(
                 report=report,
                 should_stop=stop.is_set,
                 warm=warm,
+                hand_to=hand_to,
+                handed=handed,
             )
             answer = _run(envelope, context)
             log.info("task ended", outcome=answer["outcome"], **_cause(answer))
     except BaseException as error:  # noqa: BLE001 - the log itself may be refused
         answer = _refusal(error)
-    answer.setdefault("stats", {})["seconds"] = time.monotonic() - started
+    seconds = time.monotonic() - started
+    answer.setdefault("stats", {}).update(seconds=seconds, began=began)
     return answer
 
 
@@ -142,14 +146,23 @@ def _cause(answer: dict[str, Any]) -> dict[str, str]:
 
 def _run(envelope: Envelope, context: Context) -> dict[str, Any]:
     try:
-        manifest, stats = _task(envelope.kind)(context)
+        done = _task(envelope.kind)(context)
     except CancelledError:
-        return {"outcome": "cancelled", "stats": {"warm_bytes": context.warm.bytes}}
+        pass  # as long as the error lives, so do the vectors of the solve
     except BaseException as error:  # noqa: BLE001 - every failure is an answer
         with suppress(OSError):
             traceback.print_exc()
         return _refusal(error, envelope.place)
-    return {"outcome": "stored", "manifest": manifest, "stats": stats}
+    else:
+        phases = {"phases": context.laps.told()}
+        if done is None:
+            warm = context.warm.bytes
+            return {"outcome": "solved", "stats": {**phases, "warm_bytes": warm}}
+        manifest, stats = done
+        stats = {**stats, **phases}
+        return {"outcome": "stored", "manifest": manifest, "stats": stats}
+    warm = max(context.warm.bytes, device.trim())
+    return {"outcome": "cancelled", "stats": {"warm_bytes": warm}}
 
 
 def _refusal(error: BaseException, place: Place | None = None) -> dict[str, Any]:
@@ -163,7 +176,10 @@ def _refusal(error: BaseException, place: Place | None = None) -> dict[str, Any]
     }
 
 
-def _task(kind: str) -> Callable[[Context], tuple[dict[str, Any], dict[str, Any]]]:
+def _task(
+    kind: str,
+) -> Callable[[Context], tuple[dict[str, Any], dict[str, Any]] | None]:
+    """Return what does the work: manifest and counts, or None if it handed over."""
     # imported late: a campaign's model needs gmsh, its groups do not
     if kind == "model":
         from afterslip_workers.tasks import model

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,26 @@ from afterslip_workers.envelope import Envelope
 from afterslip_workers.errors import CancelledError
 from afterslip_workers.store.place import Place
 from afterslip_workers.warm import WarmCache
+
+
+class Laps:
+    """How long each phase of a task takes."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, float] = {}
+        self._name, self._since = "starting", time.monotonic()
+
+    def begin(self, name: str) -> None:
+        """End the phase before, and begin another."""
+        now = time.monotonic()
+        before = self._seconds.get(self._name, 0.0)
+        self._seconds[self._name] = before + now - self._since
+        self._name, self._since = name, now
+
+    def told(self) -> dict[str, float]:
+        """Return the seconds of each phase until now."""
+        self.begin(self._name)
+        return {name: round(value, 4) for name, value in self._seconds.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +45,18 @@ class Context:
         "residual", "lane_residuals"}, any part of it.
     should_stop : becomes true when the attempt is cancelled.
     warm : objects that outlive the attempt.
+    hand_to : where to leave what is solved, for another process to write it; None:
+        this one writes.
+    handed : where another process has left what it solved.
     """
 
     envelope: Envelope
     report: Callable[[dict[str, Any]], None]
     should_stop: Callable[[], bool]
     warm: WarmCache
+    hand_to: str | None = None
+    handed: str | None = None
+    laps: Laps = field(default_factory=Laps)
 
     @property
     def place(self) -> Place:
@@ -51,4 +78,9 @@ class Context:
         """
         if self.should_stop():
             raise CancelledError
+        self.lap(name)
+
+    def lap(self, name: str) -> None:
+        """Say what begins now, where it is too late to stop."""
+        self.laps.begin(name)
         self.report({"phase": name})

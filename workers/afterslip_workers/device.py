@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import platform
 import subprocess
+import sys
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -51,6 +53,36 @@ def graphics() -> tuple[dict[str, Any], ...]:
         with suppress(ValueError):
             found.append({"name": name.strip(), "memory_bytes": int(memory) << 20})
     return tuple(found)
+
+
+def trim() -> int:
+    """Give back the GPU memory that this process keeps but does not use.
+
+    CuPy keeps what arrays leave, for later arrays; others see it as taken.
+
+    Returns
+    -------
+    Bytes of the GPU that are still in use; 0 where no task here has used one.
+    """
+    gc.collect()
+    cupy: Any = sys.modules.get("cupy")
+    # an error of CUDA is told by whoever computes next
+    with suppress(AttributeError, RuntimeError):
+        pool = cupy.get_default_memory_pool()
+        pool.free_all_blocks()
+        return int(pool.total_bytes())
+    return 0
+
+
+def has_context() -> bool:
+    """Tell whether this process has a CUDA context, and so its share of GPU memory.
+
+    That CuPy is loaded tells nothing: Zarr does so wherever it is installed.
+    """
+    cupy: Any = sys.modules.get("cupy")
+    with suppress(AttributeError, RuntimeError):
+        return bool(cupy.cuda.driver.ctxGetCurrent())
+    return False
 
 
 def name_of(backend: str) -> str:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "VERSION",
     "Expected",
+    "Finding",
     "NotDeliveredError",
     "Report",
     "StoreError",
@@ -210,8 +211,8 @@ def check_store(
     return check.check(place_of(store), expected, told)
 
 
-def mend_store(store: str | Path, report: Report) -> list[Finding]:
-    """Mend what the store itself can mend, and return it."""
+def mend_store(store: str | Path, report: Report) -> dict[str, str]:
+    """Mend what the store itself can mend; return by key what was done."""
     return check.mend(place_of(store), report)
 
 
@@ -289,3 +290,4 @@ def describe_worker() -> dict[str, Any]:
 def close_children() -> None:
     """Kill the computing processes of this process."""
     supervisor.pool.close()
+    supervisor.writers.close()

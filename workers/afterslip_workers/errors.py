@@ -91,7 +91,12 @@ def classify(error: BaseException, place: Place | None = None) -> TaskError:
         return error
     names = _names(error)
     text = " ".join(str(error).split()) or type(error).__name__
-    device = _device(error, names, text)
+    # a backend that finds no device says so in its own words
+    device = _device(error, names, text) or (
+        _device(error.__cause__, _names(error.__cause__), text)
+        if "BackendError" in names and error.__cause__ is not None
+        else None
+    )
     if device is not None:
         return device
     if isinstance(error, MemoryError) or "OutOfMemoryError" in names:

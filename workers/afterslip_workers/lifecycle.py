@@ -8,14 +8,15 @@ from typing import Any
 
 from distributed import Worker, WorkerPlugin
 
-from afterslip_workers import logs, telemetry
+from afterslip_workers import device, logs, telemetry
 from afterslip_workers.delivery import deliverer
-from afterslip_workers.drain import drain, requested
-from afterslip_workers.supervisor import pool
+from afterslip_workers.drain import LIMIT_S, drain, requested
+from afterslip_workers.supervisor import pool, writers
 
 _LOOK_EVERY_S = 0.5
 
 atexit.register(pool.close)
+atexit.register(writers.close)
 
 
 class ChildKeeper(WorkerPlugin):
@@ -35,7 +36,10 @@ class ChildKeeper(WorkerPlugin):
 
     def teardown(self, worker: Worker) -> None:
         """Kill the children; called by Dask when the worker closes."""
+        # an attempt that waits for its turn must not take that of a killed one
+        drain.ask(LIMIT_S)
         pool.close()
+        writers.close()
 
 
 async def _await_drain(worker: Any) -> None:
@@ -58,6 +62,9 @@ async def dask_setup(worker: Any) -> None:
     """Preload hook: ``dask worker --preload afterslip_workers.lifecycle``."""
     logs.inherit()
     telemetry.start("worker")
+    if device.graphics() and worker.state.nthreads > 1:
+        # one attempt is solved while another is written
+        pool.limit = 1
     # what an earlier worker on this machine could not deliver
     deliverer.kick()
     await worker.plugin_add(ChildKeeper())

@@ -68,8 +68,8 @@ def see_free(child: Child, before: Held, warm: int = 0) -> dict[str, Any]:
 
     Returns
     -------
-    {"before", "after": {"resident", "gpu"} in bytes, "ended": whether the process
-    was ended for it}.
+    {"before", "after": {"resident", "gpu"} in bytes, "warm", "ended": whether the
+    process was ended for it}.
     """
     after = of(child.pid) if child.alive else Held(0, _on_gpu(child.pid))
     grown = max(after.resident - before.resident, after.gpu - before.gpu)
@@ -82,4 +82,5 @@ def see_free(child: Child, before: Held, warm: int = 0) -> dict[str, Any]:
         while (gpu := _on_gpu(child.pid)) and time.monotonic() < end:
             time.sleep(0.2)
         after = Held(0, gpu)
-    return {"before": asdict(before), "after": asdict(after), "ended": ended}
+    told = {"before": asdict(before), "after": asdict(after)}
+    return {**told, "warm": warm, "ended": ended}

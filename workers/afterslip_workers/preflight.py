@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,17 +20,23 @@ from afterslip_solver.memory import (
     estimate,
 )
 from afterslip_solver.model import Model, SolverSettings
-from afterslip_workers.device import graphics
+from afterslip_workers.device import graphics, has_context, trim
 from afterslip_workers.errors import TaskError
 
 # a curve that needs more grows into memory that was not foretold
 _LIKELY_MODES = 16
+# what CUDA, its libraries and our kernels take of a GPU before the first array
+CONTEXT = 600 << 20
 # parts differ in size, and hold nodes on their cuts several times
 _UNEVEN = 1.1
 
 
 def require(
-    model: Model, settings: SolverSettings, backend: str, gpus: int = 1
+    model: Model,
+    settings: SolverSettings,
+    backend: str,
+    gpus: int = 1,
+    make_room: Callable[[], None] = lambda: None,
 ) -> Estimate:
     """Refuse a model that cannot be solved in the memory that is free.
 
@@ -37,6 +44,8 @@ def require(
     ----------
     backend : "gpu", "cpu", or "auto" for a GPU where there is one.
     gpus : how many share the model.
+    make_room : called where too little is free; lets go what this process holds and
+        could do without.
 
     Raises
     ------
@@ -45,13 +54,27 @@ def require(
     """
     chosen = backend if backend != "auto" else "gpu" if graphics() else "cpu"
     needed = foretell(model, settings, chosen, gpus)
-    free = free_on_gpu() if chosen == "gpu" else free_on_host()
+    free = _free(chosen, gpus)
+    if free is not None and free < needed.needed:
+        make_room()
+        free = _free(chosen, gpus)
     if free is not None:
         try:
             check(needed, free)
         except MemoryShortageError as error:
             raise TaskError("no_memory", str(error)) from error
     return needed
+
+
+def _free(backend: str, gpus: int) -> int | None:
+    """Bytes that the arrays of a model may take here; None where nobody knows."""
+    trim()
+    if backend != "gpu":
+        return free_on_host()
+    free = free_on_gpu(gpus)
+    if free is None or has_context():
+        return free
+    return max(free - CONTEXT, 0)
 
 
 def foretell(
@@ -95,23 +118,37 @@ def free_on_host() -> int:
     group = Path("/sys/fs/cgroup")
     with suppress(OSError, ValueError):
         limit = int((group / "memory.max").read_text())
-        free = min(free, limit - int((group / "memory.current").read_text()))
+        used = int((group / "memory.current").read_text())
+        free = min(free, limit - used + _reclaimable(group))
     return max(free, 0)
 
 
-def free_on_gpu() -> int | None:
-    """Bytes free on the GPU of this process, None if nobody can be asked.
+def _reclaimable(group: Path) -> int:
+    """Bytes of a cgroup that only remember files, and go when memory is wanted."""
+    told = dict(
+        line.split() for line in (group / "memory.stat").read_text().splitlines()
+    )
+    return int(told.get("active_file", 0)) + int(told.get("inactive_file", 0))
+
+
+def free_on_gpu(gpus: int = 1) -> int | None:
+    """Bytes free on each GPU of this process, None if nobody can be asked.
 
     The driver's tool is asked: it needs no CUDA context, which would itself take
     half a gigabyte.
+
+    Parameters
+    ----------
+    gpus : how many of those that it sees; the fullest one counts.
     """
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip()
-    which = ["--id", visible] if visible else []
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").replace(" ", "")
+    chosen = ",".join(visible.split(",")[:gpus])
+    which = ["--id", chosen] if chosen else []
     query = ["nvidia-smi", "--query-gpu=memory.free", "--format=csv,noheader,nounits"]
     try:
         answer = subprocess.run(
             [*query, *which], capture_output=True, text=True, timeout=10, check=True
         ).stdout
-        return int(answer.splitlines()[0]) << 20
-    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
+        return min(int(line) for line in answer.splitlines()[:gpus]) << 20
+    except (OSError, subprocess.SubprocessError, ValueError):
         return None

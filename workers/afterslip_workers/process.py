@@ -115,40 +115,65 @@ class Pool:
     Parameters
     ----------
     program : arguments of the Python that computes.
+
+    Attributes
+    ----------
+    limit : children that may work at the same time; None: any number.
     """
 
     def __init__(self, program: Sequence[str] = _PROGRAM) -> None:
+        self.limit: int | None = None
         self._program = program
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
+        self._taken = 0
         self._idle: list[Child] = []
         self._busy: set[Child] = set()
         self._owner = os.getpid()
 
-    def take(self) -> Child:
-        """Return an idle child, or a new one."""
+    def take(self, wait_s: float = 0.0) -> Child | None:
+        """Return an idle child, or a new one; None if all were busy for so long."""
         with self._lock:
             if self._owner != os.getpid():
                 # after a fork these children belong to somebody else
                 self._idle, self._busy, self._owner = [], set(), os.getpid()
+                self._taken = 0
+            if not self._lock.wait_for(self._has_room, wait_s):
+                return None
+            self._taken += 1
             while self._idle:
                 child = self._idle.pop()
                 if child.alive:
                     self._busy.add(child)
                     return child
                 child.release()
-        child = Child(self._program)
+        try:
+            child = Child(self._program)
+        except BaseException:
+            self._leave()
+            raise
         with self._lock:
             self._busy.add(child)
         return child
+
+    def _has_room(self) -> bool:
+        return self.limit is None or self._taken < self.limit
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._taken -= 1
+            self._lock.notify()
 
     def give_back(self, child: Child) -> None:
         """Keep a child for the next task; a dead one is reaped."""
         with self._lock:
             self._busy.discard(child)
-            if child.alive:
+            alive = child.alive
+            if alive:
                 self._idle.append(child)
-                return
-        child.release()
+        if not alive:
+            # its memory is free before the next child begins
+            child.release()
+        self._leave()
 
     def close(self) -> None:
         """Kill all children of this process."""

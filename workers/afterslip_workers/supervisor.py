@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 
 import structlog
 
-from afterslip_workers import logs, memory, telemetry
+from afterslip_workers import handover, logs, memory, telemetry
 from afterslip_workers import progress as progress_file
 from afterslip_workers.delivery import deliverer
 from afterslip_workers.drain import drain
@@ -34,6 +35,9 @@ _ASK_BUCKET_S = 1.0
 GRACE_S = 5.0  # from SIGTERM to SIGKILL
 
 pool = Pool()
+# where attempts outnumber the children that solve, others write what those solved
+writers = Pool()
+_asking = ThreadPoolExecutor(thread_name_prefix="memory")
 log = structlog.get_logger()
 
 
@@ -54,6 +58,7 @@ def supervise(envelope: Envelope) -> Receipt:
         log.info("attempt begins")
         receipt = _supervise(replace(envelope, trace=below))
         receipt.stats.setdefault("worker", worker_name())
+        receipt.stats["ended"] = time.time()
         if receipt.outcome != "stored":
             _sweep(envelope.folder)
         _hand_over(envelope, receipt)
@@ -80,13 +85,57 @@ def _supervise(envelope: Envelope) -> Receipt:
             return stored
         if drain.asked or progress_file.cancel_requested(place, token):
             return Receipt(token, "cancelled")
-        child = pool.take()
+        child = _turn(envelope)
+        if child is None:
+            return Receipt(token, "cancelled")
+        watch = _Watch(envelope)
+        if pool.limit is None:
+            return watch.run(pool, child)
+        with handover.passage() as path:
+            receipt = watch.run(pool, child, hand_to=path)
+            if receipt.outcome != "solved":
+                return receipt
+            writer = writers.take()
+            assert writer is not None  # noqa: S101 - their number has no limit
+            return _joined(receipt, watch.run(writers, writer, handed=path))
     except OSError as error:
         return failed(token, classify(error, place))
+
+
+def _joined(solved: Receipt, written: Receipt) -> Receipt:
+    """Return the receipt of an attempt that two processes have worked on."""
+    first, stats = solved.stats, written.stats
+    phases = dict(first["phases"])
+    for name, seconds in stats.get("phases", {}).items():
+        phases[name] = phases.get(name, 0.0) + seconds
+    total = first["seconds"] + stats.get("seconds", 0.0)
+    joined = {**stats, "phases": phases, "began": first["began"], "seconds": total}
+    return replace(written, stats={**joined, "solving_s": first["seconds"]})
+
+
+def _turn(envelope: Envelope) -> Child | None:
+    """Wait for a child that may work; None if the attempt has to end before.
+
+    It shows no sign of life meanwhile: it has not begun.
+    """
+    wait = _ASK_BUCKET_S if envelope.place.remote else _POLL_S
+    while True:
+        child = pool.take(wait)
+        # the room may come from a child that was killed for the worker's end
+        if drain.asked or (child is None and _cancelled(envelope)):
+            if child is not None:
+                pool.give_back(child)
+            return None
+        if child is not None:
+            return child
+
+
+def _cancelled(envelope: Envelope) -> bool:
     try:
-        return _Watch(child, envelope).run()
-    finally:
-        pool.give_back(child)
+        return progress_file.cancel_requested(envelope.place, envelope.token)
+    except OSError:
+        # a store that is away for a while is no reason to stop
+        return False
 
 
 def _make_folder(envelope: Envelope) -> None:
@@ -130,22 +179,44 @@ def _delay(receipt: Receipt, reason: TaskError) -> None:
 class _Watch:
     """The parent's side of one attempt."""
 
-    def __init__(self, child: Child, envelope: Envelope) -> None:
-        self._child = child
+    def __init__(self, envelope: Envelope) -> None:
         self._envelope = envelope
+        self._before: Future[memory.Held] | None = None
         shared = envelope.place if envelope.place.remote else None
         self._progress = ProgressFile(envelope.folder, envelope.token, shared=shared)
         self._started = time.monotonic()
         self._asked = float("-inf")
-        self._before = memory.of(child.pid)
         self._stop_since: float | None = None
         self._stop_reason = ""
 
-    def run(self) -> Receipt:
+    def run(self, children: Pool, child: Child, **more: str) -> Receipt:
+        """Have a child work, and give it back when it is done; see `_watched`.
+
+        Parameters
+        ----------
+        more : what the child is told besides the envelope.
+
+        Returns
+        -------
+        The receipt; outcome "solved" where another child has to write.
+        """
+        self._child = child
+        # the driver's tool takes a while to answer, for which the child need not wait;
+        # a child that only writes is not worth the question
+        if children is pool:
+            self._before = _asking.submit(memory.of, child.pid)
+        else:
+            self._before = None
+        try:
+            return self._watched(more)
+        finally:
+            children.give_back(child)
+
+    def _watched(self, more: dict[str, str]) -> Receipt:
         """Wait for the child's answer, its death or its end by us."""
         oom_kills = kernel_oom_kills()
         self._progress.beat(force=True)
-        self._child.send(self._envelope.as_json())
+        self._child.send({**self._envelope.as_json(), **more})
         while True:
             alive = self._child.alive
             answer = self._listen(_POLL_S if alive else 0.0)
@@ -191,16 +262,13 @@ class _Watch:
         if place.remote and moment - self._asked < _ASK_BUCKET_S:
             return False
         self._asked = moment
-        try:
-            return progress_file.cancel_requested(place, self._envelope.token)
-        except OSError:
-            # a store that is away for a while is no reason to stop
-            return False
+        return _cancelled(self._envelope)
 
     def _receipt(self, answer: dict[str, Any]) -> Receipt:
         if answer.get("poisoned"):
             self._child.kill()
-        if answer["outcome"] == "cancelled":
+        late = answer["outcome"] == "solved" and self._stop_reason
+        if late or answer["outcome"] == "cancelled":
             return self._stopped(answer.get("stats", {}))
         return Receipt(
             token=self._envelope.token,
@@ -213,7 +281,8 @@ class _Watch:
     def _stopped(self, stats: dict[str, Any]) -> Receipt:
         stats.setdefault("seconds", time.monotonic() - self._started)
         warm = int(stats.pop("warm_bytes", 0))
-        stats["memory"] = memory.see_free(self._child, self._before, warm)
+        before = self._before.result() if self._before else memory.Held(0, 0)
+        stats["memory"] = memory.see_free(self._child, before, warm)
         if self._stop_reason == "timeout":
             text = f"stopped after its time limit of {self._envelope.timeout_s:g} s"
             return failed(self._envelope.token, TaskError("timeout", text), stats)

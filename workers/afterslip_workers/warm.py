@@ -40,6 +40,10 @@ class WarmCache:
             self._held.popitem(last=False)
         return built
 
+    def clear(self) -> None:
+        """Let everything go."""
+        self._held.clear()
+
     @property
     def bytes(self) -> int:
         """Bytes held."""

@@ -210,7 +210,7 @@ def _fitting(variable: Variable, sizes: Sizes, values: NDArray[Any]) -> NDArray[
         raise ArchiveError(
             f"{variable.name} has shape {values.shape}, which is no part of {shape}"
         )
-    return values.astype(variable.dtype)
+    return values.astype(variable.dtype, copy=False)
 
 
 def _flat(attributes: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,11 +14,18 @@ ADVICE = {
     "killed": "the solving process died: look at the end of its log",
     "worker_lost": "its machine or connection was lost: look at the workers",
     "oom": "memory ran out: use a coarser mesh or a larger machine",
+    "no_memory": "the model does not fit into the memory that was free: see what "
+    "else uses it, use a coarser mesh or a larger machine, then retry",
+    "gpu_error": "the GPU failed: look at the end of its log, and at nvidia-smi if it "
+    "happens again",
+    "gpu_lost": "the GPU is gone: look at nvidia-smi and the kernel's log, and restart "
+    "its worker",
     "timeout": "it took longer than allowed: raise AFTERSLIP_ATTEMPT_TIMEOUT",
     "not_converged": "the solver gave up, also with more iterations: look at the "
     "mesh's quality, or loosen solver.tolerance",
     "nan": "numbers became infinite: look at the materials and the mesh",
     "store_full": "free space in the store, then resume the campaign",
+    "store_lost": "the store cannot be reached: it is tried again when it is back",
     "bad_input": "the spec is at fault: correct it and submit again",
     "mesh": "no mesh could be made: correct geometry or sizes and submit again",
     "internal": "an error of this program: look at the log, and report it",
@@ -122,8 +129,10 @@ def remaining_s(
     -------
     None where nobody can know: before a first group ended, or while none is under way.
     """
-    active = groups.get(JobState.QUEUED, 0) + groups.get(JobState.RUNNING, 0)
-    left = active + groups.get(JobState.WAITING, 0)
+    queued, running = groups.get(JobState.QUEUED, 0), groups.get(JobState.RUNNING, 0)
+    left = queued + running + groups.get(JobState.WAITING, 0)
+    # a worker may have one that waits for its turn there
+    active = running or queued
     if left == 0 and groups:
         return 0.0
     if not recent or active == 0:

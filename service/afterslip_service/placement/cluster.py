@@ -28,6 +28,8 @@ from afterslip_workers import entry
 _dask: Any = distributed
 
 PRELOAD = "afterslip_workers.lifecycle"
+# a group is solved while the one before is written
+GPU_THREADS = 2
 REVIVE_EVERY_S = 5.0
 CONFIG = {
     "distributed.scheduler.http.routes": [],
@@ -141,7 +143,7 @@ class Cluster:
                     "memory_limit": worker.get("memory_limit"),
                     "memory_used": worker.get("metrics", {}).get("memory"),
                     "cpu_percent": worker.get("metrics", {}).get("cpu"),
-                    **_gpu(worker.get("metrics", {}).get("gpu") or {}),
+                    **_gpu(worker.get("metrics", {})),
                 },
             )
             for address, worker in self._known().items()
@@ -247,19 +249,19 @@ def _outcome(token: str, future: Any) -> Ended | None:
 
 
 def _gpu(metrics: dict[str, Any]) -> dict[str, Any]:
-    """Say of a worker's GPU what Dask has measured, nothing where there is none."""
-    if not metrics:
-        return {}
-    return {
-        "gpu_memory_used": metrics.get("memory-used"),
-        "gpu_utilization": metrics.get("utilization"),
-    }
+    """Say of a worker's GPU what Dask's monitor has measured, nothing without one.
+
+    It is the whole GPU that is measured, whichever processes use it; what the driver
+    does not tell, such as the utilization of a part of a GPU, is missing.
+    """
+    names = ("gpu_memory_used", "gpu_utilization")
+    return {name: metrics[name] for name in names if metrics.get(name) is not None}
 
 
 def _local(workers: int | None) -> Any:
     """Start a cluster on this machine, on GPUs if there are any."""
     options: dict[str, Any] = {
-        "threads_per_worker": 1,
+        "threads_per_worker": GPU_THREADS if entry.describe_worker()["gpus"] else 1,
         "host": "127.0.0.1",
         # pages that know no users; without routes, and on loopback like all the rest
         "dashboard_address": "127.0.0.1:0",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from afterslip_service.placement.cluster import PRELOAD, gpus
+from afterslip_service.placement.cluster import GPU_THREADS, PRELOAD, gpus
 
 
 def worker_command(
@@ -15,15 +15,19 @@ def worker_command(
     Parameters
     ----------
     address : of the scheduler.
-    workers : processes, one solve at a time each; on GPUs one a GPU.
+    workers : processes, one solve at a time each; on GPUs one a GPU, which takes a
+        second attempt, solved while the first is written.
     gpu : use dask-cuda's worker, which gives each process a GPU of its own.
     """
-    program = ["-m", "dask_cuda.cli", "worker"] if gpu else ["-m", "dask", "worker"]
-    command = [sys.executable, *program, address, "--nthreads", "1"]
+    # the module of dask-cuda is its worker's command: a word before the address would
+    # be taken for the address
+    program = ["-m", "dask_cuda.cli"] if gpu else ["-m", "dask", "worker"]
+    threads = GPU_THREADS if gpu else 1
+    command = [sys.executable, *program, address, "--nthreads", str(threads)]
     if not gpu:
-        # the dashboard of a worker knows no users
-        command += ["--nworkers", str(workers), "--no-dashboard"]
-    command += ["--memory-limit", "0", "--preload", PRELOAD]
+        command += ["--nworkers", str(workers)]
+    # the dashboard of a worker knows no users
+    command += ["--no-dashboard", "--memory-limit", "0", "--preload", PRELOAD]
     if name is not None:
         command += ["--name", name]
     return command

@@ -91,8 +91,7 @@ def held(place: Place, token: str) -> Iterator[bool]:
     """
     path = entry(place, f"{token}.lock")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        handle = _opened(path)
     except OSError:
         yield False
         return
@@ -108,6 +107,14 @@ def held(place: Place, token: str) -> Iterator[bool]:
         os.close(handle)
         with suppress(OSError):  # not empty
             path.parent.rmdir()
+
+
+def _opened(path: Path) -> int:
+    """Open a lock, also where another worker just removes the empty folder."""
+    while True:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
 
 
 def waiting() -> list[tuple[Place, str]]:

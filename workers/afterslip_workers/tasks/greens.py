@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import zarr
+from numpy.typing import NDArray
 
 from afterslip.archive import (
     StationTable,
@@ -22,9 +23,9 @@ from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.fault import Sources
 from afterslip.spec import parse_campaign
 from afterslip_solver.greens import Prepared, StateError, evaluate_curve
-from afterslip_solver.model import Float, GroupResult, Model
+from afterslip_solver.model import Float, GroupResult, Int, Model
 from afterslip_solver.parallel import Distributed
-from afterslip_workers import device, preflight
+from afterslip_workers import device, handover, preflight
 from afterslip_workers.context import Context
 from afterslip_workers.errors import CancelledError, TaskError
 from afterslip_workers.modelling.cache import campaign_facts, load_model
@@ -44,7 +45,8 @@ _FAILURES = {"not_converged": "not_converged", "nan": "nan"}
 class _Ready:
     """A model with everything that its groups share, kept warm.
 
-    Campaigns on one model may ask for different sources: ``units`` holds each list.
+    Campaigns on one model may ask for different sources and stations: ``units`` holds
+    each list, ``seen`` where the stations are.
     """
 
     model: Model
@@ -52,6 +54,19 @@ class _Ready:
     trace: Trace
     bytes: int
     units: dict[str, UnitSources] = field(default_factory=dict)
+    seen: dict[str, tuple[Int, Float]] = field(default_factory=dict)
+
+    def stations(self, campaign: str, table: StationTable) -> tuple[Int, Float]:
+        """Return nodes of the trace and weights, (n_station, 6), of stations.
+
+        A search through the whole surface, done once for a campaign.
+        """
+        if campaign not in self.seen:
+            xy = self.model.mesh.nodes[self.trace.nodes, :2]
+            faces = self.trace.faces[:, list(POLYGON_ORDER)]
+            found = SurfaceInterpolator(xy, faces)
+            self.seen[campaign] = found.weights(table.x, table.y, list(table.name))
+        return self.seen[campaign]
 
     def sources(self, spec: Sources, order: Sequence[int] | None) -> UnitSources:
         """Return a campaign's sources, which takes a second on a fine fault."""
@@ -63,48 +78,87 @@ class _Ready:
 
 @dataclass(frozen=True, slots=True)
 class _Solved:
-    """Lanes that were solved here, by their place in the store."""
+    """A group as it will be stored.
 
-    lanes: dict[int, Lane]
+    Attributes
+    ----------
+    values : arrays of `group_arrays`.
+    taken : those of its sources that other campaigns had solved.
+    """
+
+    values: dict[str, Any]
+    taken: list[int]
     stats: dict[str, Any]
     history: list[dict[str, Any]]
 
 
-def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Solve the envelope's group and seal it in the attempt's folder."""
+def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """Solve the envelope's group and seal it in the attempt's folder.
+
+    Returns
+    -------
+    Manifest and counts; None if another process is to write the group.
+    """
     envelope = context.envelope
     campaign = parse_campaign(envelope.spec)
     facts = campaign_facts(context.place, envelope.campaign)
     template = template_of(facts)
     group = envelope.group or {}
     chosen = [int(source) for source in group["sources"]]
-    taken = _take(context, campaign, facts, template)
-    missing = [source for source in chosen if source not in taken]
-    solved = _Solved({}, {"solves": 0, "iterations": 0}, [])
-    if missing:
-        solved = _solve(context, campaign, facts, missing)
+    if context.handed is not None:
+        told, values = handover.load(context.handed)
+        solved = _Solved(values, **told)
+    else:
+        solved = _gather(context, campaign, facts, template, chosen)
+    if context.hand_to is not None:
+        context.phase("handing over")
+        told = {name: getattr(solved, name) for name in ("taken", "stats", "history")}
+        handover.save(context.hand_to, told, solved.values)
+        return None
+    stats = solved.stats
     context.phase("writing")
-    lanes = {**taken, **solved.lanes}
-    values = reuse.stack([lanes[source] for source in chosen])
-    stats = {**solved.stats, "taken": len(taken)} if taken else solved.stats
 
     def write(folder: Path) -> dict[str, Any]:
+        context.lap("writing")
         part = folder / GROUP
         manifest.clear(part)
         written = manifest.new(
             envelope,
             model_digest=facts["digest"],
             group={"index": int(group["index"]), "sources": chosen},
-            files=_write(part, template, values),
+            files=_write(context, part, template, solved.values),
             stats=stats,
             history=solved.history,
-            covers=_covers(context, campaign, facts, taken, chosen),
+            covers=_covers(context, campaign, facts, solved.taken, chosen),
         )
         manifest.commit(folder, written)
         return written
 
     written, refused = manifest.keep(envelope, write)
     return written, stats if refused is None else {**stats, "spooled": refused}
+
+
+def _gather(
+    context: Context,
+    campaign: Campaign,
+    facts: dict[str, Any],
+    template: Template,
+    chosen: list[int],
+) -> _Solved:
+    """Take what other campaigns have solved of a group, and solve the rest."""
+    taken = _take(context, campaign, facts, template)
+    missing = [source for source in chosen if source not in taken]
+    if not taken:
+        return _solve(context, campaign, facts, missing)
+    solved = _Solved({}, [], {"solves": 0, "iterations": 0}, [])
+    lanes = dict(taken)
+    if missing:
+        solved = _solve(context, campaign, facts, missing)
+        for lane, source in enumerate(missing):
+            lanes[source] = {n: v[lane] for n, v in solved.values.items()}
+    values = reuse.stack([lanes[source] for source in chosen])
+    stats = {**solved.stats, "taken": len(taken)}
+    return _Solved(values, list(taken), stats, solved.history)
 
 
 def _take(
@@ -130,7 +184,7 @@ def _covers(
     context: Context,
     campaign: Campaign,
     facts: dict[str, Any],
-    taken: dict[int, Lane],
+    taken: Sequence[int],
     chosen: list[int],
 ) -> dict[str, dict[str, Any]]:
     """Say of each lane what it is good for, and where it came from."""
@@ -152,23 +206,21 @@ def _solve(
 ) -> _Solved:
     """Solve lanes together."""
     ready = _ready(context, campaign, facts["digest"])
+    context.phase("making sources")
     units = ready.sources(campaign.sources, facts.get("order"))
     slip = unit_slip(units, missing)
     context.phase("solving")
     keeper = _keeper(context, campaign, facts, missing)
     found = _run(context, ready, slip, keeper)
     _refuse(found)
+    context.phase("evaluating")
     ready.trace.add_offsets(_slipping(found), slip)
     stations = StationTable(**facts["stations"]) if facts.get("stations") else None
-    values = _values(found, ready, stations, campaign)
+    values = _values(context, found, ready, stations, campaign)
     template = template_of(facts)
-    names = {v.name for v in group_arrays(template.sizes, template.integrator)}
-    lanes = {
-        source: {n: v[lane] for n, v in values.items() if n in names}
-        for lane, source in enumerate(missing)
-    }
+    names = [v.name for v in group_arrays(template.sizes, template.integrator)]
     stats = {**_stats(found, ready.prepared), **keeper.stats()}
-    return _Solved(lanes, stats, found.history)
+    return _Solved({n: values[n] for n in names}, [], stats, found.history)
 
 
 def _keeper(
@@ -213,7 +265,7 @@ def _ready(context: Context, campaign: Campaign, digest: str) -> _Ready:
     def build() -> _Ready:
         context.phase("preparing the model")
         model = load_model(context.place, digest)
-        preflight.require(model, settings, backend, gpus)
+        preflight.require(model, settings, backend, gpus, context.warm.clear)
         prepared = prepared_for(model, settings, campaign.solver, backend)
         return _Ready(model, prepared, two_sided(model), prepared.bytes)
 
@@ -248,11 +300,16 @@ def _slipping(found: GroupResult) -> Float:
 
 
 def _values(
-    found: GroupResult, ready: _Ready, stations: StationTable | None, campaign: Campaign
+    context: Context,
+    found: GroupResult,
+    ready: _Ready,
+    stations: StationTable | None,
+    campaign: Campaign,
 ) -> dict[str, Any]:
     """Arrays of the group's store; lanes first."""
     lanes = len(found.response)
-    response = found.response.copy()
+    # as it is stored, which halves what is copied from here on
+    response = found.response.astype(np.float32)
     for lane, count in enumerate(found.mode_count):
         response[lane, count:] = np.nan
     values: dict[str, Any] = {
@@ -267,19 +324,13 @@ def _values(
     }
     if stations is not None and len(stations):
         times = np.array([float(time) for time in campaign.times.output])
-        values["displacement"] = _at_stations(found, ready, stations, times)
+        at = ready.stations(context.envelope.campaign, stations)
+        values["displacement"] = _at_stations(found, times, *at)
     return values
 
 
-def _at_stations(
-    found: GroupResult, ready: _Ready, stations: StationTable, times: Float
-) -> Float:
+def _at_stations(found: GroupResult, times: Float, nodes: Int, weights: Float) -> Float:
     """(n_lane, n_time, n_station, 3) float64, m per m."""
-    xy = ready.model.mesh.nodes[ready.trace.nodes, :2]
-    faces = ready.trace.faces[:, list(POLYGON_ORDER)]
-    nodes, weights = SurfaceInterpolator(xy, faces).weights(
-        stations.x, stations.y, list(stations.name)
-    )
     # the few nodes around stations, not the whole surface at every time
     here, place = np.unique(nodes, return_inverse=True)
     seen = replace(found, response=found.response[:, :, here])
@@ -287,10 +338,14 @@ def _at_stations(
     return np.asarray(np.einsum("sk,ltskc->ltsc", weights, curve))
 
 
-def _write(part: Path, template: Template, values: dict[str, Any]) -> dict[str, str]:
+def _write(
+    context: Context, part: Path, template: Template, values: dict[str, Any]
+) -> dict[str, str]:
     """Write the group's store and return the checksums of its chunk files."""
     create_group_store(part, template.sizes, values, template.integrator)
+    context.lap("sealing")
     sums = manifest.seal(part)
+    context.lap("reading back")
     _read_back(part, values)
     files = {}
     for variable in group_arrays(template.sizes, template.integrator):
@@ -311,12 +366,17 @@ def _read_back(part: Path, values: dict[str, Any]) -> None:
     for name, value in values.items():
         array = stored[name]
         there = array[tuple(slice(n) for n in np.shape(value))]
-        meant = np.asarray(value).astype(array.dtype)
+        meant = np.asarray(value).astype(array.dtype, copy=False)
         # bit for bit: NaN is the same NaN
-        if there.shape != meant.shape or there.tobytes() != meant.tobytes():
+        if there.shape != meant.shape or not np.array_equal(_bits(there), _bits(meant)):
             raise TaskError(
                 "store_full", f"{name} reads back differently: check the store's disk"
             )
+
+
+def _bits(values: NDArray[Any]) -> NDArray[np.uint8]:
+    flat: NDArray[np.uint8] = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+    return flat
 
 
 def _stats(found: GroupResult, prepared: Prepared | Distributed) -> dict[str, Any]:

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from afterslip.archive import StationTable, SurfaceTable, create_campaign_store
-from afterslip.frame import Frame
+from afterslip.archive import StationTable, create_campaign_store
 from afterslip.identity import campaign_digest, greens_digest, model_digest
 from afterslip.inputs import Inputs, resolve
 from afterslip.schemas.campaign import Campaign
 from afterslip.spec import parse_campaign
 from afterslip_solver.model import Model
 from afterslip_workers.context import Context
+from afterslip_workers.modelling import coordinates
 from afterslip_workers.modelling import sources as unit
 from afterslip_workers.modelling.building import build_model
 from afterslip_workers.modelling.cache import get_or_build
@@ -26,12 +26,10 @@ from afterslip_workers.settings import settings_of
 from afterslip_workers.store import durable, manifest, paths, uploads
 from afterslip_workers.store.place import read_json, write_json
 from afterslip_workers.store.reuse import COVERS
-from afterslip_workers.trace import two_sided
 from afterslip_workers.versions import versions
 
 # written last and rewritten when the store is complete
 _ROOT = "zarr.json"
-_COLUMNS = ("fault", "component", "patch", "position", "area", "rigidity")
 _OF_MODEL = ("n_unknowns", "n_elements", "n_node", "quality", "notes")
 
 
@@ -103,7 +101,7 @@ def _create_store(
         sizes = create_campaign_store(
             scratch,
             sources=table,
-            surface=_surface(model, inputs.frame),
+            surface=coordinates.surface_of(model, inputs.frame),
             stations=stations,
             times=[float(time) for time in campaign.times.output],
             until=float(campaign.times.until),
@@ -117,8 +115,7 @@ def _create_store(
             **facts,
             **Template(sizes, modes.integrator).as_json(),
             "sources": unit.describe(units, table),
-            "table": {name: getattr(table, name).tolist() for name in _COLUMNS},
-            "stations": None if stations is None else _plain(stations),
+            **coordinates.plain(table, stations),
             "files": {name: sums[name] for name in sums if name != _ROOT},
         }
         for name in facts["files"]:
@@ -126,15 +123,6 @@ def _create_store(
         write_json(place, noted, facts)
         place.upload(scratch / _ROOT, f"{final}/{_ROOT}")
     return facts
-
-
-def _surface(model: Model, frame: Frame) -> SurfaceTable:
-    trace = two_sided(model)
-    nodes = model.mesh.nodes[trace.nodes]
-    lon = lat = None
-    if frame.geographic:
-        lon, lat = frame.to_geographic(nodes[:, 0], nodes[:, 1])
-    return SurfaceTable(nodes=nodes, faces=trace.faces, lon=lon, lat=lat)
 
 
 def _stations(inputs: Inputs) -> StationTable | None:
@@ -151,14 +139,6 @@ def _stations(inputs: Inputs) -> StationTable | None:
         lon=found.lon[first] if degrees else None,
         lat=found.lat[first] if degrees else None,
     )
-
-
-def _plain(stations: StationTable) -> dict[str, Any]:
-    columns: dict[str, Any] = {"name": list(stations.name)}
-    for key in ("x", "y", "lon", "lat"):
-        values = getattr(stations, key)
-        columns[key] = None if values is None else np.asarray(values).tolist()
-    return columns
 
 
 def _attributes(

@@ -1,0 +1,220 @@
+"""A group is solved while the one before is written, by another process."""
+
+import asyncio
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import psutil
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from supervised import FAKE, envelope, wait_for_phase
+
+from afterslip_workers import device, entry, handover, lifecycle, memory, supervisor
+from afterslip_workers.drain import Drain
+from afterslip_workers.process import Pool
+
+
+@pytest.fixture(autouse=True)
+def pools(monkeypatch, tmp_path):
+    """One process solves, others write."""
+    entry.prepare(tmp_path)
+    pool, writers = Pool((FAKE,)), Pool((FAKE,))
+    pool.limit = 1
+    monkeypatch.setattr(supervisor, "pool", pool)
+    monkeypatch.setattr(supervisor, "writers", writers)
+    yield pool, writers
+    pool.close()
+    writers.close()
+
+
+class Attempt:
+    """An attempt in a thread of its own, as Dask runs it."""
+
+    def __init__(self, store, token, **order):
+        self._store, self._token = store, token
+        self._thread = threading.Thread(target=self._run, args=(order,))
+        self._thread.start()
+
+    def _run(self, order):
+        order.setdefault("do", "nothing")
+        self._receipt = entry.execute(envelope(self._store, self._token, **order))
+
+    def touch(self, name):
+        (self._store / "attempts" / self._token / name).touch()
+
+    @property
+    def ended(self):
+        return not self._thread.is_alive()
+
+    def receipt(self):
+        self._thread.join(30)
+        return self._receipt
+
+
+def test_next_group_is_solved_while_one_is_written(tmp_path):
+    first = Attempt(tmp_path, "a1", until="go")
+    wait_for_phase(tmp_path, "writing", "a1")
+    second = Attempt(tmp_path, "a2")
+    done = second.receipt()
+    assert not first.ended
+    first.touch("go")
+    written = first.receipt()
+    assert done["outcome"] == written["outcome"] == "stored"
+    solvers = {r["manifest"]["solver"] for r in (done, written)}
+    assert len(solvers) == 1
+    assert {r["manifest"]["pid"] for r in (done, written)}.isdisjoint(solvers)
+
+
+def test_receipt_tells_of_both_processes(tmp_path):
+    stats = Attempt(tmp_path, "a1").receipt()["stats"]
+    assert 0.0 < stats["solving_s"] < stats["seconds"]
+    assert "writing" in stats["phases"]
+    assert sum(stats["phases"].values()) <= stats["seconds"]
+    assert "warm_bytes" not in stats
+
+
+def test_arrays_arrive_bit_for_bit(tmp_path):
+    found = Attempt(tmp_path, "a1").receipt()["manifest"]["bits"]
+    assert found == np.array([1.5, np.nan, -0.0], dtype=np.float32).tobytes().hex()
+
+
+def test_attempt_that_waits_for_its_turn_has_not_begun(tmp_path, pools):
+    first = Attempt(tmp_path, "a1", do="sleep", seconds=60)
+    wait_for_phase(tmp_path, "solving", "a1")
+    second = Attempt(tmp_path, "a2")
+    end = time.monotonic() + 1.0
+    while time.monotonic() < end:
+        assert entry.read_progress(tmp_path, "a2") is None
+        assert len(pools[0]._busy) == 1
+        time.sleep(0.05)
+    entry.request_cancel(tmp_path, "a1")
+    assert first.receipt()["outcome"] == "cancelled"
+    assert second.receipt()["outcome"] == "stored"
+
+
+def test_attempt_that_waits_can_be_cancelled(tmp_path):
+    first = Attempt(tmp_path, "a1", do="sleep", seconds=60)
+    wait_for_phase(tmp_path, "solving", "a1")
+    second = Attempt(tmp_path, "a2")
+    entry.request_cancel(tmp_path, "a2")
+    asked = time.monotonic()
+    assert second.receipt()["outcome"] == "cancelled"
+    assert time.monotonic() - asked < 10
+    assert not first.ended
+    entry.request_cancel(tmp_path, "a1")
+    first.receipt()
+
+
+def test_draining_worker_begins_none_that_waits(tmp_path, monkeypatch):
+    drain = Drain()
+    monkeypatch.setattr(supervisor, "drain", drain)
+    first = Attempt(tmp_path, "a1", do="sleep", seconds=2)
+    wait_for_phase(tmp_path, "solving", "a1")
+    second = Attempt(tmp_path, "a2")
+    while drain.busy < 2:
+        time.sleep(0.02)
+    drain.ask(60.0)
+    assert second.receipt()["outcome"] == "cancelled"
+    assert first.receipt()["outcome"] == "stored"
+
+
+def test_closing_worker_begins_none_that_waits(tmp_path, monkeypatch, pools):
+    drain = Drain()
+    for module in (supervisor, lifecycle):
+        monkeypatch.setattr(module, "drain", drain)
+    monkeypatch.setattr(lifecycle, "pool", pools[0])
+    first = Attempt(tmp_path, "a1", do="sleep", seconds=60)
+    wait_for_phase(tmp_path, "solving", "a1")
+    second = Attempt(tmp_path, "a2")
+    while drain.busy < 2:
+        time.sleep(0.02)
+    lifecycle.ChildKeeper().teardown(None)
+    assert first.receipt()["error"]["class"] == "killed"
+    assert second.receipt()["outcome"] == "cancelled"
+    assert entry.read_progress(tmp_path, "a2") is None
+
+
+def test_death_of_the_writer_fails_its_own_attempt_only(tmp_path, pools):
+    assert (
+        Attempt(tmp_path, "a1", writing="die").receipt()["error"]["class"] == "killed"
+    )
+    after = Attempt(tmp_path, "a2").receipt()
+    assert after["outcome"] == "stored"
+    assert after["manifest"]["solver"] == pools[0]._idle[0].pid
+
+
+def test_cancelled_writer_need_not_have_been_counted(tmp_path, pools):
+    attempt = Attempt(tmp_path, "a1", until="never")
+    wait_for_phase(tmp_path, "writing", "a1")
+    entry.request_cancel(tmp_path, "a1")
+    receipt = attempt.receipt()
+    assert receipt["outcome"] == "cancelled"
+    assert receipt["stats"]["memory"]["before"] == {"resident": 0, "gpu": 0}
+    assert len(pools[0]._idle) == 1
+
+
+def test_death_of_the_solver_leaves_what_is_written(tmp_path):
+    first = Attempt(tmp_path, "a1", until="go")
+    wait_for_phase(tmp_path, "writing", "a1")
+    assert Attempt(tmp_path, "a2", do="die").receipt()["error"]["class"] == "killed"
+    first.touch("go")
+    assert first.receipt()["outcome"] == "stored"
+    # and there is room for another
+    assert Attempt(tmp_path, "a3").receipt()["outcome"] == "stored"
+
+
+def test_child_does_not_wait_for_the_count_of_its_memory(tmp_path, monkeypatch):
+    answered = threading.Event()
+
+    def slow(pid):
+        answered.wait(20)
+        return memory.Held(0, 0)
+
+    monkeypatch.setattr(memory, "of", slow)
+    assert Attempt(tmp_path, "a1").receipt()["outcome"] == "stored"
+    assert not answered.is_set()
+    answered.set()
+
+
+def test_passage_leaves_nothing_behind():
+    def held():
+        return psutil.Process().num_fds()
+
+    before = held()
+    with handover.passage() as path:
+        handover.save(path, {"n": 1}, {"a": np.arange(5), "b": np.zeros((2, 0))})
+        facts, arrays = handover.load(path)
+        assert held() == before + 1
+    assert facts == {"n": 1}
+    np.testing.assert_array_equal(arrays["a"], np.arange(5))
+    assert arrays["b"].shape == (2, 0)
+    assert held() == before
+    assert not os.path.exists(path)  # noqa: PTH110 - no path of a file system
+
+
+@pytest.mark.parametrize(
+    ("cards", "threads", "limit"), [(1, 2, 1), (1, 1, None), (0, 2, None)]
+)
+def test_worker_with_a_gpu_and_two_threads_solves_one_at_a_time(
+    monkeypatch, cards, threads, limit
+):
+    pool = Pool((FAKE,))
+    monkeypatch.setattr(lifecycle, "pool", pool)
+    monkeypatch.setattr(lifecycle.logs, "inherit", lambda: None)
+    monkeypatch.setattr(lifecycle.telemetry, "start", lambda part: None)
+    monkeypatch.setattr(lifecycle.deliverer, "kick", lambda: None)
+    monkeypatch.setattr(device, "graphics", lambda: ({"name": "card"},) * cards)
+
+    async def added(plugin):
+        pass
+
+    state = SimpleNamespace(nthreads=threads)
+    asyncio.run(lifecycle.dask_setup(SimpleNamespace(state=state, plugin_add=added)))
+    assert pool.limit == limit
