@@ -8,12 +8,12 @@ AFTERSLIP_SCHEDULER. Needs `pip install 'afterslip[slurm]'`.
 
 import argparse
 import signal
-import threading
 
 import dask
 from dask_jobqueue import SLURMCluster
 
 PRELOAD = "afterslip_workers.lifecycle"
+STOPS = (signal.SIGTERM, signal.SIGINT)
 
 
 def main() -> None:
@@ -29,6 +29,8 @@ def main() -> None:
     parser.add_argument("--walltime", default="12:00:00")
     parser.add_argument("--interface", help="network interface of the scheduler")
     options = parser.parse_args()
+    # before any thread starts: one that took the signal would not wake the main one
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
     # the database counts attempts; Dask must not start a task again by itself
     # and its pages know no users
     dask.config.set(
@@ -47,7 +49,7 @@ def main() -> None:
         queue=options.queue,
         walltime=options.walltime,
         interface=options.interface,
-        worker_command=f"{module} worker" if options.gpus else module,
+        worker_command=module,
         # the last word counts: a solve may take all the memory that its job has
         worker_extra_args=["--preload", PRELOAD, "--memory-limit", "0"]
         + ([] if options.gpus else ["--no-dashboard"]),
@@ -58,10 +60,7 @@ def main() -> None:
     # dispatcher hands out no more than there are workers
     cluster.adapt(minimum_jobs=options.jobs, maximum_jobs=options.jobs)
     print(cluster.scheduler_address, flush=True)
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    stop.wait()
+    signal.sigwait(STOPS)
     cluster.close()
 
 

@@ -17,6 +17,9 @@ from afterslip_service.commands.options import (
     settings_of,
 )
 
+# a signal that another thread took is seen then: it does not wake the main one
+LOOK_AGAIN_S = 1.0
+
 
 def dispatch(
     database: Database = None,
@@ -59,7 +62,8 @@ def dispatch(
         listener.start()
         dispatcher.start()
         typer.echo(f"afterslip dispatches to {settings.scheduler}")
-        ended.wait()
+        while not ended.wait(LOOK_AGAIN_S):
+            pass
     finally:
         listener.stop()
         dispatcher.stop()
