@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import copy
 import hashlib
-import json
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -19,19 +19,22 @@ import numpy as np
 import psutil
 import small_campaign
 import xarray as xr
+from holding import Holding
 
 from afterslip.archive import open_greens
 
 AFTERSLIP = str(Path(sys.executable).with_name("afterslip"))
 N_GROUPS = 6
 POLL_S = 0.05
-BEAT_S = 0.3
+# the kernel gives ports from the second one on to connections
+PORTS = 10_000
+FIRST_GIVEN = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
 # one for all, as each sets up TLS anew; who answers may be another one next time
 http = httpx.Client(limits=httpx.Limits(max_keepalive_connections=0))
 
 
 def spec(name="fault test"):
-    """Return a campaign of 11,000 unknowns in six groups of about two seconds."""
+    """Return a campaign of 11,000 unknowns in six groups of about a second."""
     whole = copy.deepcopy(small_campaign.SPEC)
     del whole["stations"]
     whole["name"] = name
@@ -56,10 +59,15 @@ def until(condition, seconds=60.0, what="it never came true", poll=POLL_S):
 
 
 def free_port():
-    """Return a port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Return a port that nobody listens on, and that no connection is given.
+
+    What is killed and started again must find its port free.
+    """
+    while True:
+        port = PORTS + secrets.randbelow(FIRST_GIVEN - PORTS)
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def start(log, *command, **environment):
@@ -89,6 +97,20 @@ def session(leader):
                 process = psutil.Process(pid)
                 if process.status() != psutil.STATUS_ZOMBIE:
                     found.append(process)
+    return found
+
+
+def ancestor(process, generations):
+    """Return who started a process, so many generations before; same session only.
+
+    What has outlived its parent for a moment has been handed to a process that is
+    none of ours, and must not be hurt in its place.
+    """
+    found = process
+    for _ in range(generations):
+        found = found.parent()
+        if found is None or os.getsid(found.pid) != os.getsid(process.pid):
+            raise psutil.NoSuchProcess(process.pid, msg="its parent has died")
     return found
 
 
@@ -126,7 +148,8 @@ class Service:
         self.folder, self.database = folder, database
         self.store = store or folder / "store"
         self.workers = workers
-        self.environment = environment
+        # what one test leaves there is not another one's to deliver
+        self.environment = {"AFTERSLIP_SPOOL": str(folder / "spool"), **environment}
         self.scheduler = "local"
         self.url = None
         self.process = None
@@ -214,58 +237,30 @@ class Service:
         return found
 
     def hold_solving(self, campaign, accepted=1, left=2):
-        """Wait until some groups are accepted and another is being solved.
+        """Wait until some groups are accepted and each worker solves another.
 
-        All computing processes are stopped then, so that nothing changes until
-        ``go_on``; who watches over them goes on.
+        Only so many groups run freely as it needs until all computing processes are
+        warm. Those of all others are stopped among their solves until ``go_on``; who
+        watches over them goes on.
 
         Returns
         -------
         Token of the attempt and the process that computes it.
         """
 
-        def solving():
-            shown = self.get(f"/campaigns/{campaign}")
-            assert shown["state"] not in {"failed", "paused"}, shown["error"]
-            done = shown["progress"]
-            if done["accepted"] < accepted:
-                return None
-            assert done["total"] - done["accepted"] >= left, "too quick to be hurt"
-            return self._hold_one()
+        def shown():
+            told = self.get(f"/campaigns/{campaign}")
+            assert told["state"] not in {"failed", "paused"}, told["error"]
+            return told["progress"]
 
-        found = until(solving, 300, self.log)
-        every = self.workers
-        until(lambda: len(self._held) == every or self._hold_one(), 60, self.log)
-        return found
-
-    def _hold_one(self):
-        """Stop a computing process that is among its solves."""
-        for token, process in self.computing().items():
-            if process not in self._held and self._hold(token, process):
-                return token, process
-        return None
-
-    def _hold(self, token, process):
-        """Stop a process; let it go on if it does not solve yet, or no more."""
-        process.suspend()
-        stopped = time.time()
-
-        def told():
-            try:
-                progress = json.loads((folder / "progress.json").read_text())
-            except FileNotFoundError:
-                return {"solves_done": 0}
-            # its worker has read all that it said
-            return progress if progress["updated"] > stopped + BEAT_S else None
-
-        folder = self.attempts / token
-        solves = until(told, 10)["solves_done"]
-        if solves and not (folder / "group.zarr").exists():
-            self._held.append(process)
-            return True
-        process.resume()
-        time.sleep(BEAT_S)  # or it would never come to anything
-        return False
+        until(lambda: shown()["total"], 300, self.log)  # the model has been built
+        holding = Holding(self, n_free=max(accepted, self.workers))
+        until(holding.all_held, 300, self.log, 0.02)
+        self._held = list(holding.held.values())
+        until(lambda: shown()["accepted"] >= accepted, 60, self.log)
+        done = shown()
+        assert done["total"] - done["accepted"] >= left, "too quick to be hurt"
+        return next(iter(holding.held.items()))
 
     def go_on(self):
         """Let the computing processes that were stopped go on."""

@@ -40,6 +40,8 @@ DROP TRIGGER wait_closing ON campaigns; DROP FUNCTION wait_closing;
 WAITS = (
     "SELECT 1 FROM pg_locks WHERE NOT granted AND locktype = 'advisory' AND objid = %s"
 )
+LIVE = "SELECT count(*) FROM jobs WHERE state IN ('queued', 'running', 'stored')"
+OPEN = "SELECT id FROM campaigns WHERE state NOT IN ('complete', 'failed', 'cancelled')"
 LEADER = "SELECT holder FROM leases WHERE name = 'dispatcher' AND expires_at > now()"
 CSV = "station,x_km,y_km,east,north,up\nA,0,0,1.0,0.2,0.1\nB,9,3,0.5,0.1,0.0\n"
 SIGMA = {"horizontal": 0.01, "vertical": 0.03}
@@ -174,6 +176,18 @@ class Deployment:
 
         arena.until(ready, seconds, self.log, 0.1)
 
+    def clear(self):
+        """Make ready for a test, whatever a failed one before it has left."""
+        self.release()
+        self.await_ready(120)
+        while left := self.sql(OPEN):
+            self.post(f"/campaigns/{left[0]}/cancel")
+            campaign = f"/campaigns/{left[0]}"
+            arena.until(
+                lambda shown=campaign: self.get(shown)["state"] in FINAL, 60, self.log
+            )
+        arena.until(lambda: self.sql(LIVE) == (0,), 60, self.log)
+
     def _leader(self):
         with contextlib.suppress(psycopg.Error), psycopg.connect(self.database) as c:
             row = c.execute(LEADER).fetchone()
@@ -248,8 +262,8 @@ class Deployment:
             (other,) = [pid for pid in both if pid != leads]
             return psutil.Process(leads if role == "leader" else other)
         child = child or arena.until(self._child, 30, self.log)
-        family = {"child": child, "worker": child.parent()}
-        return family.get(role) or child.parent().parent()
+        generations = {"child": 0, "worker": 1, "nanny": 2}[role]
+        return arena.ancestor(child, generations)
 
     def _child(self):
         for role in ("worker-1", "worker-2"):
