@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 OUT ?= demo-out
-# all of them, also those that run with every other test
-FAULTS := -m "" tests/faults tests/service/test_deployed.py
+# all of them, also those that run with every other test, the soak at its full length
+FAULTS := -m "" tests/faults tests/service/test_deployed.py \
+  tests/workers/test_dask.py::test_child_dies_with_a_killed_worker
 
 .PHONY: demo test serve lint bench faults scan test-dashboard setup system clean
 
@@ -25,8 +26,9 @@ lint: setup
 	$(BIN)/lint-imports
 
 faults: setup
-	AFTERSLIP_FAULTS_JSON=benchmarks/faults-2core.json $(BIN)/pytest $(FAULTS)
-	$(BIN)/python tests/faults/measured.py
+	@# the page follows the record also where a test has failed
+	AFTERSLIP_FAULTS_JSON=benchmarks/faults-2core.json $(BIN)/pytest $(FAULTS); \
+	  status=$$?; $(BIN)/python tests/faults/measured.py; exit $$status
 
 bench: setup
 	$(BIN)/afterslip bench service

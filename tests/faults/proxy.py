@@ -20,7 +20,7 @@ class Proxy:
         self.target = target
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port = self._listening.getsockname()[1]
-        self._open = []
+        self._open = set()
         self._lock = threading.Lock()
         self._whole = threading.Event()
         self._whole.set()
@@ -36,7 +36,7 @@ class Proxy:
     def mend(self):
         """Break what was open while nothing passed, and let everything pass again."""
         with self._lock:
-            old, self._open = self._open, []
+            old, self._open = self._open, set()
         for side in old:
             with contextlib.suppress(OSError):
                 side.shutdown(socket.SHUT_RDWR)
@@ -65,11 +65,15 @@ class Proxy:
             ours.close()
             return
         with self._lock:
-            self._open += [ours, theirs]
-        for one, other in ((ours, theirs), (theirs, ours)):
-            threading.Thread(
-                target=self._pass_on, args=(one, other), daemon=True
-            ).start()
+            self._open |= {ours, theirs}
+        back = threading.Thread(target=self._pass_on, args=(theirs, ours), daemon=True)
+        back.start()
+        self._pass_on(ours, theirs)
+        back.join()
+        with self._lock:
+            self._open -= {ours, theirs}
+        ours.close()
+        theirs.close()
 
     def _pass_on(self, one, other):
         with contextlib.suppress(OSError):

@@ -22,7 +22,8 @@ def deployed(new_service, tmp_path, postgres_url, with_models):
     started = [arena.start(tmp_path / "scheduler.log", *command)]
     for name in ("one", "two"):
         command = [arena.AFTERSLIP, "worker", address, "--cpu", "--name", name]
-        started.append(arena.start(tmp_path / f"{name}.log", *command))
+        log, spool = tmp_path / f"{name}.log", str(tmp_path / "spool")
+        started.append(arena.start(log, *command, AFTERSLIP_SPOOL=spool))
     service = new_service(postgres_url, AFTERSLIP_LOST_AFTER="10")
     service.scheduler = address
     with_models(service.store)

@@ -100,7 +100,7 @@ def cases():
 
 @pytest.mark.parametrize(("victim", "moment"), list(cases()))
 def test_nothing_is_lost_or_done_twice(deployment, victim, moment, record):
-    deployment.await_ready()
+    deployment.clear()
     with at(deployment, moment) as (campaign, child):
         process = deployment.victim(victim, child)
         fault = f"{victim} killed {TITLES[moment]}"

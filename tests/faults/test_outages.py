@@ -54,7 +54,9 @@ def deployment(tmp_path_factory, postgres_server):
 @pytest.fixture
 def solving(deployment):
     """Two groups are accepted, and the others are being solved."""
-    deployment.await_ready(120)
+    for way in (*deployment.to_scheduler.values(), deployment.to_database):
+        way.mend()
+    deployment.clear()
     deployment.hold("solving", 2)
     campaign = deployment.submit()
     arena.until(lambda: deployment.held("solving"), 90, deployment.log)

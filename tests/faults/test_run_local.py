@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import arena
 import pytest
 
 from afterslip.client import Client
@@ -42,9 +42,7 @@ def deployment(tmp_path):
         assert done.returncode == 0, told
         return told
 
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = arena.free_port()
     try:
         call("start", "--port", str(port))
         token = (tmp_path / "d/secrets/admin_token").read_text().strip()

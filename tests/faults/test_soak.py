@@ -6,6 +6,7 @@ AFTERSLIP_SOAK_S is how long (600 s if unset), AFTERSLIP_SOAK_SEED repeats a run
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import os
 import random
 import sys
@@ -35,7 +36,6 @@ TWICE = """
 SELECT count(*) FROM (SELECT job_id FROM attempts WHERE state = 'accepted'
 GROUP BY job_id HAVING count(*) > 1) AS twice
 """
-LIVE = "SELECT count(*) FROM jobs WHERE state IN ('queued', 'running', 'stored')"
 
 
 class Life:
@@ -123,6 +123,8 @@ class Life:
 def test_nothing_is_lost_in_a_long_life(tmp_path, postgres_server, record):
     seed = int(os.environ.get("AFTERSLIP_SOAK_SEED", time.time_ns() % 2**32))
     sys.stdout.write(f"seed {seed}, {LENGTH_S:.0f} s\n")
+    # it lasts longer than any other test may without being taken for stuck
+    faulthandler.cancel_dump_traceback_later()
     failing = tmp_path / "failing"
     failing.write_text(FAILURE_SHARE)
     with postgres.database(postgres_server) as url:
@@ -160,7 +162,7 @@ def check(here, life, record, seed):
             wrong += len(accepted) != 1
             tries += len(group["attempts"])
     (twice,) = here.sql(TWICE)
-    (live,) = here.sql(LIVE)
+    (live,) = here.sql(deployed.LIVE)
     total = deployed.GROUPS * len(life.campaigns)
     record(
         {
