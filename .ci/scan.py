@@ -3,7 +3,8 @@
     python .ci/scan.py             both; the second needs a source of advisories
     python .ci/scan.py --offline   secrets only
 
-Exit status 1 if something was found. What could not be run is said, not passed over.
+Exit status: 0 if all was looked at and is clean, 1 if something was found, 2 if no
+library was audited, which the last line says.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "requirements.lock"
 AUDIT_S = 180
 MOST = 2 * 1024 * 1024
+FOUND, NOT_AUDITED = 1, 2
 
 # what gives a secret away; each is specific enough to have no excuse
 PATTERNS = {
@@ -71,8 +73,8 @@ def scan_secrets() -> bool:
     return clean
 
 
-def audit() -> bool:
-    """Ask pip-audit about the locked libraries; return False if it found holes."""
+def audit() -> int:
+    """Ask pip-audit about the locked libraries; return the exit status."""
     uv = Path(sys.executable).with_name("uv")
     command = [
         str(uv), "tool", "run", "pip-audit", "--requirement", str(LOCK),
@@ -88,28 +90,31 @@ def audit() -> bool:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        print(f"libraries: NOT RUN: {type(error).__name__}")
-        return True
+        return _not_audited(type(error).__name__)
     try:
         found = json.loads(done.stdout)["dependencies"]
     except (ValueError, KeyError, TypeError):
         told = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-        print(f"libraries: NOT RUN: {told[-1][:200]}")
-        return True
+        return _not_audited(told[-1][:200])
     audited = [item for item in found if "skip_reason" not in item]
     holes = [(item, hole) for item in audited for hole in item["vulns"]]
     for item, hole in holes:
         print(f"{item['name']} {item['version']}: {hole['id']}, mended in "
               f"{', '.join(hole['fix_versions']) or 'no version yet'}")  # fmt: skip
     if not audited:
-        print(f"libraries: NOT RUN: no advisories of any of {len(found)} are here")
-        return True
+        return _not_audited(f"no advisories of any of {len(found)} are here")
     print(f"libraries: {len(audited)} of {len(found)} audited, {len(holes)} holes")
-    return not holes
+    return FOUND if holes else 0
+
+
+def _not_audited(reason: str) -> int:
+    print(f"libraries: NOT AUDITED, nothing is known of their holes: {reason}")
+    return NOT_AUDITED
 
 
 if __name__ == "__main__":
-    fine = scan_secrets()
+    status = 0 if scan_secrets() else FOUND
     if "--offline" not in sys.argv[1:]:
-        fine = audit() and fine
-    sys.exit(0 if fine else 1)
+        audited = audit()
+        status = status or audited
+    sys.exit(status)
