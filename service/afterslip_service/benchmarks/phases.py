@@ -1,0 +1,67 @@
+"""Where the time of a campaign's groups goes, from what the service has recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from afterslip_workers.bench import Record, record
+
+
+def accepted_at(events: Iterable[Any]) -> dict[int, float]:
+    """Return when each group was accepted, s since 1970, from a campaign's events."""
+    return {
+        int(event.data["index"]): datetime.fromisoformat(event.time).timestamp()
+        for event in events
+        if event.kind == "group.state" and event.data.get("state") == "accepted"
+    }
+
+
+def records(
+    groups: Sequence[Mapping[str, Any]], accepted: Mapping[int, float]
+) -> list[Record]:
+    """Return medians over groups that one worker solved on the service's machine.
+
+    Parameters
+    ----------
+    groups : {"index", "attempts"}; the last attempt of each was accepted.
+    accepted : when, s since 1970, by group.
+    """
+    tries = {int(group["index"]): group["attempts"][-1] for group in groups}
+    # stored groups that were only copied have no process that solved them
+    stats = {i: t["stats"] for i, t in tries.items() if t["stats"].get("phases")}
+    order = sorted(stats, key=lambda index: float(stats[index]["began"]))
+    begins = [float(stats[index]["began"]) for index in order]
+    held = [stats[i].get("solving_s", stats[i]["seconds"]) for i in order]
+    taken = [datetime.fromisoformat(tries[i]["finished_at"]).timestamp() for i in order]
+    ended = [float(stats[index]["ended"]) for index in order]
+    told = [
+        ("pace", np.diff(begins), "from one group's begin to the next one's"),
+        ("held", held, "of that the process that solves has the group"),
+        ("idle", np.diff(begins) - held[:-1], "of that it has none"),
+        ("receipt", np.subtract(taken, ended), "from the attempt's end to its receipt"),
+        (
+            "acceptance",
+            [accepted[index] - taken[k] for k, index in enumerate(order)],
+            "from the receipt to the acceptance",
+        ),
+    ]
+    overlapped = sum(later < end for later, end in zip(begins[1:], ended, strict=False))
+    note = f"of {len(order)} groups, began before the one before had ended"
+    found = [record("campaign_overlapped", float(overlapped), "1", None, note)]
+    names = list(dict.fromkeys(name for i in order for name in stats[i]["phases"]))
+    told += [
+        (
+            f"phase_{name.replace(' ', '_')}",
+            [stats[i]["phases"].get(name, 0.0) for i in order],
+            f"in the phase {name}",
+        )
+        for name in names
+    ]
+    for name, values, text in told:
+        middle = float(np.median(values)) if len(values) else 0.0
+        found.append(record(f"campaign_{name}_s", middle, "s", None, f"median, {text}"))
+    return found
