@@ -24,7 +24,7 @@ class Writes(io.StringIO):
         return len(text)
 
 
-@pytest.fixture()
+@pytest.fixture
 def stream():
     before = structlog.get_config()
     yield Writes()
