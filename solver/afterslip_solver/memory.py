@@ -109,7 +109,7 @@ def estimate(
     else:
         blocks = 4.0 * n + 33.0 * t
         mesh = 250.0 * t + 150.0 * n + 4.0 * blocks + 152.0 * viscoelastic
-        operator = systems * (2.0 * 72.0 * blocks + 16.0 * t + 56.0 * n)
+        operator = systems * (72.0 * blocks + 16.0 * t + 56.0 * n)
         hierarchy = systems * (36.0 * blocks + _smoothing(n) + 200.0 * linear)
         setup = 60.0 * blocks
     vectors = float(_NODE) * n * _SOLVE

@@ -79,7 +79,8 @@ class CpuBackend:
         """See `Backend`; an assembled matrix."""
         del lam, mu
         indptr, indices, data = assembled()
-        return self.blocks(indptr, indices, data.astype(real), len(space.nodes))
+        data = data.astype(real, copy=False)
+        return self.blocks(indptr, indices, data, len(space.nodes))
 
     def multiply(self, matrix: Blocks, x: Any, out: Any) -> None:
         """See `Backend`."""

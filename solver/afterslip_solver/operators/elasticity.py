@@ -123,7 +123,12 @@ class Elasticity:
         """K / unit on the backend in another precision."""
 
         def assembled() -> tuple[Any, Any, Any]:
-            return self.host.indptr, self.host.indices, self.host.data / unit
+            host = self.host
+            if unit == 1.0 and host.data.dtype == real:
+                return host.indptr, host.indices, host.data
+            data = np.empty(host.data.shape, dtype=real)
+            np.divide(host.data, unit, out=data, casting="same_kind")
+            return host.indptr, host.indices, data
 
         lam, mu = (values / unit for values in self.moduli)
         return self.backend.stiffness(self.space, lam, mu, real, assembled)
