@@ -136,6 +136,7 @@ class Deployment:
             ("scheduler:8786", f"127.0.0.1:{self.setting('scheduler')}"),
             ("0.0.0.0", "127.0.0.1"),  # noqa: S104 - loopback instead
             ("/spool", str(self.path("spool", name))),
+            ("/setup", str(self.path("setup"))),
         ):
             text = text.replace(old, new)
         ports = {"8000": self.setting("port"), "8786": self.setting("scheduler")}

@@ -6,6 +6,7 @@ from afterslip.schemas.solver import Solver, Times
 from afterslip_solver.greens import Prepared, SettingsError, prepare
 from afterslip_solver.model import Model, SolverSettings
 from afterslip_solver.parallel import Distributed, prepare_on_gpus
+from afterslip_workers.shelf import FolderShelf
 
 # a step is kept on either side of an output time
 _STEPS_PER_TIME = 2
@@ -64,4 +65,4 @@ def prepared_for(
         raise SettingsError(message)
     if solver.gpus > 1:
         return prepare_on_gpus(model, settings, solver.gpus)
-    return prepare(model, settings, backend)
+    return prepare(model, settings, backend, FolderShelf.here())

@@ -9,6 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from afterslip_solver.shelf import Kept
+
 LANES = 4
 
 
@@ -64,7 +66,7 @@ class Discretisation(Protocol):
     ----------
     elements : (n_elem, 10) int32. nodes : (n_node, 3) float64, m.
     gradients : (n_elem, 4, 3) float64, 1/m. volume : (n_elem,) float64, m3.
-    fixed : (n_node, 3) bool.
+    fixed : (n_node, 3) bool. kept : what follows from these arrays.
     """
 
     @property
@@ -85,6 +87,10 @@ class Discretisation(Protocol):
 
     @property
     def fixed(self) -> NDArray[np.bool_]:
+        """See the class."""
+
+    @property
+    def kept(self) -> Kept:
         """See the class."""
 
 

@@ -14,6 +14,7 @@ from afterslip_solver.kernels import variants
 from afterslip_solver.kernels.loader import kernel
 from afterslip_solver.kernels.plan import Plan, make_plan
 from afterslip_solver.model import Bool, Float
+from afterslip_solver.shelf import NOT_KEPT, Arrays, Kept
 
 # per cent of the blocks that share one launch, hence one size of shared memory
 COMMON = 95
@@ -28,6 +29,7 @@ class _Part(NamedTuple):
     gradients: Float
     volume: Float
     fixed: Bool
+    kept: Kept = NOT_KEPT
 
 
 @dataclass(slots=True)
@@ -76,10 +78,14 @@ class PlanOnDevice:
         shape: variants.Shape = variants.SHAPE,
     ) -> PlanOnDevice:
         """Make the plan of a mesh and copy it to the device."""
-        warps = shape.threads // 32
-        plan = make_plan(
-            space.elements, space.nodes, space.fixed, shape.block, warps, shape.per_task
-        )
+        warps, per_task = shape.threads // 32, shape.per_task
+
+        def make() -> Arrays:
+            mesh = space.elements, space.nodes, space.fixed
+            return make_plan(*mesh, shape.block, warps, per_task).as_arrays()
+
+        name = f"plan-{shape.block}-{warps}-{per_task}"
+        plan = Plan(**space.kept.take(name, make))
         tables = (plan.tasks, plan.slots, plan.nodes, plan.local, plan.phases)
         joining = (plan.shared, plan.starts, plan.places)
         on_device = [cupy.asarray(table) for table in (*tables, *joining)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -34,18 +33,6 @@ class Keeper(Protocol):
 
 class StateError(ValueError):
     """A kept state is of another problem or is not whole: drop it and start anew."""
-
-
-def digest(*parts: Any) -> NDArray[np.uint8]:
-    """SHA-256 of arrays and of the representation of anything else, (32,)."""
-    found = hashlib.sha256()
-    for part in parts:
-        if isinstance(part, np.ndarray):
-            found.update(repr((part.shape, part.dtype.str)).encode())
-            found.update(np.ascontiguousarray(part).tobytes())
-        else:
-            found.update(repr(part).encode())
-    return np.frombuffer(found.digest(), dtype=np.uint8)
 
 
 def pack(backend: Backend, name: str, arrays: Sequence[Any]) -> State:

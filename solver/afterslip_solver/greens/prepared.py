@@ -12,7 +12,7 @@ from afterslip_solver import backend as backends
 from afterslip_solver.backend import LANES, Backend
 from afterslip_solver.backend.base import Tets
 from afterslip_solver.greens.four_steps import FourSteps
-from afterslip_solver.greens.keeper import Keeper, digest
+from afterslip_solver.greens.keeper import Keeper
 from afterslip_solver.greens.local import LocalStep
 from afterslip_solver.greens.run import Modes, Run, Solvable
 from afterslip_solver.greens.source import Loads
@@ -34,8 +34,10 @@ from afterslip_solver.operators import (
     Resolvent,
     Space,
     Springs,
+    along_curve,
     check_model,
 )
+from afterslip_solver.shelf import Arrays, Kept, Shelf, digest
 
 # measured: below this ratio of curve to shortest relaxation time the polynomial
 # scheme needs about as few solves, and no second operator
@@ -52,6 +54,7 @@ def prepare(
     model: Model,
     settings: SolverSettings,
     backend: str | Backend = "auto",
+    shelf: Shelf | None = None,
 ) -> Prepared:
     """Check a model and set up its operators and preconditioners.
 
@@ -60,6 +63,7 @@ def prepare(
     model : mesh, materials, constraints and faults.
     settings : integrator, tolerances and times.
     backend : name of a backend, or one that `backend.get` returned.
+    shelf : where the set-up's arrays are kept from one process to the next.
 
     Raises
     ------
@@ -73,7 +77,7 @@ def prepare(
     chosen = backend
     if isinstance(chosen, str):
         chosen = backends.get(chosen, deterministic=settings.deterministic)
-    return Prepared(model, settings, chosen)
+    return Prepared(model, settings, chosen, shelf)
 
 
 def check_settings(settings: SolverSettings) -> None:
@@ -121,14 +125,16 @@ class Prepared:
     _run_kind: type[Run] = Run
 
     def __init__(
-        self, model: Model, settings: SolverSettings, backend: Backend
+        self,
+        model: Model,
+        settings: SolverSettings,
+        backend: Backend,
+        shelf: Shelf | None = None,
     ) -> None:
         self.model = model
         self.settings = settings
         self.backend = backend
-        mesh = model.mesh
-        numbering = backend.numbering(mesh.nodes, mesh.elements)
-        self.space = space = Space.build(mesh, model.fixed, numbering)
+        self.space = space = _space(model, backend, Kept(shelf))
         order = space.element_order
         materials = model.materials
         self._lam, self._mu = materials.lam[order], materials.mu[order]
@@ -245,7 +251,8 @@ class Prepared:
         fields = (m.lam, m.mu, m.viscosity, m.kelvin_modulus, m.kelvin_viscosity)
         named = (part for item in slip.items() for part in item)
         mesh, name = self.model.mesh, self.backend.name
-        return digest(self.settings, name, mesh.nodes, *fields, trace_nodes, *named)
+        what = self.settings, name, mesh.nodes, *fields, trace_nodes, *named
+        return np.frombuffer(digest(*what), dtype=np.uint8)
 
     def _lanes(self, slip: Slip) -> tuple[dict[str, Float], int]:
         """Slip by fault, padded to four lanes, and the number of real ones."""
@@ -356,6 +363,26 @@ class Prepared:
             settings.time_tolerance,
             settings.max_modes,
         )
+
+
+def _space(model: Model, backend: Backend, kept: Kept) -> Space:
+    """Give a model's mesh the numbering that suits the backend."""
+    mesh, force = model.mesh, model.restoring
+    kept = kept.by(backend.name, mesh.nodes, mesh.elements)
+
+    def orders() -> Arrays:
+        found = backend.numbering(mesh.nodes, mesh.elements)
+        nodes, elements = found or along_curve(mesh.nodes, mesh.elements)
+        return {"nodes": nodes, "elements": elements}
+
+    numbering = kept.take("numbering", orders)
+    springs = () if force is None else (force.faces, force.stiffness, force.owners)
+    return Space.build(
+        mesh,
+        model.fixed,
+        (numbering["nodes"], numbering["elements"]),
+        kept.by(model.fixed, *springs),
+    )
 
 
 def _result(run: Run, modes: Modes, n_lane: int) -> GroupResult:

@@ -10,7 +10,7 @@ into different banks of shared memory as far as possible. After Yamaguchi et al.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from afterslip_solver.kernels import geometry
 from afterslip_solver.kernels.sorting import by_number
 from afterslip_solver.kernels.threads import over
 from afterslip_solver.model import Bool, Float, Int
+from afterslip_solver.shelf import Arrays
 
 ABSENT = 0xFFFF
 NO_NODE = 0xFFFFFFFF
@@ -51,6 +52,10 @@ class Plan:
     shared: NDArray[np.uint32]
     starts: NDArray[np.int32]
     places: NDArray[np.int32]
+
+    def as_arrays(self) -> Arrays:
+        """Return the tables by their names."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 def centres(nodes: Float, cells: NDArray[np.integer]) -> Float:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from afterslip_solver.multigrid.cycle import Cycle
-from afterslip_solver.multigrid.hierarchy import MultigridSettings, build
+from afterslip_solver.multigrid.hierarchy import build
 from afterslip_solver.multigrid.preconditioner import Preconditioner
+from afterslip_solver.multigrid.settings import MultigridSettings
 from afterslip_solver.multigrid.three_level import ThreeLevel, build_three_level
 from afterslip_solver.operators.elasticity import Elasticity
 

@@ -16,9 +16,11 @@ from afterslip_solver.backend.base import Fused
 from afterslip_solver.kernels import assembly
 from afterslip_solver.model import Bool, Float
 from afterslip_solver.multigrid.cycle import Cycle
+from afterslip_solver.multigrid.settings import MultigridSettings
 from afterslip_solver.multigrid.smoother import LocalSmoother
 from afterslip_solver.operators.elasticity import Elasticity
 from afterslip_solver.operators.pattern import matrix_pattern
+from afterslip_solver.shelf import Arrays, Kept
 
 # cycles that a random error goes through; it is then where it vanishes most slowly
 _CYCLES = 8
@@ -64,19 +66,23 @@ def concentrated(energy: Float, most: float) -> Bool:
 
 
 def smooth_slow_elements(
-    operator: Elasticity, cycle: Cycle, most: float, degree: int
+    operator: Elasticity, cycle: Cycle, settings: MultigridSettings, kept: Kept
 ) -> None:
     """Give the finest level of a cycle more smoothing where it is slow, if anywhere.
 
     Parameters
     ----------
-    most : largest share of the elements. degree : of the additional smoother.
+    kept : what follows from the operator and the settings.
     """
     space, backend, top = operator.space, operator.backend, cycle.levels[0]
     if not hasattr(backend, "relax_rows"):
         return
     fused = cast(Fused, backend)
-    chosen = slow_elements(operator, cycle, most)
+
+    def find() -> Arrays:
+        return {"chosen": slow_elements(operator, cycle, settings.local_share)}
+
+    chosen = kept.take("slow", find)["chosen"]
     outside = np.zeros(space.n_node, dtype=np.bool_)
     outside[space.elements[~chosen]] = True
     rows = np.flatnonzero(~outside)
@@ -95,7 +101,7 @@ def smooth_slow_elements(
         matrix,
         backend.asarray(rows.astype(np.int32)),
         smoother.inverse,
-        degree,
+        settings.local_degree,
         smoother.top,
     )
 

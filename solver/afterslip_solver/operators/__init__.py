@@ -5,7 +5,7 @@ from __future__ import annotations
 from afterslip_solver.operators.checks import ModelError, check_model
 from afterslip_solver.operators.creep import Creep, Resolvent
 from afterslip_solver.operators.elasticity import Elasticity
-from afterslip_solver.operators.space import Space
+from afterslip_solver.operators.space import Space, along_curve
 from afterslip_solver.operators.springs import Springs
 
 __all__ = [
@@ -15,5 +15,6 @@ __all__ = [
     "Resolvent",
     "Space",
     "Springs",
+    "along_curve",
     "check_model",
 ]

@@ -21,6 +21,7 @@ from afterslip_solver.mesh.order import morton_codes
 from afterslip_solver.model import Bool, Float, Int, TetMesh
 from afterslip_solver.operators.parents import Parents, ancestors
 from afterslip_solver.operators.pattern import Pattern, matrix_pattern
+from afterslip_solver.shelf import NOT_KEPT, Kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,7 @@ class Space:
     gradients : (n_elem, 4, 3) float64, 1/m. volume : (n_elem,) m3.
     fixed : (n_node, 3) bool.
     embedding : (n_node, n_vertex) P1 fields as P2 fields (exact).
+    kept : what follows from these arrays.
     """
 
     order: Int
@@ -54,10 +56,15 @@ class Space:
     volume: Float
     fixed: Bool
     embedding: csr_array
+    kept: Kept = NOT_KEPT
 
     @classmethod
     def build(
-        cls, mesh: TetMesh, fixed: Bool, numbering: tuple[Int, Int] | None = None
+        cls,
+        mesh: TetMesh,
+        fixed: Bool,
+        numbering: tuple[Int, Int] | None = None,
+        kept: Kept = NOT_KEPT,
     ) -> Space:
         """Give a mesh the solver's numbering.
 
@@ -65,6 +72,7 @@ class Space:
         ----------
         numbering : orders of nodes and elements that a backend prefers; default
             along a space-filling curve, and elements by their first node.
+        kept : what follows from the mesh, its numbering and ``fixed``.
         """
         n_node = len(mesh.nodes)
         order, element_order = numbering or along_curve(mesh.nodes, mesh.elements)
@@ -91,6 +99,7 @@ class Space:
             volume=volume,
             fixed=np.ascontiguousarray(fixed[order]),
             embedding=_embedding(elements, cells, n_node, len(vertices)),
+            kept=kept,
         )
 
     @cached_property

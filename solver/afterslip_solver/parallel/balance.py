@@ -14,7 +14,7 @@ from afterslip_solver.backend.base import Tets
 from afterslip_solver.backend.cpu import CpuBackend
 from afterslip_solver.mesh.numbering import second_order
 from afterslip_solver.model import TET_EDGES, Float, Model
-from afterslip_solver.multigrid.hierarchy import MultigridSettings, build
+from afterslip_solver.multigrid import MultigridSettings, build
 from afterslip_solver.multigrid.slow import slow_elements
 from afterslip_solver.operators import Elasticity, Space
 from afterslip_solver.operators.parents import ancestors

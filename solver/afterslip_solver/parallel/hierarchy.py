@@ -29,14 +29,14 @@ from afterslip_solver.multigrid.cycle import (
     Transfer,
 )
 from afterslip_solver.multigrid.hierarchy import (
-    MultigridSettings,
     aggregated_level,
-    balanced,
     coarsest_inverse,
     couples,
     inverse_blocks,
 )
+from afterslip_solver.multigrid.hosts import balanced
 from afterslip_solver.multigrid.nested import galerkin
+from afterslip_solver.multigrid.settings import MultigridSettings
 from afterslip_solver.multigrid.slow import (
     concentrated,
     rows_of_stiffness,

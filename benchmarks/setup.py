@@ -1,0 +1,121 @@
+"""What a model's set-up costs when it is made, and when it is taken from a disk.
+
+    python benchmarks/setup.py --mesh MESH.npz --refine 1 [--json FILE]
+
+All in one run: the whole set-up on the CPU, and the tables that a GPU is given (its
+numbering, the plan of its kernel, the coarse matrices), which the host makes. Kernels
+are compiled before.
+"""
+
+import argparse
+import json
+import tempfile
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+from trench import load
+
+from afterslip_solver.benchmarks.record import Record, device_name, document, record
+from afterslip_solver.greens import prepare
+from afterslip_solver.kernels import variants
+from afterslip_solver.kernels.plan import block_numbering, centres, make_plan
+from afterslip_solver.model import Model, SolverSettings
+from afterslip_solver.multigrid import MultigridSettings
+from afterslip_solver.multigrid.hosts import host_levels
+from afterslip_solver.operators import Space
+from afterslip_solver.shelf import Kept, Shelf
+from afterslip_workers.shelf import FolderShelf
+
+YEAR = 31557600.0
+CURVE = SolverSettings(times=(0.0, 10 * YEAR), until=10 * YEAR)
+
+
+def whole(model: Model, shelf: Shelf | None) -> int:
+    """Set everything up on the CPU; returns the unknowns."""
+    return prepare(model, CURVE, "cpu", shelf).n_unknowns
+
+
+def of_a_gpu(model: Model, shelf: Shelf | None) -> int:
+    """Make what the host makes for a GPU; returns the unknowns."""
+    mesh, shape = model.mesh, variants.SHAPE
+    kept = Kept(shelf).by("gpu", mesh.nodes, mesh.elements)
+
+    def number() -> dict:
+        middle = centres(mesh.nodes, mesh.elements)
+        nodes, elements = block_numbering(mesh.elements, middle, shape.block)
+        return {"nodes": nodes, "elements": elements}
+
+    orders = kept.take("numbering", number)
+    numbering = orders["nodes"], orders["elements"]
+    kept = kept.by(model.fixed)
+    space = Space.build(mesh, model.fixed, numbering, kept)
+    warps = shape.threads // 32
+
+    def plan() -> dict:
+        tables = space.elements, space.nodes, space.fixed
+        return make_plan(*tables, shape.block, warps, shape.per_task).as_arrays()
+
+    kept.take("plan", plan)
+    order = space.element_order
+    moduli = model.materials.lam[order], model.materials.mu[order]
+    operator = SimpleNamespace(space=space, moduli=moduli, springs=None)
+    settings = MultigridSettings()
+    unit = float(moduli[1].mean())
+    host_levels(operator, settings, unit, np.float16, kept.by(*moduli, settings))
+    return 3 * space.n_node
+
+
+def seconds(call: object, model: Model, shelf: Shelf | None) -> tuple[float, float]:
+    """Wall and CPU seconds of a set-up."""
+    begin = time.perf_counter(), time.process_time()
+    call(model, shelf)
+    return time.perf_counter() - begin[0], time.process_time() - begin[1]
+
+
+def compared(name: str, call: object, model: Model, folder: Path) -> list[Record]:
+    """Make, keep and take the same, twice; the shorter time of each."""
+    n = call(model, None)
+    told = {"made": [], "kept": [], "taken": []}
+    for k in range(2):
+        shelf = FolderShelf(folder / f"{name}-{k}")
+        told["made"].append(seconds(call, model, None))
+        told["kept"].append(seconds(call, model, shelf))
+        told["taken"].append(seconds(call, model, shelf))
+    size = sum(path.stat().st_size for path in shelf.folder.glob("*.npz"))
+    wall, cpu = (
+        {what: min(pair[k] for pair in pairs) for what, pairs in told.items()}
+        for k in (0, 1)
+    )
+    what = f"{name}, {n / 1e6:.2f} M unknowns, {size / 1e6:.0f} MB on disk"
+    return [
+        record(f"{name}_{unit}_{key}", values[key], "s", values["made"], what)
+        for unit, values in (("wall", wall), ("cpu", cpu))
+        for key in told
+    ]
+
+
+def main() -> None:
+    """Measure, print and write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mesh", type=Path, required=True)
+    parser.add_argument("--refine", type=int, default=1)
+    parser.add_argument("--parts", nargs="*", default=["whole", "of_a_gpu"])
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    model, _ = load(options.mesh, options.refine)
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in options.parts:
+            found += compared(name, globals()[name], model, Path(folder))
+    for row in found:
+        print(f"{row['metric']:24s} {row['value']:8.2f} s  {row['ratio']:.2f}")
+        print(f"{'':24s} {row['note']}")
+    if options.json:
+        text = json.dumps(document(found, device_name()), indent=1)
+        options.json.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()

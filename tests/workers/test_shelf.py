@@ -1,0 +1,152 @@
+"""Set-ups kept on a worker's disk."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import time
+
+import numpy as np
+import pytest
+
+from afterslip_workers import shelf
+from afterslip_workers.shelf import FolderShelf
+
+
+def arrays(seed=0, n=1000):
+    rng = np.random.default_rng(seed)
+    return {
+        "values": rng.standard_normal((n, 3)),
+        "half": rng.standard_normal(n).astype(np.float16),
+        "numbers": rng.integers(0, 9, n).astype(np.uint32),
+        "none": np.zeros((0, 3)),
+    }
+
+
+def never():
+    raise AssertionError("made although it was kept")
+
+
+def same(one, other):
+    return one.keys() == other.keys() and all(
+        one[name].dtype == other[name].dtype and np.array_equal(one[name], other[name])
+        for name in one
+    )
+
+
+@pytest.fixture
+def place(tmp_path):
+    return FolderShelf(tmp_path / "setup")
+
+
+def test_set_is_made_once(place):
+    place.take("a", arrays)
+    assert same(FolderShelf(place.folder).take("a", never), arrays())
+    assert same(place.take("b", lambda: arrays(1)), arrays(1))
+
+
+@pytest.mark.parametrize("at", [0, 200, -200, None])
+def test_damaged_file_is_made_again(place, at):
+    place.take("a", arrays)
+    (path,) = place.folder.glob("*.npz")
+    content = bytearray(path.read_bytes())
+    if at is None:
+        del content[len(content) // 2 :]
+    else:
+        content[at] ^= 0x55
+    path.write_bytes(content)
+    assert same(place.take("a", arrays), arrays())
+    assert same(place.take("a", never), arrays())
+
+
+def test_every_changed_byte_of_an_array_is_noticed(place):
+    small = {"values": np.arange(6.0)}
+    place.take("a", lambda: small)
+    (path,) = place.folder.glob("*.npz")
+    whole = path.read_bytes()
+    start = whole.index(small["values"].tobytes())
+    for k in range(start, start + small["values"].nbytes):
+        path.write_bytes(whole[:k] + bytes([whole[k] ^ 1]) + whole[k + 1 :])
+        assert same(place.take("a", lambda: small), small)
+
+
+def test_what_was_used_longest_ago_goes_first(tmp_path):
+    size = sum(array.nbytes for array in arrays().values())
+    place = FolderShelf(tmp_path, limit=3.5 * size)
+    for k, name in enumerate("abc"):
+        place.take(name, arrays)
+        os.utime(tmp_path / f"{name}.npz", (k, k))
+    place.take("a", never)
+    place.take("d", arrays)
+    kept = {path.stem for path in tmp_path.glob("*.npz")}
+    assert {"a", "d"} <= kept
+    assert "b" not in kept
+    total = sum(path.stat().st_size for path in tmp_path.glob("*.npz"))
+    assert total <= place.limit
+
+
+def test_what_a_dead_process_left_half_written_is_removed(place):
+    place.take("a", arrays)
+    left, fresh = place.folder / "b.1.partial", place.folder / "c.2.partial"
+    left.touch()
+    fresh.touch()
+    os.utime(left, (1, 1))
+    place.take("d", arrays)
+    assert not left.exists()
+    assert fresh.exists()  # somebody writes it now
+
+
+def test_nothing_is_kept_where_nothing_may_be(tmp_path, monkeypatch):
+    monkeypatch.setenv(shelf.ENV, str(tmp_path))
+    monkeypatch.setenv(shelf.LIMIT_ENV, "0")
+    assert same(FolderShelf.here().take("a", arrays), arrays())
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["a file", "full", "nearly full"])
+def test_folder_that_takes_nothing_stops_nobody(tmp_path, monkeypatch, kind):
+    folder = tmp_path / "setup"
+    if kind == "a file":
+        folder.write_text("not a folder")
+    elif kind == "nearly full":
+        usage = shutil.disk_usage(tmp_path)._replace(free=100_000)
+        monkeypatch.setattr(shelf.shutil, "disk_usage", lambda _: usage)
+    else:
+
+        def full(*_args, **_more):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(shelf.np, "savez", full)
+    assert same(FolderShelf(folder).take("a", arrays), arrays())
+    assert not folder.is_dir() or not list(folder.glob("*.[np]*"))
+
+
+def _take(folder, told):
+    def make():
+        with told.open("a") as stream:
+            stream.write("made\n")
+        time.sleep(0.5)
+        return arrays()
+
+    FolderShelf(folder).take("a", make)
+
+
+def test_one_process_makes_what_the_others_wait_for(tmp_path):
+    told = tmp_path / "told"
+    context = multiprocessing.get_context("spawn")
+    made = [
+        context.Process(target=_take, args=(tmp_path / "setup", told)) for _ in range(3)
+    ]
+    for process in made:
+        process.start()
+    for process in made:
+        process.join(60)
+    assert [process.exitcode for process in made] == [0, 0, 0]
+    assert told.read_text() == "made\n"
+
+
+def test_nobody_waits_for_ever_for_one_that_hangs(place, monkeypatch):
+    monkeypatch.setattr(shelf, "PATIENCE_S", 0.3)
+    with place._held("a"):
+        assert same(FolderShelf(place.folder).take("a", arrays), arrays())

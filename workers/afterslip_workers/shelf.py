@@ -1,0 +1,145 @@
+"""The set-up of models, kept on this machine's disk for the next process.
+
+A file for each set of arrays, named by what they follow from. Files are only ever
+replaced whole, and NumPy's archives carry checksums: what is damaged is made again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import time
+import uuid
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import structlog
+
+from afterslip_solver.shelf import Arrays
+
+ENV, LIMIT_ENV = "AFTERSLIP_SETUP", "AFTERSLIP_SETUP_BYTES"
+LIMIT = 20e9
+# one makes what another waits for, but nobody waits for ever for one that hangs
+PATIENCE_S = 300.0
+_POLL_S = 0.1
+_ABANDONED_S = 3600.0
+# of a disk's free bytes that one set may take
+_SHARE = 0.2
+_SUFFIX, _PARTIAL = ".npz", ".partial"
+_DAMAGE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
+
+log = structlog.get_logger()
+
+
+class FolderShelf:
+    """Sets of arrays in a folder; see `afterslip_solver.shelf.Shelf`.
+
+    Parameters
+    ----------
+    limit : bytes that may stay; what was used longest ago goes first, and nothing is
+        kept where it is 0.
+    """
+
+    def __init__(self, folder: Path, limit: float = LIMIT) -> None:
+        self.folder, self.limit = folder, limit
+
+    @classmethod
+    def here(cls) -> FolderShelf:
+        """Return that of this machine: AFTERSLIP_SETUP, or the user's cache folder."""
+        cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+        folder = Path(cache).expanduser() / "afterslip" / "setup"
+        return cls(
+            Path(os.environ.get(ENV) or folder),
+            float(os.environ.get(LIMIT_ENV) or LIMIT),
+        )
+
+    def take(self, name: str, make: Callable[[], Arrays]) -> Arrays:
+        """Return what is kept under a name, or make it and keep it.
+
+        ``make`` takes nothing from the shelf itself: it may hold the same lock.
+        """
+        if not self.limit:
+            return make()
+        path = self.folder / f"{name}{_SUFFIX}"
+        with self._held(name):
+            found = _read(path)
+            if found is None:
+                found = make()
+                self._keep(path, found)
+        return found
+
+    @contextmanager
+    def _held(self, name: str) -> Iterator[None]:
+        """Wait until nobody else makes this, where that can be known at all."""
+        place = self.folder / f"lock-{hashlib.sha256(name.encode()).hexdigest()[0]}"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            stream = place.open("a")
+        except OSError:
+            yield
+            return
+        with stream:
+            end = time.monotonic() + PATIENCE_S
+            while time.monotonic() < end:
+                try:
+                    fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except OSError:
+                    time.sleep(_POLL_S)
+            yield
+
+    def _keep(self, path: Path, arrays: Arrays) -> None:
+        """Write a set; a disk that refuses it is no reason to stop."""
+        size = sum(array.nbytes for array in arrays.values())
+        partial = self.folder / f"{path.stem}.{uuid.uuid4().hex[:8]}{_PARTIAL}"
+        try:
+            # others need this disk too, for results that wait for their store
+            if size > min(self.limit, _SHARE * shutil.disk_usage(self.folder).free):
+                return
+            self._trim(self.limit - size)
+            with partial.open("wb") as stream:
+                named: dict[str, Any] = dict(arrays)
+                np.savez(stream, **named)
+            partial.replace(path)
+        except OSError as error:
+            log.warning("set-up is not kept", folder=str(self.folder), why=str(error))
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
+
+    def _trim(self, limit: float) -> None:
+        """Remove what was used longest ago, and what somebody who died has left."""
+        facts, now = [], time.time()
+        for path in self.folder.iterdir():
+            with suppress(FileNotFoundError):
+                told = path.stat()
+                if path.suffix == _SUFFIX:
+                    facts.append((told.st_mtime, told.st_size, path))
+                elif path.suffix == _PARTIAL and now - told.st_mtime > _ABANDONED_S:
+                    path.unlink()
+        total = sum(size for _, size, _ in facts)
+        for _, size, path in sorted(facts):
+            if total <= limit:
+                return
+            path.unlink(missing_ok=True)
+            total -= size
+
+
+def _read(path: Path) -> Arrays | None:
+    """Return a file's arrays; None where it is absent or damaged."""
+    try:
+        with np.load(path, allow_pickle=False) as kept:
+            found = dict(kept)
+        os.utime(path)
+    except FileNotFoundError:
+        return None
+    except _DAMAGE as error:
+        log.warning("kept set-up is damaged", file=path.name, why=str(error))
+        return None
+    return found
