@@ -61,7 +61,7 @@ class Kept:
         """Return those that follow from some more, arrays or what has a clear repr."""
         if self.shelf is None:
             return self
-        return Kept(self.shelf, digest(self.cause or _makers(), *parts).hex())
+        return Kept(self.shelf, digest(self.cause or makers(), *parts).hex())
 
     def take(self, name: str, make: Callable[[], Arrays]) -> Arrays:
         """Return a set, made only if it is not kept; see `Shelf`."""
@@ -74,7 +74,7 @@ NOT_KEPT = Kept()
 
 
 @cache
-def _makers() -> str:
+def makers() -> str:
     """Digest of the code that makes what is kept: another version makes its own."""
     found = hashlib.sha256(f"{np.__version__} {pyamg.__version__}".encode())
     here = Path(__file__).parent

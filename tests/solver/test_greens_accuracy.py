@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from afterslip_solver.greens import accuracy, evaluate_curve, prepare, spectral
+from afterslip_solver.greens import accuracy, evaluate_curve, prepare
 from afterslip_solver.model import SolverSettings
 
 YEAR = 31557600.0
@@ -132,7 +132,7 @@ def test_relaxed_solves_save_iterations(small, monkeypatch):
     slip = small.patch_slip(model.faults["main"])
     settings = settings_of(YEAR, scheme="polynomial", time_tolerance=1e-6)
     relaxed = solved(model, slip, settings)
-    monkeypatch.setattr(accuracy, "_SHARE", 0.0)
+    monkeypatch.setattr(accuracy, "_SOLVES", 0.0)
     exact = solved(model, slip, settings)
     assert relaxed.solves == exact.solves
     assert relaxed.iterations < 0.85 * exact.iterations
@@ -143,11 +143,14 @@ def test_rounding_the_basis_to_fp32_keeps_its_promise(body, monkeypatch):
     model, slip, until = body
     settings = settings_of(until, scheme="polynomial", tolerance=1e-12)
     times = np.array(settings.times)
-    monkeypatch.setattr(accuracy, "_SHARE", 0.0)
-    monkeypatch.setattr(spectral, "narrow_basis", lambda tolerance, span: True)
+    monkeypatch.setattr(accuracy, "_SOLVES", 0.0)
+    monkeypatch.setattr(accuracy, "narrow_basis", lambda tolerance, span: True)
     narrow = solved(model, slip, settings)
-    monkeypatch.setattr(spectral, "narrow_basis", lambda tolerance, span: False)
+    monkeypatch.setattr(accuracy, "narrow_basis", lambda tolerance, span: False)
     wide = solved(model, slip, settings)
+    # without the room that FP32 needs a curve may stop a mode earlier
+    count = np.minimum(narrow.mode_count, wide.mode_count)
+    narrow, wide = (replace(found, mode_count=count) for found in (narrow, wide))
     off = error(moved(narrow, times), moved(wide, times))
     said = [
         accuracy.rounding(

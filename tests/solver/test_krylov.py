@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import bsr_array
 from scipy.sparse.linalg import spsolve
 
-from afterslip_solver.krylov import pcg
+from afterslip_solver.krylov import TraceJudge, pcg
 from afterslip_solver.multigrid import build
 
 
@@ -143,3 +143,71 @@ def test_history_has_one_entry_per_iteration(system):
     result = pcg(k, cycle, f)
     assert len(result.history) == result.iterations
     assert max(result.history[-1]) <= 1e-8
+
+
+def largest(values):
+    return np.stack([np.abs(v).max(axis=(0, 1)) for v in values])
+
+
+@pytest.fixture
+def judged(system):
+    """System, positions of a trace and a function that makes a judge of it."""
+    k, cycle, f = system
+    top = k.space.nodes[:, 2].max()
+    trace = np.flatnonzero(k.space.nodes[:, 2] > top - 1e-9)
+
+    def judge(part):
+        return TraceJudge(lambda u: u[trace], largest, lambda size: part * size)
+
+    return k, cycle, f, trace, judge
+
+
+def off_trace(u, exact, trace):
+    return np.abs(u[trace] - exact[trace]).max(axis=(0, 1))
+
+
+def test_estimated_error_on_the_trace_covers_the_true_one(judged):
+    k, cycle, f, trace, judge = judged
+    exact = pcg(k, cycle, f, tolerance=1e-13).values
+    for part in (0.1, 1e-2, 1e-3, 1e-5, 1e-7):
+        watcher = judge(part)
+        result = pcg(k, cycle, f, tolerance=1e-12, judge=watcher)
+        true = off_trace(result.values, exact, trace)
+        size = np.abs(exact[trace]).max(axis=(0, 1))
+        assert result.outcome == "converged"
+        assert (true <= watcher.error).all()
+        assert (watcher.error <= 30.0 * true).all()
+        # and it ends within an iteration or two of where it might
+        assert (true <= part * size).all()
+        assert (true >= 1e-3 * part * size).all()
+
+
+def test_judge_ends_lanes_one_by_one(judged):
+    k, cycle, f, _, judge = judged
+    f = f.copy()
+    f[:, :, 0] *= np.linspace(0.0, 1.0, len(f))[:, None]
+    together = pcg(k, cycle, f, judge=judge(1e-4))
+    for lane in range(4):
+        alone = np.zeros_like(f)
+        alone[:, :, lane] = f[:, :, lane]
+        single = pcg(k, cycle, alone, judge=judge(1e-4))
+        same = single.values[:, :, lane] == together.values[:, :, lane]
+        assert same.all()
+
+
+def test_who_allows_nothing_gets_the_tolerance(judged):
+    k, cycle, f, _, judge = judged
+    plain = pcg(k, cycle, f, tolerance=1e-9)
+    result = pcg(k, cycle, f, tolerance=1e-9, judge=judge(0.0))
+    assert result.iterations == plain.iterations
+    assert (result.relative <= 1e-9).all()
+
+
+def test_judge_of_a_lane_without_a_load_waits_for_nothing(judged):
+    k, cycle, f, _, judge = judged
+    f[:, :, [1, 3]] = 0.0
+    watcher = judge(1e-3)
+    result = pcg(k, cycle, f, judge=watcher)
+    assert result.outcome == "converged"
+    assert (watcher.error[[1, 3]] == 0.0).all()
+    assert np.abs(result.values[:, :, [1, 3]]).max() == 0.0

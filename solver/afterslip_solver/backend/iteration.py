@@ -98,6 +98,11 @@ class GraphIteration:
             state = self._state.get(stream=self._stream)
         return state[_RELATIVE], state[_CURVATURE]
 
+    def hold(self, lanes: NDArray[np.bool_]) -> None:
+        """Leave some lanes (lane,) as they are from now on."""
+        for lane in np.flatnonzero(lanes):
+            self._state[_ACTIVE, int(lane)] = 0.0
+
     def _iterate(self) -> None:
         z = self._descent.descend()
         self._dot(z, self._descent.right)

@@ -9,12 +9,14 @@ b (variation of g on [0, t] + int_0^t |g| / gamma). What a creep strain of norm 
 moves at most on the trace is not known; responses to the last directions stand for it.
 
 **Inexact solves.** The j-th solve enters the curve with weight y_j(t) only, so its
-residual may grow as 1/|y_j|; the theory of inexact Krylov methods is that of Simoncini
-& Szyld (2003, SIAM J. Sci. Comput. 25, 454-477) and van den Eshof & Sleijpen (2004,
-SIAM J. Matrix Anal. Appl. 26, 125-153). Here a residual r_j changes u(t) by
-y_j K^-1 r_j directly and, through A q_j, d' by at most the largest rate times that.
-y_j is foretold by the bound above for j - 1 modes, as |y_j| <= b_(j-1) int |y_(j-1)|.
-Shares of 1/j^2 keep the sum below two fifths of the tolerance however many modes.
+error may grow as 1/|y_j|; the theory of inexact Krylov methods is that of Simoncini &
+Szyld (2003, SIAM J. Sci. Comput. 25, 454-477) and van den Eshof & Sleijpen (2004, SIAM
+J. Matrix Anal. Appl. 26, 125-153). An error e_j on the trace changes u(t) there by
+y_j e_j directly and, through A q_j, d' by at most the largest rate times that. y_j is
+foretold by the bound above for j - 1 modes, as |y_j| <= b_(j-1) int |y_(j-1)|. e_j is
+estimated in every iteration (`krylov.TraceJudge`): how large it is beside the residual
+depends on the model (measured: 1 to 390 times). What the solves so far have left of
+their part of the tolerance is shared by those that are expected to come.
 
 **Steps.** The exponential step is exact for a constant strain rate. Were the rate
 linear in time, its stress would differ by 2 mu psi(x) times the change of the increment
@@ -42,18 +44,20 @@ from afterslip_solver.model import Float
 _SPREAD = 3.0
 # points of the quadrature in time, denser early
 _POINTS = 129
-# measured on boxes and on the curved trench: the error of a solution on the trace is up
-# to 7, 18, 33, 48 and 46 times the relative residual for the first five modes of the
-# trench; what comes through A adds as much per relaxation time, but no more than thrice
-_CONDITION = 50.0
+# what comes through A adds as much as the error itself per relaxation time, but no more
+# than thrice
 _THROUGH = 3.0
-# parts of the tolerance: missing modes, inexact solves (the sum of 1/j^2 times the
-# share) and FP32
-_MISSING = 0.4
-_SHARE = 0.24
+# part of the tolerance that inexact solves may take, and that FP32 may take; missing
+# modes have what these leave, but a tenth of it at least
+_SOLVES = 0.6
 _STORED = 0.2
-# a solve may have to be this much more exact than the solver's own tolerance
-_TIGHTER = 0.1
+_LEAST = 0.1
+# solves that a curve is expected to need before anything is known of it
+_EXPECTED = 4.0
+# what of a `SolveBudget` is kept
+_BUDGET = ("errors", "spent", "change", "to_come")
+# a solve need not be more exact than this part of the solver's own tolerance
+TIGHTEST = 0.1
 
 
 def remainder(
@@ -94,11 +98,6 @@ def rounding(recurrence: Float, start_norm: float, shift: float, times: Float) -
     return _SPREAD * 2.0**-24 * float(weights.sum() / largest) if largest > 0.0 else 0.0
 
 
-def enough(tolerance: float) -> float:
-    """Error for want of modes at which a curve may stop."""
-    return _MISSING * tolerance
-
-
 def narrow_basis(tolerance: float, span: float) -> bool:
     """Whether directions may be stored in FP32, see `rounding`.
 
@@ -106,7 +105,25 @@ def narrow_basis(tolerance: float, span: float) -> bool:
     ----------
     span : length of the curve in units of the shortest relaxation time.
     """
-    return _SPREAD * 2.0**-24 * (1.0 + span) <= _STORED * tolerance
+    return _stored(span) <= _STORED * tolerance
+
+
+def _stored(span: float) -> float:
+    """Bound of `rounding` before a curve is known."""
+    return _SPREAD * 2.0**-24 * (1.0 + span)
+
+
+def last_change(
+    recurrence: Float,
+    start_norm: float,
+    shift: float,
+    times: Float,
+    response: Sequence[Float],
+) -> float:
+    """Largest change on the trace at the last time, m; parameters of `truncation`."""
+    return _largest(
+        mode_weights(recurrence, start_norm, shift, times[-1:])[0], response
+    )
 
 
 def truncation(
@@ -115,6 +132,7 @@ def truncation(
     shift: float,
     times: Float,
     response: Sequence[Float],
+    change: float | None = None,
 ) -> float:
     """Error of the curve on the trace for want of modes, over its last change.
 
@@ -122,11 +140,12 @@ def truncation(
     ----------
     recurrence : (m, 2) of one lane. times : (n_time,) s, ascending.
     response : m arrays (n_trace, 3) of its modes.
+    change : of `last_change`, where it is known.
     """
     if recurrence[-1, 1] == 0.0:
         return 0.0
-    weights = mode_weights(recurrence, start_norm, shift, times[-1:])[0]
-    change = _largest(weights, response)
+    if change is None:
+        change = last_change(recurrence, start_norm, shift, times, response)
     if change == 0.0:
         return 0.0
     # responses of the last two directions themselves
@@ -158,7 +177,7 @@ def _tridiagonal(recurrence: Float) -> Float:
 
 
 class SolveBudget:
-    """Residuals that the solves of one curve may keep.
+    """Errors that the solves of one curve may make on the trace.
 
     Parameters
     ----------
@@ -167,8 +186,10 @@ class SolveBudget:
 
     Attributes
     ----------
-    unit : (lane,) load of the first mode times its weight; 0 before it is known.
-    spent : (lane,) estimated error by the solves so far, over the largest change.
+    errors : (mode, lane) m, estimated error of each solution on the trace.
+    spent : (lane,) m, what they make of the curve.
+    change : (lane,) m, largest change of the curve; 0 before it is known.
+    to_come : (lane,) solves that are expected from the next one on.
     """
 
     def __init__(
@@ -177,10 +198,17 @@ class SolveBudget:
         self._shift = shift
         self._times = times
         self._tolerance = tolerance
-        span = float(times.max()) * fastest
-        self._condition = _CONDITION * (1.0 + min(span, _THROUGH))
-        self.unit = np.zeros(LANES)
+        self._span = float(times.max()) * fastest
+        self._through = 1.0 + min(self._span, _THROUGH)
+        self.errors = np.zeros((0, LANES))
         self.spent = np.zeros(LANES)
+        self.change = np.zeros(LANES)
+        self.to_come = np.full(LANES, _EXPECTED)
+
+    @property
+    def narrow(self) -> bool:
+        """Whether directions are stored in FP32."""
+        return narrow_basis(self._tolerance, self._span)
 
     def weights(self, recurrence: Float, start_norm: Float) -> Float:
         """Largest weight of the next mode in the curve, (lane,).
@@ -202,27 +230,60 @@ class SolveBudget:
                 out[lane] /= max(float(lowest), 1e-6)
         return out
 
-    def reference(self, weight: Float, load: Float, number: int, base: float) -> Float:
-        """Norms that the residuals of solve ``number`` (from 1) are measured against.
+    def allowed(self, weight: Float, size: Float) -> Float:
+        """Error that a solution may have on the trace, (lane,) m.
 
         Parameters
         ----------
-        weight : (lane,) of `weights`. load : (lane,) norm of the right-hand side.
-        base : the solver's tolerance, relative to the reference.
+        weight : (lane,) of `weights`. size : (lane,) m, its largest value there.
         """
-        if number == 1:
-            self.unit = weight * load
-        share = _SHARE / self._condition * self._tolerance / number**2
-        safe = np.where(weight > 0.0, weight, 1.0)
-        allowed = np.where(weight > 0.0, share * self.unit / safe, 0.0)
-        found = np.maximum(_TIGHTER * load, allowed / base)
-        return np.where(weight > 0.0, found, load)
+        # before any mode is known: its weight is that of a strain that does not relax
+        first = weight * size / max(self._span, 1.0)
+        change = np.where(self.change > 0.0, self.change, first)
+        whole = _SOLVES * self._tolerance * change
+        # the next ones share the rest if there are more of them than expected
+        share = np.maximum(whole - self.spent, _LEAST * whole) / (self.to_come + 0.5)
+        divisor = self._through * np.where(weight > 0.0, weight, np.inf)
+        return np.asarray(share / divisor)
 
-    def spend(self, weight: Float, residual: Float) -> None:
-        """Take in the residual norms (lane,) of a solve."""
-        unit = np.where(self.unit > 0.0, self.unit, 1.0)
-        part = self._condition * weight * residual / unit
-        self.spent += np.where(self.unit > 0.0, part, 0.0)
+    def add(self, error: Float) -> None:
+        """Take in the errors on the trace (lane,) of a solve."""
+        self.errors = np.concatenate([self.errors, error[None]])
+
+    def settle(
+        self, lane: int, recurrence: Float, start_norm: float, change: float
+    ) -> None:
+        """Say what is known of a lane's curve, whose weights were foretold too large.
+
+        Parameters
+        ----------
+        recurrence : (m, 2) of the lane. change : m, of the curve.
+        """
+        weights = mode_weights(recurrence, start_norm, self._shift, self._times)
+        largest = np.abs(weights).max(axis=0)
+        self.spent[lane] = self._through * largest @ self.errors[: len(largest), lane]
+        self.change[lane] = change
+
+    def error(self) -> Float:
+        """(lane,) estimated error by the solves so far over the largest change."""
+        known = self.change > 0.0
+        part = self.spent / np.where(known, self.change, 1.0)
+        return np.where(known, part, 0.0)
+
+    def enough(self) -> Float:
+        """(lane,) error for want of modes at which a curve may stop."""
+        stored = _stored(self._span) if self.narrow else 0.0
+        left = self._tolerance - stored - self.error()
+        return np.maximum(left, _LEAST * self._tolerance)
+
+    def packed(self) -> State:
+        """Everything that changes, for a `Keeper`."""
+        return {f"budget.{name}": getattr(self, name) for name in _BUDGET}
+
+    def restore(self, state: State) -> None:
+        """Take up what `packed` wrote."""
+        for name in _BUDGET:
+            setattr(self, name, state[f"budget.{name}"].copy())
 
 
 class StepError:

@@ -37,7 +37,7 @@ from afterslip_solver.operators import (
     along_curve,
     check_model,
 )
-from afterslip_solver.shelf import Arrays, Kept, Shelf, digest
+from afterslip_solver.shelf import Arrays, Kept, Shelf, digest, makers
 
 # measured: below this ratio of curve to shortest relaxation time the polynomial
 # scheme needs about as few solves, and no second operator
@@ -246,12 +246,12 @@ class Prepared:
     def _digest(
         self, slip: dict[str, Float], trace_nodes: NDArray[np.integer]
     ) -> NDArray[np.uint8]:
-        """Digest of all that changes a group's numbers, in this solver's numbering."""
+        """Digest of all that changes a group's numbers: another version starts anew."""
         m = self.model.materials
         fields = (m.lam, m.mu, m.viscosity, m.kelvin_modulus, m.kelvin_viscosity)
         named = (part for item in slip.items() for part in item)
         mesh, name = self.model.mesh, self.backend.name
-        what = self.settings, name, mesh.nodes, *fields, trace_nodes, *named
+        what = makers(), self.settings, name, mesh.nodes, *fields, trace_nodes, *named
         return np.frombuffer(digest(*what), dtype=np.uint8)
 
     def _lanes(self, slip: Slip) -> tuple[dict[str, Float], int]:

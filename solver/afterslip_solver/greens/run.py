@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from afterslip_solver.backend import LANES, Backend
 from afterslip_solver.greens.keeper import Keeper, State, StateError
-from afterslip_solver.krylov import SolveResult, pcg
+from afterslip_solver.krylov import SolveResult, TraceJudge, pcg
 from afterslip_solver.krylov.result import Outcome
 from afterslip_solver.model import Float, Progress, ShouldStop
 from afterslip_solver.multigrid import Preconditioner
@@ -91,6 +91,7 @@ class Run:
         guess: Any = None,
         reference: Float | None = None,
         source: int | None = None,
+        judge: TraceJudge | None = None,
     ) -> SolveResult:
         """Solve K u = f; look at ``self.outcome`` before using the result.
 
@@ -98,6 +99,8 @@ class Run:
         ----------
         source : the lane whose steps all lanes are, of which the first must converge;
             None where every lane is a source of its own.
+        judge : what may end a lane before its tolerance; its residual then counts by
+            what the judge allows.
         """
         started = time.perf_counter()
         lanes = np.arange(LANES)
@@ -121,9 +124,15 @@ class Run:
             max_iterations=self._max_iterations,
             watch=watch,
             needed=None if source is None else lanes == 0,
+            judge=judge,
         )
         self.iterations += result.iterations
         relative = of_sources(result.relative)
+        if judge is not None:
+            known = judge.limit > 0.0
+            part = judge.error / np.where(known, judge.limit, 1.0)
+            judged = np.where(known, self.tolerance * part, np.inf)
+            relative = np.minimum(relative, judged)
         self.residual = np.maximum(self.residual, relative)
         self.history.append(
             {
@@ -188,6 +197,13 @@ class Run:
     def on_trace(self, u: Any) -> Any:
         """Values on the trace, (n_trace, 3, lane) on the backend."""
         return u[self._trace]
+
+    def largest(self, values: list[Any]) -> Float:
+        """(len, lane) largest size of each of some values of the trace."""
+        if values[0].size == 0:
+            return np.zeros((len(values), LANES))
+        sizes = [abs(v).max(axis=(0, 1)) for v in values]
+        return self.backend.to_host(self.backend.xp.stack(sizes))
 
     def trace_of(self, u: Any) -> Float:
         """Values on the trace, (lane, n_trace, 3) on the host."""

@@ -19,14 +19,15 @@ from numpy.typing import NDArray
 
 from afterslip_solver.backend import LANES, Backend
 from afterslip_solver.greens.accuracy import (
+    TIGHTEST,
     SolveBudget,
-    enough,
-    narrow_basis,
+    last_change,
     rounding,
     truncation,
 )
 from afterslip_solver.greens.keeper import State, pack, unpack
 from afterslip_solver.greens.run import Modes, Run, Solvable
+from afterslip_solver.krylov import TraceJudge
 from afterslip_solver.model import Float
 from afterslip_solver.operators import Creep, Resolvent
 
@@ -69,7 +70,7 @@ class Spectral:
         modes.start_norm = norm = self.creep.norm(q)
         active = norm > 0.0
         budget = self._budget()
-        q = self._scaled(q, active, norm)
+        q = self._scaled(q, active, norm, budget.narrow)
         return self._go_on(run, modes, budget, [], q, active)
 
     def _budget(self) -> SolveBudget:
@@ -83,7 +84,7 @@ class Spectral:
         basis = unpack(backend, "basis", state)
         q = backend.asarray(state["direction"].copy())
         budget = self._budget()
-        budget.unit, budget.spent = state["budget.unit"], state["budget.spent"].copy()
+        budget.restore(state)
         return self._go_on(run, modes, budget, basis, q, state["active"].copy())
 
     def _go_on(
@@ -107,8 +108,7 @@ class Spectral:
                 **pack(backend, "basis", basis),
                 "direction": backend.to_host(q),
                 "active": active,
-                "budget.unit": budget.unit,
-                "budget.spent": budget.spent,
+                **budget.packed(),
             }
 
         while active.any() and run.going():
@@ -129,10 +129,10 @@ class Spectral:
             modes.response.append(response)
             modes.recurrence.append(np.stack([alpha, left], axis=1))
             modes.mode_count[active] += 1
-            active = self._still_active(modes, active, run)
-            q = self._scaled(r, active, left)
-        modes.time_error += budget.spent
-        if self._narrow:
+            active = self._still_active(modes, budget, active, run)
+            q = self._scaled(r, active, left, budget.narrow)
+        modes.time_error += budget.error()
+        if budget.narrow:
             for lane in np.flatnonzero(modes.mode_count > 1):
                 count, norm = int(modes.mode_count[lane]), modes.start_norm[lane]
                 recurrence = np.array(modes.recurrence)[1:count, lane]
@@ -141,20 +141,17 @@ class Spectral:
                 )
         return modes
 
-    @property
-    def _narrow(self) -> bool:
-        span = float(self.times.max()) * self.creep.fastest
-        return narrow_basis(self.tolerance, span)
-
     def _solve(self, run: Run, modes: Modes, budget: SolveBudget, f: Any) -> Any:
         """Solve for the next mode as exactly as its weight in the curve asks."""
         f *= self.system.operator.free
         load = np.sqrt(self.backend.dot(f, f))
         weight = budget.weights(np.array(modes.recurrence[1:]), modes.start_norm)
-        number = len(modes.recurrence)
-        reference = budget.reference(weight, load, number, run.tolerance)
-        result = run.solve(self.system, f, "relaxation", None, reference)
-        budget.spend(weight, result.relative * reference)
+        judge = TraceJudge(run.on_trace, run.largest, partial(budget.allowed, weight))
+        reference = TIGHTEST * load
+        result = run.solve(
+            self.system, f, "relaxation", reference=reference, judge=judge
+        )
+        budget.add(judge.error)
         return result.values
 
     def _apply(self, run: Run, solve: Solve, q: Any) -> tuple[Any, Float]:
@@ -190,43 +187,49 @@ class Spectral:
         left = creep.norm(r)
         return alpha, np.where(left > _BREAKDOWN * before, left, 0.0)
 
-    def _scaled(self, state: Any, active: NDArray[np.bool_], norm: Float) -> Any:
+    def _scaled(
+        self, state: Any, active: NDArray[np.bool_], norm: Float, narrow: bool
+    ) -> Any:
         """Return a direction of norm one, in the precision of the basis."""
         factor = np.where(active, 1.0 / np.where(norm > 0.0, norm, 1.0), 0.0)
-        real = np.float32 if self._narrow else np.float64
+        real = np.float32 if narrow else np.float64
         out = self.backend.xp.empty(state.shape, dtype=real)
         self.backend.scale_into(state, factor, out)
         return out
 
     def _still_active(
-        self, modes: Modes, active: NDArray[np.bool_], run: Run
+        self, modes: Modes, budget: SolveBudget, active: NDArray[np.bool_], run: Run
     ) -> NDArray[np.bool_]:
         """Lanes that need another mode; updates the error estimates."""
         recurrence = np.array(modes.recurrence)
         remaining = 0
         go_on = active.copy()
         for lane in np.flatnonzero(active):
-            before = float(modes.time_error[lane])
-            error = truncation(
+            before = float(modes.time_error[lane]) or 1.0
+            curve = (
                 recurrence[1:, lane],
                 float(modes.start_norm[lane]),
                 self.shift,
                 self.times,
                 [response[lane] for response in modes.response[1:]],
             )
-            modes.time_error[lane] = error
+            change = last_change(*curve)
+            modes.time_error[lane] = error = truncation(*curve, change)
+            # of what is not known yet, take less
+            budget.settle(int(lane), *curve[:2], change / (1.0 + error))
             exact = recurrence[-1, lane, 1] == 0.0
             # the first diagonal entry of shift-invert foretells too little
             early = self.shift > 0.0 and len(recurrence) < 3
-            wanted = enough(self.tolerance)
+            wanted = float(budget.enough()[lane])
             go_on[lane] = (error > wanted or early) and not exact
             if go_on[lane]:
-                remaining = max(remaining, _remaining(before, error, wanted))
+                budget.to_come[lane] = _remaining(before, error, wanted)
+                remaining = max(remaining, int(budget.to_come[lane]))
         run.expected = len(run.history) + remaining
         return go_on
 
 
 def _remaining(before: float, error: float, tolerance: float) -> int:
-    """Solves still to come, for the progress report only."""
+    """Solves still to come if errors go on to shrink as they did."""
     gain = np.log(before / error) if before > error > 0.0 else 1.0
     return max(1, int(np.ceil(np.log(max(error / tolerance, 1.0)) / max(gain, 0.5))))

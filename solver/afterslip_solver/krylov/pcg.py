@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from afterslip_solver.krylov.judge import Judge
 from afterslip_solver.krylov.result import Ending, SolveResult
 from afterslip_solver.multigrid.cycle import Cycle
 from afterslip_solver.multigrid.preconditioner import Preconditioner
@@ -29,6 +30,7 @@ def pcg(
     max_iterations: int = 400,
     watch: Watch | None = None,
     needed: NDArray[np.bool_] | None = None,
+    judge: Judge | None = None,
 ) -> SolveResult:
     """Solve K u = f for four lanes.
 
@@ -47,8 +49,10 @@ def pcg(
         returning True stops the solve.
     needed : (lane,) lanes that must reach the tolerance, default all; others only
         come along while these need it.
+    judge : may find a lane exact enough before it reaches the tolerance.
     """
-    return _Lockstep(operator, preconditioner, f, reference, tolerance, needed).run(
+    limits = reference, tolerance, needed, judge
+    return _Lockstep(operator, preconditioner, f, *limits).run(
         guess, max_iterations, watch
     )
 
@@ -58,6 +62,9 @@ class Iteration(Protocol):
 
     def step(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Do one iteration; returns relative residuals and p K p, both by lane."""
+
+    def hold(self, lanes: NDArray[np.bool_]) -> None:
+        """Leave some lanes (lane,) as they are from now on."""
 
 
 class _Lockstep:
@@ -69,14 +76,18 @@ class _Lockstep:
         reference: NDArray[np.float64] | None,
         tolerance: float,
         needed: NDArray[np.bool_] | None,
+        judge: Judge | None,
     ) -> None:
         self.operator = operator
+        self.judge = judge
         self.preconditioner = preconditioner
         self.backend = operator.backend
         self.f = f
         norm = np.sqrt(self.backend.dot(f, f))
         self.reference = norm if reference is None else np.asarray(reference)
         self.idle = norm == 0.0
+        # lanes that were judged exact enough
+        self.enough = np.zeros(len(norm), dtype=np.bool_)
         # an idle lane may not divide by zero nor ever be waited for
         self.unit = np.where(self.reference > 0.0, self.reference, 1.0)
         self.tolerance = tolerance
@@ -104,6 +115,8 @@ class _Lockstep:
             relative = np.sqrt(self.backend.dot(r, r)) / self.unit
             if self.iterations == before:
                 break
+            # who was judged by a residual that was not there is judged again
+            self.enough &= relative <= np.array(self.history[-1]) / _GAIN
             if ending == "converged" and not self._done(relative):
                 worst = [np.max(v[self.needed]) for v in (relative, last)]
                 # the recurrence says converged, the elements say no: rounding
@@ -119,6 +132,9 @@ class _Lockstep:
         """One run of conjugate gradients from the residual r, both updated."""
         relative = np.sqrt(self.backend.dot(r, r)) / self.unit
         active = relative > self.tolerance
+        self.enough[:] = False
+        if self.judge is not None:
+            self.judge.begin(u, relative)
         # sizes for the FP32 preconditioner; constant, so that it stays linear
         size = np.where(relative > 0.0, relative, 1.0) * self.unit
         iteration = self._iteration(u, r, size, active)
@@ -135,6 +151,11 @@ class _Lockstep:
             if not np.isfinite(relative).all():
                 return "nan"
             active &= relative > self.tolerance
+            if self.judge is not None:
+                self.enough |= active & self.judge.enough(u, relative)
+                if (active & self.enough).any():
+                    active &= ~self.enough
+                    iteration.hold(self.enough)
             if self._asked_to_stop(relative, watch):
                 return "stopped"
         return "converged"
@@ -153,7 +174,8 @@ class _Lockstep:
         return _Stepwise(self, u, r, size, active)
 
     def _done(self, relative: NDArray[np.float64]) -> bool:
-        return bool((relative[self.needed] <= self.tolerance).all())
+        done = self.enough | (relative <= self.tolerance)
+        return bool(done[self.needed].all())
 
     def _asked_to_stop(
         self, relative: NDArray[np.float64], watch: Watch | None
@@ -182,6 +204,10 @@ class _Stepwise:
         xp = self._backend.xp
         self._z, self._p, self._q = (xp.zeros_like(r) for _ in range(3))
         self._rz = self._pq = np.zeros(len(size))
+
+    def hold(self, lanes: NDArray[np.bool_]) -> None:
+        """See `Iteration`."""
+        self._active &= ~lanes
 
     def step(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """See `Iteration`."""

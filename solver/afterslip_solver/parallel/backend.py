@@ -72,11 +72,11 @@ class PartBackend:
         self.communicator.all_reduce(on_device)
         return self.inner.to_host(on_device)
 
-    def largest(self, value: float) -> float:
-        """Largest of a host value of each part."""
-        table = np.zeros(self.communicator.size)
-        table[self.communicator.rank] = value
-        return float(self.total(table).max())
+    def largest(self, values: Any) -> NDArray[np.float64]:
+        """Largest over the parts of each host value."""
+        table = np.zeros((self.communicator.size, *np.shape(values)))
+        table[self.communicator.rank] = values
+        return np.asarray(self.total(table).max(axis=0))
 
     def asarray(self, a: Any, dtype: Any = None) -> Any:
         """See `Backend`."""

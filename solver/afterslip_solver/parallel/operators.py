@@ -53,4 +53,4 @@ class PartCreep(Creep):
     def _largest(self, value: float) -> float:
         backend = self.backend
         assert isinstance(backend, PartBackend)  # noqa: S101 - made with one
-        return backend.largest(value)
+        return float(backend.largest(value))

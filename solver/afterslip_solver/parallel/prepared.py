@@ -49,6 +49,10 @@ class PartRun(Run):
         self._parts: PartBackend = backend
         super().__init__(backend, tolerance, max_iterations, trace[self._here], *hooks)
 
+    def largest(self, values: list[Any]) -> Float:
+        """See `Run`."""
+        return self._parts.largest(super().largest(values))
+
     def trace_of(self, u: Any) -> Float:
         """See `Run`."""
         whole = np.zeros((LANES, self._n_trace, 3))
