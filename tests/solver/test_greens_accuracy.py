@@ -89,13 +89,15 @@ def test_bound_covers_what_missing_modes_leave_out(body, scheme):
     for m in range(1 if scheme == "polynomial" else 2, result.mode_count.min() - 1):
         true = error(moved(replace(result, mode_count=np.full(4, m + 1)), times), exact)
         for lane in np.flatnonzero(true > 1e-8):
-            bound = accuracy.truncation(
+            curve = (
                 result.recurrence[lane, 1 : m + 1],
                 float(result.start_norm[lane]),
                 float(result.shift[lane]),
                 times[1:],
-                list(result.response[lane, 1 : m + 1]),
             )
+            response = result.response[lane, 1 : m + 1].reshape(m, -1)
+            sizes = np.abs(accuracy.looks(*curve) @ response).max(axis=1)
+            bound = accuracy.truncation(*curve, sizes)
             compared += 1
             assert true[lane] < bound < 1000.0 * true[lane]
     assert compared >= 8

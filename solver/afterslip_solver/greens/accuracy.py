@@ -28,7 +28,6 @@ which a decaying motion makes little more than the first of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -113,62 +112,38 @@ def _stored(span: float) -> float:
     return _SPREAD * 2.0**-24 * (1.0 + span)
 
 
-def last_change(
-    recurrence: Float,
-    start_norm: float,
-    shift: float,
-    times: Float,
-    response: Sequence[Float],
-) -> float:
-    """Largest change on the trace at the last time, m; parameters of `truncation`."""
-    return _largest(
-        mode_weights(recurrence, start_norm, shift, times[-1:])[0], response
-    )
+def looks(recurrence: Float, start_norm: float, shift: float, times: Float) -> Float:
+    """(3, m) weights of a lane's modes in what `truncation` asks the size of.
+
+    These are the curve's last change and the responses to the last two directions.
+
+    Parameters
+    ----------
+    recurrence : (m, 2) of one lane. times : (n_time,) s, ascending.
+    """
+    change = mode_weights(recurrence, start_norm, shift, times[-1:])
+    rows: Float = np.eye(len(recurrence))
+    if shift > 0.0:
+        rows = np.asarray(np.linalg.inv(_tridiagonal(recurrence)))
+    # one mode has one direction only
+    return np.concatenate([change, rows[-2:][:1], rows[-1:]])
 
 
 def truncation(
-    recurrence: Float,
-    start_norm: float,
-    shift: float,
-    times: Float,
-    response: Sequence[Float],
-    change: float | None = None,
+    recurrence: Float, start_norm: float, shift: float, times: Float, sizes: Float
 ) -> float:
     """Error of the curve on the trace for want of modes, over its last change.
 
     Parameters
     ----------
     recurrence : (m, 2) of one lane. times : (n_time,) s, ascending.
-    response : m arrays (n_trace, 3) of its modes.
-    change : of `last_change`, where it is known.
+    sizes : (3,) m, largest values on the trace of what `looks` weighs.
     """
-    if recurrence[-1, 1] == 0.0:
+    change, *last = sizes
+    if recurrence[-1, 1] == 0.0 or change == 0.0:
         return 0.0
-    if change is None:
-        change = last_change(recurrence, start_norm, shift, times, response)
-    if change == 0.0:
-        return 0.0
-    # responses of the last two directions themselves
-    rows: Float = np.eye(len(recurrence))
-    if shift > 0.0:
-        rows = np.asarray(np.linalg.inv(_tridiagonal(recurrence)))
-    size = max(_largest(row, response) for row in rows[-2:])
     worst = float(remainder(recurrence, start_norm, shift, times).max())
-    return _SPREAD * size * worst / change
-
-
-def _largest(weights: Float, response: Sequence[Float]) -> float:
-    """Largest component of a weighted sum; done once a mode, on the whole trace."""
-    used = [pair for pair in zip(weights, response, strict=True) if pair[0] != 0.0]
-    if not used:
-        return 0.0
-    (factor, total), *others = used
-    if others:
-        total, factor = factor * total, 1.0
-        part = np.empty_like(total)
-        for weight, own in others:
-            total += np.multiply(own, weight, out=part)
-    return float(abs(factor) * max(total.max(initial=0.0), -total.min(initial=0.0)))
+    return float(_SPREAD * max(last) * worst / change)
 
 
 def _tridiagonal(recurrence: Float) -> Float:

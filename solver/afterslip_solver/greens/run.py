@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -202,12 +203,37 @@ class Run:
         """(len, lane) largest size of each of some values of the trace."""
         if values[0].size == 0:
             return np.zeros((len(values), LANES))
-        sizes = [abs(v).max(axis=(0, 1)) for v in values]
-        return self.backend.to_host(self.backend.xp.stack(sizes))
+        xp = self.backend.xp
+        sizes = [_largest(xp, abs(v).reshape(-1, LANES)) for v in values]
+        return self.backend.to_host(xp.stack(sizes))
+
+    def sizes(self, weights: Float, values: list[Any]) -> Float:
+        """(k, lane) largest values of weighted sums of values on the trace.
+
+        Parameters
+        ----------
+        weights : (k, m, lane). values : m of `on_trace`.
+        """
+        sums = []
+        for row in weights:
+            total = self.backend.xp.zeros_like(values[0])
+            for factors, own in zip(row, values, strict=True):
+                if factors.any():
+                    total += own * self.backend.asarray(factors)
+            sums.append(total)
+        return self.largest(sums)
 
     def trace_of(self, u: Any) -> Float:
         """Values on the trace, (lane, n_trace, 3) on the host."""
-        by_lane = self.on_trace(u).transpose(2, 0, 1)
+        return self.from_trace(self.on_trace(u))
+
+    def to_trace(self, values: Float) -> Any:
+        """Undo `from_trace`."""
+        return self.backend.asarray(np.ascontiguousarray(values.transpose(1, 2, 0)))
+
+    def from_trace(self, values: Any) -> Float:
+        """Copy values of `on_trace` to the host, (lane, n_trace, 3)."""
+        by_lane = values.transpose(2, 0, 1)
         # put in order where that is fast
         found: Float = self.backend.to_host(self.backend.xp.ascontiguousarray(by_lane))
         return found
@@ -226,6 +252,20 @@ class Run:
                 "lane_residuals": relative.tolist(),
             }
         )
+
+
+def _largest(xp: Any, rows: Any) -> Any:
+    """(lane,) largest of (n, lane) on a backend.
+
+    In two steps of which the first has many results: a device that is asked for four
+    numbers at once keeps most of its multiprocessors idle.
+    """
+    side = max(isqrt(len(rows)), 1)
+    whole = len(rows) - len(rows) % side
+    found = rows[:whole].reshape(side, -1, LANES).max(axis=0).max(axis=0)
+    if whole < len(rows):
+        found = xp.maximum(found, rows[whole:].max(axis=0))
+    return found
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ from afterslip_solver.backend import LANES, Backend
 from afterslip_solver.greens.accuracy import (
     TIGHTEST,
     SolveBudget,
-    last_change,
+    looks,
     rounding,
     truncation,
 )
@@ -97,6 +97,7 @@ class Spectral:
         active: NDArray[np.bool_],
     ) -> Modes:
         """Lanczos steps from the next direction q on."""
+        seen = [run.to_trace(response) for response in modes.response[1:]]
         backend, apply = self.backend, self._apply
         if self.shift > 0:
             resolvent = Resolvent(self.creep, self.shift)
@@ -126,10 +127,11 @@ class Spectral:
                 break
             basis.append(q)
             alpha, left = self._orthogonalise(r, basis)
-            modes.response.append(response)
+            seen.append(response)
+            modes.response.append(run.from_trace(response))
             modes.recurrence.append(np.stack([alpha, left], axis=1))
             modes.mode_count[active] += 1
-            active = self._still_active(modes, budget, active, run)
+            active = self._still_active(modes, seen, budget, active, run)
             q = self._scaled(r, active, left, budget.narrow)
         modes.time_error += budget.error()
         if budget.narrow:
@@ -154,20 +156,20 @@ class Spectral:
         budget.add(judge.error)
         return result.values
 
-    def _apply(self, run: Run, solve: Solve, q: Any) -> tuple[Any, Float]:
+    def _apply(self, run: Run, solve: Solve, q: Any) -> tuple[Any, Any]:
         """Return A q, and the elastic response of the creep strain q on the trace."""
         creep = self.creep
         u = solve(
             creep.divergence(self.backend.asarray(2.0 * creep.mu), creep.total(q))
         )
-        return creep.relaxation(q, u), run.trace_of(u)
+        return creep.relaxation(q, u), run.on_trace(u)
 
     def _apply_inverse(
         self, resolvent: Resolvent, run: Run, solve: Solve, q: Any
-    ) -> tuple[Any, Float]:
+    ) -> tuple[Any, Any]:
         """Return S q, S = (1 + shift A)^-1, and the elastic response of S q."""
         u = solve(resolvent.load(q))
-        return resolvent.state(q, u), run.trace_of(u)
+        return resolvent.state(q, u), run.on_trace(u)
 
     def _orthogonalise(
         self, r: Any, basis: list[Any]
@@ -198,25 +200,38 @@ class Spectral:
         return out
 
     def _still_active(
-        self, modes: Modes, budget: SolveBudget, active: NDArray[np.bool_], run: Run
+        self,
+        modes: Modes,
+        seen: list[Any],
+        budget: SolveBudget,
+        active: NDArray[np.bool_],
+        run: Run,
     ) -> NDArray[np.bool_]:
         """Lanes that need another mode; updates the error estimates."""
         recurrence = np.array(modes.recurrence)
-        remaining = 0
-        go_on = active.copy()
-        for lane in np.flatnonzero(active):
-            before = float(modes.time_error[lane]) or 1.0
-            curve = (
+        lanes = np.flatnonzero(active)
+        curves = {
+            lane: (
                 recurrence[1:, lane],
                 float(modes.start_norm[lane]),
                 self.shift,
                 self.times,
-                [response[lane] for response in modes.response[1:]],
             )
-            change = last_change(*curve)
-            modes.time_error[lane] = error = truncation(*curve, change)
+            for lane in lanes
+        }
+        weights = np.zeros((3, len(seen), LANES))
+        for lane in lanes:
+            weights[:, :, lane] = looks(*curves[lane])
+        sizes = run.sizes(weights, seen)
+        remaining = 0
+        go_on = active.copy()
+        for lane in lanes:
+            before = float(modes.time_error[lane]) or 1.0
+            error = truncation(*curves[lane], sizes[:, lane])
+            modes.time_error[lane] = error
             # of what is not known yet, take less
-            budget.settle(int(lane), *curve[:2], change / (1.0 + error))
+            change = float(sizes[0, lane]) / (1.0 + error)
+            budget.settle(int(lane), *curves[lane][:2], change)
             exact = recurrence[-1, lane, 1] == 0.0
             # the first diagonal entry of shift-invert foretells too little
             early = self.shift > 0.0 and len(recurrence) < 3

@@ -53,10 +53,14 @@ class PartRun(Run):
         """See `Run`."""
         return self._parts.largest(super().largest(values))
 
-    def trace_of(self, u: Any) -> Float:
+    def to_trace(self, values: Float) -> Any:
+        """See `Run`."""
+        return super().to_trace(values[:, self._here])
+
+    def from_trace(self, values: Any) -> Float:
         """See `Run`."""
         whole = np.zeros((LANES, self._n_trace, 3))
-        whole[:, self._here] = super().trace_of(u)
+        whole[:, self._here] = super().from_trace(values)
         return self._parts.total(whole)
 
 
