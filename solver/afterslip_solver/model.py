@@ -267,7 +267,8 @@ class GroupResult:
     shift : (n_lane,) s, gamma of shift-invert, 0 for polynomial.
     mode_count : (n_lane,) modes that a lane really has (elastic included).
     step_times : (n_mode,) s, for stepping; empty for spectral.
-    residual : (n_lane,) largest relative residual, recomputed from K u - f.
+    residual : (n_lane,) largest relative residual, recomputed from K u - f; of the
+        solves of a curve, by how much error their weight allows (tolerance: as much).
     time_error : (n_lane,) estimated largest error of the curve at the output
         times, relative to the largest change of the trace.
     iterations : total of preconditioned CG iterations.

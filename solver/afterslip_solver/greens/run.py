@@ -111,8 +111,13 @@ class Run:
                 return relative
             return np.where(lanes == source, relative[0], 0.0)
 
+        def told(relative: NDArray[np.float64]) -> NDArray[np.float64]:
+            if judge is not None:
+                relative = np.minimum(relative, self.tolerance * judge.progress())
+            return of_sources(relative)
+
         def watch(iteration: int, relative: NDArray[np.float64]) -> bool:
-            self._report(phase, iteration, of_sources(relative))
+            self._report(phase, iteration, told(relative))
             return self._should_stop is not None and self._should_stop()
 
         result = pcg(
@@ -128,12 +133,7 @@ class Run:
             judge=judge,
         )
         self.iterations += result.iterations
-        relative = of_sources(result.relative)
-        if judge is not None:
-            known = judge.limit > 0.0
-            part = judge.error / np.where(known, judge.limit, 1.0)
-            judged = np.where(known, self.tolerance * part, np.inf)
-            relative = np.minimum(relative, judged)
+        relative = told(result.relative)
         self.residual = np.maximum(self.residual, relative)
         self.history.append(
             {

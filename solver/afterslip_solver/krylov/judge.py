@@ -65,6 +65,12 @@ class TraceJudge:
         self.error = np.where(relative > 0.0, np.inf, 0.0)
         self.limit = np.zeros(len(relative))
 
+    def progress(self) -> Float:
+        """(lane,) estimated error over what is allowed; infinite while unknown."""
+        known = self.limit > 0.0
+        part = self.error / np.where(known, self.limit, 1.0)
+        return np.where(known, part, np.inf)
+
     def enough(self, u: Any, relative: Float) -> Bool:
         """See `Judge`."""
         now = self._values(u)
