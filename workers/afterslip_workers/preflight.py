@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from afterslip_solver.greens.prepared import POLYNOMIAL_UP_TO
+from afterslip_solver.greens.settings import POLYNOMIAL_UP_TO
 from afterslip_solver.memory import (
     Estimate,
     MemoryShortageError,

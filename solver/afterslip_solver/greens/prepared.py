@@ -15,6 +15,12 @@ from afterslip_solver.greens.four_steps import FourSteps
 from afterslip_solver.greens.keeper import Keeper
 from afterslip_solver.greens.local import LocalStep
 from afterslip_solver.greens.run import Modes, Run, Solvable
+from afterslip_solver.greens.settings import (
+    POLYNOMIAL_UP_TO,
+    SettingsError,
+    best_shift,
+    check_settings,
+)
 from afterslip_solver.greens.source import Loads
 from afterslip_solver.greens.spectral import Spectral
 from afterslip_solver.greens.stepping import Stepping
@@ -39,15 +45,7 @@ from afterslip_solver.operators import (
 )
 from afterslip_solver.shelf import Arrays, Kept, Shelf, digest, makers
 
-# measured: below this ratio of curve to shortest relaxation time the polynomial
-# scheme needs about as few solves, and no second operator
-POLYNOMIAL_UP_TO = 2.0
-
 Slip = Mapping[str, Float] | Sequence[Float] | Float
-
-
-class SettingsError(ValueError):
-    """The solver's settings make no sense together; the message says why."""
 
 
 def prepare(
@@ -78,36 +76,6 @@ def prepare(
     if isinstance(chosen, str):
         chosen = backends.get(chosen, deterministic=settings.deterministic)
     return Prepared(model, settings, chosen, shelf)
-
-
-def check_settings(settings: SolverSettings) -> None:
-    """Raise `SettingsError` for settings that cannot be followed."""
-    times = np.asarray(settings.times, dtype=np.float64)
-    if not np.isfinite(times).all() or (times < 0).any():
-        raise SettingsError("output times must be finite and not negative")
-    if not np.isfinite(settings.until) or settings.until < 0:
-        raise SettingsError("until must be finite and not negative")
-    if not 0 < settings.tolerance < 1 or not 0 < settings.time_tolerance < 1:
-        raise SettingsError("tolerances must lie between 0 and 1")
-    if settings.max_modes < 2 or settings.max_iterations < 1:
-        raise SettingsError("max_modes must be at least 2, max_iterations at least 1")
-    stepped = settings.integrator == "stepping" and settings.until > 0
-    if stepped and not 0 < settings.step <= settings.until:
-        raise SettingsError("stepping needs a step above 0 and at most until")
-
-
-def best_shift(until: float, shortest: float) -> float:
-    """Shift gamma of the shift-invert scheme, s.
-
-    A tenth of the curve needs fewest solves, but a large shift against the shortest
-    relaxation time makes K^v nearly incompressible, and its solves dear. Measured at
-    until / shortest of 2, 21, 211 and 1054.
-
-    Parameters
-    ----------
-    until : s, last time. shortest : s, relaxation time.
-    """
-    return min(0.1 * until, 0.45 * float(np.sqrt(until * shortest)))
 
 
 class Prepared:

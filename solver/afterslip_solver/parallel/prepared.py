@@ -11,13 +11,9 @@ from numpy.typing import NDArray
 
 from afterslip_solver.backend import LANES
 from afterslip_solver.greens.keeper import Keeper, State, StateError
-from afterslip_solver.greens.prepared import (
-    Prepared,
-    SettingsError,
-    Slip,
-    check_settings,
-)
+from afterslip_solver.greens.prepared import Prepared, Slip
 from afterslip_solver.greens.run import Run
+from afterslip_solver.greens.settings import SettingsError, check_settings
 from afterslip_solver.model import (
     Float,
     GroupResult,
