@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import shutil
-import time
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -122,27 +122,27 @@ def test_folder_that_takes_nothing_stops_nobody(tmp_path, monkeypatch, kind):
     assert not folder.is_dir() or not list(folder.glob("*.[np]*"))
 
 
-def _take(folder, told):
-    def make():
-        with told.open("a") as stream:
-            stream.write("made\n")
-        time.sleep(0.5)
-        return arrays()
+MAKER = """
+import sys, time
+from pathlib import Path
+import numpy as np
+from afterslip_workers.shelf import FolderShelf
 
-    FolderShelf(folder).take("a", make)
+def make():
+    with Path(sys.argv[2]).open("a") as stream:
+        stream.write("made\\n")
+    time.sleep(0.5)
+    return {"values": np.arange(5.0)}
+
+FolderShelf(Path(sys.argv[1])).take("a", make)
+"""
 
 
 def test_one_process_makes_what_the_others_wait_for(tmp_path):
     told = tmp_path / "told"
-    context = multiprocessing.get_context("spawn")
-    made = [
-        context.Process(target=_take, args=(tmp_path / "setup", told)) for _ in range(3)
-    ]
-    for process in made:
-        process.start()
-    for process in made:
-        process.join(60)
-    assert [process.exitcode for process in made] == [0, 0, 0]
+    command = [sys.executable, "-c", MAKER, tmp_path / "setup", told]
+    made = [subprocess.Popen(command) for _ in range(3)]
+    assert [process.wait(60) for process in made] == [0, 0, 0]
     assert told.read_text() == "made\n"
 
 
