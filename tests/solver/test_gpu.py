@@ -144,3 +144,51 @@ def test_failures_of_a_solve_on_the_device_are_outcomes(small, shaken_box, gpu):
     assert pcg(good, cycle, f, tolerance=1e-30).ending == "stagnated"
     f[3, 0, 1] = np.nan
     assert pcg(good, cycle, f).ending == "nan"
+
+
+class Third:
+    """A judge that has enough of the first lane after three iterations."""
+
+    def begin(self, u, relative):
+        self.calls = 0
+
+    def enough(self, u, relative):
+        self.calls += 1
+        return np.array([self.calls >= 3, False, False, False])
+
+
+def test_lane_that_was_judged_stays_as_it_is(small, shaken_box, gpu):
+    s = shaken_box
+    k = small.elasticity(s.mesh, s.fixed, s.lam, s.mu, gpu)
+    cycle = build(k)
+    f = gpu.asarray(np.random.default_rng(2).standard_normal(k.shape)) * k.free
+    three = gpu.to_host(pcg(k, cycle, f, max_iterations=3).values)
+    result = pcg(k, cycle, f, tolerance=1e-10, judge=Third())
+    found = gpu.to_host(result.values)
+    assert result.outcome == "converged"
+    size = np.abs(three).max()
+    np.testing.assert_allclose(found[..., 0], three[..., 0], atol=1e-10 * size)
+    assert (result.relative[1:] <= 1e-10).all()
+    assert np.abs(found[..., 1:] - three[..., 1:]).max() > 1e-6 * size
+
+
+def test_set_up_from_a_shelf_gives_the_same_iterations(small):
+    model, kept = small.box_model(), {}
+
+    class Shelf:
+        def take(self, name, make):
+            if name not in kept:
+                kept[name] = make()
+            return kept[name]
+
+    slip = small.patch_slip(model.faults["main"])
+    settings = SolverSettings(times=(0.0, YEAR), until=YEAR)
+    nodes = model.surface.nodes
+    first = prepare(model, settings, "gpu", Shelf()).solve(slip, nodes)
+    names = set(kept)
+    assert {name.split("-")[0] for name in names} >= {"numbering", "plan", "levels"}
+    second = prepare(model, settings, "gpu", Shelf()).solve(slip, nodes)
+    assert set(kept) == names
+    size = np.abs(first.response).max()
+    np.testing.assert_allclose(second.response, first.response, atol=1e-9 * size)
+    assert abs(second.iterations - first.iterations) <= 1
