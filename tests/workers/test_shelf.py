@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
@@ -144,6 +145,16 @@ def test_one_process_makes_what_the_others_wait_for(tmp_path):
     made = [subprocess.Popen(command) for _ in range(3)]
     assert [process.wait(60) for process in made] == [0, 0, 0]
     assert told.read_text() == "made\n"
+
+
+def test_file_system_without_locks_keeps_nobody_waiting(place, monkeypatch):
+    def refuse(*_args):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(shelf.fcntl, "flock", refuse)
+    monkeypatch.setattr(shelf.time, "sleep", never)
+    assert same(place.take("a", arrays), arrays())
+    assert same(place.take("a", never), arrays())
 
 
 def test_nobody_waits_for_ever_for_one_that_hangs(place, monkeypatch):

@@ -91,8 +91,11 @@ class FolderShelf:
                 try:
                     fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     break
-                except OSError:
+                except BlockingIOError:
                     time.sleep(_POLL_S)
+                except OSError:
+                    # not every file system knows locks
+                    break
             yield
 
     def _keep(self, path: Path, arrays: Arrays) -> None:
@@ -140,6 +143,6 @@ def _read(path: Path) -> Arrays | None:
     except FileNotFoundError:
         return None
     except _DAMAGE as error:
-        log.warning("kept set-up is damaged", file=path.name, why=str(error))
+        log.warning("kept set-up is not used", file=path.name, why=str(error))
         return None
     return found
