@@ -24,6 +24,16 @@ def burgers(model, modulus, viscosity, every):
     return replace(model, materials=materials)
 
 
+def hardly_compressible(model):
+    m = model.materials
+    return replace(model, materials=replace(m, lam=99.0 * m.mu))  # nu = 0.495
+
+
+def flat(model):
+    nodes = model.mesh.nodes * np.array([1.0, 1.0, 0.05])
+    return replace(model, mesh=replace(model.mesh, nodes=nodes))
+
+
 @pytest.fixture
 def body(small, request):
     """Model, slip and length of a curve."""
@@ -36,23 +46,23 @@ def body(small, request):
         "burgers": (burgers(plain, 2e10, 1e18, 2), 3 * YEAR),
         # a Kelvin element much faster than the Maxwell one: two clusters of rates
         "two clusters": (burgers(plain, 2e11, 1e17, 1), 0.5 * YEAR),
+        # preconditioners that need several times the iterations
+        "incompressible": (hardly_compressible(plain), 3 * YEAR),
+        "flat": (flat(plain), 3 * YEAR),
     }[request.param]
     model, until = found
     return model, small.patch_slip(model.faults["main"]), until
 
 
-BODIES = pytest.mark.parametrize(
-    "body",
-    [
-        "short",
-        "two clusters",
-        *(
-            pytest.param(name, marks=pytest.mark.slow)
-            for name in ("maxwell", "contrast", "burgers")
-        ),
-    ],
-    indirect=True,
-)
+def bodies(*slow):
+    names = [pytest.param(name, marks=pytest.mark.slow) for name in slow]
+    return pytest.mark.parametrize(
+        "body", ["short", "two clusters", *names], indirect=True
+    )
+
+
+SLOW = ("maxwell", "contrast", "burgers", "incompressible")
+BODIES = bodies(*SLOW)
 
 
 def moved(result, times):
@@ -103,7 +113,7 @@ def test_bound_covers_what_missing_modes_leave_out(body, scheme):
     assert compared >= 8
 
 
-@BODIES
+@bodies(*SLOW, "flat")
 @pytest.mark.parametrize("scheme", ["polynomial", "shift_invert"])
 def test_inexact_solves_stay_below_the_tolerance(body, scheme):
     model, slip, until = body
