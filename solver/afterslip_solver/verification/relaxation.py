@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -77,25 +77,49 @@ def _motion(motion: str, size: Size) -> Iterator[Check]:
         REFERENCE,
         "one decaying mode: the linear solver's 1e-10, more after long times",
     )
-    coarse, fine = (
-        layer_error(motion, stepping(tight, TAU / n), times=EARLY)
-        for n in (finest // 2, finest)
+    yield from second_order(
+        (NAME, REFERENCE),
+        motion,
+        finest,
+        lambda n: layer_error(motion, stepping(tight, TAU / n), times=EARLY),
+        2e-4 * (16.0 / finest) ** 2,
+        "second order: (dt/tau)^2/24 of what relaxes is 1.6e-4 at dt = tau/16",
     )
+
+
+def second_order(
+    labels: tuple[str, str],
+    motion: str,
+    finest: int,
+    error: Callable[[int], float],
+    limit: float,
+    why: str,
+) -> Iterator[Check]:
+    """Check steps through the relaxation of two layers, and their order.
+
+    Parameters
+    ----------
+    labels : of the item and of its reference.
+    finest : steps of a relaxation time; half as many give the order.
+    error : largest error with so many. limit : of the finest, and ``why``.
+    """
+    name, reference = labels
+    coarse, fine = error(finest // 2), error(finest)
     yield at_most(
-        NAME,
+        name,
         f"{motion} of two layers to 2 relaxation times, steps of 1/{finest} of one",
         fine,
-        2e-4 * (16.0 / finest) ** 2,
-        REFERENCE,
-        "second order: (dt/tau)^2/24 of what relaxes is 1.6e-4 at dt = tau/16",
+        limit,
+        reference,
+        why,
         1e-5,
     )
     yield at_least(
-        NAME,
+        name,
         f"{motion} of two layers, stepping: order up to 1/{finest}",
         float(np.log2(coarse / fine)),
         1.9,
-        REFERENCE,
+        reference,
         "the exponential step is second order",
     )
 
