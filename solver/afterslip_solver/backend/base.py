@@ -128,7 +128,7 @@ class Backend(Protocol):
     ) -> Blocks:
         """K in precision ``real``, as a matrix or as something that acts like it.
 
-        ``assembled`` returns the host matrix (indptr, indices, data); a backend that
+        ``assembled`` returns it on the host (indptr, indices, data); a backend that
         needs none does not call it. Vectors must be zero on held components.
         """
 

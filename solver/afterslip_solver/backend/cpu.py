@@ -77,10 +77,8 @@ class CpuBackend:
         assembled: Callable[[], tuple[Any, Any, Any]],
     ) -> Blocks:
         """See `Backend`; an assembled matrix."""
-        del lam, mu
-        indptr, indices, data = assembled()
-        data = data.astype(real, copy=False)
-        return self.blocks(indptr, indices, data, len(space.nodes))
+        del lam, mu, real
+        return self.blocks(*assembled(), len(space.nodes))
 
     def multiply(self, matrix: Blocks, x: Any, out: Any) -> None:
         """See `Backend`."""
