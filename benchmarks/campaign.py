@@ -26,7 +26,7 @@ from afterslip.identity import model_digest
 from afterslip.inputs import resolve
 from afterslip.spec import parse_campaign
 from afterslip_service.benchmarks import campaign, fleet
-from afterslip_solver.benchmarks.record import device_name, document, record
+from afterslip_solver.benchmarks.record import Record, device_name, document, record
 from afterslip_solver.mesh import builder
 from afterslip_solver.mesh.mesher import RawMesh
 from afterslip_workers.modelling.building import build_model
@@ -85,6 +85,7 @@ def main() -> None:
     parser.add_argument("--groups", type=int, default=16, help="with --gpus")
     parser.add_argument("--backend", default="gpu")
     parser.add_argument("--timeout", type=float, default=900.0)
+    parser.add_argument("--commit")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     if options.keep_mesh:
@@ -114,7 +115,8 @@ def main() -> None:
         if options.gpus:
             counts = [int(count) for count in options.gpus.split(",")]
             sizes = (counts, options.groups)
-            records = fleet.records(spec, SPEC.parent, out, *sizes, options.timeout)
+            more = options.timeout, lambda found: write(options, found)
+            records = fleet.records(spec, SPEC.parent, out, *sizes, *more)
         else:
             records = campaign.records(spec, SPEC.parent, out, options.timeout)
         note = "refined, numbered, materials, written; gmsh's part is not in it"
@@ -122,8 +124,14 @@ def main() -> None:
     for item in records:
         value = f"{item['value']:12.4g} {item['unit']}"
         print(f"{item['metric']:28} {value}  {item['note']}")
+    write(options, records)
+
+
+def write(options: argparse.Namespace, records: list[Record]) -> None:
+    """Write what there is."""
     if options.json:
         content = document(records, device_name())
+        content["commit"] = options.commit or content["commit"]
         options.json.write_text(json.dumps(content, indent=1) + "\n")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -41,6 +41,7 @@ def records(
     counts: Sequence[int] = (1, 4),
     groups: int = 16,
     timeout_s: float = 600.0,
+    keep: Callable[[list[Record]], None] = lambda _: None,
 ) -> list[Record]:
     """Run the same groups on each number of workers, after each has a warm model.
 
@@ -48,10 +49,19 @@ def records(
     ----------
     spec : see `campaign_spec`; its sources are replaced. base : folder of its files.
     out : folder for the services; models in its ``store`` are taken.
-    counts : numbers of workers, one of them 1. groups : of each run.
+    counts : numbers of workers, in the order of the runs; efficiencies are against
+        one, where that is among them. groups : of each run.
+    keep : given all records so far after each.
     """
-    found = {count: _run(spec, base, out, count, groups, timeout_s) for count in counts}
-    one = found[1]
+    found: dict[int, _Run] = {}
+    for count in counts:
+        found[count] = _run(spec, base, out, count, groups, timeout_s)
+        keep(_described(found))
+    return _described(found)
+
+
+def _described(found: dict[int, _Run]) -> list[Record]:
+    one = found.get(1)
     records = []
     for count, run in found.items():
         note = (
@@ -59,12 +69,15 @@ def records(
             "warm models"
         )
         name = f"fleet_{count}"
+        span = one.span / count if one else None
+        wall = one.wall / count if one else None
+        busy = one.busy if one else None
         records += [
-            record(f"{name}_span_s", run.span, "s", one.span / count, note),
-            record(f"{name}_group_s", run.busy, "s", one.busy, f"{note}, median"),
-            record(f"{name}_wall_s", run.wall, "s", one.wall / count, note),
+            record(f"{name}_span_s", run.span, "s", span, note),
+            record(f"{name}_group_s", run.busy, "s", busy, f"{note}, median"),
+            record(f"{name}_wall_s", run.wall, "s", wall, note),
         ]
-        if count > 1:
+        if one and count > 1:
             share = one.span / (count * run.span)
             told = f"{note}; first start to last end, against one worker"
             records.append(record(f"{name}_efficiency", share, "1", 0.95, told))
