@@ -305,6 +305,17 @@ def test_an_inversion_gives_numbers_arrays_and_a_folder(client, server, spec, tm
     assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_saving_a_result_copies_what_the_server_holds(client, server, spec, tmp_path):
+    server.results |= {"result": b"nc", "report": b"<html>", "slip": b"lon"}
+    inversion = client.submit(spec).invert("gnss")
+    (tmp_path / "result.nc").write_bytes(b"an earlier one")
+    folder = inversion.save(tmp_path)
+    assert (folder / "result.nc").read_bytes() == b"nc"
+    assert (folder / "report.html").read_bytes() == b"<html>"
+    assert (folder / "slip.csv").read_bytes() == b"lon"
+    assert (folder / "slip_map.png").read_bytes() == b"png"
+
+
 def test_a_failed_inversion_says_why(client, server, spec):
     campaign = client.submit(spec)
     server.fail = True
@@ -334,13 +345,14 @@ def test_fetch_copies_the_store_and_results_and_is_repeatable(
     server.greens = tmp_path / "source.zarr"
     expected = small_store(server.greens)
     server.results |= {"result": b"nc", "report": b"<html>"}
+    server.results |= {"slip": b"lon,lat", "fit": b"station"}
     campaign = client.submit(spec)
     campaign.invert("gnss")
     target = campaign.fetch(tmp_path / "copy")
     xr.testing.assert_identical(xr.open_zarr(target / "greens.zarr").load(), expected)
     (folder,) = (target / "inversions").iterdir()
     assert {p.name for p in folder.iterdir()} == {
-        "result.nc", "report.html", "slip_map.png",
+        "result.nc", "report.html", "slip.csv", "data_fit.csv", "slip_map.png",
     }  # fmt: skip
     shutil_time = (target / "greens.zarr/response/c/0/0").stat().st_mtime_ns
     campaign.fetch(target)

@@ -43,6 +43,9 @@ def test_inversion_on_a_complete_campaign(client, complete, dataset):
     assert shown["summary"]["magnitude"] == 9.0
     assert shown["request"]["folds"] == 5
     assert client.get(shown["links"]["result"]).content == b"CDF tiny"
+    fit = client.get(f"{shown['links']['self']}/fit")
+    assert fit.content == b"station,observed"
+    assert fit.headers["content-type"].startswith("text/csv")
     report = client.get(shown["links"]["report"])
     assert "tiny" in report.text
     assert "default-src 'none'" in report.headers["content-security-policy"]

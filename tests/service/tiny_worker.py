@@ -137,6 +137,7 @@ class TinyWorker:
         (part / "slip.csv").write_text("source,slip\n0,1.0\n")
         (part / "report.html").write_text("<!doctype html><title>tiny</title>")
         (part / "slip.png").write_bytes(b"\x89PNG tiny")
+        (part / "data_fit.csv").write_bytes(b"station,observed")
         made = manifest.new(
             envelope,
             model_digest=DIGEST,

@@ -30,10 +30,9 @@ def fetch(
     if greens:
         copy_greens(transport, campaign.id, folder / "greens.zarr")
     for inversion in campaign.inversions():
-        if inversion.state == "accepted":
-            _copy_inversion(
-                transport, inversion, folder / "inversions" / _folder_name(inversion)
-            )
+        copy = folder / "inversions" / _folder_name(inversion)
+        if inversion.state == "accepted" and not (copy / "result.nc").exists():
+            copy_inversion(transport, inversion, copy)
     return folder
 
 
@@ -48,15 +47,21 @@ def _folder_name(inversion: Inversion) -> str:
     return f"{safe_name(inversion.name, 'inversion')}-{inversion.id[:8]}"
 
 
-def _copy_inversion(transport: Transport, inversion: Inversion, folder: Path) -> None:
+def copy_inversion(transport: Transport, inversion: Inversion, folder: Path) -> Path:
+    """Write what the server holds of a result: the inversion's `save`.
+
+    ``result.nc`` is written last, so that a folder that has it is whole.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     path = f"/v1/inversions/{inversion.id}"
-    if not (folder / "result.nc").exists():
-        _write(folder / "result.nc", inversion.result_bytes())
     _write(folder / "report.html", transport.read(f"{path}/report"))
+    _write(folder / "slip.csv", transport.read(f"{path}/slip"))
+    _write(folder / "data_fit.csv", transport.read(f"{path}/fit"))
     for plot in transport.get(f"{path}/plots")["items"]:
         name = Path(str(plot["name"])).name
         _write(folder / f"{name}.png", transport.read(f"{path}/plots/{name}.png"))
+    _write(folder / "result.nc", inversion.result_bytes())
+    return folder
 
 
 def copy_greens(transport: Transport, campaign: str, target: Path) -> Path:

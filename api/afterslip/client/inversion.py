@@ -145,11 +145,16 @@ class Inversion(Handle):
         return figure
 
     def save(self, directory: str | Path) -> Path:
-        """Write result.nc, report.html, slip.csv and figures; returns the folder."""
-        from afterslip.report import write_report
+        """Copy result, report, tables and figures from the server.
 
-        folder = Path(directory)
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "result.nc").write_bytes(self.result_bytes())
-        write_report(folder, self.result)
-        return folder
+        Parameters
+        ----------
+        directory : made if it is not there; what it holds of the same name is replaced.
+
+        Returns
+        -------
+        The folder: ``result.nc``, ``report.html``, ``slip.csv``, ``data_fit.csv``, PNG.
+        """
+        from afterslip.client.download import copy_inversion
+
+        return copy_inversion(self._transport, self, Path(directory))

@@ -138,6 +138,17 @@ def read_slip(service: ServiceDep, request: Request, inversion: str) -> Response
 
 
 @router.get(
+    "/{inversion}/fit",
+    response_class=FileResponse,
+    responses=responses(404, 409, 422, 503),
+)
+def read_fit(service: ServiceDep, request: Request, inversion: str) -> Response:
+    """Read each datum, what is predicted for it, and their difference as CSV."""
+    name = "data_fit.csv"
+    return _file(service, request, inversion, name, "text/csv", filename=name)
+
+
+@router.get(
     "/{inversion}/report",
     response_class=FileResponse,
     responses=responses(404, 409, 422, 503),

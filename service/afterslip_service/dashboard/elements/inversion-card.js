@@ -26,7 +26,8 @@ export async function inversionCard(inversion) {
   card.append(pictures(items), h("div.links", {},
     h("a", { href: inversion.links.report, target: "_blank", rel: "noopener" }, "Report"),
     h("a", { href: inversion.links.result, download: "" }, "Result (NetCDF)"),
-    h("a", { href: `${inversion.links.self}/slip`, download: "" }, "Slip (CSV)")));
+    h("a", { href: `${inversion.links.self}/slip`, download: "" }, "Slip (CSV)"),
+    h("a", { href: `${inversion.links.self}/fit`, download: "" }, "Fit (CSV)")));
   return card;
 }
 
