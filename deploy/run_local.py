@@ -117,7 +117,12 @@ class Deployment:
             return self._database_command(), dict(os.environ)
         service = self.compose["services"][name.partition("-")[0]]
         words = [self._here(name, word) for word in service["command"]]
-        ours = service["environment"]
+        # kernels are compiled for this machine already
+        ours = {
+            key: value
+            for key, value in service["environment"].items()
+            if not key.endswith("_CACHE_DIR")
+        }
         return [str(ROOT / "deploy/docker/entrypoint.sh"), *words], {
             **{k: v for k, v in os.environ.items() if not k.startswith("AFTERSLIP_")},
             "PATH": f"{BIN}:{os.environ['PATH']}",
