@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.sparse import coo_array
+from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
 from afterslip_solver.elements.tetrahedron import barycentric_gradients
 from afterslip_solver.kernels.edges import number_edges
+from afterslip_solver.kernels.plan import compact_order
 from afterslip_solver.kernels.sorting import by_number, pieces, single_pairs
 from afterslip_solver.kernels.threads import over
 from afterslip_solver.model import TET_EDGES
+from afterslip_solver.multigrid.smoother import random_vector
+from afterslip_solver.operators.pattern import matrix_pattern
 
 
 def test_edges_are_numbered_as_sorting_does():
@@ -52,6 +55,41 @@ def test_pieces_are_the_connected_components():
     assert found == count > 1
     # the same sets, whatever their numbers
     assert len(np.unique(piece * count + expected)) == count
+
+
+@pytest.mark.parametrize("width", [4, 10])
+def test_pattern_is_that_of_the_product_with_the_incidence(width):
+    rng = np.random.default_rng(5)
+    elements = np.array([rng.permutation(90)[:width] for _ in range(200)])
+    rows = np.repeat(np.arange(200), width)
+    touch = csr_array((np.ones(rows.size), (rows, elements.ravel())), (200, 95))
+    expected = (touch.T @ touch).tocsr()
+    expected.sort_indices()
+    indptr, indices = matrix_pattern(elements, 95)
+    np.testing.assert_array_equal(indptr, expected.indptr)
+    np.testing.assert_array_equal(indices, expected.indices)
+
+
+def test_random_vectors_do_not_depend_on_the_number_of_threads(monkeypatch):
+    shape = (100_000, 3, 4)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0})
+    alone = random_vector(shape)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(7)))
+    np.testing.assert_array_equal(random_vector(shape), alone)
+    assert abs(alone.mean()) < 0.01
+    assert abs(alone.std() - 1.0) < 0.01
+    assert np.abs(random_vector(shape, seed=1) - alone).max() > 1.0
+
+
+def test_blocks_of_elements_do_not_depend_on_the_number_of_threads(monkeypatch):
+    points = np.random.default_rng(6).random((5000, 3))
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0})
+    alone = compact_order(points, 12)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(5)))
+    np.testing.assert_array_equal(compact_order(points, 12), alone)
+    np.testing.assert_array_equal(np.sort(alone), np.arange(5000))
+    # a run of twelve is much smaller than the whole
+    assert np.ptp(points[alone[:4992].reshape(-1, 12)], axis=1).max() < 0.5
 
 
 def test_gradients_and_volumes_are_those_of_the_inverse_matrix():

@@ -201,11 +201,14 @@ class Run:
 
     def largest(self, values: list[Any]) -> Float:
         """(len, lane) largest size of each of some values of the trace."""
-        if values[0].size == 0:
-            return np.zeros((len(values), LANES))
+        return self.backend.to_host(self.sizes_of(values))
+
+    def sizes_of(self, values: list[Any]) -> Any:
+        """Do the same, and leave it on the backend."""
         xp = self.backend.xp
-        sizes = [_largest(xp, abs(v).reshape(-1, LANES)) for v in values]
-        return self.backend.to_host(xp.stack(sizes))
+        if values[0].size == 0:
+            return xp.zeros((len(values), LANES))
+        return xp.stack([_largest(xp, abs(v).reshape(-1, LANES)) for v in values])
 
     def sizes(self, weights: Float, values: list[Any]) -> Float:
         """(k, lane) largest values of weighted sums of values on the trace.

@@ -24,8 +24,20 @@ class _Touching:
     index: Any
     sign: Any
     elements: Any
-    inside: Any
     rows: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Offsets:
+    """Of the touching elements of a fault that see slip; most see none of a source's.
+
+    Attributes
+    ----------
+    at : (n,) positions among the touching elements. values : (n, 10, 3, lane) m.
+    """
+
+    at: Any
+    values: Any
 
 
 class Loads:
@@ -46,47 +58,52 @@ class Loads:
         self._faults: dict[str, _Touching] = {}
         for name, split in splits.items():
             elements = space.element_rank[split.elements]
-            inside, rows = creep.rows(elements)
             self._faults[name] = _Touching(
                 split,
                 backend.asarray(np.maximum(split.index, 0).astype(np.int32)),
                 backend.asarray(split.sign[:, :, None, None]),
                 backend.asarray(elements),
-                backend.asarray(inside),
-                backend.asarray(rows),
+                backend.asarray(creep.rows(elements)),
             )
 
-    def offsets(self, slip: dict[str, Float]) -> dict[str, Any]:
-        """Offsets of the touching elements, (n_touch, 10, 3, lane), by fault."""
-        out = {}
+    def offsets(self, slip: dict[str, Float]) -> dict[str, Offsets]:
+        """Offsets by fault, from slip (n_fault_node, 3, lane), m."""
+        backend, out = self._backend, {}
         for name, values in slip.items():
             fault = self._faults[name]
+            slips = backend.asarray(values.any(axis=(1, 2)))
+            sees = slips[fault.index] & (fault.sign[:, :, 0, 0] != 0.0)
+            at = backend.xp.flatnonzero(sees.any(axis=1))
             # the few values of slip travel, not those of all elements
-            out[name] = fault.sign * self._backend.asarray(values)[fault.index]
+            near = backend.asarray(values)[fault.index[at]]
+            out[name] = Offsets(at, fault.sign[at] * near)
         return out
 
-    def force(self, operator: Elasticity, offsets: dict[str, Any]) -> Any:
+    def force(self, operator: Elasticity, offsets: dict[str, Offsets]) -> Any:
         """Right-hand side (n_node, 3, lane), zero on fixed components."""
         f = self._backend.xp.zeros(operator.shape)
-        for name, values in offsets.items():
+        for name, own in offsets.items():
             f += self._backend.offset_forces(
                 self._tets,
-                self._faults[name].elements,
+                self._faults[name].elements[own.at],
                 operator.lam,
                 operator.mu,
-                values,
+                own.values,
                 self._n_node,
             )
             if operator.springs is not None:
-                operator.springs.add_offset_load(self._faults[name].split, values, f)
+                elements = self._faults[name].split.elements
+                seeing = elements[self._backend.to_host(own.at)]
+                operator.springs.add_offset_load(seeing, own.values, f)
         f *= operator.free
         return f
 
-    def add_strain(self, offsets: dict[str, Any], strain: Any) -> None:
+    def add_strain(self, offsets: dict[str, Offsets], strain: Any) -> None:
         """Add the deviatoric strain of the offsets to a state."""
-        for name, values in offsets.items():
-            fault = self._faults[name]
-            if len(fault.inside):
+        for name, own in offsets.items():
+            rows = self._faults[name].rows[own.at]
+            creeps = self._backend.xp.flatnonzero(rows >= 0)
+            if len(creeps):
                 self._backend.add_offset_strain(
-                    self._creep.tets, fault.rows, values[fault.inside], strain
+                    self._creep.tets, rows[creeps], own.values[creeps], strain
                 )

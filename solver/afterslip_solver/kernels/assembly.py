@@ -22,42 +22,25 @@ def _slot(indptr: Any, indices: Any, row: int, column: int) -> int:
     return int(low)
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
-def _add_blocks(
-    h: Any,
-    nodes: Any,
-    n_local: int,
-    volume: float,
-    lam: float,
-    mu: float,
-    indptr: Any,
-    indices: Any,
-    data: Any,
-) -> None:
-    """Add one element whose shape functions have vertex gradients h (n, 4, 3)."""
-    w = volume / 20.0
-    c = np.empty((3, 3))
-    summed = np.zeros(3)
-    for n in range(n_local):
-        for d in range(3):
-            summed[d] = h[n, 0, d] + h[n, 1, d] + h[n, 2, d] + h[n, 3, d]
-        for m in range(n_local):
-            for d in range(3):
-                for k in range(3):
-                    t = 0.0
-                    for a in range(4):
-                        t += (h[n, a, d] + summed[d]) * h[m, a, k]
-                    c[d, k] = w * t
-            trace = mu * (c[0, 0] + c[1, 1] + c[2, 2])
-            p = 9 * _slot(indptr, indices, nodes[n], nodes[m])
-            for i in range(3):
-                for j in range(3):
-                    data[p + 3 * i + j] += lam * c[i, j] + mu * c[j, i]
-                data[p + 4 * i] += trace
-
-
 @njit(cache=True, nogil=True)
+def _shapes(g: Any, h: Any) -> None:
+    """Gradients h (10, 4, 3) of the P2 shape functions at the vertices."""
+    h[4:] = 0.0
+    for a in range(4):
+        for b in range(4):
+            for d in range(3):
+                if a == b:
+                    h[a, a, d] = 3.0 * g[a, d]
+                else:
+                    h[b, a, d] = -g[b, d]
+                    # an edge's function has none at the two far vertices
+                    h[MID[a, b], a, d] = 4.0 * g[b, d]
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
 def add_second_order(
+    starts: Any,
+    places: Any,
     elements: Any,
     g: Any,
     volume: Any,
@@ -66,33 +49,51 @@ def add_second_order(
     indptr: Any,
     indices: Any,
     data: Any,
+    first: int,
+    last: int,
 ) -> None:
-    """Add P2 elements (n_elem, 10); data is flat, 9 per block."""
+    """Add P2 elements (n_elem, 10) to the rows first..last; data is flat, 9 per block.
+
+    ``starts`` and ``places`` are those of the flat ``elements`` from `by_number`.
+    """
     h = np.empty((10, 4, 3))
-    for e in range(elements.shape[0]):
-        for a in range(4):
-            for b in range(4):
+    c, own = np.empty((3, 3)), np.empty((4, 3))
+    for row in range(first, last):
+        for k in range(starts[row], starts[row + 1]):
+            e, n = places[k] // 10, places[k] % 10
+            _shapes(g[e], h)
+            w, p, q = volume[e] / 20.0, lam[e], mu[e]
+            for d in range(3):
+                summed = h[n, 0, d] + h[n, 1, d] + h[n, 2, d] + h[n, 3, d]
+                for a in range(4):
+                    own[a, d] = w * (h[n, a, d] + summed)
+            for m in range(10):
                 for d in range(3):
-                    if a == b:
-                        h[a, a, d] = 3.0 * g[e, a, d]
-                    else:
-                        h[b, a, d] = -g[e, b, d]
-                        h[MID[a, b], a, d] = 4.0 * g[e, b, d]
-        # an edge's shape function has no gradient at the two far vertices
-        for a in range(4):
-            for b in range(a):
-                for v in range(4):
-                    if v not in (a, b):
-                        for d in range(3):
-                            h[MID[a, b], v, d] = 0.0
-        _add_blocks(h, elements[e], 10, volume[e], lam[e], mu[e], indptr, indices, data)
+                    for j in range(3):
+                        t = 0.0
+                        for a in range(4):
+                            t += own[a, d] * h[m, a, j]
+                        c[d, j] = t
+                trace = q * (c[0, 0] + c[1, 1] + c[2, 2])
+                block = 9 * _slot(indptr, indices, row, elements[e, m])
+                for i in range(3):
+                    for j in range(3):
+                        data[block + 3 * i + j] += p * c[i, j] + q * c[j, i]
+                    data[block + 4 * i] += trace
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def add_diagonal(
-    elements: Any, g: Any, volume: Any, lam: Any, mu: Any, out: Any
+    elements: Any,
+    g: Any,
+    volume: Any,
+    lam: Any,
+    mu: Any,
+    out: Any,
+    first: int,
+    last: int,
 ) -> None:
-    """Add the diagonal blocks of P2 elements to out (n_node, 3, 3).
+    """Add the diagonal blocks of P2 elements to rows first..last of out (n_node, 3, 3).
 
     A corner's shape function has the vertex gradients 3 G_a at itself, -G_a elsewhere;
     an edge's has 4 G_b at a and 4 G_a at b. The vertex rule gives the factors.
@@ -102,6 +103,9 @@ def add_diagonal(
         w = volume[e] / 20.0
         for a in range(4):
             for b in range(a + 1):
+                node = elements[e, MID[a, b]]
+                if node < first or node >= last:
+                    continue
                 for d in range(3):
                     for k in range(3):
                         aa = g[e, a, d] * g[e, a, k]
@@ -111,7 +115,6 @@ def add_diagonal(
                             bb = g[e, b, d] * g[e, b, k]
                             ab = g[e, a, d] * g[e, b, k] + g[e, b, d] * g[e, a, k]
                             c[d, k] = 16.0 * w * (2.0 * (aa + bb) + ab)
-                node = elements[e, MID[a, b]]
                 trace = mu[e] * (c[0, 0] + c[1, 1] + c[2, 2])
                 for i in range(3):
                     for j in range(3):
@@ -191,19 +194,49 @@ def add_product(
 
 
 @njit(cache=True, nogil=True)
-def hold(indptr: Any, indices: Any, data: Any, fixed: Any, diagonal: Any) -> None:
-    """Uncouple fixed components: zero rows and columns, keep a positive diagonal.
+def add_rows(
+    number: Any,
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    whole_indptr: Any,
+    whole_indices: Any,
+    out: Any,
+    first: int,
+    last: int,
+) -> None:
+    """Add rows first..last of a block matrix to those of a larger one.
 
-    Where the diagonal entry is itself zero (no stiffness) the mean is used.
+    Parameters
+    ----------
+    number : (n,) rows and columns of the larger one that those of the matrix are.
+    """
+    for row in range(first, last):
+        for k in range(indptr[row], indptr[row + 1]):
+            column = number[indices[k]]
+            s = _slot(whole_indptr, whole_indices, number[row], column)
+            for a in range(3):
+                for b in range(3):
+                    out[s, a, b] += data[k, a, b]
+
+
+@njit(cache=True, nogil=True)
+def hold(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    fixed: Any,
+    mean: float,
+    diagonal: Any,
+    first: int,
+    last: int,
+) -> None:
+    """Uncouple fixed components in rows first..last, keep a positive diagonal.
+
+    Where the diagonal entry is itself zero (no stiffness) it becomes ``mean``.
     ``diagonal`` receives the inverse-ready (n, 3, 3) diagonal blocks.
     """
-    n = indptr.shape[0] - 1
-    mean = 0.0
-    for i in range(n):
-        for k in range(indptr[i], indptr[i + 1]):
-            if indices[k] == i:
-                mean += (data[9 * k] + data[9 * k + 4] + data[9 * k + 8]) / (3 * n)
-    for i in range(n):
+    for i in range(first, last):
         for k in range(indptr[i], indptr[i + 1]):
             j = indices[k]
             for a in range(3):

@@ -10,6 +10,8 @@ into different banks of shared memory as far as possible. After Yamaguchi et al.
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
@@ -27,6 +29,8 @@ from afterslip_solver.shelf import Arrays
 ABSENT = 0xFFFF
 NO_NODE = 0xFFFFFFFF
 _LARGEST = 2**28 - 1
+# halvings after which the parts of a mesh are enough for all threads
+_HALVED = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +76,15 @@ def compact_order(points: Float, size: int) -> Int:
     ----------
     points : (n, 3) float64.
     """
-    order = np.arange(len(points))
-    _bisect(points.copy(), order, size)
+    order, points = np.arange(len(points)), points.copy()
+    parts = [(0, len(points))]
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for _ in range(_HALVED):
+            cuts = pool.map(lambda part: _halve(points, order, *part, size), parts)
+            ends = list(zip(parts, cuts, strict=True))
+            halves = [half for (a, c), b in ends for half in ((a, b), (b, c))]
+            parts = [(a, b) for a, b in halves if a < b]
+        list(pool.map(lambda part: _bisect(points, order, *part, size), parts))
     return order
 
 
@@ -196,25 +207,33 @@ def _select(p: Any, order: Any, start: int, stop: int, k: int, axis: int) -> Non
 
 
 @njit(cache=True, nogil=True)
-def _bisect(p: Any, order: Any, size: int) -> None:
-    stack = [(0, len(order))]
+def _halve(p: Any, order: Any, start: int, stop: int, size: int) -> int:
+    """Put whole blocks of the nearer half in front; returns where they end."""
+    n_block = -(-(stop - start) // size)
+    if n_block < 2:
+        return stop
+    axis, widest = 0, -1.0
+    for d in range(3):
+        low = high = p[start, d]
+        for i in range(start, stop):
+            low = min(low, p[i, d])
+            high = max(high, p[i, d])
+        if high - low > widest:
+            axis, widest = d, high - low
+    left = size * (n_block // 2)
+    _select(p, order, start, stop, left, axis)
+    return start + left
+
+
+@njit(cache=True, nogil=True)
+def _bisect(p: Any, order: Any, start: int, stop: int, size: int) -> None:
+    stack = [(start, stop)]
     while len(stack) > 0:
-        start, stop = stack.pop()
-        n_block = -(-(stop - start) // size)
-        if n_block < 2:
-            continue
-        axis, widest = 0, -1.0
-        for d in range(3):
-            low = high = p[start, d]
-            for i in range(start, stop):
-                low = min(low, p[i, d])
-                high = max(high, p[i, d])
-            if high - low > widest:
-                axis, widest = d, high - low
-        left = size * (n_block // 2)
-        _select(p, order, start, stop, left, axis)
-        stack.append((start + left, stop))
-        stack.append((start, start + left))
+        first, last = stack.pop()
+        middle = _halve(p, order, first, last, size)
+        if middle < last:
+            stack.append((middle, last))
+            stack.append((first, middle))
 
 
 @njit(cache=True, nogil=True)

@@ -92,11 +92,15 @@ def pieces(elements: Any, n_node: int) -> tuple[int, Any]:
     """
     parent = np.arange(n_node)
     for e in range(elements.shape[0]):
+        one = _root(parent, elements[e, 0])
         for a in range(1, elements.shape[1]):
-            one = _root(parent, elements[e, 0])
             other = _root(parent, elements[e, a])
             # the smallest number leads, so a node's leader comes before it
-            parent[max(one, other)] = min(one, other)
+            if other > one:
+                parent[other] = one
+            elif other < one:
+                parent[one] = other
+                one = other
     count = 0
     piece = np.empty(n_node, np.int64)
     for i in range(n_node):

@@ -12,18 +12,20 @@ import numpy as np
 _FEW = 20_000
 
 
-def over(n: int, call: Callable[[int, int], None], few: int = _FEW) -> None:
+def over(
+    n: int, call: Callable[[int, int], None], few: int = _FEW, per_thread: int = 4
+) -> None:
     """Call ``call(start, stop)`` with ranges that make up 0..n.
 
     Parameters
     ----------
     few : number of steps that one thread does alone.
+    per_thread : ranges for each thread; they may differ in work.
     """
     threads = min(len(os.sched_getaffinity(0)), -(-n // few))
     if threads < 2:
         call(0, n)
         return
-    # ranges differ in work: more of them than threads
-    cuts = np.linspace(0, n, 4 * threads + 1).astype(int).tolist()
+    cuts = np.linspace(0, n, per_thread * threads + 1).astype(int).tolist()
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(call, cuts[:-1], cuts[1:]))

@@ -42,7 +42,7 @@ def build(operator: Elasticity, settings: MultigridSettings | None = None) -> Cy
         _level(
             backend,
             operator.stiffness(unit, np.float32),
-            inverse_blocks(operator.diagonal, unit) * couples(space.fixed),
+            free_inverse(operator.diagonal, unit, space.fixed),
             transfers[0],
             settings.degree,
             settings.safety,
@@ -156,9 +156,18 @@ def inverse_blocks(blocks: Float, unit: float = 1.0) -> NDArray[np.floating[Any]
     return out
 
 
-def couples(fixed: Bool) -> Bool:
-    """(n_node, 3, 3) bool, False in rows and columns of held components."""
-    return ~(fixed[:, :, None] | fixed[:, None, :])
+def free_inverse(blocks: Float, unit: float, fixed: Bool) -> NDArray[np.floating[Any]]:
+    """Inverses of (n, 3, 3) blocks over ``unit`` that leave held components at rest.
+
+    Parameters
+    ----------
+    blocks : symmetric, without entries between held components and others.
+    fixed : (n, 3) bool, the held ones.
+    """
+    out = inverse_blocks(blocks, unit)
+    held = np.flatnonzero(fixed.any(axis=1))
+    out[held] *= ~fixed[held][:, :, None]
+    return out
 
 
 def coarsest_inverse(backend: Backend, matrix: Any, unit: float) -> Any:

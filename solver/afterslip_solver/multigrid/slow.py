@@ -17,8 +17,8 @@ from afterslip_solver.kernels import assembly
 from afterslip_solver.model import Bool, Float
 from afterslip_solver.multigrid.cycle import Cycle
 from afterslip_solver.multigrid.settings import MultigridSettings
-from afterslip_solver.multigrid.smoother import LocalSmoother
-from afterslip_solver.operators.elasticity import Elasticity
+from afterslip_solver.multigrid.smoother import LocalSmoother, random_vector
+from afterslip_solver.operators.elasticity import Elasticity, summed
 from afterslip_solver.operators.pattern import matrix_pattern
 from afterslip_solver.shelf import Arrays, Kept
 
@@ -33,8 +33,7 @@ def slow_elements(operator: Elasticity, cycle: Cycle, most: float) -> Bool:
 
     Nothing is marked where the error is spread evenly.
     """
-    rng = np.random.default_rng(0)
-    start = rng.standard_normal(operator.shape, dtype=np.float32)
+    start = random_vector(operator.shape)
     start[operator.space.fixed] = 0.0
     start = operator.backend.asarray(start)
     return concentrated(slow_energy(operator, cycle, start), most)
@@ -113,16 +112,15 @@ def rows_of_stiffness(
     space = operator.space
     nodes, flat = np.unique(space.elements[chosen], return_inverse=True)
     local = flat.reshape(-1, 10).astype(np.int32)
-    indptr, indices = matrix_pattern(local, len(nodes))
-    data = np.zeros(9 * len(indices))
     lam, mu = (values[chosen] for values in operator.moduli)
     arrays = (space.gradients[chosen], space.volume[chosen], lam, mu)
-    assembly.add_second_order(local, *arrays, indptr, indices, data)
-    diagonal = np.empty((len(nodes), 3, 3))
-    assembly.hold(indptr, indices, data, space.fixed[nodes], diagonal)
+    pattern = matrix_pattern(local, len(nodes))
+    add = assembly.add_second_order
+    found = summed(add, local, pattern, arrays, space.fixed[nodes])
+    indptr, indices = pattern
     place = np.searchsorted(nodes, rows)
     counts = np.diff(indptr)[place]
     own = np.concatenate([[0], np.cumsum(counts)])
     take = np.repeat(indptr[place] - own[:-1], counts) + np.arange(own[-1])
     columns = nodes[indices[take]].astype(np.int32)
-    return own, columns, data.reshape(-1, 3, 3)[take]
+    return own, columns, found.data[take]

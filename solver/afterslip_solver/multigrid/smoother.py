@@ -6,9 +6,14 @@ from typing import Any
 
 import numpy as np
 from numpy.polynomial import Polynomial
+from numpy.typing import NDArray
 
 from afterslip_solver.backend import LANES, Backend, Blocks
 from afterslip_solver.backend.base import Fused
+from afterslip_solver.kernels.threads import over
+
+# numbers of a random vector that one generator makes
+_STREAM = 1 << 18
 
 
 def largest_eigenvalue(
@@ -28,8 +33,7 @@ def largest_eigenvalue(
     start : (n, k, lane) float32 on the backend, spent; random where left out.
     """
     if start is None:
-        shape = (matrix.n_rows, matrix.rows, LANES)
-        start = np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
+        start = random_vector((matrix.n_rows, matrix.rows, LANES))
     r = backend.asarray(start)
     z, p, q = (backend.xp.zeros_like(r) for _ in range(3))
     alphas, betas = [], []
@@ -51,6 +55,22 @@ def largest_eigenvalue(
             alphas, betas = alphas[:-1], betas[:-1]
             break
     return max(_ritz(np.array(alphas)[:, m], np.array(betas)[:, m]) for m in range(4))
+
+
+def random_vector(shape: tuple[int, ...], seed: int = 0) -> NDArray[np.float32]:
+    """Draw standard normal numbers, the same ones by however many threads."""
+    out = np.empty(shape, dtype=np.float32)
+    flat = out.reshape(-1)
+    streams = np.random.SeedSequence(seed).spawn(-(-flat.size // _STREAM))
+
+    def fill(first: int, last: int) -> None:
+        for k in range(first, last):
+            part = flat[k * _STREAM : (k + 1) * _STREAM]
+            rng = np.random.default_rng(streams[k])
+            rng.standard_normal(out=part, dtype=np.float32)
+
+    over(len(streams), fill, few=1)
+    return out
 
 
 def _ritz(alpha: Any, beta: Any) -> float:

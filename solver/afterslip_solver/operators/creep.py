@@ -120,11 +120,10 @@ class Creep:
         """Element values (n_visco,) as a factor of states."""
         return self.backend.asarray(values[:, None, None, None])
 
-    def rows(self, elements: NDArray[np.integer]) -> tuple[Any, Any]:
-        """Positions among ``elements`` that are viscoelastic, and their rows."""
-        rows = self._row[elements]
-        inside = np.flatnonzero(rows >= 0)
-        return inside, rows[inside]
+    def rows(self, elements: NDArray[np.integer]) -> NDArray[np.integer]:
+        """Rows of elements in a state, -1 where one does not creep."""
+        found: NDArray[np.integer] = self._row[elements]
+        return found
 
     def strain(self, u: Any) -> Any:
         """Deviatoric strain (n_visco, 4, 5, lane) of u (n_node, 3, lane)."""

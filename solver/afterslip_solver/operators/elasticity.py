@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from afterslip_solver.backend import LANES, Backend, Blocks
 from afterslip_solver.backend.base import Tets
@@ -14,6 +16,7 @@ from afterslip_solver.kernels import assembly
 from afterslip_solver.kernels.sorting import by_number
 from afterslip_solver.kernels.threads import over
 from afterslip_solver.model import Bool, Float
+from afterslip_solver.operators.pattern import Pattern
 from afterslip_solver.operators.space import Space
 from afterslip_solver.operators.springs import Springs
 
@@ -39,27 +42,45 @@ def assemble(space: Space, lam: Float, mu: Float, order: int = 2) -> HostMatrix:
         linear fields are quadratic fields too and the integrals are exact, the
         latter is the Galerkin coarse matrix of the former.
     """
+    arrays = (space.gradients, space.volume, lam, mu)
     if order == 2:
-        indptr, indices = space.pattern
-        data = np.zeros(9 * len(indices))
-        arrays = (space.gradients, space.volume, lam, mu, indptr, indices, data)
-        assembly.add_second_order(space.elements, *arrays)
-        return uncoupled(indptr, indices, data.reshape(-1, 3, 3), space.fixed)
-    indptr, indices = space.vertex_pattern
-    data = np.zeros(9 * len(indices))
-    n = len(space.vertices)
-    near = by_number(space.cells.ravel(), n)
-    arrays = (space.gradients, space.volume, lam, mu, indptr, indices, data)
-    over(n, partial(assembly.add_first_order, *near, space.cells, *arrays))
+        second = assembly.add_second_order
+        return summed(second, space.elements, space.pattern, arrays, space.fixed)
     fixed = space.fixed[space.vertices]
+    first = assembly.add_first_order
+    return summed(first, space.cells, space.vertex_pattern, arrays, fixed)
+
+
+def summed(
+    add: Callable[..., None],
+    elements: NDArray[np.int32],
+    pattern: Pattern,
+    arrays: tuple[Any, ...],
+    fixed: Bool,
+) -> HostMatrix:
+    """Sum of the matrices of elements, with fixed components uncoupled.
+
+    Parameters
+    ----------
+    add : from `assembly`, for the kind of elements (n_elem, k).
+    arrays : gradients, volumes, lam and mu of them. fixed : (n, 3) bool.
+    """
+    indptr, indices = pattern
+    n = len(indptr) - 1
+    data = np.zeros(9 * len(indices))
+    near = by_number(elements.ravel(), n)
+    over(n, partial(add, *near, elements, *arrays, indptr, indices, data))
     return uncoupled(indptr, indices, data.reshape(-1, 3, 3), fixed)
 
 
 def uncoupled(indptr: Any, indices: Any, data: Float, fixed: Bool) -> HostMatrix:
     """Matrix of blocks (n_block, 3, 3), from which ``fixed`` (n, 3) are taken out."""
-    diagonal = np.empty((len(indptr) - 1, 3, 3))
+    n = len(indptr) - 1
+    diagonal = np.empty((n, 3, 3))
+    over(n, partial(assembly.find_diagonal, indptr, indices, data, diagonal))
+    mean = float(np.trace(diagonal, axis1=1, axis2=2).mean() / 3.0)
     flat, fixed = data.reshape(-1), np.ascontiguousarray(fixed)
-    assembly.hold(indptr, indices, flat, fixed, diagonal)
+    over(n, partial(assembly.hold, indptr, indices, flat, fixed, mean, diagonal))
     return HostMatrix(indptr, indices, data, diagonal)
 
 
@@ -110,13 +131,15 @@ class Elasticity:
         """(n_node, 3, 3) diagonal blocks, fixed components uncoupled; host."""
         space = self.space
         out = np.zeros((space.n_node, 3, 3))
-        assembly.add_diagonal(
-            space.elements, space.gradients, space.volume, *self.moduli, out
-        )
-        couples = ~(space.fixed[:, :, None] | space.fixed[:, None, :])
-        own = np.eye(3, dtype=bool)
-        out *= couples | own
-        out[(out <= 0.0) & own] = np.trace(out, axis1=1, axis2=2).mean() / 3.0
+        arrays = (space.elements, space.gradients, space.volume, *self.moduli, out)
+        # each range of nodes looks at all elements, so there is one per thread
+        over(space.n_node, partial(assembly.add_diagonal, *arrays), per_thread=1)
+        held = np.flatnonzero(space.fixed.any(axis=1))
+        fixed = space.fixed[held]
+        couples = ~(fixed[:, :, None] | fixed[:, None, :])
+        out[held] *= couples | np.eye(3, dtype=bool)
+        entries = out.reshape(-1, 9)[:, ::4]
+        entries[entries <= 0.0] = entries.mean()
         return out
 
     def stiffness(self, unit: float, real: type[np.floating[Any]]) -> Blocks:
@@ -127,7 +150,12 @@ class Elasticity:
             if unit == 1.0 and host.data.dtype == real:
                 return host.indptr, host.indices, host.data
             data = np.empty(host.data.shape, dtype=real)
-            np.divide(host.data, unit, out=data, casting="same_kind")
+
+            def divide(first: int, last: int) -> None:
+                rows = slice(first, last)
+                np.divide(host.data[rows], unit, out=data[rows], casting="same_kind")
+
+            over(len(data), divide)
             return host.indptr, host.indices, data
 
         lam, mu = (values / unit for values in self.moduli)

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
+from afterslip_solver.kernels import neighbours
+from afterslip_solver.kernels.sorting import by_number
+from afterslip_solver.kernels.threads import over
 from afterslip_solver.model import Int
 
 # (indptr, indices) of a matrix of nodes, rows sorted
 Pattern = tuple[Int, NDArray[np.int32]]
 
 
-def node_graph(elements: NDArray[np.integer], n_node: int) -> csr_array:
-    """Nodes that share an element, as a sparse matrix with the diagonal."""
-    n_elem, n_local = elements.shape
-    touch = csr_array(
-        (
-            np.ones(elements.size, np.int32),
-            elements.ravel(),
-            np.arange(0, elements.size + 1, n_local),
-        ),
-        shape=(n_elem, n_node),
-    )
-    return (touch.T @ touch).tocsr()
-
-
 def matrix_pattern(elements: NDArray[np.integer], n_node: int) -> Pattern:
     """(indptr, indices) of the matrix of elements (n_elem, n_local)."""
-    graph = node_graph(elements, n_node)
-    graph.sort_indices()
-    return graph.indptr.astype(np.int64), graph.indices.astype(np.int32)
+    tables = (*by_number(elements.ravel(), n_node), elements)
+    indptr = np.zeros(n_node + 1, dtype=np.int64)
+    # each range has a table of all nodes, so there is one per thread
+    over(n_node, partial(neighbours.count, *tables, indptr[1:]), per_thread=1)
+    np.cumsum(indptr, out=indptr)
+    indices = np.empty(indptr[-1], dtype=np.int32)
+    listed = partial(neighbours.list_ascending, *tables, indptr, indices)
+    over(n_node, listed, per_thread=1)
+    return indptr, indices

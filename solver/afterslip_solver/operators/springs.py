@@ -17,7 +17,7 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 
 from afterslip_solver.backend import Backend
-from afterslip_solver.model import Float, Int, Restoring, SplitNodes
+from afterslip_solver.model import Float, Int, Restoring
 from afterslip_solver.operators.space import Space
 
 # mass matrices of a triangle of unit area; quadratic: 3 vertices, then midpoints of
@@ -104,19 +104,21 @@ class Springs:
         if own.nnz:
             data[np.asarray(slots[own.row, own.col]) - 1, 2, 2] += own.data
 
-    def add_offset_load(self, split: SplitNodes, offsets: Any, f: Any) -> None:
+    def add_offset_load(self, elements: Int, offsets: Any, f: Any) -> None:
         """Take the springs' forces on offsets of a fault's sides from f.
 
         Parameters
         ----------
-        split : touching elements. offsets : (n_touch, 10, 3, lane) of them.
+        elements : (n,) that see the offsets. offsets : (n, 10, 3, lane) of them.
         f : (n_node, 3, lane).
         """
+        if len(elements) == 0:
+            return
         faces, owners = self._restoring.faces, self._restoring.owners
-        order = np.argsort(split.elements)
-        place = np.searchsorted(split.elements[order], owners)
+        order = np.argsort(elements)
+        place = np.searchsorted(elements[order], owners)
         touching = order[np.minimum(place, len(order) - 1)]
-        mine = np.flatnonzero(split.elements[touching] == owners)
+        mine = np.flatnonzero(elements[touching] == owners)
         if len(mine) == 0:
             return
         rows = touching[mine]

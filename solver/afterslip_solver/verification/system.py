@@ -80,7 +80,7 @@ class System:
         )
         if self.elasticity.springs is not None:
             offsets = split.offsets(padded)
-            self.elasticity.springs.add_offset_load(split, offsets, load)
+            self.elasticity.springs.add_offset_load(split.elements, offsets, load)
         return self._back(load, slip)
 
     def solve(self, load: Float, tolerance: float = 1e-10) -> Float:
