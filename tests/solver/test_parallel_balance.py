@@ -16,7 +16,7 @@ from afterslip_solver.mesh.trace import surface_trace
 from afterslip_solver.model import Materials, SolverSettings
 from afterslip_solver.multigrid import slow
 from afterslip_solver.parallel import Distributed, ThreadTeam, divide, hierarchy
-from afterslip_solver.parallel.balance import expected_work
+from afterslip_solver.parallel.prepared import expected_work
 
 
 @pytest.fixture
@@ -56,8 +56,9 @@ def test_parts_have_equal_work(small):
 
 def test_work_is_foretold_from_what_a_mesh_was_refined_from(small, fine, monkeypatch):
     monkeypatch.setattr(slow, "concentrated", largest)
-    assert expected_work(small.box_model()) is None
-    work = expected_work(fine)
+    team = ThreadTeam(2, lambda: CpuBackend(1))
+    assert expected_work(small.box_model(), team) is None
+    work = expected_work(fine, team)
     assert len(work) == len(fine.mesh.elements)
     by_parent = work.reshape(-1, 8)
     assert (by_parent == by_parent[:, :1]).all()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -11,7 +13,13 @@ import pytest
 from afterslip_solver.backend import BackendError
 from afterslip_solver.greens import SettingsError, prepare
 from afterslip_solver.model import SolverSettings
-from afterslip_solver.parallel import Distributed, ProcessTeam, RankLostError, gpu_team
+from afterslip_solver.parallel import (
+    Distributed,
+    ProcessTeam,
+    RankLostError,
+    gpu_team,
+    messages,
+)
 from afterslip_solver.testing.desk_exchange import ANSWERS, open_rank
 
 
@@ -52,6 +60,22 @@ def test_an_error_of_a_rank_arrives_as_what_it_is(small, team):
     slip = small.patch_slip(model.faults["main"])
     with pytest.raises(SettingsError, match="not finite"):
         parts.solve(np.nan * slip, model.surface.nodes)
+
+
+def test_arrays_in_messages_arrive_whole_and_can_be_written_to():
+    one, other = multiprocessing.Pipe()
+    sent = {"large": np.arange(3_000_000.0), "empty": np.zeros((0, 3)), "text": "x"}
+    with ThreadPoolExecutor(1) as pool:
+        sending = pool.submit(messages.send, one, sent)
+        found = messages.receive(other)
+        sending.result()
+    np.testing.assert_array_equal(found["large"], sent["large"])
+    assert found["empty"].shape == (0, 3)
+    assert found["text"] == "x"
+    found["large"][0] = 1.0
+    one.close()
+    with pytest.raises(EOFError):
+        messages.receive(other)
 
 
 def test_more_gpus_than_can_be_seen_are_refused():

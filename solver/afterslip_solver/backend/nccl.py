@@ -10,6 +10,8 @@ from typing import Any
 os.environ["NCCL_NVLS_ENABLE"] = "0"
 os.environ["NVSHMEM_DISABLE_NVLS"] = "1"
 os.environ["TORCH_SYMM_MEM_DISABLE_MULTICAST"] = "1"
+# every solve records a graph anew: registering its buffers would not pay
+os.environ["NCCL_GRAPH_REGISTER"] = "0"
 
 import cupy
 import numpy as np
@@ -79,13 +81,18 @@ class NcclCommunicator:
 
     def all_reduce(self, values: Any) -> None:
         """See `Communicator`."""
+        self._reduce(values, nccl.NCCL_SUM)
+
+    def maximise(self, values: Any) -> None:
+        """See `Communicator`."""
+        self._reduce(values, nccl.NCCL_MAX)
+
+    def _reduce(self, values: Any, how: int) -> None:
         if self.size == 1:
             return
         pointer, stream = values.data.ptr, cupy.cuda.get_current_stream().ptr
         kind = self._types[values.dtype.char]
-        self._connection.allReduce(
-            pointer, pointer, values.size, kind, nccl.NCCL_SUM, stream
-        )
+        self._connection.allReduce(pointer, pointer, values.size, kind, how, stream)
 
     def exchange(self, buffer: Any, spans: Sequence[tuple[int, slice, slice]]) -> None:
         """See `Communicator`."""
@@ -112,7 +119,7 @@ class PartIteration(GraphIteration):
     ----------
     communicator : to the other ranks.
     product, descent, u, r : as for `GraphIteration`; product completes its result.
-    limits : unit, size, active and tolerance of it.
+    limits : unit, size, active, tolerance and whether to capture.
     owned : rows that this rank owns, the first ones.
     """
 
@@ -123,13 +130,13 @@ class PartIteration(GraphIteration):
         descent: Descent,
         u: Any,
         r: Any,
-        limits: tuple[Any, Any, Any, float],
+        limits: tuple[Any, Any, Any, float, bool],
         owned: int,
     ) -> None:
         self._communicator = communicator
         self._owned = owned
         self._unused = cupy.empty((_BLOCKS, LANES))
-        super().__init__(product, descent, u, r, *limits, capture=False)
+        super().__init__(product, descent, u, r, *limits)
 
     def _advance(self) -> None:
         vectors = (self._p, self._q, self._u, self._r, self._descent.right)

@@ -182,7 +182,9 @@ class PartBackend:
 
         owned = self._halos[len(u)].owned
         make = self.communicator.iteration  # type: ignore[attr-defined]
-        return make(product, cycle, u, r, limits, owned)
+        # the springs' operations may allocate memory, which a graph may not
+        capture = operator.springs is None
+        return make(product, cycle, u, r, (*limits, capture), owned)
 
     def scale_blocks(self, inverse: Any, r: Any, gain: float, out: Any) -> None:
         """See `Backend`."""

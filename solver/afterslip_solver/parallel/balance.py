@@ -8,27 +8,65 @@ trench of the benchmarks 70 % of them are children of those one level up, 56 % t
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from afterslip_solver.backend import Backend
 from afterslip_solver.backend.base import Tets
-from afterslip_solver.backend.cpu import CpuBackend
 from afterslip_solver.mesh.numbering import second_order
-from afterslip_solver.model import TET_EDGES, Float, Model
+from afterslip_solver.model import TET_EDGES, Bool, Float, Model, TetMesh
 from afterslip_solver.multigrid import MultigridSettings, build
 from afterslip_solver.multigrid.slow import slow_elements
 from afterslip_solver.operators import Elasticity, Space
 from afterslip_solver.operators.parents import ancestors
 
-# elements of the coarse model, which is solved by one core
-_MOST = 60_000
+# elements that one GPU sets up in a few seconds; of fewer than some 100,000 elements of
+# the trench none stand out
+_MOST = 1_200_000
 # measured: a tenth of the elements smoothed more takes 2.6 of 23.6 ms an iteration
 _MORE = 1.2
 
 
-def expected_work(model: Model) -> Float | None:
-    """(n_elem,) work of each element in a solve, 1 for most; None where unknown.
+@dataclass(frozen=True, eq=False, slots=True)
+class Ancestor:
+    """What a model's mesh was refined from, with the means of its moduli.
 
-    It is known of meshes that were refined from one that is small enough.
+    Attributes
+    ----------
+    mesh : of quadratic elements. fixed : (n_node, 3) bool. lam, mu : (n_elem,) Pa.
+    children : elements of the model for each.
+    """
+
+    mesh: TetMesh
+    fixed: Bool
+    lam: Float
+    mu: Float
+    children: int
+
+    def slow(self, backend: Backend) -> Bool:
+        """(n_elem,) elements that its V-cycle would smooth more."""
+        numbering = backend.numbering(self.mesh.nodes, self.mesh.elements)
+        space = Space.build(self.mesh, self.fixed, numbering)
+        on_backend = map(
+            backend.asarray, (space.elements, space.gradients, space.volume)
+        )
+        order = space.element_order
+        moduli = self.lam[order], self.mu[order]
+        operator = Elasticity(backend, space, Tets(*on_backend), *moduli)
+        settings = MultigridSettings(local_degree=0)
+        found = slow_elements(operator, build(operator, settings), settings.local_share)
+        return found[space.element_rank]
+
+    def work(self, slow: Bool) -> Float:
+        """Work of each of the model's elements in a solve, 1 for most."""
+        return np.repeat(1.0 + _MORE * slow, self.children)
+
+
+def ancestor(model: Model) -> Ancestor | None:
+    """Take the finest mesh that a model's was refined from and that is not too large.
+
+    None if there is none.
     """
     mesh = model.mesh
     found = ancestors(mesh.cells.astype(np.int32), np.arange(mesh.n_vertex))
@@ -44,13 +82,8 @@ def expected_work(model: Model) -> Float | None:
         ends = coarse.cells[:, [a, b]]
         # the middle of an edge is held as both its ends are
         fixed[coarse.elements[:, 4 + k]] = fixed[ends].all(axis=1)
-    backend, space = CpuBackend(1), Space.build(coarse, fixed)
-    moduli = (
-        values.reshape(-1, children).mean(axis=1)[space.element_order]
+    lam, mu = (
+        values.reshape(-1, children).mean(axis=1)
         for values in (model.materials.lam, model.materials.mu)
     )
-    tets = Tets(space.elements, space.gradients, space.volume)
-    operator = Elasticity(backend, space, tets, *moduli)
-    settings = MultigridSettings(local_degree=0)
-    slow = slow_elements(operator, build(operator, settings), settings.local_share)
-    return np.repeat(1.0 + _MORE * slow[space.element_rank], children)
+    return Ancestor(coarse, fixed, lam, mu, children)

@@ -31,6 +31,9 @@ class Communicator(Protocol):
     def all_reduce(self, values: Any) -> None:
         """Replace an array by its sum over the ranks, the same bits on all."""
 
+    def maximise(self, values: Any) -> None:
+        """Replace an array by the largest of each value over the ranks."""
+
     def exchange(self, buffer: Any, spans: Sequence[Span]) -> None:
         """Send rows of a buffer to peers and fill others with theirs."""
 
@@ -69,6 +72,12 @@ class ThreadCommunicator:
             total += other
         self._leave()
         values[...] = total
+
+    def maximise(self, values: Any) -> None:
+        """See `Communicator`."""
+        largest = np.max(self._show(values), axis=0)
+        self._leave()
+        values[...] = largest
 
     def exchange(self, buffer: Any, spans: Sequence[Span]) -> None:
         """See `Communicator`."""

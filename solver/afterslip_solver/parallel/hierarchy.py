@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -18,7 +19,9 @@ from scipy.sparse import bsr_array, csr_array, diags_array
 
 from afterslip_solver.backend import LANES, Blocks
 from afterslip_solver.backend.base import Fused
+from afterslip_solver.kernels import assembly
 from afterslip_solver.kernels.plan import compact_order
+from afterslip_solver.kernels.threads import over
 from afterslip_solver.model import Bool, Float, Int, TetMesh
 from afterslip_solver.multigrid.aggregation import HostLevel, aggregate
 from afterslip_solver.multigrid.cycle import (
@@ -31,7 +34,7 @@ from afterslip_solver.multigrid.cycle import (
 from afterslip_solver.multigrid.hierarchy import (
     aggregated_level,
     coarsest_inverse,
-    couples,
+    free_inverse,
     inverse_blocks,
 )
 from afterslip_solver.multigrid.hosts import balanced
@@ -46,10 +49,12 @@ from afterslip_solver.multigrid.smoother import (
     Chebyshev,
     LocalSmoother,
     largest_eigenvalue,
+    random_vector,
 )
 from afterslip_solver.operators import Elasticity
 from afterslip_solver.operators.elasticity import HostMatrix, assemble
 from afterslip_solver.operators.parents import ancestors
+from afterslip_solver.operators.pattern import matrix_pattern
 from afterslip_solver.parallel.backend import PartBackend, PartBlocks
 from afterslip_solver.parallel.partition import PartitionError
 from afterslip_solver.parallel.team import Desk
@@ -110,15 +115,14 @@ class Whole:
         self._number = np.empty_like(order)
         self._number[order] = np.arange(len(order))
         cells = self._number[mesh.cells].astype(np.int32)
+        self._cells = cells
         self._parents = ancestors(cells, np.arange(len(order)))
 
     def shares(self, pieces: Sequence[Piece]) -> list[Share]:
         """Sum the pieces, go down, and cut the prolongation for each part."""
         numbers = [self._number[piece.vertices] for piece in pieces]
         matrices = [piece.matrix for piece in pieces]
-        levels, coarsest = self.aggregates(
-            lambda: _sum(matrices, numbers, len(self._number))
-        )
+        levels, coarsest = self.aggregates(lambda: self._sum(matrices, numbers))
         if not levels:
             message = f"{len(self._number)} vertices are too few for several devices"
             raise PartitionError(message)
@@ -133,18 +137,34 @@ class Whole:
         chosen = concentrated(np.concatenate(energies), self._settings.local_share)
         return np.split(chosen, np.cumsum([len(e) for e in energies])[:-1])
 
+    def _sum(
+        self, matrices: Sequence[HostMatrix], numbers: Sequence[Int]
+    ) -> HostMatrix:
+        """Sum pieces whose rows have those numbers."""
+        n = len(self._number)
+        indptr, indices = matrix_pattern(self._cells, n)
+        data = np.zeros((len(indices), 3, 3))
+        for own, number in zip(matrices, numbers, strict=True):
+            piece = (number, own.indptr, own.indices, own.data)
+            add = partial(assembly.add_rows, *piece, indptr, indices, data)
+            over(len(number), add)
+        diagonal = np.empty((n, 3, 3))
+        over(n, partial(assembly.find_diagonal, indptr, indices, data, diagonal))
+        return HostMatrix(indptr, indices, data, diagonal)
+
     def aggregates(
         self, matrix: Callable[[], HostMatrix]
     ) -> tuple[list[HostLevel], bsr_array]:
         """Levels from the mesh's linear elements down; see `aggregate`."""
         strength, most = self._settings.strength, self._settings.max_coarse
         own, fixed, nodes = matrix(), self._fixed, self._vertices
-        found = []
+        found: list[HostLevel] = []
         for level in self._parents:
             coarse = self._fixed[level.vertices]
             up = _masked(level.embedding, ~fixed, ~coarse)
-            host = bsr_array((own.data, own.indices, own.indptr))
-            found.append(HostLevel(host, up))
+            # of the first level, the largest, parts have all but how it is scaled
+            host = (own.data, own.indices, own.indptr) if found else _diagonal(own)
+            found.append(HostLevel(bsr_array(host), up))
             own = galerkin(own, level, fixed, coarse)
             fixed, nodes = coarse, self._vertices[level.vertices]
         below, coarsest = aggregate(own, nodes, fixed, strength, most)
@@ -161,26 +181,10 @@ def _masked(weights: csr_array, free: Bool, coarse: Bool) -> bsr_array:
     return bsr_array((data, weights.indices, weights.indptr), shape=shape)
 
 
-def _sum(matrices: Sequence[HostMatrix], numbers: Sequence[Int], n: int) -> HostMatrix:
-    """Matrix of n block rows from pieces whose rows have those numbers."""
-    keys = []
-    for m, number in zip(matrices, numbers, strict=True):
-        rows = np.repeat(number, np.diff(m.indptr))
-        keys.append(rows * n + number[m.indices])
-    key = np.concatenate(keys)
-    order = np.argsort(key, kind="stable")
-    key = key[order]
-    first = np.flatnonzero(np.diff(key, prepend=-1))
-    blocks = np.concatenate([m.data for m in matrices])
-    data = blocks[order[first]]
-    again = np.ones(len(key), dtype=np.bool_)
-    again[first] = False
-    more = np.flatnonzero(again)
-    np.add.at(data, np.searchsorted(first, more, "right") - 1, blocks[order[more]])
-    rows, columns = key[first] // n, key[first] % n
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
-    diagonal = data[rows == columns]
-    return HostMatrix(indptr, columns.astype(np.int32), data, diagonal)
+def _diagonal(matrix: HostMatrix) -> tuple[Float, Int, Int]:
+    """Return data, columns and starts of the diagonal blocks alone."""
+    n = len(matrix.diagonal)
+    return matrix.diagonal, np.arange(n), np.arange(n + 1)
 
 
 def _rows(matrix: Any, rows: Int) -> bsr_array:
@@ -259,7 +263,7 @@ def build_part(
         _level(
             backend,
             operator.stiffness(unit, np.float32),
-            inverse_blocks(diagonal, unit) * couples(space.fixed),
+            free_inverse(diagonal, unit, space.fixed),
             PartNodalTransfer(backend, embedding, ~space.fixed, ~coarse_fixed),
             settings.degree,
             settings.safety,
@@ -366,6 +370,6 @@ def _same_random(backend: PartBackend, shape: tuple[int, ...]) -> Any:
     """Random FP32 numbers; every copy of a shared row gets its owner's."""
     start = np.zeros(shape, dtype=np.float32)
     owned = backend.halo(shape[0]).owned
-    rng = np.random.default_rng(backend.communicator.rank)
-    start[:owned] = rng.standard_normal((owned, *shape[1:]), dtype=np.float32)
+    seed = backend.communicator.rank
+    start[:owned] = random_vector((owned, *shape[1:]), seed)
     return backend.complete(backend.asarray(start))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from afterslip_solver.model import SplitNodes
+from afterslip_solver.model import Int
 from afterslip_solver.operators import Creep, Springs
 from afterslip_solver.parallel.backend import PartBackend
 
@@ -19,12 +19,11 @@ class PartSprings(Springs):
         super().add(u, own)
         out += backend.complete(own)
 
-    def add_offset_load(self, split: SplitNodes, offsets: Any, f: Any) -> None:
+    def add_offset_load(self, elements: Int, offsets: Any, f: Any) -> None:
         """See `Springs`."""
         backend = self._part_backend
         own = backend.xp.zeros_like(f)
-        if len(split.elements):
-            super().add_offset_load(split, offsets, own)
+        super().add_offset_load(elements, offsets, own)
         f += backend.complete(own)
 
     @property

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from afterslip_solver.backend import LANES
 from afterslip_solver.greens.keeper import Keeper, State, StateError
 from afterslip_solver.greens.prepared import Prepared, Slip
 from afterslip_solver.greens.run import Run
 from afterslip_solver.greens.settings import SettingsError, check_settings
+from afterslip_solver.kernels.threads import over
 from afterslip_solver.model import (
+    Bool,
     Float,
     GroupResult,
     Int,
@@ -26,7 +27,7 @@ from afterslip_solver.model import (
 from afterslip_solver.multigrid import Preconditioner
 from afterslip_solver.operators import Elasticity, check_model
 from afterslip_solver.parallel.backend import PartBackend
-from afterslip_solver.parallel.balance import expected_work
+from afterslip_solver.parallel.balance import Ancestor, ancestor
 from afterslip_solver.parallel.hierarchy import LEVELS, SLOW, Whole, build_part
 from afterslip_solver.parallel.operators import PartCreep, PartSprings
 from afterslip_solver.parallel.partition import Part, divide, split
@@ -36,28 +37,18 @@ _REPORT, _STOP, _LOAD, _DUE, _SAVE = "report", "stop", "load", "due", "save"
 
 
 class PartRun(Run):
-    """A run on one part; the trace is put together from all of them."""
+    """A run on one part, which has only the trace nodes that it owns."""
 
     def __init__(self, backend: Any, *limits: Any) -> None:
         tolerance, max_iterations, trace, *hooks = limits
-        self._n_trace = len(trace)
-        self._here = np.flatnonzero(trace >= 0)
         self._parts: PartBackend = backend
-        super().__init__(backend, tolerance, max_iterations, trace[self._here], *hooks)
+        super().__init__(backend, tolerance, max_iterations, trace[trace >= 0], *hooks)
 
-    def largest(self, values: list[Any]) -> Float:
-        """See `Run`."""
-        return self._parts.largest(super().largest(values))
-
-    def to_trace(self, values: Float) -> Any:
-        """See `Run`."""
-        return super().to_trace(values[:, self._here])
-
-    def from_trace(self, values: Any) -> Float:
-        """See `Run`."""
-        whole = np.zeros((LANES, self._n_trace, 3))
-        whole[:, self._here] = super().from_trace(values)
-        return self._parts.total(whole)
+    def sizes_of(self, values: list[Any]) -> Any:
+        """See `Run`; of all parts."""
+        found = super().sizes_of(values)
+        self._parts.communicator.maximise(found)
+        return found
 
 
 class PartPrepared(Prepared):
@@ -75,6 +66,7 @@ class PartPrepared(Prepared):
     def __init__(self, part: Part, settings: SolverSettings, desk: Desk) -> None:
         self._part = part
         self._desk = desk
+        self._known: tuple[NDArray[np.integer], Int] | None = None
         backend = PartBackend(desk.backend, desk.communicator, part)
         super().__init__(part.model, settings, backend)
 
@@ -84,10 +76,15 @@ class PartPrepared(Prepared):
 
     def _places(self, trace_nodes: NDArray[np.integer]) -> Int:
         """Positions of the mesh's nodes in vectors, -1 where another part owns."""
+        # groups of a campaign have the same trace
+        if self._known is not None and np.array_equal(self._known[0], trace_nodes):
+            return self._known[1]
         nodes = self._part.nodes
         at = np.minimum(np.searchsorted(nodes, trace_nodes), len(nodes) - 1)
         mine = (nodes[at] == trace_nodes) & (self._part.sharing[at] < 2)
-        return np.where(mine, self.space.rank[at], -1)
+        places = np.where(mine, self.space.rank[at], -1)
+        self._known = trace_nodes, places
+        return places
 
 
 class _DeskKeeper:
@@ -110,6 +107,34 @@ class _DeskKeeper:
         self._desk.ask(_SAVE, state)
 
 
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """An array by its rows that are not zero: of a source's slip there are few."""
+
+    shape: tuple[int, ...]
+    rows: Int
+    values: Float
+
+    @classmethod
+    def of(cls, whole: Float) -> _Rows:
+        rows = np.flatnonzero(whole.reshape(len(whole), -1).any(axis=1))
+        return cls(whole.shape, rows, whole[rows])
+
+    def whole(self) -> Float:
+        out = np.zeros(self.shape)
+        out[self.rows] = self.values
+        return out
+
+
+def _each(slip: Any, change: Callable[[Any], Any]) -> Any:
+    """Change the arrays of `Slip`."""
+    if isinstance(slip, Mapping):
+        return {name: change(values) for name, values in slip.items()}
+    if isinstance(slip, np.ndarray | _Rows):
+        return change(slip)
+    return [change(values) for values in slip]
+
+
 def _prepare_part(desk: Desk, part: Part, settings: SolverSettings) -> tuple[int, str]:
     prepared = desk.held["prepared"] = PartPrepared(part, settings, desk)
     return prepared.bytes, prepared.scheme
@@ -117,12 +142,13 @@ def _prepare_part(desk: Desk, part: Part, settings: SolverSettings) -> tuple[int
 
 def _solve_part(
     desk: Desk,
-    slip: Slip,
+    slip: Any,
     trace_nodes: NDArray[np.integer],
     reports: bool,
     stops: bool,
     keeps: bool,
-) -> GroupResult | Exception | None:
+) -> tuple[GroupResult, Int] | Exception:
+    """Solve on a part; returns what it found and which trace nodes are its own."""
     prepared: PartPrepared = desk.held["prepared"]
 
     def report(news: dict[str, Any]) -> None:
@@ -133,7 +159,7 @@ def _solve_part(
 
     try:
         found = prepared.solve(
-            slip,
+            _each(slip, _Rows.whole),
             trace_nodes,
             report if reports else None,
             asked_to_stop if stops else None,
@@ -142,7 +168,7 @@ def _solve_part(
     except (SettingsError, StateError) as error:
         # all ranks see the same before they compute, and are ready for another job
         return error
-    return found if desk.communicator.rank == 0 else None
+    return found, np.flatnonzero(prepared._places(trace_nodes) >= 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +210,7 @@ class Distributed:
         mesh = model.mesh
         self.n_unknowns = 3 * len(mesh.nodes)
         whole = whole or Whole(model.mesh, model.fixed)
-        parts = split(model, divide(mesh, team.size, expected_work(model)))
+        parts = split(model, divide(mesh, team.size, expected_work(model, team)))
         sizes = team.call(
             _prepare_part,
             [(part, settings) for part in parts],
@@ -219,16 +245,49 @@ class Distributed:
 
         hooks = (progress is not None, should_stop is not None, keeper is not None)
         answers = {_REPORT: report, _STOP: stop, **_keeping(keeper, size)}
-        given = [(slip, trace_nodes, *hooks)] * size
-        found = self.team.call(_solve_part, given, answers)[0]
-        if isinstance(found, Exception):
-            raise found
-        result: GroupResult = found
-        return result
+        given = [(_each(slip, _Rows.of), trace_nodes, *hooks)] * size
+        found = self.team.call(_solve_part, given, answers)
+        if isinstance(found[0], Exception):
+            raise found[0]
+        first: GroupResult = found[0][0]
+        response = _joined([(part.response, here) for part, here in found])
+        return replace(first, response=response)
 
     def close(self) -> None:
         """Let the team go."""
         self.team.close()
+
+
+def _joined(parts: list[tuple[Float, Int]]) -> Float:
+    """Put responses (lane, mode, n, 3) and the places of their rows together."""
+    n_lane, n_mode = parts[0][0].shape[:2]
+    n_trace = sum(len(here) for _, here in parts)
+    response = np.empty((n_lane, n_mode, n_trace, 3))
+
+    def join(first: int, last: int) -> None:
+        for k in range(first, last):
+            lane, mode = divmod(k, n_mode)
+            for own, here in parts:
+                response[lane, mode, here] = own[lane, mode]
+
+    over(n_lane * n_mode, join, few=1, per_thread=1)
+    return response
+
+
+def expected_work(model: Model, team: Team) -> Float | None:
+    """(n_elem,) work of each element in a solve, 1 for most; None where unknown.
+
+    It is known of meshes that were refined; one of the team foretells it.
+    """
+    coarse = ancestor(model)
+    if coarse is None:
+        return None
+    idle: list[tuple[Ancestor | None]] = [(None,)] * (team.size - 1)
+    return coarse.work(team.call(_foretell, [(coarse,), *idle], {})[0])
+
+
+def _foretell(desk: Desk, coarse: Ancestor | None) -> Bool | None:
+    return None if coarse is None else coarse.slow(desk.backend)
 
 
 def _check_parallel(settings: SolverSettings) -> None:

@@ -13,11 +13,13 @@ import pickle
 import signal
 import weakref
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from afterslip_solver.backend import Backend
+from afterslip_solver.parallel import messages
 from afterslip_solver.parallel.communicator import Communicator
 from afterslip_solver.parallel.team import ASK, DONE, FAILED, Answers, Job, Round
 
@@ -42,8 +44,8 @@ class _ProcessDesk:
 
     def ask(self, question: str, value: Any) -> Any:
         """See `Desk`."""
-        self._connection.send((ASK, (question, value)))
-        return self._connection.recv()
+        messages.send(self._connection, (ASK, (question, value)))
+        return messages.receive(self._connection)
 
 
 def _serve(connection: Connection, parent: int) -> None:
@@ -56,14 +58,14 @@ def _serve(connection: Connection, parent: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     desk = _ProcessDesk(connection)
-    with suppress(EOFError):
+    with suppress(EOFError, ConnectionError):
         while True:
-            job, given = connection.recv()
+            job, given = messages.receive(connection)
             try:
                 message = DONE, job(desk, *given)
             except BaseException as error:  # noqa: BLE001 - raised by the parent
                 message = FAILED, _portable(error)
-            connection.send(message)
+            messages.send(connection, message)
 
 
 def _portable(error: BaseException) -> BaseException:
@@ -136,8 +138,7 @@ class ProcessTeam:
             raise RankLostError("the processes of the devices have ended: start anew")
         now = Round(self.size, {**self._answers, **answers})
         try:
-            for connection, given in zip(self._connections, arguments, strict=True):
-                connection.send((job, given))
+            self._tell([(job, given) for given in arguments])
             while not now.over:
                 self._hear(now)
         except BaseException as error:
@@ -154,11 +155,20 @@ class ProcessTeam:
         heard = [c for c in self._connections if c in ready]
         if not heard:
             raise EOFError
-        for connection in heard:
+        for connection, message in zip(heard, self._at_once(heard), strict=True):
             rank = self._connections.index(connection)
-            replies = now.take(rank, *connection.recv())
-            for other, reply in zip(self._connections, replies or (), strict=False):
-                other.send(reply)
+            replies = now.take(rank, *message)
+            if replies is not None:
+                self._tell(replies)
+
+    def _at_once(self, connections: Sequence[Any]) -> list[Any]:
+        with ThreadPoolExecutor(self.size) as pool:
+            return list(pool.map(messages.receive, connections))
+
+    def _tell(self, what: Sequence[Any]) -> None:
+        """Send each process its own, to all at once: they then start together."""
+        with ThreadPoolExecutor(self.size) as pool:
+            list(pool.map(messages.send, self._connections, what))
 
     def _obituary(self) -> str:
         ended = [

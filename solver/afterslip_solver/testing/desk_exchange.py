@@ -10,7 +10,7 @@ import numpy as np
 from afterslip_solver.backend import Backend, get
 from afterslip_solver.parallel.communicator import Span
 
-_SUM, _SWAP = "sum", "swap"
+_SUM, _MOST, _SWAP = "sum", "most", "swap"
 
 
 def open_rank(
@@ -32,6 +32,10 @@ class DeskCommunicator:
         """See `Communicator`."""
         values[...] = self._ask(_SUM, np.array(values))
 
+    def maximise(self, values: Any) -> None:
+        """See `Communicator`."""
+        values[...] = self._ask(_MOST, np.array(values))
+
     def exchange(self, buffer: Any, spans: Sequence[Span]) -> None:
         """See `Communicator`."""
         mine = {peer: np.array(buffer[out]) for peer, out, _ in spans}
@@ -44,10 +48,14 @@ def _sum(values: list[Any]) -> list[Any]:
     return [sum(values[1:], values[0])] * len(values)
 
 
+def _most(values: list[Any]) -> list[Any]:
+    return [np.max(values, axis=0)] * len(values)
+
+
 def _swap(sent: list[dict[int, Any]]) -> list[dict[int, Any]]:
     return [
         {peer: sent[peer][rank] for peer in sent[rank]} for rank in range(len(sent))
     ]
 
 
-ANSWERS = {_SUM: _sum, _SWAP: _swap}
+ANSWERS = {_SUM: _sum, _MOST: _most, _SWAP: _swap}
