@@ -30,10 +30,12 @@ Keep = Callable[[list[Record]], None]
 
 def over_gpus(options: argparse.Namespace, say: Tell, keep: Keep) -> list[Record]:
     """Measure one group on several numbers of GPUs."""
-    model, slip = load(options.mesh, options.refine)
-    say(f"{len(model.mesh.elements)} elements, {3 * len(model.mesh.nodes)} unknowns")
     settings = SolverSettings(times=(0.0, 30 * DAY), until=30 * DAY)
     counts = [int(count) for count in options.gpus.split(",")]
+    # kernels compile
+    scaling.records(*load(options.mesh, 1), settings, [max(counts)], say=say)
+    model, slip = load(options.mesh, options.refine)
+    say(f"{len(model.mesh.elements)} elements, {3 * len(model.mesh.nodes)} unknowns")
     return scaling.records(model, slip, settings, counts, say=say, keep=keep)
 
 

@@ -11,7 +11,9 @@ def test_efficiency_is_the_share_of_ideal_speed(monkeypatch):
     spans = {1: 8.0, 4: 2.5}
 
     def run(spec, base, out, count, groups, timeout_s):
-        return fleet._Run(spans[count] + 1.0, spans[count], 0.5, groups, 100)
+        return fleet._Run(
+            spans[count] + 1.0, spans[count], 0.5, groups, 100, {"solving": 0.4}
+        )
 
     monkeypatch.setattr(fleet, "_run", run)
     here = Path()
@@ -19,4 +21,6 @@ def test_efficiency_is_the_share_of_ideal_speed(monkeypatch):
     assert found["fleet_4_efficiency"]["value"] == 8.0 / (4 * 2.5)
     assert found["fleet_4_efficiency"]["baseline"] == 0.95
     assert found["fleet_4_wall_s"]["baseline"] == 9.0 / 4
-    assert "16 groups on 4 workers" in found["fleet_4_group_s"]["note"]
+    note = found["fleet_4_group_s"]["note"]
+    assert "16 groups on 4 workers" in note
+    assert "solving 0.4 s" in note

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from afterslip_service.benchmarks.phases import by_phase
 from afterslip_workers.bench import Record, record
 
 STORE, MODELS = "store", "models"
@@ -24,7 +25,8 @@ class _Run:
     """One campaign on some workers; times in s.
 
     ``span`` is from the first attempt's start to the last one's end, ``busy`` that of
-    a group in the middle, ``wall`` from the request to the closed store.
+    a group in the middle, ``phases`` what that went to, ``wall`` from the request to
+    the closed store.
     """
 
     wall: float
@@ -32,6 +34,7 @@ class _Run:
     busy: float
     groups: int
     unknowns: int
+    phases: dict[str, float]
 
 
 def records(
@@ -69,12 +72,13 @@ def _described(found: dict[int, _Run]) -> list[Record]:
             "warm models"
         )
         name = f"fleet_{count}"
+        spent = ", ".join(f"{phase} {s:.2g} s" for phase, s in run.phases.items())
         span = one.span / count if one else None
         wall = one.wall / count if one else None
         busy = one.busy if one else None
         records += [
             record(f"{name}_span_s", run.span, "s", span, note),
-            record(f"{name}_group_s", run.busy, "s", busy, f"{note}, median"),
+            record(f"{name}_group_s", run.busy, "s", busy, f"{note}, median: {spent}"),
             record(f"{name}_wall_s", run.wall, "s", wall, note),
         ]
         if one and count > 1:
@@ -125,11 +129,13 @@ def _solve(
     attempts = [attempt for detail in details for attempt in detail["attempts"]]
     started = min(_moment(attempt["started_at"]) for attempt in attempts)
     finished = max(_moment(attempt["finished_at"]) for attempt in attempts)
+    spent = by_phase([attempt["stats"]["phases"] for attempt in attempts])
     return _Run(
         wall=wall,
         span=(finished - started).total_seconds(),
         busy=float(np.median([group["seconds"] for group in groups])),
         groups=len(groups),
+        phases={name: float(np.median(each)) for name, each in spent.items()},
         unknowns=int(handle.refresh().data["model"]["n_unknowns"]),
     )
 

@@ -20,6 +20,12 @@ def accepted_at(events: Iterable[Any]) -> dict[int, float]:
     }
 
 
+def by_phase(attempts: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
+    """Return what each attempt spent in each phase, s, in the phases' order."""
+    names = dict.fromkeys(name for phases in attempts for name in phases)
+    return {name: [phases.get(name, 0.0) for phases in attempts] for name in names}
+
+
 def records(
     groups: Sequence[Mapping[str, Any]], accepted: Mapping[int, float]
 ) -> list[Record]:
@@ -52,14 +58,10 @@ def records(
     overlapped = sum(later < end for later, end in zip(begins[1:], ended, strict=False))
     note = f"of {len(order)} groups, began before the one before had ended"
     found = [record("campaign_overlapped", float(overlapped), "1", None, note)]
-    names = list(dict.fromkeys(name for i in order for name in stats[i]["phases"]))
+    spent = by_phase([stats[i]["phases"] for i in order])
     told += [
-        (
-            f"phase_{name.replace(' ', '_')}",
-            [stats[i]["phases"].get(name, 0.0) for i in order],
-            f"in the phase {name}",
-        )
-        for name in names
+        (f"phase_{name.replace(' ', '_')}", seconds, f"in the phase {name}")
+        for name, seconds in spent.items()
     ]
     for name, values, text in told:
         middle = float(np.median(values)) if len(values) else 0.0
