@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from afterslip_solver.kernels.compiling import compiled
 from afterslip_solver.kernels.tets import MID
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _slot(indptr: Any, indices: Any, row: int, column: int) -> int:
     low, high = indptr[row], indptr[row + 1] - 1
     while low < high:
@@ -22,7 +22,7 @@ def _slot(indptr: Any, indices: Any, row: int, column: int) -> int:
     return int(low)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _shapes(g: Any, h: Any) -> None:
     """Gradients h (10, 4, 3) of the P2 shape functions at the vertices."""
     h[4:] = 0.0
@@ -37,7 +37,7 @@ def _shapes(g: Any, h: Any) -> None:
                     h[MID[a, b], a, d] = 4.0 * g[b, d]
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def add_second_order(
     starts: Any,
     places: Any,
@@ -82,7 +82,7 @@ def add_second_order(
                     data[block + 4 * i] += trace
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def add_diagonal(
     elements: Any,
     g: Any,
@@ -122,7 +122,7 @@ def add_diagonal(
                     out[node, i, i] += trace
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def add_first_order(
     starts: Any,
     places: Any,
@@ -158,7 +158,7 @@ def add_first_order(
                     data[block + 4 * i] += q * trace
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def add_product(
     down: Any,
     up: Any,
@@ -193,7 +193,7 @@ def add_product(
                                 out[s, a, b] += w * data[p, a, b]
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def add_rows(
     number: Any,
     indptr: Any,
@@ -220,7 +220,7 @@ def add_rows(
                     out[s, a, b] += data[k, a, b]
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def hold(
     indptr: Any,
     indices: Any,
@@ -250,7 +250,7 @@ def hold(
                         diagonal[i, a, b] = data[p]
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def find_diagonal(
     indptr: Any, indices: Any, data: Any, out: Any, first: int, last: int
 ) -> None:
@@ -259,7 +259,7 @@ def find_diagonal(
         out[row] = data[_slot(indptr, indices, row, row)]
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def balance(
     indptr: Any,
     indices: Any,
@@ -279,7 +279,7 @@ def balance(
                     out[k, i, j] = factor * data[k, i, j]
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def invert(blocks: Any, unit: float, out: Any, first: int, last: int) -> None:
     """Out = unit times the inverses of symmetric (n, 3, 3) blocks, by cofactors."""
     for n in range(first, last):

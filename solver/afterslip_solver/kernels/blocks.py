@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from afterslip_solver.kernels.compiling import compiled
 from afterslip_solver.kernels.lanes import (
     LANES,
     column,
@@ -29,7 +28,7 @@ WIDTH = 3 * LANES
 _AHEAD, _NEXT = 4096, 64
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _row(indptr: Any, indices: Any, data: Any, x: Any, i: int) -> Any:
     """Row i of A x, by component; six sums keep chains of additions short."""
     a = b = c = zeros_of(x, 8)
@@ -51,7 +50,7 @@ def _row(indptr: Any, indices: Any, data: Any, x: Any, i: int) -> Any:
     return s, t, d + e + f
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def multiply(
     indptr: Any,
     indices: Any,
@@ -75,7 +74,7 @@ def multiply(
         store(out, o + 2 * LANES, w)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def residual(
     indptr: Any,
     indices: Any,
@@ -95,7 +94,7 @@ def residual(
         store(out, o + 2 * LANES, load(b, o + 2 * LANES) - w)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _step(inverse: Any, q: int, r0: Any, r1: Any, r2: Any) -> Any:
     """One row of D^-1 r."""
     s = splat(inverse[q]) * r0
@@ -103,7 +102,7 @@ def _step(inverse: Any, q: int, r0: Any, r1: Any, r2: Any) -> Any:
     return fma(splat(inverse[q + 2]), r2, s)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def relax(
     indptr: Any,
     indices: Any,
@@ -129,7 +128,7 @@ def relax(
             store(out, o + c * LANES, fma(factor, z, load(x, o + c * LANES)))
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def relax_rows(
     indptr: Any,
     indices: Any,
@@ -157,7 +156,7 @@ def relax_rows(
             store(out, WIDTH * i + c * LANES, value)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def spread(which: Any, packed: Any, x: Any) -> None:
     """Put packed rows in their places of x."""
     for i in range(which.shape[0]):
@@ -165,7 +164,7 @@ def spread(which: Any, packed: Any, x: Any) -> None:
             store(x, WIDTH * which[i] + m, load(packed, WIDTH * i + m))
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def scale_blocks(inverse: Any, size: int, r: Any, gain: float, out: Any) -> None:
     """Out = gain D^-1 r with square diagonal blocks of any size."""
     factor = splat(gain)
@@ -179,7 +178,7 @@ def scale_blocks(inverse: Any, size: int, r: Any, gain: float, out: Any) -> None
             store(out, o + a * LANES, factor * s)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def transfer(
     indptr: Any,
     indices: Any,

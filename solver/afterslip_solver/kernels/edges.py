@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from afterslip_solver.kernels.compiling import compiled
 from afterslip_solver.kernels.threads import over
 from afterslip_solver.model import TET_EDGES
 
@@ -40,7 +40,7 @@ def number_edges(cells: Any, n_vertex: int) -> tuple[Any, Any]:
     return elements, ends
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _sort_by_lower(cells: Any, starts: Any, highs: Any, places: Any) -> None:
     """Put each edge, as 6 element + local number, with those of its lower vertex."""
     n = len(starts) - 1
@@ -60,7 +60,7 @@ def _sort_by_lower(cells: Any, starts: Any, highs: Any, places: Any) -> None:
             at[low] += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _sort_by_higher(
     starts: Any, highs: Any, places: Any, counts: Any, first: int, last: int
 ) -> None:
@@ -79,7 +79,7 @@ def _sort_by_higher(
                 counts[v + 1] += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _number(
     starts: Any,
     highs: Any,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
+from afterslip_solver.kernels.compiling import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _edges(nodes: Any, cell: Any) -> Any:
     """Edges from vertex 0 to the others; nine scalars, which stay in registers."""
     o, a, b, c = cell[0], cell[1], cell[2], cell[3]
@@ -19,7 +19,7 @@ def _edges(nodes: Any, cell: Any) -> Any:
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _cross(a: Any, b: Any) -> Any:
     return (
         a[1] * b[2] - a[2] * b[1],
@@ -28,12 +28,12 @@ def _cross(a: Any, b: Any) -> Any:
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _dot(a: Any, b: Any) -> float:
     return float(a[0] * b[0] + a[1] * b[1] + a[2] * b[2])
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def six_volumes(nodes: Any, cells: Any, out: Any, start: int, stop: int) -> None:
     """Six times the signed volumes (n_elem,) of cells start..stop."""
     for e in range(start, stop):
@@ -41,7 +41,7 @@ def six_volumes(nodes: Any, cells: Any, out: Any, start: int, stop: int) -> None
         out[e] = _dot(a, _cross(b, c))
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def gradients(
     nodes: Any, cells: Any, out: Any, volume: Any, start: int, stop: int
 ) -> None:
@@ -58,7 +58,7 @@ def gradients(
             out[e, 0, d] = -(out[e, 1, d] + out[e, 2, d] + out[e, 3, d])
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def centres(nodes: Any, cells: Any, out: Any, start: int, stop: int) -> None:
     """Mean (n_elem, 3) of the vertices of cells start..stop."""
     for e in range(start, stop):
@@ -69,7 +69,7 @@ def centres(nodes: Any, cells: Any, out: Any, start: int, stop: int) -> None:
             out[e, d] = 0.25 * s
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def mark_flat(
     nodes: Any, cells: Any, least: float, bad: Any, start: int, stop: int
 ) -> None:

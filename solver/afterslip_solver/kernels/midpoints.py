@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from scipy.sparse import csr_array
 
+from afterslip_solver.kernels.compiling import compiled
 from afterslip_solver.model import TET_EDGES
 
 _EDGES = np.array(TET_EDGES)
@@ -30,7 +30,7 @@ def interpolation(ends: Any, n: int) -> csr_array:
     return csr_array((weights, indices, indptr), shape=(len(ends), n))
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def ends_of_edges(elements: Any, cells: Any, out: Any, first: int, last: int) -> None:
     """Find the ends (n_node, 2) of each midpoint's edge; a vertex is its own ends.
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from afterslip_solver.kernels.compiling import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def count(
     starts: Any, places: Any, elements: Any, counts: Any, first: int, last: int
 ) -> None:
@@ -32,7 +33,7 @@ def count(
         counts[row] = found
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def list_ascending(
     starts: Any,
     places: Any,

@@ -17,10 +17,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from afterslip_solver.kernels import geometry
+from afterslip_solver.kernels.compiling import compiled
 from afterslip_solver.kernels.sorting import by_number
 from afterslip_solver.kernels.threads import over
 from afterslip_solver.model import Bool, Float, Int
@@ -162,7 +162,7 @@ def block_numbering(mesh_elements: Int, centres: Float, size: int) -> tuple[Int,
     return by_number(place, 2 * (-(-len(elements) // size)))[1], elements
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _owner(elements: Any, order: Any, size: int, place: Any) -> None:
     """Twice the first block of each node, and one more where another has it too."""
     place[:] = -1
@@ -180,7 +180,7 @@ def _starts(counts: Int) -> NDArray[np.int32]:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _select(p: Any, order: Any, start: int, stop: int, k: int, axis: int) -> None:
     """Put the k smallest along ``axis`` of start..stop in front (Hoare)."""
     low, high = start, stop - 1
@@ -206,7 +206,7 @@ def _select(p: Any, order: Any, start: int, stop: int, k: int, axis: int) -> Non
             return
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _halve(p: Any, order: Any, start: int, stop: int, size: int) -> int:
     """Put whole blocks of the nearer half in front; returns where they end."""
     n_block = -(-(stop - start) // size)
@@ -225,7 +225,7 @@ def _halve(p: Any, order: Any, start: int, stop: int, size: int) -> int:
     return start + left
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _bisect(p: Any, order: Any, start: int, stop: int, size: int) -> None:
     stack = [(start, stop)]
     while len(stack) > 0:
@@ -236,7 +236,7 @@ def _bisect(p: Any, order: Any, start: int, stop: int, size: int) -> None:
             stack.append((first, middle))
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _busiest_first(le: Any, n_node: int) -> Any:
     """Order elements by how many others share their most shared vertex."""
     valence = np.bincount(le.ravel(), minlength=n_node)
@@ -247,7 +247,7 @@ def _busiest_first(le: Any, n_node: int) -> Any:
     return np.argsort(-weight, kind="mergesort")
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _touches(touched: Any, nodes: Any) -> bool:
     found = False
     for a in range(10):
@@ -255,7 +255,7 @@ def _touches(touched: Any, nodes: Any) -> bool:
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _pack(le: Any, n_node: int, per_task: int, task_of: Any, touched: Any) -> int:
     """First-fit: elements into tasks without a common node."""
     count = np.zeros(le.shape[0], np.int64)
@@ -272,7 +272,7 @@ def _pack(le: Any, n_node: int, per_task: int, task_of: Any, touched: Any) -> in
     return n_task
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _phase(touched: Any, n_task: int, warps: int, phases: Any) -> int:
     """Phases of the tasks of each batch; returns the padded number of tasks."""
     padded = -(-n_task // warps) * warps
@@ -301,7 +301,7 @@ def _phase(touched: Any, n_task: int, warps: int, phases: Any) -> int:
     return padded
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _accesses(le: Any, n_node: int, task_of: Any) -> tuple[Any, Any]:
     """List the accesses (ten per task, one per local node) to each node."""
     start = np.zeros(n_node + 1, np.int64)
@@ -316,7 +316,7 @@ def _accesses(le: Any, n_node: int, task_of: Any) -> tuple[Any, Any]:
     return start, access
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _banks(
     le: Any, n_node: int, per_task: int, task_of: Any, n_task: int, slot: Any
 ) -> int:
@@ -351,7 +351,7 @@ def _banks(
     return int(per_task * following.max())
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _fill(
     first: int, last: int, elements: Any, order: Any, size: int, warps: int,
     per_task: int,

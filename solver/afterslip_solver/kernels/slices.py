@@ -6,9 +6,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from afterslip_solver.kernels.compiling import compiled
 from afterslip_solver.kernels.threads import over
 
 ROWS = 32
@@ -45,7 +45,7 @@ def in_slices(
     return starts.astype(np.int32), columns, values
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _lay(
     indptr: Any,
     indices: Any,

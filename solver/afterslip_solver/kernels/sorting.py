@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from afterslip_solver.kernels.compiling import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def by_number(numbers: Any, n: int) -> tuple[Any, Any]:
     """Entries of each number: starts (n + 1,), and their places, ascending.
 
@@ -30,7 +31,7 @@ def by_number(numbers: Any, n: int) -> tuple[Any, Any]:
     return starts, places
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def renumber(
     elements: Any, order: Any, number: Any, out: Any, first: int, last: int
 ) -> None:
@@ -40,7 +41,7 @@ def renumber(
             out[e, k] = number[elements[order[e], k]]
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _arrange(places: Any, keys: Any, first: int, last: int) -> None:
     """Sort places first..last by their keys; they are few (insertion)."""
     for i in range(first + 1, last):
@@ -52,7 +53,7 @@ def _arrange(places: Any, keys: Any, first: int, last: int) -> None:
         places[j] = place
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def single_pairs(low: Any, high: Any, n: int) -> Any:
     """(m,) bool, pairs that occur once.
 
@@ -73,7 +74,7 @@ def single_pairs(low: Any, high: Any, n: int) -> Any:
     return single
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _root(parent: Any, i: int) -> Any:
     while parent[i] != i:
         # halving the path keeps it short
@@ -82,7 +83,7 @@ def _root(parent: Any, i: int) -> Any:
     return i
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def pieces(elements: Any, n_node: int) -> tuple[int, Any]:
     """Count the pieces that hang together by elements, and number each node's.
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from afterslip_solver.kernels.compiling import compiled
 from afterslip_solver.kernels.lanes import LANES
 
 # local node on the edge between two local vertices (itself on the diagonal)
@@ -25,7 +25,7 @@ R2 = 1.0 / np.sqrt(2.0)
 R6 = 1.0 / np.sqrt(6.0)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def gather(u: Any, nodes: Any, local: Any) -> None:
     """Values of one element's nodes (10, 3, lane); loops compile faster than slices."""
     for n in range(10):
@@ -34,7 +34,7 @@ def gather(u: Any, nodes: Any, local: Any) -> None:
                 local[n, i, m] = u[nodes[n], i, m]
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def scatter(f: Any, nodes: Any, factor: float, out: Any) -> None:
     """Add factor f (10, 3, lane) to the element's nodes of out."""
     for n in range(10):
@@ -43,7 +43,7 @@ def scatter(f: Any, nodes: Any, factor: float, out: Any) -> None:
                 out[nodes[n], i, m] += factor * f[n, i, m]
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def vertex_gradients(u: Any, g: Any, out: Any) -> None:
     """Gradients (4, 3, 3, lane) of local values u (10, 3, lane)."""
     for a in range(4):
@@ -62,7 +62,7 @@ def vertex_gradients(u: Any, g: Any, out: Any) -> None:
                         out[a, i, d, m] += w * g[b, d]
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def vertex_forces(s: Any, g: Any, f: Any) -> None:
     """Local forces (10, 3, lane) of vertex stresses s (4, 3, 3, lane): transpose."""
     for n in range(10):
@@ -86,7 +86,7 @@ def vertex_forces(s: Any, g: Any, f: Any) -> None:
                         f[b, i, m] -= t
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def weigh(s: Any, volume: float) -> None:
     """Replace vertex values by V/20 (s_a + sum_b s_b), the exact integration rule."""
     w = volume / 20.0
@@ -98,7 +98,7 @@ def weigh(s: Any, volume: float) -> None:
                     s[a, i, d, m] = w * (s[a, i, d, m] + t)
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def elastic_stress(s: Any, lam: float, mu: float) -> None:
     """Replace displacement gradients by the stress of an isotropic solid."""
     for a in range(4):
@@ -112,7 +112,7 @@ def elastic_stress(s: Any, lam: float, mu: float) -> None:
                     s[a, d, i, m] = t
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def add_elastic_forces(
     elements: Any, g: Any, volume: Any, lam: Any, mu: Any, u: Any, out: Any
 ) -> None:
@@ -129,7 +129,7 @@ def add_elastic_forces(
         scatter(f, elements[e], 1.0, out)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def add_offset_forces(
     which: Any,
     elements: Any,
@@ -153,7 +153,7 @@ def add_offset_forces(
         scatter(f, elements[e], factor, out)
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def deviator(s: Any, out: Any, add: bool) -> None:
     """Five deviatoric components (4, 5, lane) of the symmetric part of s."""
     for a in range(4):
@@ -178,7 +178,7 @@ def deviator(s: Any, out: Any, add: bool) -> None:
                 out[a, 4, m] = c4
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def strain(elements: Any, g: Any, u: Any, out: Any) -> None:
     """Deviatoric strain (n_elem, 4, 5, lane) of u (n_node, 3, lane)."""
     local = np.empty((10, 3, LANES))
@@ -189,7 +189,7 @@ def strain(elements: Any, g: Any, u: Any, out: Any) -> None:
         deviator(s, out[e], False)
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def blend_strain(
     elements: Any, g: Any, u: Any, keep: Any, state: Any, gain: Any, out: Any
 ) -> None:
@@ -208,7 +208,7 @@ def blend_strain(
                     out[e, a, k, m] = old + gain[e] * d[a, k, m]
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
+@compiled(fastmath={"contract", "reassoc"})
 def energy_dot(energy: Any, a: Any, b: Any) -> Any:
     """Lane-wise sum over rows of energy (a_v b_v + (sum_v a_v) (sum_v b_v))."""
     total = np.zeros(LANES)
@@ -227,7 +227,7 @@ def energy_dot(energy: Any, a: Any, b: Any) -> Any:
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def add_offset_strain(which: Any, g: Any, offsets: Any, out: Any) -> None:
     """Add the strain of local offsets (n, 10, 3, lane) to rows ``which`` of out."""
     s = np.empty((4, 3, 3, LANES))
@@ -236,7 +236,7 @@ def add_offset_strain(which: Any, g: Any, offsets: Any, out: Any) -> None:
         deviator(s, out[which[k]], True)
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def add_divergence(
     elements: Any, g: Any, volume: Any, factor: Any, stress: Any, out: Any
 ) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from afterslip_solver.kernels.compiling import compiled
 from afterslip_solver.kernels.lanes import (
     LANES,
     fma,
@@ -17,7 +17,7 @@ from afterslip_solver.kernels.lanes import (
 )
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def dot(a: Any, b: Any) -> Any:
     """Lane-wise inner product in FP64, summed in blocks of 1024 rows."""
     total = np.zeros(LANES)
@@ -38,12 +38,12 @@ def dot(a: Any, b: Any) -> Any:
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _product(a: Any, b: Any, p: int, s: Any) -> Any:
     return fma(widened(load(a, p)), widened(load(b, p)), s)
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def axpy(y: Any, a: Any, x: Any) -> None:
     """Y += a x with one factor per lane."""
     a0, a1, a2, a3 = a[0], a[1], a[2], a[3]
@@ -54,7 +54,7 @@ def axpy(y: Any, a: Any, x: Any) -> None:
         y[p + 3] += a3 * x[p + 3]
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def xpay(x: Any, b: Any, y: Any) -> None:
     """Y = x + b y with one factor per lane."""
     b0, b1, b2, b3 = b[0], b[1], b[2], b[3]
@@ -65,7 +65,7 @@ def xpay(x: Any, b: Any, y: Any) -> None:
         y[p + 3] = x[p + 3] + b3 * y[p + 3]
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def scale_into(x: Any, factor: Any, out: Any) -> None:
     """Out = factor x with one factor per lane, in the precision of out."""
     for p in range(0, x.shape[0], LANES):
@@ -73,7 +73,7 @@ def scale_into(x: Any, factor: Any, out: Any) -> None:
             out[p + lane] = factor[lane] * x[p + lane]
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def blend(past: Any, part: Any, weights: Any, out: Any, start: int, stop: int) -> None:
     """Out += sum_k weights_k past_k with a weight per node's part and lane."""
     for i in range(start, stop):

@@ -14,6 +14,7 @@ import signal
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any
@@ -115,7 +116,11 @@ class ProcessTeam:
             theirs.close()
             self._connections.append(mine)
             self._processes.append(process)
-        self._end = weakref.finalize(self, _end, self._connections, self._processes)
+        # threads are made once: a new one for each message takes a process number,
+        # and a solve of thousands would use all of them up
+        self._pool = ThreadPoolExecutor(size)
+        held = self._processes, self._connections, self._pool
+        self._end = weakref.finalize(self, _end, *held)
         given = [(opening, rank, size) for rank in range(size)]
         self.device: str = self.call(_open, given, {})[0]
 
@@ -155,20 +160,22 @@ class ProcessTeam:
         heard = [c for c in self._connections if c in ready]
         if not heard:
             raise EOFError
-        for connection, message in zip(heard, self._at_once(heard), strict=True):
+        told = self._at_once(messages.receive, heard)
+        for connection, message in zip(heard, told, strict=True):
             rank = self._connections.index(connection)
             replies = now.take(rank, *message)
             if replies is not None:
                 self._tell(replies)
 
-    def _at_once(self, connections: Sequence[Any]) -> list[Any]:
-        with ThreadPoolExecutor(self.size) as pool:
-            return list(pool.map(messages.receive, connections))
-
     def _tell(self, what: Sequence[Any]) -> None:
         """Send each process its own, to all at once: they then start together."""
-        with ThreadPoolExecutor(self.size) as pool:
-            list(pool.map(messages.send, self._connections, what))
+        self._at_once(messages.send, self._connections, what)
+
+    def _at_once(self, what: Callable[..., Any], *given: Sequence[Any]) -> list[Any]:
+        begun = [self._pool.submit(what, *each) for each in zip(*given, strict=True)]
+        # also when one fails: nobody may use a connection that is closed then
+        wait_for(begun)
+        return [each.result() for each in begun]
 
     def _obituary(self) -> str:
         ended = [
@@ -183,11 +190,15 @@ class ProcessTeam:
         self._end()
 
 
-def _end(connections: list[Any], processes: list[Any]) -> None:
-    for connection in connections:
-        connection.close()
+def _end(
+    processes: list[Any], connections: list[Any], pool: ThreadPoolExecutor
+) -> None:
     for process in processes:
         # a rank in the middle of an exchange would wait for ever
         process.kill()
+    # nobody reads or writes any more when connections are closed
+    pool.shutdown()
+    for connection in connections:
+        connection.close()
     for process in processes:
         process.join(_PATIENCE_S)

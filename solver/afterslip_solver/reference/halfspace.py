@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from afterslip_solver.kernels.compiling import compiled
 from afterslip_solver.model import Float, Int
 
 # degree 5, 7 points (Radon 1948): barycentric coordinates and weights (sum 1)
@@ -48,7 +48,7 @@ class PointSources:
     normal: Float
 
 
-@njit(cache=True)
+@compiled()
 def _add_responses(
     points: Any,
     position: Any,

@@ -11,15 +11,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from afterslip_solver.kernels.compiling import compiled
 from afterslip_solver.model import Float
 from afterslip_solver.reference.halfspace import PointSources
 
 _STEP = 1e-20
 
 
-@njit(cache=True)
+@compiled()
 def _force(x: Any, source: Any, force: Any, alpha: float, out: Any) -> None:
     """Displacement times 8 pi mu at x by a force at a complex source; z up."""
     r1, r2 = x[0] - source[0], x[1] - source[1]
@@ -65,7 +65,7 @@ def _force(x: Any, source: Any, force: Any, alpha: float, out: Any) -> None:
         )
 
 
-@njit(cache=True)
+@compiled()
 def _sum_sources(
     points: Any, position: Any, potency: Any, normal: Any, alpha: float, out: Any
 ) -> None:

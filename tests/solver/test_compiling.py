@@ -1,0 +1,102 @@
+"""What is kept of compiled functions is that of their sources and types."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from afterslip_solver.kernels import compiling
+
+MODULE = """
+import numpy as np
+from afterslip_solver.kernels.compiling import compiled
+from beside import factor
+
+@compiled()
+def scaled(a):
+    return factor() * a.sum()
+"""
+BESIDE = """
+from afterslip_solver.kernels.compiling import compiled
+
+@compiled()
+def factor():
+    return {}
+"""
+
+
+@pytest.fixture
+def process(tmp_path, monkeypatch):
+    """Load the function anew, as another process would."""
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setattr("numba.config.CACHE_DIR", "")
+    (tmp_path / "module.py").write_text(MODULE)
+
+    def load(factor=2):
+        (tmp_path / "beside.py").write_text(BESIDE.format(factor))
+        compiling._digest.cache_clear()
+        for name in ("beside", "module"):
+            spec = importlib.util.spec_from_file_location(name, tmp_path / f"{name}.py")
+            module = importlib.util.module_from_spec(spec)
+            monkeypatch.setitem(sys.modules, name, module)
+            spec.loader.exec_module(module)
+        return module.scaled
+
+    yield load
+    compiling._digest.cache_clear()
+
+
+def hits(function):
+    return sum(function.stats.cache_hits.values())
+
+
+def test_code_is_compiled_once_for_all_processes(process):
+    assert process()(np.ones(3)) == 6.0
+    second = process()
+    assert second(np.ones(3)) == 6.0
+    assert hits(second) == 1
+
+
+def test_a_change_beside_the_function_is_noticed(process):
+    assert process()(np.ones(3)) == 6.0
+    changed = process(factor=5)
+    assert changed(np.ones(3)) == 15.0
+    assert hits(changed) == 0
+
+
+def test_processes_that_compile_at_the_same_time_keep_both(process, monkeypatch):
+    one, other = process(), process()
+    files = type(one._cache._cache_file)
+    write, begun = files._open_for_write, []
+
+    @contextmanager
+    def meanwhile(self, path):
+        with write(self, path) as file:
+            if not begun and "scaled" in path:
+                begun.append(path)
+                other(np.ones(3, dtype=np.int64))
+            yield file
+
+    monkeypatch.setattr(files, "_open_for_write", meanwhile)
+    one(np.ones(3))
+    assert begun
+    third = process()
+    assert third(np.full(3, 0.5)) == 3.0
+    assert third(np.ones(3, dtype=np.int64)) == 6
+    assert hits(third) == 2
+
+
+def test_a_damaged_file_is_made_again(process, tmp_path):
+    process()(np.ones(3))
+    for path in tmp_path.rglob("*.nbc"):
+        path.write_bytes(path.read_bytes()[:100])
+    second = process()
+    assert second(np.ones(3)) == 6.0
+    assert hits(second) == 0
+    third = process()
+    third(np.ones(3))
+    assert hits(third) == 1
