@@ -1,5 +1,8 @@
 """Meshes around planes: conformity, size, refinement, clear refusals."""
 
+import subprocess
+import sys
+import textwrap
 import threading
 
 import numpy as np
@@ -119,6 +122,29 @@ def test_builds_in_a_thread(buried):
     thread.start()
     thread.join()
     np.testing.assert_array_equal(found[0].mesh.nodes, buried.mesh.nodes)
+
+
+def test_a_process_that_has_meshed_outlives_a_closed_pipe():
+    code = textwrap.dedent("""
+        import os, threading
+        from afterslip_solver.mesh.mesher import quiet_gmsh
+
+        def mesh():
+            with quiet_gmsh():
+                pass
+
+        thread = threading.Thread(target=mesh)
+        thread.start()
+        thread.join()
+        reading, writing = os.pipe()
+        os.close(reading)
+        try:
+            os.write(writing, b"is anybody there?")
+        except BrokenPipeError:
+            print("nobody")
+    """)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "nobody\n"), done.stderr
 
 
 def test_sizes_grow_from_the_fault(buried):

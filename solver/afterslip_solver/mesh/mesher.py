@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
+import signal
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from ctypes import c_int, c_void_p
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,12 +51,18 @@ class RawMesh:
 def quiet_gmsh() -> Iterator[None]:
     """One silent, deterministic gmsh session, always closed again.
 
-    It may run in a thread or a child process: no signal handler is installed.
+    It may run in a thread or a child process, and leaves signals as they are.
     """
     global gmsh
     with _ONE_AT_A_TIME:
         gmsh = importlib.import_module("gmsh")
+        # it lets SIGPIPE end the process, at once and without a word, as soon as
+        # anybody hangs up; Python's signal.signal is for the main thread only
+        answer_with = ctypes.CDLL(None).signal
+        answer_with.argtypes, answer_with.restype = (c_int, c_void_p), c_void_p
+        before = answer_with(signal.SIGPIPE, signal.SIG_IGN)
         gmsh.initialize(readConfigFiles=False, interruptible=False)
+        answer_with(signal.SIGPIPE, before)
         try:
             for option, value in (
                 ("General.Terminal", 0),
