@@ -54,6 +54,13 @@ def test_processes_solve_like_one_and_a_killed_one_is_noticed(small, team):
         parts.solve(slip, trace)
 
 
+def test_one_that_died_while_it_waited_is_noticed_when_it_is_asked(team):
+    os.kill(team.pids[1], signal.SIGKILL)
+    os.waitid(os.P_PID, team.pids[1], os.WEXITED | os.WNOWAIT)
+    with pytest.raises(RankLostError, match="killed"):
+        team.call(repr, [(), ()], {})
+
+
 def test_an_error_of_a_rank_arrives_as_what_it_is(small, team):
     model = small.box_model()
     parts = Distributed(model, SolverSettings(), team)
