@@ -16,7 +16,11 @@ from afterslip_solver.model import Float
 from afterslip_solver.multigrid.aggregation import HostLevel, aggregate
 from afterslip_solver.multigrid.nested import linear_levels
 from afterslip_solver.multigrid.settings import MultigridSettings
-from afterslip_solver.operators.elasticity import Elasticity, HostMatrix
+from afterslip_solver.operators.elasticity import (
+    Elasticity,
+    HostMatrix,
+    diagonal_blocks,
+)
 from afterslip_solver.shelf import Arrays, Kept
 
 
@@ -145,8 +149,7 @@ def _balanced_linear(
     """Do what `balanced` does, to a matrix of linear elements; also its factors."""
     indptr, indices, data = matrix.indptr, matrix.indices, matrix.data
     n = len(indptr) - 1
-    diagonal = np.empty((n, 3, 3))
-    over(n, partial(assembly.find_diagonal, indptr, indices, data, diagonal))
+    diagonal = diagonal_blocks(indptr, indices, data)
     size = np.sqrt(np.trace(diagonal, axis1=1, axis2=2) / (3.0 * unit))
     diagonal /= (unit * size * size)[:, None, None]
     single = np.empty(data.shape, dtype=np.float32)

@@ -76,12 +76,19 @@ def summed(
 def uncoupled(indptr: Any, indices: Any, data: Float, fixed: Bool) -> HostMatrix:
     """Matrix of blocks (n_block, 3, 3), from which ``fixed`` (n, 3) are taken out."""
     n = len(indptr) - 1
-    diagonal = np.empty((n, 3, 3))
-    over(n, partial(assembly.find_diagonal, indptr, indices, data, diagonal))
+    diagonal = diagonal_blocks(indptr, indices, data)
     mean = float(np.trace(diagonal, axis1=1, axis2=2).mean() / 3.0)
     flat, fixed = data.reshape(-1), np.ascontiguousarray(fixed)
     over(n, partial(assembly.hold, indptr, indices, flat, fixed, mean, diagonal))
     return HostMatrix(indptr, indices, data, diagonal)
+
+
+def diagonal_blocks(indptr: Any, indices: Any, data: Float) -> Float:
+    """(n, 3, 3) copies of the blocks on the diagonal."""
+    n = len(indptr) - 1
+    out = np.empty((n, 3, 3))
+    over(n, partial(assembly.find_diagonal, indptr, indices, data, out))
+    return out
 
 
 class Elasticity:

@@ -52,7 +52,7 @@ from afterslip_solver.multigrid.smoother import (
     random_vector,
 )
 from afterslip_solver.operators import Elasticity
-from afterslip_solver.operators.elasticity import HostMatrix, assemble
+from afterslip_solver.operators.elasticity import HostMatrix, assemble, diagonal_blocks
 from afterslip_solver.operators.parents import ancestors
 from afterslip_solver.operators.pattern import matrix_pattern
 from afterslip_solver.parallel.backend import PartBackend, PartBlocks
@@ -148,8 +148,7 @@ class Whole:
             piece = (number, own.indptr, own.indices, own.data)
             add = partial(assembly.add_rows, *piece, indptr, indices, data)
             over(len(number), add)
-        diagonal = np.empty((n, 3, 3))
-        over(n, partial(assembly.find_diagonal, indptr, indices, data, diagonal))
+        diagonal = diagonal_blocks(indptr, indices, data)
         return HostMatrix(indptr, indices, data, diagonal)
 
     def aggregates(
