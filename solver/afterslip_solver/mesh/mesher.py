@@ -61,8 +61,10 @@ def quiet_gmsh() -> Iterator[None]:
         answer_with = ctypes.CDLL(None).signal
         answer_with.argtypes, answer_with.restype = (c_int, c_void_p), c_void_p
         before = answer_with(signal.SIGPIPE, signal.SIG_IGN)
-        gmsh.initialize(readConfigFiles=False, interruptible=False)
-        answer_with(signal.SIGPIPE, before)
+        try:
+            gmsh.initialize(readConfigFiles=False, interruptible=False)
+        finally:
+            answer_with(signal.SIGPIPE, before)
         try:
             for option, value in (
                 ("General.Terminal", 0),
