@@ -18,6 +18,8 @@ import numpy as np
 import pyamg
 from numpy.typing import NDArray
 
+from afterslip_solver.kernels.compiling import sources
+
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -76,9 +78,5 @@ NOT_KEPT = Kept()
 @cache
 def makers() -> str:
     """Digest of the code that makes what is kept: another version makes its own."""
-    found = hashlib.sha256(f"{np.__version__} {pyamg.__version__}".encode())
-    here = Path(__file__).parent
-    for path in sorted(here.rglob("*.py")):
-        found.update(str(path.relative_to(here)).encode())
-        found.update(path.read_bytes())
-    return found.hexdigest()
+    versions = f"{np.__version__} {pyamg.__version__}"
+    return digest(versions, sources(Path(__file__).parent)).hex()

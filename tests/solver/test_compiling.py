@@ -38,7 +38,7 @@ def process(tmp_path, monkeypatch):
 
     def load(factor=2):
         (tmp_path / "beside.py").write_text(BESIDE.format(factor))
-        compiling._digest.cache_clear()
+        compiling.sources.cache_clear()
         for name in ("beside", "module"):
             spec = importlib.util.spec_from_file_location(name, tmp_path / f"{name}.py")
             module = importlib.util.module_from_spec(spec)
@@ -47,7 +47,7 @@ def process(tmp_path, monkeypatch):
         return module.scaled
 
     yield load
-    compiling._digest.cache_clear()
+    compiling.sources.cache_clear()
 
 
 def hits(function):

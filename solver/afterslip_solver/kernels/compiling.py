@@ -41,8 +41,8 @@ class _Kept(FunctionCache):  # type: ignore[misc]
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         # modules beside the function's own may hold what is inlined
-        sources = _digest(Path(function.__code__.co_filename).parent)
-        self._cache_file = _Files(self.cache_path, self._impl.filename_base, sources)
+        beside = sources(Path(function.__code__.co_filename).parent)
+        self._cache_file = _Files(self.cache_path, self._impl.filename_base, beside)
 
 
 class _Files(IndexDataCacheFile):  # type: ignore[misc]
@@ -65,10 +65,10 @@ class _Files(IndexDataCacheFile):  # type: ignore[misc]
 
 
 @cache
-def _digest(folder: Path) -> str:
-    """Digest of a folder's modules."""
+def sources(folder: Path) -> str:
+    """Digest of the modules of a folder and of those in it."""
     found = hashlib.sha256()
-    for path in sorted(folder.glob("*.py")):
-        found.update(path.name.encode())
+    for path in sorted(folder.rglob("*.py")):
+        found.update(str(path.relative_to(folder)).encode())
         found.update(path.read_bytes())
     return found.hexdigest()
