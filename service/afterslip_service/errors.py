@@ -7,6 +7,7 @@ ServiceError
 ├── ForbiddenError       the role does not reach, or another user owns the thing
 ├── LeaseLostError       this dispatcher is no longer the leader
 ├── BindRefusedError     listening there would open the service to strangers
+├── SchedulerRefusedError  a scheduler without TLS would open the workers to them
 └── DirectoryBusyError   another service works in the directory
 """
 
@@ -44,6 +45,10 @@ class LeaseLostError(ServiceError):
 
 class BindRefusedError(ServiceError):
     """The address is reachable by others and authentication is off."""
+
+
+class SchedulerRefusedError(ServiceError):
+    """The scheduler is reachable by others, speaks no TLS, and authentication is on."""
 
 
 class DirectoryBusyError(ServiceError):

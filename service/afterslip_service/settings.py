@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from afterslip_service.errors import BindRefusedError
+from afterslip_service.errors import BindRefusedError, SchedulerRefusedError
 from afterslip_workers import entry
 
 
@@ -144,6 +144,34 @@ def check_bind(host: str, auth: bool = False) -> None:
             "(AFTERSLIP_AUTH=on, `afterslip token create --role admin --database ...`),"
             " or listen on 127.0.0.1 and reach it through an SSH tunnel."
         )
+
+
+def check_scheduler(address: str, auth: bool) -> str | None:
+    """Refuse a scheduler without TLS on the network where tokens are asked for.
+
+    Returns
+    -------
+    A warning, or None: other accounts of this machine reach a loopback port too.
+
+    Raises
+    ------
+    SchedulerRefusedError
+        If authentication is on and the address is neither TLS nor loopback.
+    """
+    if not auth or address == "local" or address.startswith("tls://"):
+        return None
+    reach = "whoever reaches it runs code as the workers and the dispatcher"
+    advice = (
+        "start it with `dask scheduler --protocol tls` and certificates "
+        "(docs/deployment.md), and name it tls://host:port"
+    )
+    host = address.rpartition("://")[2].rpartition(":")[0].strip("[]")
+    if not loopback(host):
+        raise SchedulerRefusedError(
+            f"refusing the scheduler {address!r} with authentication on: it speaks no "
+            f"TLS, so {reach}, without a token; {advice}"
+        )
+    return f"the scheduler {address!r} speaks no TLS: {reach}; {advice}"
 
 
 def loopback(host: str) -> bool:

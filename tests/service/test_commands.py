@@ -24,6 +24,7 @@ from typer.testing import CliRunner
 from afterslip_service.commands import doctor, serve, surroundings
 from afterslip_service.commands.doctor import examine
 from afterslip_service.placement import cluster as placement
+from afterslip_service.placement import local
 from afterslip_service.placement.launch import worker_command
 from afterslip_service.routes import health
 from afterslip_service.settings import Settings
@@ -119,12 +120,12 @@ def test_worker_tells_of_its_gpu_what_dask_measures(monkeypatch):
 @pytest.mark.parametrize(("cards", "threads"), [([], 1), ([{"name": "card"}], 2)])
 def test_cluster_of_our_own_does_so_too(monkeypatch, cards, threads):
     asked = []
-    monkeypatch.setattr(placement.entry, "describe_worker", lambda: {"gpus": cards})
-    monkeypatch.setattr(placement, "gpus", lambda: 0)
+    monkeypatch.setattr(local.entry, "describe_worker", lambda: {"gpus": cards})
+    monkeypatch.setattr(local, "gpus", lambda: 0)
     monkeypatch.setattr(
-        placement._dask, "LocalCluster", lambda **options: asked.append(options)
+        local._dask, "LocalCluster", lambda **options: asked.append(options)
     )
-    placement._local(3)
+    local._start(3, None)
     assert [asked[0][name] for name in ("n_workers", "threads_per_worker")] == [
         3,
         threads,

@@ -15,6 +15,7 @@ from afterslip_service.commands.options import (
     Store,
     Workers,
     settings_of,
+    warn_of_scheduler,
 )
 
 # a signal that another thread took is seen then: it does not wake the main one
@@ -46,6 +47,7 @@ def dispatch(
         store=store,
         workers=workers,
     )
+    warn_of_scheduler(settings)
     logs.choose(json=json_logs)
     telemetry.start("dispatcher")
     known = session.Database(settings.database)

@@ -84,7 +84,7 @@ def _packages() -> Finding:
 
 
 def _cpu() -> Finding:
-    from afterslip_service.placement.cluster import cores
+    from afterslip_service.placement.local import cores
 
     count = psutil.cpu_count(logical=False) or "?"
     return Finding("CPU", "ok", f"{cores()} usable cores ({count} physical)")
@@ -100,8 +100,8 @@ def _memory() -> Finding:
 
 
 def _gpu() -> Iterator[Finding]:
-    from afterslip_service.placement.cluster import gpus
     from afterslip_service.placement.launch import has_gpu
+    from afterslip_service.placement.local import gpus
 
     if not gpus():
         yield Finding("GPU", "ok", "none found: the solver uses the CPU")

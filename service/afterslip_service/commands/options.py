@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from afterslip_service.settings import Settings
+from afterslip_service.settings import Settings, check_scheduler
 
 Database = Annotated[
     str | None, typer.Option(help="SQLAlchemy URL, or a file for SQLite.")
@@ -27,3 +27,16 @@ JsonLogs = Annotated[bool, typer.Option("--json-logs", help="Logs for machines."
 def settings_of(**given: Any) -> Settings:
     """Return settings; what is None comes from the environment."""
     return Settings(**{key: v for key, v in given.items() if v is not None})
+
+
+def warn_of_scheduler(settings: Settings) -> None:
+    """Refuse a scheduler that opens the service to others, or warn of it.
+
+    Raises
+    ------
+    SchedulerRefusedError
+        See :func:`check_scheduler`.
+    """
+    warning = check_scheduler(settings.scheduler, settings.auth)
+    if warning is not None:
+        typer.echo(f"warning: {warning}", err=True)

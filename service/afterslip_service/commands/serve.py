@@ -16,6 +16,7 @@ from afterslip_service.commands.options import (
     Store,
     Workers,
     settings_of,
+    warn_of_scheduler,
 )
 from afterslip_service.settings import check_bind, loopback
 
@@ -68,6 +69,8 @@ def serve(
         auth=auth,
     )
     check_bind(settings.host, settings.auth)
+    if dispatcher is Switch.ON:
+        warn_of_scheduler(settings)
     logs.choose(json=json_logs)
     app = create_app(settings, cluster if dispatcher is Switch.ON else None)
     server = Server(app, settings.host, settings.port, settings.tls)

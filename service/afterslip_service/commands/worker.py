@@ -18,6 +18,7 @@ from afterslip_service import logs
 KILL_AFTER_S = 5.0
 SECOND = 2
 NANNY = "DASK_DISTRIBUTED__NANNY__PRELOAD"
+SCRATCH = "DASK_TEMPORARY_DIRECTORY"
 
 
 def worker(
@@ -50,7 +51,11 @@ def worker(
     os.environ.setdefault(NANNY, "['afterslip_workers.logs']")
     wanted = has_gpu() if gpu is None else gpu
     command = worker_command(scheduler, workers, gpu=wanted, name=name)
-    with tempfile.TemporaryDirectory(prefix="afterslip-worker-") as folder:
+    with tempfile.TemporaryDirectory(
+        prefix="afterslip-worker-", dir=os.environ.get(SCRATCH)
+    ) as folder:
+        # Dask puts it in front of Python's path; this one is closed to other accounts
+        os.environ[SCRATCH] = folder
         raise typer.Exit(_watch(command, Path(folder) / "drain", drain))
 
 

@@ -7,7 +7,6 @@ the store and in the database, so that a scheduler may die at any time.
 
 from __future__ import annotations
 
-import os
 import queue
 import signal
 import threading
@@ -22,14 +21,12 @@ import distributed
 
 from afterslip_service.errors import ServiceError
 from afterslip_service.placement.base import Ended, WorkerFacts
+from afterslip_service.placement.local import LocalCluster
 from afterslip_workers import entry
 
 # its functions carry no types
 _dask: Any = distributed
 
-PRELOAD = "afterslip_workers.lifecycle"
-# a group is solved while the one before is written
-GPU_THREADS = 2
 REVIVE_EVERY_S = 5.0
 CONFIG = {
     "distributed.scheduler.http.routes": [],
@@ -66,7 +63,7 @@ class Cluster:
         self.mortal = address == "local"
         self.address = address
         self.wake = wake
-        self._cluster: Any = None
+        self._cluster: LocalCluster | None = None
         self._done: queue.SimpleQueue[Ended] = queue.SimpleQueue()
         self._held: dict[str, Any] = {}
         self._lock = threading.Lock()
@@ -74,8 +71,9 @@ class Cluster:
         dask.config.set(CONFIG)
         if self.mortal:
             with _deaf_to_the_terminal():
-                self._cluster = _local(workers)
-                self._client = _dask.Client(self._cluster, set_as_default=False)
+                self._cluster = LocalCluster(workers)
+                inside = self._cluster.dask
+                self._client = _dask.Client(inside, set_as_default=False)
         else:
             self._client = _connect(address)
 
@@ -192,7 +190,7 @@ class Cluster:
         """Close the client, and the cluster if it is ours."""
         self._client.close(timeout=2)
         if self._cluster is not None:
-            self._cluster.close(timeout=5)
+            self._cluster.close()
 
 
 @contextmanager
@@ -256,52 +254,3 @@ def _gpu(metrics: dict[str, Any]) -> dict[str, Any]:
     """
     names = ("gpu_memory_used", "gpu_utilization")
     return {name: metrics[name] for name in names if metrics.get(name) is not None}
-
-
-def _local(workers: int | None) -> Any:
-    """Start a cluster on this machine, on GPUs if there are any."""
-    options: dict[str, Any] = {
-        "threads_per_worker": GPU_THREADS if entry.describe_worker()["gpus"] else 1,
-        "host": "127.0.0.1",
-        # pages that know no users; without routes, and on loopback like all the rest
-        "dashboard_address": "127.0.0.1:0",
-        "scheduler_kwargs": {"dashboard": False},
-        "worker_dashboard_address": "127.0.0.1:0",
-        "silence_logs": 40,
-    }
-    if gpus() and (cuda := _cuda_cluster()) is not None:
-        visible = list(range(min(workers or gpus(), gpus())))
-        return cuda(CUDA_VISIBLE_DEVICES=visible, preload=[PRELOAD], **options)
-    return _dask.LocalCluster(
-        n_workers=workers or cores(),
-        processes=True,
-        memory_limit=0,
-        preload=[PRELOAD],
-        **options,
-    )
-
-
-def cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0))
-
-
-def gpus() -> int:
-    """Return the number of NVIDIA GPUs, 0 where nothing can be asked."""
-    try:
-        import pynvml  # type: ignore[import-not-found,unused-ignore]
-    except ImportError:
-        return 0
-    try:
-        pynvml.nvmlInit()
-        return int(pynvml.nvmlDeviceGetCount())
-    except pynvml.NVMLError:
-        return 0
-
-
-def _cuda_cluster() -> Any:
-    try:
-        from dask_cuda import LocalCUDACluster
-    except ImportError:
-        return None
-    return LocalCUDACluster

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from afterslip_service.placement.cluster import GPU_THREADS, PRELOAD, gpus
+from afterslip_service.placement.local import GPU_THREADS, PRELOAD, gpus
 
 
 def worker_command(

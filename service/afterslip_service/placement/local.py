@@ -1,0 +1,118 @@
+"""A Dask cluster on this machine that only this process can reach.
+
+Whoever connects to a scheduler, a nanny or a worker of Dask may run code in it, and a
+loopback port is open to every account of the machine. So the ports speak TLS and
+demand a certificate that exists in the memory of our own processes only. Dask also
+puts its scratch folder in front of Python's path, so nobody else may write there.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import dask
+import distributed
+
+from afterslip_workers import entry
+
+# its functions carry no types
+_dask: Any = distributed
+
+PRELOAD = "afterslip_workers.lifecycle"
+# a group is solved while the one before is written
+GPU_THREADS = 2
+SCRATCH = "temporary-directory"
+
+
+class LocalCluster:
+    """One worker a core, or a GPU where dask-cuda and a GPU are there.
+
+    Parameters
+    ----------
+    workers : processes; one a core or GPU if None.
+    security : of the connections; a key and a certificate for this process and what
+        it starts if None.
+    """
+
+    def __init__(self, workers: int | None, security: Any = None) -> None:
+        # mkdtemp makes a folder that only this account may enter
+        self._scratch = tempfile.TemporaryDirectory(
+            prefix="afterslip-",
+            dir=dask.config.get(SCRATCH, None),
+            # workers that end late remove files of theirs at the same time
+            ignore_cleanup_errors=True,
+        )
+        self._before: Any = dask.config.set({SCRATCH: self._scratch.name})
+        try:
+            self.dask = _start(workers, security or _dask.Security.temporary())
+        except BaseException:
+            self._restore()
+            raise
+
+    @property
+    def scratch(self) -> Path:
+        """Folder of the files that Dask makes."""
+        return Path(self._scratch.name)
+
+    def close(self) -> None:
+        """Stop the workers and remove what they left."""
+        try:
+            self.dask.close(timeout=5)
+        finally:
+            self._restore()
+
+    def _restore(self) -> None:
+        self._before.__exit__(None, None, None)
+        self._scratch.cleanup()
+
+
+def _start(workers: int | None, security: Any) -> Any:
+    options: dict[str, Any] = {
+        "threads_per_worker": GPU_THREADS if entry.describe_worker()["gpus"] else 1,
+        "host": "127.0.0.1",
+        "security": security,
+        # pages that know no users; without routes, and on loopback like all the rest
+        "dashboard_address": "127.0.0.1:0",
+        "scheduler_kwargs": {"dashboard": False},
+        "worker_dashboard_address": "127.0.0.1:0",
+        "silence_logs": 40,
+    }
+    if gpus() and (cuda := _cuda_cluster()) is not None:
+        visible = list(range(min(workers or gpus(), gpus())))
+        return cuda(CUDA_VISIBLE_DEVICES=visible, preload=[PRELOAD], **options)
+    return _dask.LocalCluster(
+        n_workers=workers or cores(),
+        processes=True,
+        memory_limit=0,
+        preload=[PRELOAD],
+        **options,
+    )
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def gpus() -> int:
+    """Return the number of NVIDIA GPUs, 0 where nothing can be asked."""
+    try:
+        import pynvml  # type: ignore[import-not-found,unused-ignore]
+    except ImportError:
+        return 0
+    try:
+        pynvml.nvmlInit()
+        return int(pynvml.nvmlDeviceGetCount())
+    except pynvml.NVMLError:
+        return 0
+
+
+def _cuda_cluster() -> Any:
+    try:
+        from dask_cuda import LocalCUDACluster
+    except ImportError:
+        return None
+    return LocalCUDACluster
