@@ -3,6 +3,7 @@
 AfterslipError
 ├── SpecError      a spec, a file or a request is wrong; carries every problem found
 └── ArchiveError   a store cannot be read or does not hold what was asked for
+    └── DamagedError   a stored file is missing, or is not what was written
 """
 
 from __future__ import annotations
@@ -91,6 +92,43 @@ class SpecError(AfterslipError):
 
 class ArchiveError(AfterslipError):
     """A store cannot be read, or does not hold what was asked for."""
+
+
+class DamagedError(ArchiveError):
+    """A stored file is missing, or does not hold what was written.
+
+    Parameters
+    ----------
+    store : name of the store.
+    file : key of the file below it.
+    what : what is wrong with it, as the end of a sentence.
+    hint : what to do about it.
+    group : group of sources that the file belongs to; None: to no group.
+    """
+
+    def __init__(
+        self,
+        store: str,
+        file: str,
+        what: str,
+        hint: str = "",
+        *,
+        group: int | None = None,
+    ) -> None:
+        self.store, self.file, self.group = store, file, group
+        where = "" if group is None else f" of group {group}"
+        text = f"{store} is damaged: {file}{where} {what}"
+        super().__init__(f"{text} ({hint})" if hint else text)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _damaged, (str(self), self.store, self.file, self.group)
+
+
+def _damaged(text: str, store: str, file: str, group: int | None) -> DamagedError:
+    """Return the error that another process raised."""
+    found = DamagedError(store, file, "", group=group)
+    found.args = (text,)
+    return found
 
 
 def one_problem(path: str, value: Any, message: str, mend: str = "") -> SpecError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import uuid
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,10 +13,11 @@ from typing import Any
 import numpy as np
 import zarr
 from numpy.typing import ArrayLike, NDArray
+from zarr.codecs import Crc32cCodec, ZstdCodec
 
+from afterslip import integrity
 from afterslip.archive.layout import (
     CONVENTIONS,
-    FORMAT_VERSION,
     GROUP,
     Integrator,
     Sizes,
@@ -42,6 +44,8 @@ def create_campaign_store(
     integrator: Integrator = "spectral",
     step_times: ArrayLike | None = None,
     attributes: Mapping[str, Any] | None = None,
+    store_id: str | None = None,
+    crc32c: bool = True,
 ) -> Sizes:
     """Create a campaign's store, in which no group is stored yet.
 
@@ -53,6 +57,8 @@ def create_campaign_store(
     n_mode : largest number of modes of a source, the elastic one included.
     step_times : (n_mode,) s, for stepping, the first 0.
     attributes : spec, digests, versions, …; mappings and lists are kept as JSON.
+    store_id : what its checksums name it by; None: random.
+    crc32c : False writes no checksum into chunks, as release 0.1.0 did.
 
     Returns
     -------
@@ -80,18 +86,18 @@ def create_campaign_store(
     for variable, values in fixed_arrays(
         sources, surface, stations, time, steps, n_mode
     ):
-        array = _create(root, variable, sizes, sizes.source)
+        array = _create(root, variable, sizes, sizes.source, crc32c=crc32c)
         if variable.dtype == "str":
             array[...] = np.array(list(values), dtype=object)
         else:
             array[...] = np.asarray(values, dtype=variable.dtype)
         coordinates.append(variable.name)
     for variable in group_arrays(sizes, integrator):
-        _create(root, variable, sizes, sizes.source)
+        _create(root, variable, sizes, sizes.source, crc32c=crc32c)
     root.attrs.update(
         {
             "Conventions": CONVENTIONS,
-            "format_version": FORMAT_VERSION,
+            "format_version": integrity.FORMAT_VERSION,
             "integrator": integrator,
             "until_yr": float(until) / YEAR,
             "status": "building",
@@ -103,7 +109,28 @@ def create_campaign_store(
         # consolidated metadata is an agreed extension of version 3, not its core
         warnings.simplefilter("ignore")
         zarr.consolidate_metadata(str(path))
+    seal(Path(path), store_id or uuid.uuid4().hex)
     return sizes
+
+
+def seal(path: Path, store_id: str) -> None:
+    """Give a new store its checksums, those of its root last.
+
+    Parameters
+    ----------
+    path : of a store in which no group is stored.
+    """
+    files = {}
+    for file in sorted(path.rglob("*")):
+        key = file.relative_to(path).as_posix()
+        if file.is_file() and key != integrity.ROOT:
+            files[key] = integrity.file_digests.of(file)
+    fixed = path / integrity.FIXED
+    fixed.parent.mkdir()
+    fixed.write_bytes(integrity.write_checksums(store_id, files))
+    root = json.loads((path / integrity.ROOT).read_bytes())
+    root["attributes"]["store_id"] = store_id
+    _replace(path / integrity.ROOT, integrity.signed(root))
 
 
 def create_group_store(
@@ -111,6 +138,8 @@ def create_group_store(
     sizes: Sizes,
     values: Mapping[str, ArrayLike],
     integrator: Integrator = "spectral",
+    *,
+    crc32c: bool = True,
 ) -> list[str]:
     """Write a group as a store of its own, with the files of the campaign's store.
 
@@ -121,6 +150,7 @@ def create_group_store(
     values : for each name of `group_arrays` an array whose first axis is the group's
         lanes, at most four; ``response`` and ``recurrence`` may have fewer modes than
         the store. What is missing stays NaN (0 for whole numbers).
+    crc32c : as of the campaign's store.
 
     Returns
     -------
@@ -141,7 +171,7 @@ def create_group_store(
     root = zarr.open_group(str(path), mode="w", zarr_format=3)
     for variable, block in zip(variables, blocks, strict=True):
         part = tuple(slice(n) for n in block.shape)
-        _create(root, variable, sizes, GROUP)[part] = block
+        _create(root, variable, sizes, GROUP, crc32c=crc32c)[part] = block
     folder = Path(path)
     return sorted(
         str(file.relative_to(folder).as_posix())
@@ -168,6 +198,10 @@ def set_attributes(path: str | Path, **attributes: Any) -> None:
     except (OSError, ValueError):
         raise ArchiveError(f"{Path(path).name} is not a store") from None
     document.setdefault("attributes", {}).update(_flat(attributes))
+    _replace(file, integrity.signed_root(document))
+
+
+def _replace(file: Path, document: Mapping[str, Any]) -> None:
     new = file.with_suffix(".new")
     with new.open("w") as stream:
         json.dump(document, stream, indent=1)
@@ -176,7 +210,9 @@ def set_attributes(path: str | Path, **attributes: Any) -> None:
     new.replace(file)
 
 
-def _create(root: Any, variable: Variable, sizes: Sizes, n_source: int) -> Any:
+def _create(
+    root: Any, variable: Variable, sizes: Sizes, n_source: int, *, crc32c: bool
+) -> Any:
     shape = tuple(
         n_source if dim == "source" else sizes.of(dim) for dim in variable.dims
     )
@@ -190,6 +226,8 @@ def _create(root: Any, variable: Variable, sizes: Sizes, n_source: int) -> Any:
             dtype=str if variable.dtype == "str" else variable.dtype,
             chunks=chunks if shape else (),
             shards=files if files != chunks else None,
+            # last: it is of the bytes that are stored
+            compressors=[ZstdCodec(), Crc32cCodec()] if crc32c else "auto",
             fill_value=variable.fill,
             dimension_names=list(variable.dims),
             attributes=variable.attributes,

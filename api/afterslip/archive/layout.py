@@ -21,7 +21,6 @@ Int = NDArray[np.int64]
 Integrator = Literal["spectral", "stepping"]
 
 GROUP = 4
-FORMAT_VERSION = 1
 CONVENTIONS = "CF-1.11 UGRID-1.0"
 
 # corners and midpoints in turn, as UGRID orders a polygon, from corners then midpoints

@@ -89,6 +89,8 @@ def rebuild(place: Place, campaign: str, path: Path) -> None:
         n_mode=template.sizes.mode,
         integrator=template.integrator,
         step_times=steps_of(settings).step_times if stepping else None,
+        store_id=campaign,
+        crc32c=template.crc32c,
     )
 
 

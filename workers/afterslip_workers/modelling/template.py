@@ -51,16 +51,23 @@ def steps_of(settings: SolverSettings) -> Modes:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """What a group needs to know of its campaign's store."""
+    """What a group needs to know of its campaign's store.
+
+    Attributes
+    ----------
+    crc32c : whether its chunks end in a checksum, as those of 0.1.0 do not.
+    """
 
     sizes: Sizes
     integrator: Integrator
+    crc32c: bool = True
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values, for ``model.json``."""
-        return {"sizes": asdict(self.sizes), "integrator": self.integrator}
+        return asdict(self)
 
 
 def template_of(facts: dict[str, Any]) -> Template:
     """Read the template from a campaign's ``model.json``."""
-    return Template(Sizes(**facts["sizes"]), facts["integrator"])
+    crc32c = bool(facts.get("crc32c", False))
+    return Template(Sizes(**facts["sizes"]), facts["integrator"], crc32c)

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from afterslip import integrity
+from afterslip.errors import ArchiveError
 from afterslip_workers.progress import MANIFEST
 from afterslip_workers.store import checkpoint, paths
 from afterslip_workers.store.manifest import (
@@ -53,12 +55,26 @@ def promote(place: Place, campaign: str, manifest: dict[str, Any]) -> None:
         _check_owner(place, campaign, manifest)
         if place.size(f"{paths.greens(campaign)}/zarr.json") is None:
             raise StoreError(f"campaign {campaign} has no greens.zarr")
-        _move(place, manifest["token"], moves_of(campaign, manifest))
+        moves = moves_of(campaign, manifest)
+        _move(place, manifest["token"], moves)
+        if manifest["kind"] == "greens":
+            write_checksums(place, campaign, manifest, moves)
     kept = paths.accepted_manifest(campaign, _kept_as(manifest))
     # without indents, whose encoder is many times slower: there is one a group
     place.write(kept, json.dumps(manifest, sort_keys=True).encode())
     if key := (manifest.get("stats") or {}).get("checkpoint"):
         checkpoint.discard(place, key)
+
+
+def write_checksums(
+    place: Place, campaign: str, manifest: dict[str, Any], moves: Moves
+) -> None:
+    """Write the checksums of a group into the store: from now on it is accepted."""
+    index = int(manifest["group"]["index"])
+    root = paths.greens(campaign)
+    files = {new.removeprefix(f"{root}/"): digest for _, new, digest in moves}
+    content = integrity.write_checksums(campaign, files, index)
+    place.write(f"{root}/{integrity.group_key(index)}", content)
 
 
 def _kept_as(manifest: dict[str, Any]) -> str:
@@ -174,9 +190,34 @@ def manifest_of(place: Place, token: str) -> dict[str, Any] | None:
 def missing_groups(place: Place, campaign: str) -> list[int]:
     """Numbers of the groups whose Green's functions are not in the campaign."""
     count = len(facts_of(place, campaign)["groups"])
-    folder = f"{paths.greens(campaign)}/mode_count/c"
-    there = set(place.names(folder))
-    return [index for index in range(count) if str(index) not in there]
+    root = paths.greens(campaign)
+    if root_of(place, campaign).sealed:
+        folder = f"{root}/{integrity.FOLDER}"
+        keys = [key.removeprefix(f"{root}/") for key in place.keys(folder)]
+        there = {integrity.group_of_document(key) for key in keys}
+    else:
+        names = place.names(f"{root}/mode_count/c")
+        there = {int(name) for name in names if name.isdecimal()}
+    return [index for index in range(count) if index not in there]
+
+
+def root_of(place: Place, campaign: str) -> integrity.Root:
+    """Return what a campaign's store says of itself.
+
+    Raises
+    ------
+    StoreError
+        It is not readable.
+    """
+    content = place.read(f"{paths.greens(campaign)}/{integrity.ROOT}")
+    if content is None:
+        raise StoreError(f"campaign {campaign} has no greens.zarr")
+    try:
+        return integrity.read_root(content)
+    except (ValueError, ArchiveError) as error:
+        raise StoreError(
+            f"campaign {campaign} has no readable greens.zarr: its root {error}"
+        ) from None
 
 
 def finish(place: Place, campaign: str) -> None:
@@ -197,11 +238,17 @@ def finish(place: Place, campaign: str) -> None:
 
 
 def set_status(place: Place, campaign: str, status: str) -> None:
-    """Write a campaign's status into its store, unless it is there already."""
-    key = f"{paths.greens(campaign)}/zarr.json"
-    content = read_json(place, key)
-    if not isinstance(content, dict):
-        raise StoreError(f"campaign {campaign} has no readable greens.zarr")
-    if content["attributes"].get("status") != status:
-        content["attributes"]["status"] = status
-        place.write(key, json.dumps(content, indent=1, sort_keys=True).encode())
+    """Write a campaign's status into its store, unless it is there already.
+
+    Raises
+    ------
+    StoreError
+        The store's root is damaged or gone.
+    """
+    if root_of(place, campaign).status == status:
+        return
+    key = f"{paths.greens(campaign)}/{integrity.ROOT}"
+    content = json.loads(place.read(key) or b"{}")
+    content["attributes"]["status"] = status
+    content = integrity.signed_root(content)
+    place.write(key, json.dumps(content, indent=1, sort_keys=True).encode())

@@ -11,6 +11,7 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
+from afterslip import integrity
 from afterslip.archive import (
     StationTable,
     SurfaceInterpolator,
@@ -21,7 +22,7 @@ from afterslip.archive import (
 from afterslip.units import YEAR
 from afterslip_workers.modelling.template import Template
 from afterslip_workers.store import paths
-from afterslip_workers.store.commit import chunk_key
+from afterslip_workers.store.commit import chunk_key, root_of
 from afterslip_workers.store.place import Place, read_json, write_json
 
 log = logging.getLogger(__name__)
@@ -68,11 +69,15 @@ def arrange(place: Place, campaign: str, order: Sequence[int]) -> None:
     changed = {name: place.sha256(f"{root}/{name}") for name in names}
     facts["files"] = {**facts.get("files", {}), **changed}
     facts["order"] = chosen
-    write_json(place, noted, facts)
+    if root_of(place, campaign).sealed:
+        content = integrity.write_checksums(campaign, facts["files"])
+        place.write(f"{root}/{integrity.FIXED}", content)
     kept = paths.accepted_manifest(campaign, "model")
     manifest = read_json(place, kept)
     if isinstance(manifest, dict) and "files" in manifest:
         write_json(place, kept, {**manifest, "files": facts["files"]})
+    # last: it says that all of this is done
+    write_json(place, noted, facts)
 
 
 @dataclass(frozen=True, slots=True)

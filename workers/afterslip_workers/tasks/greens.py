@@ -342,7 +342,9 @@ def _write(
     context: Context, part: Path, template: Template, values: dict[str, Any]
 ) -> dict[str, str]:
     """Write the group's store and return the checksums of its chunk files."""
-    create_group_store(part, template.sizes, values, template.integrator)
+    create_group_store(
+        part, template.sizes, values, template.integrator, crc32c=template.crc32c
+    )
     context.lap("sealing")
     sums = manifest.seal(part)
     context.lap("reading back")

@@ -11,6 +11,7 @@ import numpy as np
 from afterslip.archive import StationTable, create_campaign_store
 from afterslip.identity import campaign_digest, greens_digest, model_digest
 from afterslip.inputs import Inputs, resolve
+from afterslip.integrity import FIXED, ROOT
 from afterslip.schemas.campaign import Campaign
 from afterslip.spec import parse_campaign
 from afterslip_solver.model import Model
@@ -28,8 +29,8 @@ from afterslip_workers.store.place import read_json, write_json
 from afterslip_workers.store.reuse import COVERS
 from afterslip_workers.versions import versions
 
-# written last and rewritten when the store is complete
-_ROOT = "zarr.json"
+# what is rewritten later; the root, which is written last, when the store is complete
+_OWN = frozenset({ROOT, FIXED})
 _OF_MODEL = ("n_unknowns", "n_elements", "n_node", "quality", "notes")
 
 
@@ -90,7 +91,7 @@ def _create_store(
     place, identity = context.place, context.envelope.campaign
     final, noted = paths.greens(identity), paths.model_facts(identity)
     before = read_json(place, noted)
-    there = place.size(f"{final}/{_ROOT}") is not None
+    there = place.size(f"{final}/{ROOT}") is not None
     if there and before and before["digest"] == facts["digest"]:
         return dict(before)
     table = units.table(model)
@@ -109,6 +110,7 @@ def _create_store(
             integrator=modes.integrator,
             step_times=modes.step_times,
             attributes=_attributes(context, campaign, facts),
+            store_id=identity,
         )
         sums = durable.checksums(scratch)
         facts = {
@@ -116,12 +118,12 @@ def _create_store(
             **Template(sizes, modes.integrator).as_json(),
             "sources": unit.describe(units, table),
             **coordinates.plain(table, stations),
-            "files": {name: sums[name] for name in sums if name != _ROOT},
+            "files": {name: sums[name] for name in sums if name not in _OWN},
         }
-        for name in facts["files"]:
+        for name in [*facts["files"], FIXED]:
             place.upload(scratch / name, f"{final}/{name}")
         write_json(place, noted, facts)
-        place.upload(scratch / _ROOT, f"{final}/{_ROOT}")
+        place.upload(scratch / ROOT, f"{final}/{ROOT}")
     return facts
 
 
