@@ -17,15 +17,16 @@ from types import SimpleNamespace
 import numpy as np
 from trench import load
 
+from afterslip_solver.array_cache import Kept, Shelf
+from afterslip_solver.backend.cuda import variants
+from afterslip_solver.backend.cuda.plan import block_numbering, make_plan
 from afterslip_solver.benchmarks.record import Record, device_name, document, record
 from afterslip_solver.greens import prepare
-from afterslip_solver.kernels import variants
-from afterslip_solver.kernels.plan import block_numbering, centres, make_plan
+from afterslip_solver.mesh.tables.bisection import centres
 from afterslip_solver.model import Model, SolverSettings
 from afterslip_solver.multigrid import MultigridSettings
-from afterslip_solver.multigrid.hosts import host_levels
+from afterslip_solver.multigrid.coarse_levels import host_levels
 from afterslip_solver.operators import Space
-from afterslip_solver.shelf import Kept, Shelf
 from afterslip_workers.shelf import FolderShelf
 
 YEAR = 31557600.0

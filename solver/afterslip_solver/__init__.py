@@ -1,6 +1,6 @@
 """Numerics on arrays: meshes, operators, solvers, Green's functions, inversion."""
 
-from afterslip_solver import compiled
+from afterslip_solver.jit import cache_folders
 
 # before anything is compiled
-compiled.keep()
+cache_folders.keep()

@@ -233,7 +233,7 @@ class SolverSettings:
     ``times`` are the output times (s). ``until`` is the last time for which the
     curve must hold. ``integrator`` "spectral" chooses polynomial or shift-invert
     from until / smallest relaxation time unless ``scheme`` says which. ``predictor``
-    "four_steps" is a stepping of its own kind: see `greens.four_steps`.
+    "four_steps" is a stepping of its own kind: see `greens.time_parallel`.
     """
 
     times: tuple[float, ...] = (0.0,)

@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
 from afterslip_solver.greens import evaluate_curve, prepare
-from afterslip_solver.greens.local import burgers_step
+from afterslip_solver.greens.exponential_step import burgers_step
 from afterslip_solver.krylov import pcg
 from afterslip_solver.model import SolverSettings
 from afterslip_solver.operators import Creep, ModelError, Resolvent

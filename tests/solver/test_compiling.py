@@ -9,11 +9,11 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from afterslip_solver.kernels import compiling
+from afterslip_solver.jit import compiling
 
 MODULE = """
 import numpy as np
-from afterslip_solver.kernels.compiling import compiled
+from afterslip_solver.jit.compiling import compiled
 from beside import factor
 
 @compiled()
@@ -21,7 +21,7 @@ def scaled(a):
     return factor() * a.sum()
 """
 BESIDE = """
-from afterslip_solver.kernels.compiling import compiled
+from afterslip_solver.jit.compiling import compiled
 
 @compiled()
 def factor():
@@ -100,3 +100,26 @@ def test_a_damaged_file_is_made_again(process, tmp_path):
     third = process()
     third(np.ones(3))
     assert hits(third) == 1
+
+
+def test_sources_follow_imports_to_other_folders_of_the_package(tmp_path):
+    def write(name, text):
+        path = tmp_path / "package" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        (path.parent / "__init__.py").touch()
+        path.write_text(text)
+        return path
+
+    def digest():
+        compiling.sources.cache_clear()
+        return compiling.sources(kernel)
+
+    write("unrelated.py", "A = 1")
+    kernel = write("deep/kernel.py", "from package.tables import between")
+    write("tables/between.py", "from package.tables.constants import SIZE\nimport os")
+    write("tables/constants.py", "SIZE = 1")
+    first = digest()
+    write("unrelated.py", "A = 2")
+    assert digest() == first
+    write("tables/constants.py", "SIZE = 2")
+    assert digest() != first

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy.sparse import bsr_array
 
-import afterslip_solver.kernels
-from afterslip_solver.kernels import plan as planning
-from afterslip_solver.kernels import variants
-from afterslip_solver.kernels.slices import in_slices
+import afterslip_solver.backend.cuda
+from afterslip_solver.backend.cuda import plan as planning
+from afterslip_solver.backend.cuda import variants
+from afterslip_solver.backend.cuda.slices import in_slices
 
 WARPS = 4
 FLOAT, DOUBLE = np.float32, np.float64
@@ -134,7 +134,7 @@ def test_slices_hold_the_matrix():
     "architecture", [pytest.param("sm_80", marks=pytest.mark.slow), "sm_90"]
 )
 def test_sources_compile(architecture, tmp_path):
-    folder = Path(afterslip_solver.kernels.__file__).parent
+    folder = Path(afterslip_solver.backend.cuda.__file__).parent
     for source, definitions in SOURCES:
         options = [f"-D{item}" for item in definitions]
         command = [

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from afterslip_solver.greens import evaluate_curve, prepare
-from afterslip_solver.greens.local import softened_modulus
+from afterslip_solver.greens.exponential_step import softened_modulus
 from afterslip_solver.greens.predictor import Galerkin
 from afterslip_solver.greens.stepping import recorded_steps
 from afterslip_solver.model import SolverSettings

@@ -7,7 +7,7 @@ import pytest
 
 from afterslip_solver.krylov import pcg
 from afterslip_solver.multigrid import MultigridSettings, build
-from afterslip_solver.multigrid.slow import concentrated, rows_of_stiffness
+from afterslip_solver.multigrid.local_smoothing import concentrated, rows_of_stiffness
 from afterslip_solver.multigrid.smoother import largest_eigenvalue, relaxations
 
 

@@ -14,13 +14,13 @@ from afterslip_solver.mesh import split_nodes, surface_trace
 from afterslip_solver.mesh.imported import imported_fault
 from afterslip_solver.mesh.refine import refine_uniformly
 from afterslip_solver.model import Materials, Model, SolverSettings
-from afterslip_solver.multigrid import slow
+from afterslip_solver.multigrid import local_smoothing
 from afterslip_solver.parallel import (
     Distributed,
     PartitionError,
     ThreadTeam,
     divide,
-    hierarchy,
+    rank_hierarchy,
     split,
 )
 from afterslip_solver.parallel.communicator import Meeting, ThreadCommunicator
@@ -163,7 +163,7 @@ def test_local_smoothing_agrees_too(small, monkeypatch):
     def largest(energy, most):
         return energy >= np.quantile(energy, 1.0 - most)
 
-    for module in (slow, hierarchy):
+    for module in (local_smoothing, rank_hierarchy):
         monkeypatch.setattr(module, "concentrated", largest)
     model = small.box_model()
     slip = small.patch_slip(model.faults["main"])

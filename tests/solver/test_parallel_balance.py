@@ -7,16 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from afterslip_solver.backend.cpu import CpuBackend
+from afterslip_solver.backend.cpu.backend import CpuBackend
 from afterslip_solver.greens import prepare
 from afterslip_solver.mesh.imported import imported_fault
 from afterslip_solver.mesh.refine import refine_uniformly
 from afterslip_solver.mesh.split import split_nodes
 from afterslip_solver.mesh.trace import surface_trace
 from afterslip_solver.model import Materials, SolverSettings
-from afterslip_solver.multigrid import slow
-from afterslip_solver.parallel import Distributed, ThreadTeam, divide, hierarchy
-from afterslip_solver.parallel.prepared import expected_work
+from afterslip_solver.multigrid import local_smoothing
+from afterslip_solver.parallel import Distributed, ThreadTeam, divide, rank_hierarchy
+from afterslip_solver.parallel.distributed_model import expected_work
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_parts_have_equal_work(small):
 
 
 def test_work_is_foretold_from_what_a_mesh_was_refined_from(small, fine, monkeypatch):
-    monkeypatch.setattr(slow, "concentrated", largest)
+    monkeypatch.setattr(local_smoothing, "concentrated", largest)
     team = ThreadTeam(2, lambda: CpuBackend(1))
     assert expected_work(small.box_model(), team) is None
     work = expected_work(fine, team)
@@ -67,7 +67,7 @@ def test_work_is_foretold_from_what_a_mesh_was_refined_from(small, fine, monkeyp
 
 
 def test_balanced_parts_find_what_one_device_finds(small, fine, monkeypatch):
-    for module in (slow, hierarchy):
+    for module in (local_smoothing, rank_hierarchy):
         monkeypatch.setattr(module, "concentrated", largest)
     slip = small.patch_slip(fine.faults["main"])
     trace, settings = fine.surface.nodes, SolverSettings()

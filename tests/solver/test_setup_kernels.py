@@ -8,10 +8,10 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
 from afterslip_solver.elements.tetrahedron import barycentric_gradients
-from afterslip_solver.kernels.edges import number_edges
-from afterslip_solver.kernels.plan import compact_order
-from afterslip_solver.kernels.sorting import by_number, pieces, single_pairs
-from afterslip_solver.kernels.threads import over
+from afterslip_solver.jit.threads import over
+from afterslip_solver.mesh.tables.bisection import compact_order
+from afterslip_solver.mesh.tables.edges import number_edges
+from afterslip_solver.mesh.tables.sorting import by_number, pieces, single_pairs
 from afterslip_solver.model import TET_EDGES
 from afterslip_solver.multigrid.smoother import random_vector
 from afterslip_solver.operators.pattern import matrix_pattern

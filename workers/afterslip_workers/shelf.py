@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import structlog
 
-from afterslip_solver.shelf import Arrays
+from afterslip_solver.array_cache import Arrays
 
 ENV, LIMIT_ENV = "AFTERSLIP_SETUP", "AFTERSLIP_SETUP_BYTES"
 LIMIT = 20e9
@@ -39,7 +39,7 @@ log = structlog.get_logger()
 
 
 class FolderShelf:
-    """Sets of arrays in a folder; see `afterslip_solver.shelf.Shelf`.
+    """Sets of arrays in a folder; see `afterslip_solver.array_cache.Shelf`.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from afterslip_solver.shelf import Kept
+from afterslip_solver.array_cache import Kept
 
 LANES = 4
 

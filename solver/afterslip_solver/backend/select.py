@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from afterslip_solver.backend.base import Backend, BackendError
-from afterslip_solver.backend.cpu import CpuBackend
+from afterslip_solver.backend.cpu.backend import CpuBackend
 
 
 def available() -> dict[str, str]:
@@ -52,7 +52,7 @@ def get(
 
 def _gpu(deterministic: bool = False) -> Backend:
     try:
-        from afterslip_solver.backend.gpu import GpuBackend
+        from afterslip_solver.backend.cuda.backend import GpuBackend
     except ImportError as error:
         message = "CuPy is not installed (the extra 'gpu')"
         raise BackendError(message) from error

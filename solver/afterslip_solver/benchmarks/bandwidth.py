@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from afterslip_solver.backend.cpu import CpuBackend
+from afterslip_solver.backend.cpu.backend import CpuBackend
 from afterslip_solver.benchmarks.record import Record, record
 from afterslip_solver.krylov import pcg
 from afterslip_solver.multigrid import Cycle

@@ -14,9 +14,9 @@ from afterslip_solver.backend import LANES
 from afterslip_solver.benchmarks.record import Record, record
 from afterslip_solver.benchmarks.timing import DAY, STEPS, Clock, wait
 from afterslip_solver.greens import Prepared
-from afterslip_solver.greens.four_steps import FourSteps
-from afterslip_solver.greens.run import Solvable
+from afterslip_solver.greens.group_solve import Solvable
 from afterslip_solver.greens.stepping import Stepping
+from afterslip_solver.greens.time_parallel import FourSteps
 from afterslip_solver.model import Float, GroupResult, Model, SolverSettings
 from afterslip_solver.multigrid import (
     Cycle,

@@ -16,8 +16,8 @@ from afterslip_solver.benchmarks.record import Record, record
 from afterslip_solver.model import Float, GroupResult, Int, Model, SolverSettings
 from afterslip_solver.multigrid import MultigridSettings
 from afterslip_solver.parallel import Distributed, Team, gpu_team
-from afterslip_solver.parallel.backend import PartBackend
-from afterslip_solver.parallel.hierarchy import Whole
+from afterslip_solver.parallel.rank_backend import PartBackend
+from afterslip_solver.parallel.rank_hierarchy import Whole
 from afterslip_solver.parallel.team import Desk
 
 _REPEATS = 50

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from afterslip_solver.backend import Backend
-from afterslip_solver.greens.keeper import State
+from afterslip_solver.greens.checkpoint import State
 
 DAY = 86400.0
 STEPS = 30

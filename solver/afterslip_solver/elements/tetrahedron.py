@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from afterslip_solver.kernels import geometry
-from afterslip_solver.kernels.threads import over
+from afterslip_solver.jit.threads import over
+from afterslip_solver.mesh.tables import tetrahedra
 from afterslip_solver.model import TET_EDGES, Float
 
 
@@ -29,7 +29,7 @@ def barycentric_gradients(
     """
     n = len(cells)
     gradients, volume = np.empty((n, 4, 3)), np.empty(n)
-    over(n, partial(geometry.gradients, nodes, cells, gradients, volume))
+    over(n, partial(tetrahedra.gradients, nodes, cells, gradients, volume))
     return gradients, volume
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from afterslip_solver.greens.checkpoint import Keeper, StateError
 from afterslip_solver.greens.curve import evaluate_curve, mode_weights
-from afterslip_solver.greens.keeper import Keeper, StateError
 from afterslip_solver.greens.prepared import Prepared, prepare
 from afterslip_solver.greens.settings import SettingsError
 

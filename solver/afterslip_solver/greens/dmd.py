@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from afterslip_solver.greens.keeper import State, pack, unpack
+from afterslip_solver.greens.checkpoint import State, pack, unpack
 from afterslip_solver.greens.subdomains import UNKNOWNS, random_rows, subdomains
 from afterslip_solver.operators import Elasticity
 

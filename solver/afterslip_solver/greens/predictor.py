@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from afterslip_solver.backend import Backend
+from afterslip_solver.greens.checkpoint import State, pack, unpack
 from afterslip_solver.greens.dmd import DynamicModes
-from afterslip_solver.greens.keeper import State, pack, unpack
 from afterslip_solver.model import Float
 from afterslip_solver.operators import Elasticity
 

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from afterslip_solver import backend as backends
+from afterslip_solver.array_cache import Arrays, Kept, Shelf, digest, makers
 from afterslip_solver.backend import LANES, Backend
 from afterslip_solver.backend.base import Tets
-from afterslip_solver.greens.four_steps import FourSteps
-from afterslip_solver.greens.keeper import Keeper
-from afterslip_solver.greens.local import LocalStep
-from afterslip_solver.greens.run import Modes, Run, Solvable
+from afterslip_solver.greens.checkpoint import Keeper
+from afterslip_solver.greens.exponential_step import LocalStep
+from afterslip_solver.greens.group_solve import Modes, Run, Solvable
 from afterslip_solver.greens.settings import (
     POLYNOMIAL_UP_TO,
     SettingsError,
@@ -24,6 +24,7 @@ from afterslip_solver.greens.settings import (
 from afterslip_solver.greens.source import Loads
 from afterslip_solver.greens.spectral import Spectral
 from afterslip_solver.greens.stepping import Stepping
+from afterslip_solver.greens.time_parallel import FourSteps
 from afterslip_solver.model import (
     Float,
     GroupResult,
@@ -43,7 +44,6 @@ from afterslip_solver.operators import (
     along_curve,
     check_model,
 )
-from afterslip_solver.shelf import Arrays, Kept, Shelf, digest, makers
 
 Slip = Mapping[str, Float] | Sequence[Float] | Float
 

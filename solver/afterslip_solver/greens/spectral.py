@@ -25,8 +25,8 @@ from afterslip_solver.greens.accuracy import (
     rounding,
     truncation,
 )
-from afterslip_solver.greens.keeper import State, pack, unpack
-from afterslip_solver.greens.run import Modes, Run, Solvable
+from afterslip_solver.greens.checkpoint import State, pack, unpack
+from afterslip_solver.greens.group_solve import Modes, Run, Solvable
 from afterslip_solver.krylov import TraceJudge
 from afterslip_solver.model import Float
 from afterslip_solver.operators import Creep, Resolvent

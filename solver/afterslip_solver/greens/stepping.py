@@ -13,10 +13,10 @@ import numpy as np
 
 from afterslip_solver.backend import LANES, Backend
 from afterslip_solver.greens.accuracy import StepError
-from afterslip_solver.greens.keeper import State
-from afterslip_solver.greens.local import LocalStep
+from afterslip_solver.greens.checkpoint import State
+from afterslip_solver.greens.exponential_step import LocalStep
+from afterslip_solver.greens.group_solve import Modes, Run, Solvable
 from afterslip_solver.greens.predictor import Predictor, make_predictor
-from afterslip_solver.greens.run import Modes, Run, Solvable
 from afterslip_solver.model import Float
 from afterslip_solver.operators import Creep
 

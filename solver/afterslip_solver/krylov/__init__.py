@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from afterslip_solver.krylov.judge import Judge, TraceJudge
 from afterslip_solver.krylov.pcg import pcg
 from afterslip_solver.krylov.result import SolveResult
+from afterslip_solver.krylov.surface_error import Judge, TraceJudge
 
 __all__ = ["Judge", "SolveResult", "TraceJudge", "pcg"]

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from afterslip_solver.krylov.judge import Judge
 from afterslip_solver.krylov.result import Ending, SolveResult
+from afterslip_solver.krylov.surface_error import Judge
 from afterslip_solver.multigrid.cycle import Cycle
 from afterslip_solver.multigrid.preconditioner import Preconditioner
 from afterslip_solver.operators.elasticity import Elasticity

@@ -6,10 +6,10 @@ from functools import partial
 
 import numpy as np
 
-from afterslip_solver.kernels import geometry
-from afterslip_solver.kernels.edges import number_edges
-from afterslip_solver.kernels.threads import over
+from afterslip_solver.jit.threads import over
 from afterslip_solver.mesh.errors import MeshError
+from afterslip_solver.mesh.tables import tetrahedra
+from afterslip_solver.mesh.tables.edges import number_edges
 from afterslip_solver.mesh.topology import cell_edges, edge_keys
 from afterslip_solver.model import Float, Int, TetMesh
 
@@ -17,7 +17,7 @@ from afterslip_solver.model import Float, Int, TetMesh
 def signed_volumes(vertices: Float, cells: Int) -> Float:
     """(n_elem,) float64, m3, positive where the vertex order is right-handed."""
     out = np.empty(len(cells))
-    over(len(cells), partial(geometry.six_volumes, vertices, cells, out))
+    over(len(cells), partial(tetrahedra.six_volumes, vertices, cells, out))
     out /= 6.0
     return out
 

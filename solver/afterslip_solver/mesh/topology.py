@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from afterslip_solver.kernels.sorting import single_pairs
+from afterslip_solver.mesh.tables.sorting import single_pairs
 from afterslip_solver.model import TET_EDGES, Int
 
 # vertices of the faces of a positively oriented tetrahedron, seen from outside

@@ -11,20 +11,20 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from afterslip_solver.backend import LANES, Backend, Blocks
-from afterslip_solver.kernels import assembly
-from afterslip_solver.kernels.threads import over
+from afterslip_solver.jit.threads import over
 from afterslip_solver.model import Bool, Float
 from afterslip_solver.multigrid.aggregation import HostLevel
+from afterslip_solver.multigrid.coarse_levels import host_levels
 from afterslip_solver.multigrid.cycle import (
     BlockTransfer,
     Cycle,
     Level,
     NodalTransfer,
 )
-from afterslip_solver.multigrid.hosts import host_levels
+from afterslip_solver.multigrid.local_smoothing import smooth_slow_elements
 from afterslip_solver.multigrid.settings import MultigridSettings
-from afterslip_solver.multigrid.slow import smooth_slow_elements
 from afterslip_solver.multigrid.smoother import Chebyshev, largest_eigenvalue
+from afterslip_solver.operators import assembly
 from afterslip_solver.operators.elasticity import Elasticity
 from afterslip_solver.operators.space import Space
 

@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 from scipy.sparse import csr_array
 
-from afterslip_solver.kernels import assembly
-from afterslip_solver.kernels.threads import over
+from afterslip_solver.jit.threads import over
 from afterslip_solver.model import Bool, Int
+from afterslip_solver.operators import assembly
 from afterslip_solver.operators.elasticity import (
     Elasticity,
     HostMatrix,

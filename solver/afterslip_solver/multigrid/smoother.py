@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from afterslip_solver.backend import LANES, Backend, Blocks
 from afterslip_solver.backend.base import Fused
-from afterslip_solver.kernels.threads import over
+from afterslip_solver.jit.threads import over
 
 # numbers of a random vector that one generator makes
 _STREAM = 1 << 18

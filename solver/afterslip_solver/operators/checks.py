@@ -6,9 +6,9 @@ from functools import partial
 
 import numpy as np
 
-from afterslip_solver.kernels import geometry
-from afterslip_solver.kernels.sorting import pieces
-from afterslip_solver.kernels.threads import over
+from afterslip_solver.jit.threads import over
+from afterslip_solver.mesh.tables import tetrahedra
+from afterslip_solver.mesh.tables.sorting import pieces
 from afterslip_solver.model import Bool, Float, Materials, Model, Restoring, TetMesh
 
 MOTIONS = (
@@ -60,7 +60,7 @@ def _check_elements(mesh: TetMesh) -> None:
     cells = mesh.cells
     bad = np.empty(len(cells), dtype=np.bool_)
     # rounding of coordinates leaves a flat element a volume of this order
-    over(len(cells), partial(geometry.mark_flat, mesh.nodes, cells, 1e-14, bad))
+    over(len(cells), partial(tetrahedra.mark_flat, mesh.nodes, cells, 1e-14, bad))
     _refuse(
         mesh,
         bad,

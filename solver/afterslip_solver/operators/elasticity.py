@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from afterslip_solver.backend import LANES, Backend, Blocks
 from afterslip_solver.backend.base import Tets
-from afterslip_solver.kernels import assembly
-from afterslip_solver.kernels.sorting import by_number
-from afterslip_solver.kernels.threads import over
+from afterslip_solver.jit.threads import over
+from afterslip_solver.mesh.tables.sorting import by_number
 from afterslip_solver.model import Bool, Float
+from afterslip_solver.operators import assembly
 from afterslip_solver.operators.pattern import Pattern
 from afterslip_solver.operators.space import Space
 from afterslip_solver.operators.springs import Springs

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from afterslip_solver.kernels.midpoints import interpolation
+from afterslip_solver.mesh.tables.midpoints import interpolation
 from afterslip_solver.model import Int
 from afterslip_solver.operators.pattern import Pattern, matrix_pattern
 

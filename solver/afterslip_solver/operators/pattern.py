@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from afterslip_solver.kernels import neighbours
-from afterslip_solver.kernels.sorting import by_number
-from afterslip_solver.kernels.threads import over
+from afterslip_solver.jit.threads import over
+from afterslip_solver.mesh.tables import neighbours
+from afterslip_solver.mesh.tables.sorting import by_number
 from afterslip_solver.model import Int
 
 # (indptr, indices) of a matrix of nodes, rows sorted

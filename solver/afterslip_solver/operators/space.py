@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from afterslip_solver.array_cache import NOT_KEPT, Kept
 from afterslip_solver.elements.tetrahedron import barycentric_gradients
-from afterslip_solver.kernels import midpoints, sorting
-from afterslip_solver.kernels.threads import over
+from afterslip_solver.jit.threads import over
 from afterslip_solver.mesh.order import morton_codes
+from afterslip_solver.mesh.tables import midpoints, sorting
 from afterslip_solver.model import Bool, Float, Int, TetMesh
 from afterslip_solver.operators.parents import Parents, ancestors
 from afterslip_solver.operators.pattern import Pattern, matrix_pattern
-from afterslip_solver.shelf import NOT_KEPT, Kept
 
 
 @dataclass(frozen=True, eq=False)

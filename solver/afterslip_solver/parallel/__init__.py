@@ -6,9 +6,9 @@ sums over elements are completed over the nodes that parts share.
 
 from __future__ import annotations
 
+from afterslip_solver.parallel.distributed_model import Distributed
 from afterslip_solver.parallel.gpus import gpu_team, prepare_on_gpus
 from afterslip_solver.parallel.partition import PartitionError, divide, split
-from afterslip_solver.parallel.prepared import Distributed
 from afterslip_solver.parallel.processes import ProcessTeam, RankLostError
 from afterslip_solver.parallel.team import Team, ThreadTeam
 

@@ -1,6 +1,6 @@
 """Foretelling where a model's solves will be dear, before it is cut into parts.
 
-The V-cycle smooths some elements more often (see `multigrid.slow`), and they lie
+The V-cycle smooths some elements more often (see `multigrid.local_smoothing`), and they lie
 together. Which they are is known when the preconditioner stands, too late for the cut.
 But the mesh that was refined has its slow elements in about the same places: on the
 trench of the benchmarks 70 % of them are children of those one level up, 56 % two up.
@@ -17,7 +17,7 @@ from afterslip_solver.backend.base import Tets
 from afterslip_solver.mesh.numbering import second_order
 from afterslip_solver.model import TET_EDGES, Bool, Float, Model, TetMesh
 from afterslip_solver.multigrid import MultigridSettings, build
-from afterslip_solver.multigrid.slow import slow_elements
+from afterslip_solver.multigrid.local_smoothing import slow_elements
 from afterslip_solver.operators import Elasticity, Space
 from afterslip_solver.operators.parents import ancestors
 

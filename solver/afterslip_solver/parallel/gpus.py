@@ -6,7 +6,7 @@ from functools import partial
 
 from afterslip_solver.backend import BackendError
 from afterslip_solver.model import Model, SolverSettings
-from afterslip_solver.parallel.prepared import Distributed
+from afterslip_solver.parallel.distributed_model import Distributed
 from afterslip_solver.parallel.processes import ProcessTeam
 
 
@@ -23,7 +23,7 @@ def gpu_team(size: int, deterministic: bool = False) -> ProcessTeam:
         If fewer can be seen, or what they need is not installed.
     """
     try:
-        from afterslip_solver.backend import nccl
+        from afterslip_solver.backend.cuda import nccl
     except ImportError as error:
         message = "CuPy is not installed (the extra 'gpu')"
         raise BackendError(message) from error

@@ -6,7 +6,7 @@ from typing import Any
 
 from afterslip_solver.model import Int
 from afterslip_solver.operators import Creep, Springs
-from afterslip_solver.parallel.backend import PartBackend
+from afterslip_solver.parallel.rank_backend import PartBackend
 
 
 class PartSprings(Springs):

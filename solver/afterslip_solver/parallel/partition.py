@@ -14,7 +14,7 @@ import pymetis
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from afterslip_solver.kernels.plan import centres, compact_order
+from afterslip_solver.mesh.tables.bisection import centres, compact_order
 from afterslip_solver.model import (
     Bool,
     Float,

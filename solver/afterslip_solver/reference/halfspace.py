@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from afterslip_solver.kernels.compiling import compiled
+from afterslip_solver.jit.compiling import compiled
 from afterslip_solver.model import Float, Int
 
 # degree 5, 7 points (Radon 1948): barycentric coordinates and weights (sum 1)

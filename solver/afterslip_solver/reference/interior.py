@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from afterslip_solver.kernels.compiling import compiled
+from afterslip_solver.jit.compiling import compiled
 from afterslip_solver.model import Float
 from afterslip_solver.reference.halfspace import PointSources
 

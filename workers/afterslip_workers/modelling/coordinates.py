@@ -17,6 +17,7 @@ from afterslip.archive import (
 )
 from afterslip.frame import Frame
 from afterslip.spec import parse_campaign
+from afterslip_solver.mesh.slit_surface import two_sided
 from afterslip_solver.model import Model
 from afterslip_workers.errors import TaskError
 from afterslip_workers.modelling.cache import load_model
@@ -25,7 +26,6 @@ from afterslip_workers.settings import settings_of
 from afterslip_workers.store import paths
 from afterslip_workers.store.commit import facts_of
 from afterslip_workers.store.place import Place, read_json
-from afterslip_workers.trace import two_sided
 
 _COLUMNS = ("fault", "component", "patch", "position", "area", "rigidity")
 

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from afterslip.identity import digest
+from afterslip_solver.mesh.slit_surface import two_sided
 from afterslip_solver.model import Model, SolverSettings
 from afterslip_workers.modelling.sources import UnitSources, unit_slip
 from afterslip_workers.modelling.template import modes_of
-from afterslip_workers.trace import two_sided
 from afterslip_workers.versions import NUMERICS
 
 # of a response that does not change in time, good for every time

@@ -28,7 +28,7 @@ from afterslip_workers.store import durable, paths, spool
 from afterslip_workers.store.place import Place, read_json, write_json
 
 if TYPE_CHECKING:
-    from afterslip_solver.greens.keeper import State
+    from afterslip_solver.greens.checkpoint import State
 
 LIMIT_ENV = "AFTERSLIP_CHECKPOINT_S"
 BYTES_ENV = "AFTERSLIP_CHECKPOINT_BYTES"

@@ -23,6 +23,7 @@ from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.fault import Sources
 from afterslip.spec import parse_campaign
 from afterslip_solver.greens import Prepared, StateError, evaluate_curve
+from afterslip_solver.mesh.slit_surface import Trace, two_sided
 from afterslip_solver.model import Float, GroupResult, Int, Model
 from afterslip_solver.parallel import Distributed
 from afterslip_workers import device, handover, preflight
@@ -36,7 +37,6 @@ from afterslip_workers.store import manifest, reuse
 from afterslip_workers.store.checkpoint import Checkpoints, digest_of
 from afterslip_workers.store.parts import GROUP
 from afterslip_workers.store.reuse import COVERS, Lane
-from afterslip_workers.trace import Trace, two_sided
 
 _FAILURES = {"not_converged": "not_converged", "nan": "nan"}
 

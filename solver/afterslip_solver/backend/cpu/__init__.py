@@ -1,0 +1,1 @@
+"""NumPy with kernels that Numba compiles, four lanes a pass."""

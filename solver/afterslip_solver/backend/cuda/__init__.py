@@ -1,0 +1,1 @@
+"""CuPy with CUDA kernels, which NVRTC compiles at run time."""

@@ -1,0 +1,348 @@
+"""CUDA: own kernels for the stiffness, the sparse products and the vectors.
+
+The stiffness of quadratic elements is applied without a matrix; coarser levels are
+block matrices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import cupy
+import numpy as np
+from numpy.typing import NDArray
+
+from afterslip_solver.backend.base import (
+    LANES,
+    BackendError,
+    Blocks,
+    Discretisation,
+    Tets,
+)
+from afterslip_solver.backend.cuda import variants
+from afterslip_solver.backend.cuda.creep import CreepOnDevice
+from afterslip_solver.backend.cuda.iteration import Descent, GraphIteration
+from afterslip_solver.backend.cuda.loader import kernel
+from afterslip_solver.backend.cuda.matrix_free import MatrixFree, PlanOnDevice
+from afterslip_solver.backend.cuda.plan import block_numbering
+from afterslip_solver.backend.cuda.slices import ROWS as SLICE
+from afterslip_solver.backend.cuda.slices import in_slices
+from afterslip_solver.mesh.tables.bisection import centres
+
+# thread blocks of an inner product
+_DOTS = 1024
+# warps that share 32 rows of blocks of a size, as in sparse.cu
+_SPLITS = {(3, 6): 1, (6, 3): 4, (6, 6): 4}
+# rows from which there are slices enough for all multiprocessors
+_FEW = 8192
+# blocks in a row from which a row is shared between threads
+_LONG = 12
+
+
+class GpuBackend(CreepOnDevice):
+    """The current CUDA device."""
+
+    name = "gpu"
+    xp: Any = cupy
+    storage = np.float16
+
+    def __init__(self, repeatable: bool = False) -> None:
+        self._repeatable = repeatable
+        try:
+            count = cupy.cuda.runtime.getDeviceCount()
+        except cupy.cuda.runtime.CUDARuntimeError as error:
+            message = f"no CUDA device can be used: {error}"
+            raise BackendError(message) from error
+        if count == 0:
+            raise BackendError("no CUDA device can be used: none is visible")
+        super().__init__()
+        self._plans: WeakKeyDictionary[Any, PlanOnDevice] = WeakKeyDictionary()
+
+    def asarray(self, a: Any, dtype: Any = None) -> Any:
+        """See `Backend`."""
+        return cupy.ascontiguousarray(cupy.asarray(a, dtype=dtype))
+
+    def to_host(self, a: Any) -> NDArray[Any]:
+        """See `Backend`."""
+        return np.asarray(cupy.asnumpy(a))
+
+    def numbering(
+        self, nodes: NDArray[np.float64], elements: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """See `Backend`; nodes of one block lie side by side."""
+        return block_numbering(elements, centres(nodes, elements), variants.SHAPE.block)
+
+    def stiffness(
+        self,
+        space: Discretisation,
+        lam: NDArray[np.float64],
+        mu: NDArray[np.float64],
+        real: type[np.floating[Any]],
+        assembled: Callable[[], tuple[Any, Any, Any]],
+    ) -> Blocks:
+        """See `Backend`; without a matrix."""
+        del assembled
+        plan = self._plans.get(space)
+        if plan is None:
+            plan = self._plans[space] = PlanOnDevice.of(space, self._repeatable)
+        operator = MatrixFree(plan, lam, mu, np.dtype(real))
+        n = len(space.nodes)
+        return Blocks(3, 3, n, n, (operator,), operator.bytes)
+
+    def blocks(self, indptr: Any, indices: Any, data: Any, n_columns: int) -> Blocks:
+        """See `Backend`."""
+        rows, columns = data.shape[1:]
+        few = len(indptr) <= _FEW
+        if rows == columns == 3 or ((rows, columns) in _SPLITS and not few):
+            host = in_slices(indptr, indices, data)
+        else:
+            host = (indptr.astype(np.int32), indices.astype(np.int32), data)
+        parts = tuple(self.asarray(part) for part in host)
+        size = int(sum(part.nbytes for part in parts))
+        return Blocks(rows, columns, len(indptr) - 1, n_columns, parts, size)
+
+    def multiply(self, matrix: Blocks, x: Any, out: Any) -> None:
+        """See `Backend`."""
+        self._residual(matrix, np.uint64(0), x, out)
+
+    def residual(self, matrix: Blocks, b: Any, x: Any, out: Any) -> None:
+        """See `Backend`."""
+        self._residual(matrix, b, x, out)
+
+    def _residual(self, matrix: Blocks, b: Any, x: Any, out: Any) -> None:
+        """Out = A x, or b - A x where b is an array."""
+        n, rows = matrix.n_rows, matrix.rows
+        sizes = (np.int32(rows), np.int32(matrix.columns))
+        if isinstance(matrix.parts[0], MatrixFree):
+            if isinstance(b, cupy.ndarray):
+                matrix.parts[0].residual(b, x, out)
+            else:
+                matrix.parts[0].apply(x, out)
+        elif rows == matrix.columns == 3:
+            run = _sparse("multiply3", x, matrix)
+            run((-(-n // 64),), (64,), (np.int32(n), *matrix.parts, x, b, out))
+        elif (rows, matrix.columns) in _SPLITS and n >= _FEW:
+            run = _sparse(f"multiply{rows}{matrix.columns}", x, matrix)
+            grid = -(-n * _SPLITS[rows, matrix.columns] // (4 * SLICE))
+            run((grid,), (128,), (np.int32(n), *matrix.parts, x, b, out))
+        elif len(matrix.parts[1]) > _LONG * n:
+            run = _sparse("multiply_wide", x, matrix)
+            run((n,), (128,), (*sizes, *matrix.parts, x, b, out))
+        else:
+            run = _sparse("multiply", x, matrix)
+            grid = -(-n * rows * LANES // 128)
+            run((grid,), (128,), (np.int32(n), *sizes, *matrix.parts, x, b, out))
+
+    def relax(
+        self,
+        matrix: Blocks,
+        inverse: Any,
+        b: Any,
+        x: Any,
+        gain: float,
+        out: Any,
+    ) -> None:
+        """See `Backend`."""
+        n, real = matrix.n_rows, x.dtype.type
+        if isinstance(matrix.parts[0], MatrixFree):
+            matrix.parts[0].relax(inverse, b, x, gain, out)
+        elif matrix.rows == 3:
+            run = _sparse("relax3", x, matrix)
+            arguments = (*matrix.parts, inverse, b, x, real(gain), out)
+            run((-(-n // 64),), (64,), (np.int32(n), *arguments))
+        else:
+            self._residual(matrix, b, x, out)
+            self._scale(inverse, out, x, np.uint64(0), (real(0), real(gain)), out)
+
+    def wide_stiffness(
+        self,
+        space: Discretisation,
+        lam: NDArray[np.float64],
+        mu: NDArray[np.float64],
+        real: type[np.floating[Any]],
+        lanes: int,
+    ) -> MatrixFree:
+        """K for vectors of 8 or 16 lanes, with a plan of its own."""
+        plan = PlanOnDevice.of(space, self._repeatable, variants.SHAPES[lanes])
+        return MatrixFree(plan, lam, mu, np.dtype(real))
+
+    def stiffness_rows(
+        self,
+        space: Discretisation,
+        lam: NDArray[np.float64],
+        mu: NDArray[np.float64],
+        chosen: NDArray[np.bool_],
+        rows: NDArray[np.int64],
+        assembled: Callable[[], tuple[Any, Any, Any]],
+    ) -> Blocks:
+        """See `Fused`; without a matrix."""
+        del assembled
+        plan = PlanOnDevice.of_rows(space, self._repeatable, chosen, rows)
+        moduli = (lam[chosen], mu[chosen])
+        operator = MatrixFree(plan, *moduli, np.dtype(np.float32))
+        return Blocks(3, 3, len(rows), len(space.nodes), (operator,), operator.bytes)
+
+    def relax_rows(
+        self,
+        matrix: Blocks,
+        rows: Any,
+        inverse: Any,
+        b: Any,
+        x: Any,
+        gain: float,
+        spare: Any,
+    ) -> None:
+        """See `Fused`."""
+        matrix.parts[0].relax_rows(inverse, b, x, gain, spare)
+        copy = _sparse("copy_rows", x)
+        grid = -(-3 * len(rows) // 128)
+        copy((grid,), (128,), (np.int32(len(rows)), rows, spare, x))
+
+    def add_product(self, matrix: Blocks, x: Any, out: Any) -> None:
+        """See `Fused`; blocks other than 3 x 3."""
+        self._residual(matrix, out, x, out)
+
+    def iteration(
+        self,
+        operator: Any,
+        cycle: Descent,
+        u: Any,
+        r: Any,
+        unit: NDArray[Any],
+        size: NDArray[Any],
+        active: NDArray[Any],
+        tolerance: float,
+    ) -> GraphIteration:
+        """Conjugate gradients whose iteration is one launch; see `GraphIteration`.
+
+        The restoring springs' operations may allocate memory, which a graph may not.
+        """
+        stiffness = operator.matrix.parts[0]
+        sums = cupy.empty((stiffness.n_sums, LANES))
+
+        def product(p: Any, q: Any) -> Any:
+            if operator.springs is None:
+                stiffness.apply(p, q, sums)
+                return sums
+            operator.apply(p, q)
+            return None
+
+        return GraphIteration(
+            product,
+            cycle,
+            u,
+            r,
+            unit,
+            size,
+            active,
+            tolerance,
+            capture=operator.springs is None,
+        )
+
+    def scale_blocks(self, inverse: Any, r: Any, gain: float, out: Any) -> None:
+        """See `Backend`."""
+        real = r.dtype.type
+        nowhere = np.uint64(0)
+        self._scale(inverse, r, nowhere, out, (real(0), real(gain)), nowhere)
+
+    def _scale(
+        self, inverse: Any, r: Any, x: Any, d: Any, factors: Any, out: Any
+    ) -> None:
+        n, size = inverse.shape[:2]
+        run = _sparse("scale_blocks", r)
+        arguments = (np.int32(n), np.int32(size), inverse, r, x, d, *factors, out)
+        run((-(-n * LANES // 128),), (128,), arguments)
+
+    def weights(self, indptr: Any, indices: Any, weights: Any, n_columns: int) -> Any:
+        """See `Backend`."""
+        del n_columns
+        return (
+            cupy.asarray(indptr, dtype=np.int32),
+            cupy.asarray(indices, dtype=np.int32),
+            cupy.asarray(weights),
+        )
+
+    def transfer(self, matrix: Any, mask: Any, x: Any, out: Any, add: bool) -> None:
+        """See `Backend`."""
+        n = len(matrix[0]) - 1
+        run = _sparse("transfer", x)
+        arguments = (np.int32(n), *matrix, mask, x, out, np.int32(add))
+        run((-(-3 * n // 128),), (128,), arguments)
+
+    def dot(self, a: Any, b: Any) -> NDArray[Any]:
+        """See `Backend`."""
+        sums: NDArray[Any] = cupy.asnumpy(self.partial_dot(a, b)).sum(axis=0)
+        return sums
+
+    def partial_dot(self, a: Any, b: Any) -> Any:
+        """See `Backend`."""
+        a, b = cupy.ascontiguousarray(a), cupy.ascontiguousarray(b)
+        partial = cupy.empty((_DOTS, LANES))
+        run = kernel("vectors.cu", "dot", *variants.vectors(b.dtype, a.dtype))
+        run((_DOTS,), (256,), (np.int64(a.size), a, b, partial))
+        return partial
+
+    def axpy(self, y: Any, a: NDArray[Any], x: Any) -> None:
+        """See `Backend`."""
+        _combine("axpy", y, a, x)
+
+    def xpay(self, x: Any, b: NDArray[Any], y: Any) -> None:
+        """See `Backend`."""
+        _combine("xpay", y, b, x)
+
+    def scale_into(self, x: Any, factor: NDArray[Any], out: Any) -> None:
+        """See `Backend`."""
+        _combine("scale_into", out, factor, x)
+
+    def elastic_forces(self, tets: Tets, lam: Any, mu: Any, u: Any) -> Any:
+        """See `Backend`; shares no tables with `stiffness`."""
+        out = cupy.zeros_like(u)
+        n = len(tets.volume)
+        run = kernel("elastic.cu", "apply_plainly", *variants.elastic(u.dtype))
+        arrays = (tets.elements, tets.gradients, tets.volume, lam, mu, u, out)
+        run((-(-n * LANES // 128),), (128,), (np.int32(n), *arrays))
+        return out
+
+    def blend(self, past: Any, part: Any, weights: Any, out: Any) -> None:
+        """See `Backend`."""
+        run = kernel("vectors.cu", "blend", *variants.vectors(out.dtype, past.dtype))
+        grid = min(-(-out.size // 256), 1 << 20)
+        count, n_part = np.int32(len(past)), np.int32(weights.shape[1])
+        arguments = (np.int64(out.size), count, n_part, past, part, weights, out)
+        run((grid,), (256,), arguments)
+
+    def descend(
+        self,
+        inverse: Any,
+        rho: NDArray[Any],
+        curvature: Any,
+        p: Any,
+        q: Any,
+        x: Any,
+        e: Any,
+        z: Any,
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """See `Backend`."""
+        n = len(inverse)
+        grid = min(-(-n * LANES // 256), _DOTS)
+        partial = cupy.empty((grid, 2, LANES))
+        four = (np.float64(factor) for factor in rho)
+        sums = np.int32(len(curvature)), curvature
+        arguments = (np.int32(n), inverse, *four, *sums, p, q, x, e, z, partial)
+        kernel("inner.cu", "descend")((grid,), (256,), arguments)
+        found: NDArray[Any] = cupy.asnumpy(partial).sum(axis=0)
+        return found[0], found[1]
+
+
+def _sparse(name: str, x: Any, matrix: Blocks | None = None) -> Any:
+    store = None if matrix is None else matrix.parts[-1].dtype
+    return kernel("sparse.cu", name, *variants.sparse(x.dtype, store))
+
+
+def _combine(name: str, y: Any, factors: NDArray[Any], x: Any) -> None:
+    run = kernel("vectors.cu", name, *variants.vectors(y.dtype, x.dtype))
+    four = (np.float64(factor) for factor in factors)
+    grid = min(-(-y.size // 256), 1 << 20)
+    run((grid,), (256,), (np.int64(y.size), y, *four, x))

@@ -1,0 +1,135 @@
+"""One iteration of conjugate gradients as a CUDA graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import cupy
+import numpy as np
+from numpy.typing import NDArray
+
+from afterslip_solver.backend.base import LANES
+from afterslip_solver.backend.cuda import variants
+from afterslip_solver.backend.cuda.loader import kernel
+
+# rows of the state, as in conjugate.cu
+_CURVATURE, _RELATIVE, _ACTIVE = 3, 4, 5
+_SIZE, _UNIT, _SCALE, _TOLERANCE, _ROWS = 6, 7, 8, 9, 10
+# thread blocks of sums
+_FOLD = 64
+_BLOCKS = 1056
+
+
+# (u, out): out = K u; returns (n, lane) FP64 sums of u K u, or None
+Product = Callable[[Any, Any], Any]
+
+
+class Descent(Protocol):
+    """An FP32 preconditioner that works between its own buffers."""
+
+    unit: float
+
+    @property
+    def right(self) -> Any:
+        """(n, 3, lane) float32, where the residual is put."""
+
+    def descend(self) -> Any:
+        """Return the result, in a buffer of its own."""
+
+
+class GraphIteration:
+    """An iteration that the device repeats without the host.
+
+    Parameters
+    ----------
+    product : in FP64. descent : the preconditioner.
+    u, r : (n, 3, lane) float64 iterate and residual, both updated.
+    unit : (lane,) reference norms. size : (lane,) sizes of r.
+    active : (lane,) lanes that move. tolerance : at which one stops.
+    capture : record a graph; else launch one by one.
+    """
+
+    def __init__(
+        self,
+        product: Product,
+        descent: Descent,
+        u: Any,
+        r: Any,
+        unit: NDArray[Any],
+        size: NDArray[Any],
+        active: NDArray[Any],
+        tolerance: float,
+        capture: bool,
+    ) -> None:
+        self._product, self._descent = product, descent
+        self._u, self._r = u, r
+        self._p = cupy.zeros(r.shape, dtype=np.float32)
+        self._q = cupy.zeros_like(r)
+        self._sums = cupy.empty((_BLOCKS, LANES))
+        self._few = cupy.empty((_FOLD, LANES))
+        state = np.zeros((_ROWS, LANES))
+        state[_ACTIVE] = active
+        state[_SIZE], state[_UNIT] = size, unit
+        state[_SCALE] = 1.0 / descent.unit
+        state[_TOLERANCE] = tolerance
+        self._state = cupy.asarray(state)
+        # alpha is zero: this only puts the scaled residual where it is wanted
+        self._advance()
+        self._stream = cupy.cuda.Stream() if capture else cupy.cuda.Stream.null
+        self._graph: Any = None
+        self._capture = capture
+        # the first iteration compiles and allocates, which a graph may not
+        self._warm = False
+
+    def step(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Do one iteration; returns the relative residuals and p K p by lane."""
+        with self._stream:
+            if self._graph is not None:
+                self._graph.launch(stream=self._stream)
+            elif self._capture and self._warm:
+                self._stream.begin_capture()
+                self._iterate()
+                self._graph = self._stream.end_capture()
+                self._graph.launch(stream=self._stream)
+            else:
+                self._iterate()
+                self._warm = True
+            state = self._state.get(stream=self._stream)
+        return state[_RELATIVE], state[_CURVATURE]
+
+    def hold(self, lanes: NDArray[np.bool_]) -> None:
+        """Leave some lanes (lane,) as they are from now on."""
+        for lane in np.flatnonzero(lanes):
+            self._state[_ACTIVE, int(lane)] = 0.0
+
+    def _iterate(self) -> None:
+        z = self._descent.descend()
+        self._dot(z, self._descent.right)
+        self._find("find_beta", self._sums)
+        run = kernel("conjugate.cu", "direct")
+        run((_BLOCKS,), (256,), (np.int64(z.size // LANES), self._state, z, self._p))
+        sums = self._product(self._p, self._q)
+        if sums is None:
+            self._dot(self._p, self._q)
+            sums = self._sums
+        self._find("find_alpha", sums)
+        self._advance()
+
+    def _advance(self) -> None:
+        vectors = (self._p, self._q, self._u, self._r, self._descent.right)
+        run = kernel("conjugate.cu", "advance")
+        n = np.int64(self._r.size // LANES)
+        run((_BLOCKS,), (256,), (n, self._state, *vectors, self._sums))
+        self._find("find_norm", self._sums)
+
+    def _dot(self, a: Any, b: Any) -> None:
+        options = (f"OTHER={variants.name_of(b.dtype)}",)
+        run = kernel("conjugate.cu", "dot", *options)
+        run((_BLOCKS,), (256,), (np.int64(a.size // LANES), a, b, self._sums))
+
+    def _find(self, name: str, sums: Any) -> None:
+        fold = kernel("conjugate.cu", "fold")
+        fold((_FOLD,), (256,), (np.int32(len(sums)), sums, self._few))
+        run = kernel("conjugate.cu", name)
+        run((1,), (256,), (np.int32(_FOLD), self._few, self._state))

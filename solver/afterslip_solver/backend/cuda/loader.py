@@ -1,0 +1,29 @@
+"""Compiles the CUDA sources at run time (NVRTC, through CuPy) and keeps the modules."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import cupy
+
+
+@cache
+def kernel(source: str, name: str, *definitions: str) -> Any:
+    """Return one kernel of a source file of this folder.
+
+    Parameters
+    ----------
+    source : file name, such as "elastic.cu".
+    name : of the kernel. definitions : such as "REAL=float".
+    """
+    return _module(source, definitions, cupy.cuda.Device().id).get_function(name)
+
+
+@cache
+def _module(source: str, definitions: tuple[str, ...], device: int) -> Any:
+    del device  # a module belongs to one device's context; it is part of the key
+    code = files("afterslip_solver.backend.cuda").joinpath(source).read_text("utf-8")
+    options = ("-std=c++17", *(f"-D{item}" for item in definitions))
+    return cupy.RawModule(code=code, options=options)

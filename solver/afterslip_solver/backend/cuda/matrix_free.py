@@ -1,0 +1,227 @@
+"""The P2 stiffness on a CUDA device without a matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import cupy
+import numpy as np
+from numpy.typing import NDArray
+
+from afterslip_solver.array_cache import NOT_KEPT, Arrays, Kept
+from afterslip_solver.backend.base import Discretisation
+from afterslip_solver.backend.cuda import variants
+from afterslip_solver.backend.cuda.loader import kernel
+from afterslip_solver.backend.cuda.plan import Plan, make_plan
+from afterslip_solver.model import Bool, Float
+
+# per cent of the blocks that share one launch, hence one size of shared memory
+COMMON = 95
+_NOWHERE = np.uint64(0)
+
+
+class _Part(NamedTuple):
+    """Some elements of a mesh; a `Discretisation`."""
+
+    elements: NDArray[np.int32]
+    nodes: Float
+    gradients: Float
+    volume: Float
+    fixed: Bool
+    kept: Kept = NOT_KEPT
+
+
+@dataclass(slots=True)
+class PlanOnDevice:
+    """Tables that all operators on one mesh share.
+
+    Attributes
+    ----------
+    repeatable : whether products add in a fixed order.
+    made : bytes of tables that no operator has accounted for yet.
+    """
+
+    host: Plan
+    shape: variants.Shape
+    repeatable: bool
+    volume: Any
+    members: Any
+    tables: tuple[Any, ...]
+    joining: tuple[Any, ...]
+    launches: list[tuple[Any, int]]
+    made: int
+    _on_host: Float
+    _gradients: dict[Any, Any] = field(default_factory=dict)
+    _partial: dict[Any, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of_rows(
+        cls,
+        space: Discretisation,
+        repeatable: bool,
+        chosen: NDArray[np.bool_],
+        rows: NDArray[np.int64],
+    ) -> PlanOnDevice:
+        """Make the plan of some elements for the rows that only they touch."""
+        fixed = np.ones_like(space.fixed)
+        fixed[rows] = space.fixed[rows]
+        arrays = (space.gradients[chosen], space.volume[chosen])
+        part = _Part(space.elements[chosen], space.nodes, *arrays, fixed)
+        return cls.of(part, repeatable)
+
+    @classmethod
+    def of(
+        cls,
+        space: Discretisation,
+        repeatable: bool,
+        shape: variants.Shape = variants.SHAPE,
+    ) -> PlanOnDevice:
+        """Make the plan of a mesh and copy it to the device."""
+        warps, per_task = shape.threads // 32, shape.per_task
+
+        def make() -> Arrays:
+            mesh = space.elements, space.nodes, space.fixed
+            return make_plan(*mesh, shape.block, warps, per_task).as_arrays()
+
+        name = f"plan-{shape.block}-{warps}-{per_task}"
+        plan = Plan(**space.kept.take(name, make))
+        tables = (plan.tasks, plan.slots, plan.nodes, plan.local, plan.phases)
+        joining = (plan.shared, plan.starts, plan.places)
+        on_device = [cupy.asarray(table) for table in (*tables, *joining)]
+        members, volume = cupy.asarray(plan.members), cupy.asarray(space.volume)
+        made = sum(table.nbytes for table in (*on_device, members, volume))
+        return cls(
+            plan,
+            shape,
+            repeatable,
+            volume,
+            members,
+            tuple(on_device[: len(tables)]),
+            tuple(on_device[len(tables) :]),
+            _launches(np.diff(plan.slots)),
+            made,
+            space.gradients,
+        )
+
+    def gradients(self, real: Any) -> Any:
+        """(n_task, 9, per_task) of barycentric coordinates 1..3."""
+        if real not in self._gradients:
+            values = cupy.asarray(self._on_host[:, 1:].reshape(-1, 9), dtype=real)
+            self._gradients[real] = self.packed(values, real)
+            self.made += self._gradients[real].nbytes
+        return self._gradients[real]
+
+    def partial(self, real: Any) -> Any:
+        """Room for the sums of shared nodes, one per block and node, or none."""
+        if not self.repeatable:
+            return _NOWHERE
+        if real not in self._partial:
+            shape = (len(self.host.nodes), 3, self.shape.lanes)
+            self._partial[real] = cupy.empty(shape, dtype=real)
+            self.made += self._partial[real].nbytes
+        return self._partial[real]
+
+    def packed(self, values: Any, real: Any) -> Any:
+        """Element values (n_elem, k) as (n_task, k, per_task); zeros where none is."""
+        out = cupy.empty(
+            (len(self.members), values.shape[1], self.shape.per_task), dtype=real
+        )
+        there = self.members >= 0
+        for k in range(values.shape[1]):
+            out[:, k] = cupy.where(there, values[:, k][self.members], 0)
+        return out
+
+    def account(self) -> int:
+        """Bytes made since the last call."""
+        made, self.made = self.made, 0
+        return int(made)
+
+
+def _launches(slots: NDArray[np.int32]) -> list[tuple[Any, int]]:
+    """Blocks of one launch and their largest number of slots."""
+    common = int(np.percentile(slots, COMMON, method="lower"))
+    chosen = (np.flatnonzero(slots <= common), np.flatnonzero(slots > common))
+    return [
+        (cupy.asarray(which.astype(np.int32)), int(slots[which].max()))
+        for which in chosen
+        if len(which)
+    ]
+
+
+class MatrixFree:
+    """K u of one set of moduli in one precision, zero on held components.
+
+    Parameters
+    ----------
+    plan : of the mesh.
+    lam, mu : (n_elem,) float64, Pa, or in units that keep FP32 numbers in range.
+    real : NumPy's dtype of float32 or float64.
+
+    Attributes
+    ----------
+    bytes : memory of the moduli, and of what the plan did not have before.
+    """
+
+    def __init__(self, plan: PlanOnDevice, lam: Float, mu: Float, real: Any) -> None:
+        moduli = cupy.stack([cupy.asarray(lam), cupy.asarray(mu)], axis=1)
+        moduli *= plan.volume[:, None] / 20.0
+        self._real = real
+        self._plan = plan
+        per_slot = 3 * plan.shape.lanes * real.itemsize + 4
+        # the few largest blocks go apart, so that they do not cost the others memory
+        self._launches = [(which, slots * per_slot) for which, slots in plan.launches]
+        self._most = max(memory for _, memory in self._launches)
+        moduli = plan.packed(moduli, real)
+        self._partial = plan.partial(real)
+        self._tables = (*plan.tables, plan.gradients(real), moduli)
+        self.n_sums = len(plan.host.slots) - 1
+        self.bytes = int(moduli.nbytes) + plan.account()
+
+    def apply(self, u: Any, out: Any, sums: Any = None) -> None:
+        """Out = K u; FP64 sums (n_sums, lane) over parts of u K u where given."""
+        self._run(variants.PRODUCT, u, None, None, 0.0, out, sums)
+
+    def residual(self, b: Any, u: Any, out: Any) -> None:
+        """Out = b - K u."""
+        self._run(variants.RESIDUAL, u, b, None, 0.0, out, None)
+
+    def relax(self, inverse: Any, b: Any, u: Any, gain: float, out: Any) -> None:
+        """Out = u + gain D^-1 (b - K u); out must not be u."""
+        self._run(variants.RELAX, u, b, inverse, gain, out, None)
+
+    def relax_rows(self, inverse: Any, b: Any, u: Any, gain: float, out: Any) -> None:
+        """Do the same on nodes with a free component; others of out stay."""
+        self._run(variants.RELAX_SOME, u, b, inverse, gain, out, None)
+
+    def _run(
+        self,
+        finish: int,
+        u: Any,
+        b: Any,
+        inverse: Any,
+        gain: float,
+        out: Any,
+        sums: Any,
+    ) -> None:
+        plan, real = self._plan, self._real
+        options = variants.elastic(real, u.dtype, finish, plan.repeatable, plan.shape)
+        apply = kernel("elastic.cu", "apply", *options)
+        apply.max_dynamic_shared_size_bytes = self._most
+        threads = (plan.shape.threads,)
+        shared = plan.joining[0]
+        n = np.int32(len(shared))
+        if n and not plan.repeatable:
+            grid = -(-shared.size * 3 * plan.shape.lanes * real.itemsize // 4096)
+            clear = kernel("elastic.cu", "clear", *options)
+            clear((grid,), (256,), (n, shared, out))
+        rest = [_NOWHERE if a is None else a for a in (b, inverse)]
+        tail = (*rest, real.type(gain), self._partial, out)
+        last = _NOWHERE if sums is None else sums
+        for which, memory in self._launches:
+            arguments = (which, *self._tables, u, *tail, last)
+            apply((len(which),), threads, arguments, shared_mem=memory)
+        if n and (plan.repeatable or finish != variants.PRODUCT):
+            grid = -(-shared.size * (plan.shape.lanes // 4) // plan.shape.threads)
+            join = kernel("elastic.cu", "join", *options)
+            join((grid,), threads, (n, *plan.joining, u, *tail))

@@ -1,0 +1,66 @@
+"""Block rows in slices of 32, the layout of sparse.cu."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from afterslip_solver.jit.compiling import compiled
+from afterslip_solver.jit.threads import over
+
+ROWS = 32
+
+
+def in_slices(
+    indptr: Any, indices: Any, data: Any
+) -> tuple[NDArray[np.int32], NDArray[np.int32], Any]:
+    """Pad rows to the longest of their slice and lay them side by side.
+
+    Parameters
+    ----------
+    indptr, indices, data : block CSR, data (n_block, rows, columns).
+
+    Returns
+    -------
+    starts (n_slice + 1,), columns (n_step, 32) and values (n_step, rows * columns, 32);
+    padding has zero values and column 0.
+    """
+    counts = np.diff(indptr)
+    n_slice = -(-len(counts) // ROWS)
+    padded = np.zeros(n_slice * ROWS, dtype=np.int64)
+    padded[: len(counts)] = counts
+    starts = np.zeros(n_slice + 1, dtype=np.int64)
+    np.cumsum(padded.reshape(n_slice, ROWS).max(axis=1), out=starts[1:])
+    n_step, size = int(starts[-1]), data.shape[1] * data.shape[2]
+    columns = np.zeros((n_step, ROWS), dtype=np.int32)
+    values = np.zeros((n_step, size, ROWS), dtype=data.dtype)
+    # compiled code knows no FP16, and copying needs no number
+    bits = np.dtype(f"u{data.dtype.itemsize}")
+    blocks = np.ascontiguousarray(data).reshape(-1, size).view(bits)
+    tables = (indptr, indices, blocks, starts, columns, values.view(bits))
+    over(len(counts), partial(_lay, *tables))
+    return starts.astype(np.int32), columns, values
+
+
+@compiled()
+def _lay(
+    indptr: Any,
+    indices: Any,
+    blocks: Any,
+    starts: Any,
+    columns: Any,
+    values: Any,
+    first: int,
+    last: int,
+) -> None:
+    """Copy rows first..last to their places."""
+    for row in range(first, last):
+        step, k = starts[row // ROWS], row % ROWS
+        for j in range(indptr[row], indptr[row + 1]):
+            columns[step, k] = indices[j]
+            for c in range(blocks.shape[1]):
+                values[step, c, k] = blocks[j, c]
+            step += 1

@@ -1,0 +1,316 @@
+"""One run of `Prepared.solve`: solves, their reports and how it may end early."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import isqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from afterslip_solver.backend import LANES, Backend
+from afterslip_solver.greens.checkpoint import Keeper, State, StateError
+from afterslip_solver.krylov import SolveResult, TraceJudge, pcg
+from afterslip_solver.krylov.result import Outcome
+from afterslip_solver.model import Float, Progress, ShouldStop
+from afterslip_solver.multigrid import Preconditioner
+from afterslip_solver.operators import Elasticity
+
+# what the history says of a solve
+_ENTRY = (
+    "phase",
+    "iterations",
+    "seconds",
+    "residuals",
+    "initial",
+    "inner",
+    "predictor",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Solvable:
+    """A stiffness matrix and its preconditioner."""
+
+    operator: Elasticity
+    cycle: Preconditioner
+
+    @property
+    def bytes(self) -> int:
+        """Memory on the backend."""
+        return self.operator.bytes + self.cycle.bytes
+
+
+class Run:
+    """Solves one right-hand side after the other and keeps the account.
+
+    Parameters
+    ----------
+    tolerance, max_iterations : of every linear solve.
+    trace : positions of the trace in the solver's nodes.
+    progress, should_stop : the caller's hooks, or None.
+    keeper : where states are left, or None.
+    digest : makes the digest of the problem, for the keeper.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        tolerance: float,
+        max_iterations: int,
+        trace: NDArray[Any],
+        progress: Progress | None,
+        should_stop: ShouldStop | None,
+        keeper: Keeper | None,
+        digest: Callable[[], NDArray[np.uint8]],
+    ) -> None:
+        self.backend = backend
+        self.tolerance = tolerance
+        self._max_iterations = max_iterations
+        self._trace = backend.asarray(trace)
+        self._progress = progress
+        self._should_stop = should_stop
+        self._keeper = keeper
+        self._make_digest = digest
+        self.history: list[dict[str, Any]] = []
+        self.iterations = 0
+        self.expected = 1
+        self.outcome: Outcome = "converged"
+        self.advice = ""
+        self.residual = np.zeros(LANES)
+        self.predictor_bytes = 0
+
+    def solve(
+        self,
+        system: Solvable,
+        f: Any,
+        phase: str,
+        guess: Any = None,
+        reference: Float | None = None,
+        source: int | None = None,
+        judge: TraceJudge | None = None,
+    ) -> SolveResult:
+        """Solve K u = f; look at ``self.outcome`` before using the result.
+
+        Parameters
+        ----------
+        source : the lane whose steps all lanes are, of which the first must converge;
+            None where every lane is a source of its own.
+        judge : what may end a lane before its tolerance; its residual then counts by
+            what the judge allows.
+        """
+        started = time.perf_counter()
+        lanes = np.arange(LANES)
+
+        def of_sources(relative: NDArray[np.float64]) -> NDArray[np.float64]:
+            if source is None:
+                return relative
+            return np.where(lanes == source, relative[0], 0.0)
+
+        def told(relative: NDArray[np.float64]) -> NDArray[np.float64]:
+            if judge is not None:
+                relative = np.minimum(relative, self.tolerance * judge.progress())
+            return of_sources(relative)
+
+        def watch(iteration: int, relative: NDArray[np.float64]) -> bool:
+            self._report(phase, iteration, told(relative))
+            return self._should_stop is not None and self._should_stop()
+
+        result = pcg(
+            system.operator,
+            system.cycle,
+            f,
+            guess=guess,
+            reference=reference,
+            tolerance=self.tolerance,
+            max_iterations=self._max_iterations,
+            watch=watch,
+            needed=None if source is None else lanes == 0,
+            judge=judge,
+        )
+        self.iterations += result.iterations
+        relative = told(result.relative)
+        self.residual = np.maximum(self.residual, relative)
+        self.history.append(
+            {
+                "phase": phase,
+                "iterations": result.iterations,
+                "seconds": time.perf_counter() - started,
+                "residuals": relative.tolist(),
+                "initial": of_sources(result.initial).tolist(),
+                "inner": system.cycle.inner_iterations(),
+                "predictor": self.predictor_bytes,
+            }
+        )
+        self.outcome, self.advice = result.outcome, result.advice
+        if watch(result.iterations, result.relative) and self.going():
+            self.stop("stopped", "the solve was asked to stop")
+        return result
+
+    @cached_property
+    def _digest(self) -> NDArray[np.uint8]:
+        return self._make_digest()
+
+    def offer(self, state: Callable[[], State]) -> None:
+        """Let the keeper have the state after a solve, if it wants one."""
+        if self._keeper is None or not self._keeper.due():
+            return
+        account = {
+            f"history.{key}": np.array([entry[key] for entry in self.history])
+            for key in _ENTRY
+        }
+        account["solves"] = np.array(len(self.history))
+        account["digest"] = self._digest
+        self._keeper.save({**account, **state()})
+
+    def resumed(self) -> State | None:
+        """Take up the account of a kept state, and return the state.
+
+        Raises
+        ------
+        StateError
+            If the state is of another problem.
+        """
+        state = None if self._keeper is None else self._keeper.load()
+        if state is None:
+            return None
+        if not np.array_equal(state.get("digest", ()), self._digest):
+            raise StateError("the kept state is of another problem or another solver")
+        columns = [state[f"history.{key}"].tolist() for key in _ENTRY]
+        entries = zip(*columns, strict=True)
+        self.history = [dict(zip(_ENTRY, entry, strict=True)) for entry in entries]
+        self.iterations = sum(entry["iterations"] for entry in self.history)
+        self.residual = state["history.residuals"].max(axis=0)
+        return state
+
+    def going(self) -> bool:
+        """Whether nothing has ended the run yet."""
+        return self.outcome == "converged"
+
+    def stop(self, outcome: Outcome, advice: str) -> None:
+        """End the run early."""
+        self.outcome, self.advice = outcome, advice
+
+    def on_trace(self, u: Any) -> Any:
+        """Values on the trace, (n_trace, 3, lane) on the backend."""
+        return u[self._trace]
+
+    def largest(self, values: list[Any]) -> Float:
+        """(len, lane) largest size of each of some values of the trace."""
+        return self.backend.to_host(self.sizes_of(values))
+
+    def sizes_of(self, values: list[Any]) -> Any:
+        """Do the same, and leave it on the backend."""
+        xp = self.backend.xp
+        if values[0].size == 0:
+            return xp.zeros((len(values), LANES))
+        return xp.stack([_largest(xp, abs(v).reshape(-1, LANES)) for v in values])
+
+    def sizes(self, weights: Float, values: list[Any]) -> Float:
+        """(k, lane) largest values of weighted sums of values on the trace.
+
+        Parameters
+        ----------
+        weights : (k, m, lane). values : m of `on_trace`.
+        """
+        sums = []
+        for row in weights:
+            total = self.backend.xp.zeros_like(values[0])
+            for factors, own in zip(row, values, strict=True):
+                if factors.any():
+                    total += own * self.backend.asarray(factors)
+            sums.append(total)
+        return self.largest(sums)
+
+    def trace_of(self, u: Any) -> Float:
+        """Values on the trace, (lane, n_trace, 3) on the host."""
+        return self.from_trace(self.on_trace(u))
+
+    def to_trace(self, values: Float) -> Any:
+        """Undo `from_trace`."""
+        return self.backend.asarray(np.ascontiguousarray(values.transpose(1, 2, 0)))
+
+    def from_trace(self, values: Any) -> Float:
+        """Copy values of `on_trace` to the host, (lane, n_trace, 3)."""
+        by_lane = values.transpose(2, 0, 1)
+        # put in order where that is fast
+        found: Float = self.backend.to_host(self.backend.xp.ascontiguousarray(by_lane))
+        return found
+
+    def _report(self, phase: str, iteration: int, relative: Float) -> None:
+        if self._progress is None:
+            return
+        solves = len(self.history)
+        self._progress(
+            {
+                "phase": phase,
+                "solve": solves,
+                "solves_expected": max(self.expected, solves),
+                "iteration": iteration,
+                "residual": float(relative.max()),
+                "lane_residuals": relative.tolist(),
+            }
+        )
+
+
+def _largest(xp: Any, rows: Any) -> Any:
+    """(lane,) largest of (n, lane) on a backend.
+
+    In two steps of which the first has many results: a device that is asked for four
+    numbers at once keeps most of its multiprocessors idle.
+    """
+    side = max(isqrt(len(rows)), 1)
+    whole = len(rows) - len(rows) % side
+    found = rows[:whole].reshape(side, -1, LANES).max(axis=0).max(axis=0)
+    if whole < len(rows):
+        found = xp.maximum(found, rows[whole:].max(axis=0))
+    return found
+
+
+@dataclass(slots=True)
+class Modes:
+    """What an integrator hands back; lanes as solved, idle ones included.
+
+    Attributes
+    ----------
+    response : per mode (lane, n_trace, 3), the elastic one first.
+    recurrence : per mode (lane, 2).
+    """
+
+    response: list[Float]
+    recurrence: list[Float] = field(default_factory=list)
+    start_norm: Float = field(default_factory=lambda: np.zeros(LANES))
+    shift: float = 0.0
+    mode_count: NDArray[np.int64] = field(
+        default_factory=lambda: np.ones(LANES, dtype=np.int64)
+    )
+    step_times: list[float] = field(default_factory=list)
+    time_error: Float = field(default_factory=lambda: np.zeros(LANES))
+
+    def packed(self) -> State:
+        """Everything but the shift, for a keeper."""
+        return {
+            "modes.response": np.array(self.response),
+            "modes.recurrence": np.array(self.recurrence),
+            "modes.start_norm": self.start_norm,
+            "modes.mode_count": self.mode_count,
+            "modes.step_times": np.array(self.step_times),
+            "modes.time_error": self.time_error,
+        }
+
+    @classmethod
+    def unpacked(cls, state: State, shift: float) -> Modes:
+        """Modes as they were `packed`."""
+        return cls(
+            list(state["modes.response"]),
+            list(state["modes.recurrence"]),
+            state["modes.start_norm"].copy(),
+            shift,
+            state["modes.mode_count"].copy(),
+            state["modes.step_times"].tolist(),
+            state["modes.time_error"].copy(),
+        )

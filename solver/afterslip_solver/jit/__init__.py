@@ -1,0 +1,1 @@
+"""Compiled loops: how they are compiled, cached and shared among threads."""

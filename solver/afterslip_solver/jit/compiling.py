@@ -1,0 +1,101 @@
+"""Compiled functions that several processes keep in one folder.
+
+Numba lists what it keeps of a function in an index beside it, and writes the index
+first. Of two processes that compile for different types at the same time, one loses its
+line or gets the other's code; one that is killed between the two leaves a new line for
+old code; and a change of what was inlined from another module is not noticed. Numba
+checks none of this when it loads. Here the name of a file says all that its content
+follows from, so that there is nothing to list.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import pickle
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+
+def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Compile a function when it is called; it lets go of the interpreter's lock.
+
+    Parameters
+    ----------
+    options : further ones of ``numba.njit``.
+    """
+
+    def compile_later(function: Callable[..., Any]) -> Any:
+        made = numba.njit(nogil=True, **options)(function)
+        made._cache = _Cache(function)
+        return made
+
+    return compile_later
+
+
+class _Cache(FunctionCache):  # type: ignore[misc]
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        cause = sources(Path(function.__code__.co_filename))
+        self._cache_file = _Files(self.cache_path, self._impl.filename_base, cause)
+
+
+class _Files(IndexDataCacheFile):  # type: ignore[misc]
+    """Files named by the types, the processor and the sources of their content."""
+
+    def save(self, key: Any, data: Any) -> None:
+        self._save_data(self._file(key), data)
+
+    def load(self, key: Any) -> Any:
+        try:
+            return self._load_data(self._file(key))
+        except (OSError, EOFError, pickle.UnpicklingError):
+            # not there, or not whole
+            return None
+
+    def _file(self, key: Any) -> str:
+        cause = f"{self._version} {self._source_stamp} {key}"
+        name = hashlib.sha256(cause.encode()).hexdigest()[:32]
+        return f"{self._index_name.removesuffix('.nbi')}.{name}.nbc"
+
+
+@cache
+def sources(module: Path) -> str:
+    """Digest of a module and of all that it imports beside it, directly or not.
+
+    Code and constants of imported modules may be inlined. Those of other
+    distributions are not followed: Numba's own version is part of its keys.
+    """
+    root = next(p for p in module.parents if not (p / "__init__.py").exists())
+    left, read = [module], dict[Path, bytes]()
+    while left:
+        path = left.pop()
+        if path not in read:
+            read[path] = path.read_bytes()
+            left += _imported(read[path], root)
+    found = hashlib.sha256()
+    for path in sorted(read):
+        found.update(str(path.relative_to(root)).encode())
+        found.update(read[path])
+    return found.hexdigest()
+
+
+def _imported(code: bytes, root: Path) -> Iterator[Path]:
+    """Files below a folder that a module's import statements name."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            names.append(node.module)
+        else:
+            continue
+        for name in names:
+            place = root.joinpath(*name.split("."))
+            files = place.with_name(f"{place.name}.py"), place / "__init__.py"
+            yield from (path for path in files if path.is_file())

@@ -1,1 +1,0 @@
-"""Compiled kernels for the CPU; every one works on four lanes at once."""

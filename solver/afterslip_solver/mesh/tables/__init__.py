@@ -1,0 +1,1 @@
+"""Compiled tables of a mesh: edges, neighbours, midpoints, orders, gradients."""

@@ -1,0 +1,126 @@
+"""Where the V-cycle leaves the error, and more smoothing there.
+
+In thin wedges between a shallow fault and the free surface linear elements are too
+stiff, and the error of a two-grid cycle hardly shrinks there while it is gone
+elsewhere. Such places hold few elements: smoothing them more often costs little.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from afterslip_solver.array_cache import Arrays, Kept
+from afterslip_solver.backend.base import Fused
+from afterslip_solver.model import Bool, Float
+from afterslip_solver.multigrid.cycle import Cycle
+from afterslip_solver.multigrid.settings import MultigridSettings
+from afterslip_solver.multigrid.smoother import LocalSmoother, random_vector
+from afterslip_solver.operators import assembly
+from afterslip_solver.operators.elasticity import Elasticity, summed
+from afterslip_solver.operators.pattern import matrix_pattern
+
+# cycles that a random error goes through; it is then where it vanishes most slowly
+_CYCLES = 8
+# share of the error's energy that the slow elements must hold to be worth it
+_SHARE = 0.5
+
+
+def slow_elements(operator: Elasticity, cycle: Cycle, most: float) -> Bool:
+    """(n_elem,) bool, the share ``most`` of elements that hold most of a slow error.
+
+    Nothing is marked where the error is spread evenly.
+    """
+    start = random_vector(operator.shape)
+    start[operator.space.fixed] = 0.0
+    start = operator.backend.asarray(start)
+    return concentrated(slow_energy(operator, cycle, start), most)
+
+
+def slow_energy(operator: Elasticity, cycle: Cycle, x: Any) -> Float:
+    """(n_elem,) energy that the cycle leaves of an error x (n_node, 3, lane) FP32.
+
+    x is spent.
+    """
+    backend, top = operator.backend, cycle.levels[0]
+    for _ in range(_CYCLES):
+        backend.multiply(top.matrix, x, cycle.right)
+        x -= cycle.descend()
+    backend.multiply(top.matrix, x, cycle.right)
+    energy = backend.to_host(abs(x * cycle.right).sum(axis=(1, 2))).astype(np.float64)
+    return np.asarray(energy[operator.space.elements].sum(axis=1))
+
+
+def concentrated(energy: Float, most: float) -> Bool:
+    """Mark the largest entries, a share ``most``, if they are half of the sum."""
+    count = int(most * len(energy))
+    chosen = np.zeros(len(energy), dtype=np.bool_)
+    if count:
+        chosen[np.argpartition(energy, -count)[-count:]] = True
+    if energy[chosen].sum() < _SHARE * energy.sum():
+        chosen[:] = False
+    return chosen
+
+
+def smooth_slow_elements(
+    operator: Elasticity, cycle: Cycle, settings: MultigridSettings, kept: Kept
+) -> None:
+    """Give the finest level of a cycle more smoothing where it is slow, if anywhere.
+
+    Parameters
+    ----------
+    kept : what follows from the operator and the settings.
+    """
+    space, backend, top = operator.space, operator.backend, cycle.levels[0]
+    if not hasattr(backend, "relax_rows"):
+        return
+    fused = cast(Fused, backend)
+
+    def find() -> Arrays:
+        return {"chosen": slow_elements(operator, cycle, settings.local_share)}
+
+    chosen = kept.take("slow", find)["chosen"]
+    outside = np.zeros(space.n_node, dtype=np.bool_)
+    outside[space.elements[~chosen]] = True
+    rows = np.flatnonzero(~outside)
+    if len(rows) == 0:
+        return
+
+    def assembled() -> tuple[Any, Any, Float]:
+        indptr, indices, data = rows_of_stiffness(operator, chosen, rows)
+        return indptr, indices, data / cycle.unit
+
+    lam, mu = (values / cycle.unit for values in operator.moduli)
+    matrix = fused.stiffness_rows(space, lam, mu, chosen, rows, assembled)
+    smoother = top.smoother
+    top.local = LocalSmoother(
+        fused,
+        matrix,
+        backend.asarray(rows.astype(np.int32)),
+        smoother.inverse,
+        settings.local_degree,
+        smoother.top,
+    )
+
+
+def rows_of_stiffness(
+    operator: Elasticity, chosen: Bool, rows: NDArray[np.int64]
+) -> tuple[Any, Any, Float]:
+    """Rows of the assembled elastic K whose elements are all ``chosen``."""
+    space = operator.space
+    nodes, flat = np.unique(space.elements[chosen], return_inverse=True)
+    local = flat.reshape(-1, 10).astype(np.int32)
+    lam, mu = (values[chosen] for values in operator.moduli)
+    arrays = (space.gradients[chosen], space.volume[chosen], lam, mu)
+    pattern = matrix_pattern(local, len(nodes))
+    add = assembly.add_second_order
+    found = summed(add, local, pattern, arrays, space.fixed[nodes])
+    indptr, indices = pattern
+    place = np.searchsorted(nodes, rows)
+    counts = np.diff(indptr)[place]
+    own = np.concatenate([[0], np.cumsum(counts)])
+    take = np.repeat(indptr[place] - own[:-1], counts) + np.arange(own[-1])
+    columns = nodes[indices[take]].astype(np.int32)
+    return own, columns, found.data[take]

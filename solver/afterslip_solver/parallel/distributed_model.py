@@ -1,0 +1,322 @@
+"""A model prepared on several devices, with the interface of `greens.Prepared`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from afterslip_solver.greens.checkpoint import Keeper, State, StateError
+from afterslip_solver.greens.group_solve import Run
+from afterslip_solver.greens.prepared import Prepared, Slip
+from afterslip_solver.greens.settings import SettingsError, check_settings
+from afterslip_solver.jit.threads import over
+from afterslip_solver.model import (
+    Bool,
+    Float,
+    GroupResult,
+    Int,
+    Model,
+    Progress,
+    ShouldStop,
+    SolverSettings,
+)
+from afterslip_solver.multigrid import Preconditioner
+from afterslip_solver.operators import Elasticity, check_model
+from afterslip_solver.parallel.balance import Ancestor, ancestor
+from afterslip_solver.parallel.operators import PartCreep, PartSprings
+from afterslip_solver.parallel.partition import Part, divide, split
+from afterslip_solver.parallel.rank_backend import PartBackend
+from afterslip_solver.parallel.rank_hierarchy import LEVELS, SLOW, Whole, build_part
+from afterslip_solver.parallel.team import Desk, Team
+
+_REPORT, _STOP, _LOAD, _DUE, _SAVE = "report", "stop", "load", "due", "save"
+
+
+class PartRun(Run):
+    """A run on one part, which has only the trace nodes that it owns."""
+
+    def __init__(self, backend: Any, *limits: Any) -> None:
+        tolerance, max_iterations, trace, *hooks = limits
+        self._parts: PartBackend = backend
+        super().__init__(backend, tolerance, max_iterations, trace[trace >= 0], *hooks)
+
+    def sizes_of(self, values: list[Any]) -> Any:
+        """See `Run`; of all parts."""
+        found = super().sizes_of(values)
+        self._parts.communicator.maximise(found)
+        return found
+
+
+class PartPrepared(Prepared):
+    """One rank's end of a prepared model.
+
+    Parameters
+    ----------
+    part : of the model. settings : of the solver. desk : the rank's.
+    """
+
+    _springs_kind = PartSprings
+    _creep_kind = PartCreep
+    _run_kind = PartRun
+
+    def __init__(self, part: Part, settings: SolverSettings, desk: Desk) -> None:
+        self._part = part
+        self._desk = desk
+        self._known: tuple[NDArray[np.integer], Int] | None = None
+        backend = PartBackend(desk.backend, desk.communicator, part)
+        super().__init__(part.model, settings, backend)
+
+    def _preconditioner(self, operator: Elasticity) -> Preconditioner:
+        nodes = self._part.nodes[self.space.order]
+        return build_part(operator, self._desk, nodes[self.space.vertices])
+
+    def _places(self, trace_nodes: NDArray[np.integer]) -> Int:
+        """Positions of the mesh's nodes in vectors, -1 where another part owns."""
+        # groups of a campaign have the same trace
+        if self._known is not None and np.array_equal(self._known[0], trace_nodes):
+            return self._known[1]
+        nodes = self._part.nodes
+        at = np.minimum(np.searchsorted(nodes, trace_nodes), len(nodes) - 1)
+        mine = (nodes[at] == trace_nodes) & (self._part.sharing[at] < 2)
+        places = np.where(mine, self.space.rank[at], -1)
+        self._known = trace_nodes, places
+        return places
+
+
+class _DeskKeeper:
+    """A rank's way to the keeper of the whole; see `Keeper`."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def load(self) -> State | None:
+        """See `Keeper`."""
+        state: State | None = self._desk.ask(_LOAD, None)
+        return state
+
+    def due(self) -> bool:
+        """See `Keeper`."""
+        return bool(self._desk.ask(_DUE, None))
+
+    def save(self, state: State) -> None:
+        """See `Keeper`."""
+        self._desk.ask(_SAVE, state)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """An array by its rows that are not zero: of a source's slip there are few."""
+
+    shape: tuple[int, ...]
+    rows: Int
+    values: Float
+
+    @classmethod
+    def of(cls, whole: Float) -> _Rows:
+        rows = np.flatnonzero(whole.reshape(len(whole), -1).any(axis=1))
+        return cls(whole.shape, rows, whole[rows])
+
+    def whole(self) -> Float:
+        out = np.zeros(self.shape)
+        out[self.rows] = self.values
+        return out
+
+
+def _each(slip: Any, change: Callable[[Any], Any]) -> Any:
+    """Change the arrays of `Slip`."""
+    if isinstance(slip, Mapping):
+        return {name: change(values) for name, values in slip.items()}
+    if isinstance(slip, np.ndarray | _Rows):
+        return change(slip)
+    return [change(values) for values in slip]
+
+
+def _prepare_part(desk: Desk, part: Part, settings: SolverSettings) -> tuple[int, str]:
+    prepared = desk.held["prepared"] = PartPrepared(part, settings, desk)
+    return prepared.bytes, prepared.scheme
+
+
+def _solve_part(
+    desk: Desk,
+    slip: Any,
+    trace_nodes: NDArray[np.integer],
+    reports: bool,
+    stops: bool,
+    keeps: bool,
+) -> tuple[GroupResult, Int] | Exception:
+    """Solve on a part; returns what it found and which trace nodes are its own."""
+    prepared: PartPrepared = desk.held["prepared"]
+
+    def report(news: dict[str, Any]) -> None:
+        desk.ask(_REPORT, news)
+
+    def asked_to_stop() -> bool:
+        return bool(desk.ask(_STOP, None))
+
+    try:
+        found = prepared.solve(
+            _each(slip, _Rows.whole),
+            trace_nodes,
+            report if reports else None,
+            asked_to_stop if stops else None,
+            _DeskKeeper(desk) if keeps else None,
+        )
+    except (SettingsError, StateError) as error:
+        # all ranks see the same before they compute, and are ready for another job
+        return error
+    return found, np.flatnonzero(prepared._places(trace_nodes) >= 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """The kind of device that all ranks have."""
+
+    name: str
+
+
+class Distributed:
+    """A model ready to be solved by a team, group after group.
+
+    Parameters
+    ----------
+    model, settings : as for `greens.prepare`.
+    team : the ranks; one part for each.
+    whole : makes the aggregates; a new one where left out.
+
+    Raises
+    ------
+    ModelError, SettingsError
+        As `greens.prepare` does.
+    PartitionError
+        If the mesh is too small to be cut.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        settings: SolverSettings,
+        team: Team,
+        whole: Whole | None = None,
+    ) -> None:
+        check_model(model)
+        check_settings(settings)
+        _check_parallel(settings)
+        self.team = team
+        self.backend = Device(team.device)
+        mesh = model.mesh
+        self.n_unknowns = 3 * len(mesh.nodes)
+        whole = whole or Whole(model.mesh, model.fixed)
+        parts = split(model, divide(mesh, team.size, expected_work(model, team)))
+        sizes = team.call(
+            _prepare_part,
+            [(part, settings) for part in parts],
+            {LEVELS: whole.shares, SLOW: whole.slow},
+        )
+        self.bytes_by_part = [size for size, _ in sizes]
+        self.scheme = sizes[0][1]
+
+    @property
+    def bytes(self) -> int:
+        """Memory kept on the devices between groups, all together."""
+        return sum(self.bytes_by_part)
+
+    def solve(
+        self,
+        slip: Slip,
+        trace_nodes: NDArray[np.integer],
+        progress: Progress | None = None,
+        should_stop: ShouldStop | None = None,
+        keeper: Keeper | None = None,
+    ) -> GroupResult:
+        """See `greens.Prepared.solve`."""
+        size = self.team.size
+
+        def report(news: list[Any]) -> list[None]:
+            if progress is not None:
+                progress(news[0])
+            return [None] * size
+
+        def stop(_: list[Any]) -> list[bool]:
+            return [should_stop is not None and should_stop()] * size
+
+        hooks = (progress is not None, should_stop is not None, keeper is not None)
+        answers = {_REPORT: report, _STOP: stop, **_keeping(keeper, size)}
+        given = [(_each(slip, _Rows.of), trace_nodes, *hooks)] * size
+        found = self.team.call(_solve_part, given, answers)
+        if isinstance(found[0], Exception):
+            raise found[0]
+        first: GroupResult = found[0][0]
+        response = _joined([(part.response, here) for part, here in found])
+        return replace(first, response=response)
+
+    def close(self) -> None:
+        """Let the team go."""
+        self.team.close()
+
+
+def _joined(parts: list[tuple[Float, Int]]) -> Float:
+    """Put responses (lane, mode, n, 3) and the places of their rows together."""
+    n_lane, n_mode = parts[0][0].shape[:2]
+    n_trace = sum(len(here) for _, here in parts)
+    response = np.empty((n_lane, n_mode, n_trace, 3))
+
+    def join(first: int, last: int) -> None:
+        for k in range(first, last):
+            lane, mode = divmod(k, n_mode)
+            for own, here in parts:
+                response[lane, mode, here] = own[lane, mode]
+
+    over(n_lane * n_mode, join, few=1, per_thread=1)
+    return response
+
+
+def expected_work(model: Model, team: Team) -> Float | None:
+    """(n_elem,) work of each element in a solve, 1 for most; None where unknown.
+
+    It is known of meshes that were refined; one of the team foretells it.
+    """
+    coarse = ancestor(model)
+    if coarse is None:
+        return None
+    idle: list[tuple[Ancestor | None]] = [(None,)] * (team.size - 1)
+    return coarse.work(team.call(_foretell, [(coarse,), *idle], {})[0])
+
+
+def _foretell(desk: Desk, coarse: Ancestor | None) -> Bool | None:
+    return None if coarse is None else coarse.slow(desk.backend)
+
+
+def _check_parallel(settings: SolverSettings) -> None:
+    if settings.predictor == "dmd" and settings.integrator == "stepping":
+        raise SettingsError("the dmd predictor works on one device: use galerkin")
+    if settings.preconditioner == "three_level":
+        raise SettingsError("three_level works on one device: use multigrid")
+
+
+def _keeping(keeper: Keeper | None, size: int) -> dict[str, Any]:
+    """Answers that keep the parts' states as one, names led by the part."""
+    if keeper is None:
+        return {}
+
+    def load(_: list[Any]) -> Sequence[State | None]:
+        state = keeper.load()
+        if state is None:
+            return [None] * size
+        leads = [f"part{rank}of{size}." for rank in range(size)]
+        return [
+            {k.removeprefix(lead): v for k, v in state.items() if k.startswith(lead)}
+            for lead in leads
+        ]
+
+    def save(states: list[State]) -> list[None]:
+        whole: State = {"solves": states[0]["solves"]}
+        for rank, state in enumerate(states):
+            whole |= {f"part{rank}of{size}.{k}": v for k, v in state.items()}
+        keeper.save(whole)
+        return [None] * size
+
+    return {_LOAD: load, _DUE: lambda _: [keeper.due()] * size, _SAVE: save}
