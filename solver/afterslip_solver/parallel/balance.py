@@ -1,9 +1,10 @@
-"""Foretelling where a model's solves will be dear, before it is cut into parts.
+"""Prediction of where a model's solves will be expensive, before it is partitioned.
 
-The V-cycle smooths some elements more often (see `multigrid.local_smoothing`), and they lie
-together. Which they are is known when the preconditioner stands, too late for the cut.
-But the mesh that was refined has its slow elements in about the same places: on the
-trench of the benchmarks 70 % of them are children of those one level up, 56 % two up.
+The V-cycle smooths some elements more often (see `multigrid.local_smoothing`), and
+they lie together. Which they are is known once the preconditioner is set up, too late
+for the partition. But the mesh that was refined has its slow elements in about the
+same places: on the trench of the benchmarks 70 % of them are children of those one
+level up, 56 % two up.
 """
 
 from __future__ import annotations
