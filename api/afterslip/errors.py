@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from math import isfinite
 from typing import Any
 
 SHOWN = 80
+# more of a list or mapping than this would not be shown anyway
+_ITEMS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +146,12 @@ def show(value: Any) -> str:
     elif value is None:
         text = "null"
     elif isinstance(value, dict):
-        text = "{" + ", ".join(f"{key}: {show(v)}" for key, v in value.items()) + "}"
+        pairs = islice(value.items(), _ITEMS)
+        text = "{" + ", ".join(f"{show(k)}: {show(v)}" for k, v in pairs) + "}"
     elif isinstance(value, list | tuple):
-        text = "[" + ", ".join(show(v) for v in value[:20]) + "]"
+        text = "[" + ", ".join(show(v) for v in value[:_ITEMS]) + "]"
+    elif isinstance(value, str):
+        text = value[: SHOWN + 1]
     else:
         text = str(value)
     text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -13,6 +14,11 @@ from pydantic_core import ErrorDetails
 from afterslip.errors import Problem, SpecError, show
 
 M = TypeVar("M", bound=BaseModel)
+
+# problems that one answer lists
+MOST = 100
+# of a word that is compared with the known ones
+_LONGEST = 100
 
 
 def validate(model: type[M], data: Any) -> M:
@@ -34,10 +40,13 @@ def validate(model: type[M], data: Any) -> M:
 def translate(error: ValidationError, model: type[BaseModel]) -> list[Problem]:
     """Return pydantic's findings about ``model`` as problems."""
     found: list[Problem] = []
-    for detail in error.errors(include_url=False):
+    count = error.error_count()
+    for detail in islice(error.errors(include_url=False), MOST):
         for problem in _problems(detail, model):
             if problem not in found:
                 found.append(problem)
+    if count > MOST:
+        found.append(Problem("", None, f"has {count - MOST:,} more problems"))
     return found
 
 
@@ -64,7 +73,7 @@ def _plain(kind: str, value: Any, context: dict[str, Any]) -> tuple[str, str]:
     if kind == "literal_error":
         options = str(context["expected"]).replace("'", "").replace(" or ", ", ")
         known = options.split(", ")
-        near = difflib.get_close_matches(str(value), known, n=1)
+        near = difflib.get_close_matches(show(value), known, n=1)
         return (
             f"must be {'one of ' if len(known) > 1 else ''}{options}",
             f"did you mean {near[0]}?" if near else "",
@@ -116,6 +125,7 @@ def _unknown_mend(loc: Sequence[str | int], model: type[BaseModel]) -> str:
 
 def nearest(word: str, known: Sequence[str]) -> str | None:
     """Return the known word that is most like ``word``, if any is like it."""
+    word = word[:_LONGEST]
     lower = {name.lower(): name for name in known}
     found = difflib.get_close_matches(word.lower(), list(lower), n=1)
     if found:

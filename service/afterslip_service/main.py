@@ -107,7 +107,7 @@ def create_app(
         app.include_router(module.router)
     page.mount(app)
     # the last one added is the first that a request meets
-    app.add_middleware(Bodies)
+    app.add_middleware(Bodies, settings=chosen)
     app.add_middleware(Access, settings=chosen)
     app.add_middleware(Guard, settings=chosen)
     app.add_middleware(Trail)

@@ -98,7 +98,20 @@ class Settings(BaseSettings):
         200_000_000, gt=0, description="elements that a mesh may have, by its sizes"
     )
     max_sources: int = Field(20_000, gt=0, description="unit sources of one campaign")
-    max_body: int = Field(32 * 1024**2, gt=0, description="bytes of one JSON request")
+    max_body: int = Field(
+        16 * 1024**2,
+        gt=0,
+        description="bytes of one JSON request that gives a spec, data or a list; "
+        "64 KiB of all others",
+    )
+    max_values: int = Field(
+        500_000,
+        gt=0,
+        description="numbers, texts, lists and objects of one JSON request",
+    )
+    large_bodies: int = Field(
+        2, ge=1, description="JSON requests above 64 KiB that are read at a time"
+    )
 
     @property
     def tls(self) -> tuple[Path, Path] | None:

@@ -32,13 +32,9 @@ from afterslip_service.engine.buckets import Buckets, Level
 from afterslip_service.errors import ForbiddenError
 from afterslip_service.routes.deps import ServiceDep
 from afterslip_service.routes.guard import SAFE, refuse
+from afterslip_service.routes.paths import READINESS, SESSION, public
 from afterslip_service.settings import Settings
 
-SESSION = "/v1/session"
-# strangers are told yes or no, everybody else why
-READINESS = "/readyz"
-PUBLIC = frozenset({"/", "/docs", "/healthz", "/openapi.json", READINESS, SESSION})
-PUBLIC_FOLDER = "/dashboard/"
 COOKIE = "afterslip_session"
 # browsers take this prefix only over TLS, for this host and from nobody else
 SECURE_COOKIE = f"__Host-{COOKIE}"
@@ -90,8 +86,7 @@ class _Asked:
             k.decode("latin-1"): v.decode("latin-1") for k, v in scope["headers"]
         }
         self.bearer = "authorization" in self.headers
-        public = self.path in PUBLIC or self.path.startswith(PUBLIC_FOLDER)
-        self.lenient = public and self.path != SESSION
+        self.lenient = public(self.path) and self.path != SESSION
         self.signs_in = self.path == SESSION and scope["method"] == "POST"
         self.tolerated = self.path == SESSION and not self.bearer
         if self.bearer:

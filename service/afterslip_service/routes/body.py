@@ -1,55 +1,93 @@
-"""What JSON bodies may hold, before any route parses them.
+"""Bodies of requests: how much of one is read, by whom, and how many at a time.
 
-Python's parser is kinder than RFC 8259: it takes NaN, keys that come twice and any
-depth, and a text may hold what no database keeps.
+The middleware stands behind the one that asks for tokens, so that nothing is read of
+a stranger's request. A body is decoded once: routes find the value in the request.
 """
 
 from __future__ import annotations
 
-import json
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Coroutine
 from typing import Any
 
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
+from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from afterslip_service.routes.guard import RAW_PATH, SAFE, refuse
+from afterslip_service.routes import json_reader
+from afterslip_service.routes.guard import SAFE, refuse
+from afterslip_service.routes.json_reader import BodyError, TooManyValuesError
+from afterslip_service.routes.paths import RAW_PATH, SESSION, SMALL, public
+from afterslip_service.settings import Settings
 
-DEEPEST = 64
-DIGITS = 400
+READ_S = 60.0
+WAIT_S = 2.0
+
+
+class JsonRequest(Request):
+    """A request whose body the middleware has decoded."""
+
+    async def json(self) -> Any:
+        """Return what the body says."""
+        return self.scope["state"]["json"]
+
+
+class JsonRoute(APIRoute):
+    """A route that takes JSON."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the handler, which decodes nothing again."""
+        handler = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            return await handler(JsonRequest(request.scope, request.receive))
+
+        return handle
+
+
+class _Refused(Exception):  # noqa: N818 never leaves this file
+    def __init__(self, status: int, detail: str, *headers: tuple[bytes, bytes]) -> None:
+        super().__init__(detail)
+        self.status, self.detail, self.headers = status, detail, headers
+
+
+class _Left(Exception):  # noqa: N818 never leaves this file
+    pass
 
 
 class Bodies:
-    """Middleware: turns away bodies that are not plain JSON."""
+    """Middleware: reads and decodes the bodies of the routes that take one."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
+        self._settings = settings
+        self._slots = Slots(settings.large_bodies)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or answer it with a problem."""
-        wanted = scope["type"] == "http" and scope["method"] not in SAFE
-        if not wanted or scope["path"] == RAW_PATH:
+        """Pass a request on with what its body says, or answer it with a problem."""
+        if scope["type"] != "http" or not _takes_json(scope):
             await self._app(scope, receive, send)
             return
-        body = b""
-        more = True
-        parts: list[bytes] = []
-        while more:
-            message = await receive()
-            if message["type"] != "http.request":
-                return  # the client has left
-            parts.append(message.get("body", b""))
-            more = message.get("more_body", False)
-        body = b"".join(parts)
-        if body:
-            kind = next((v for k, v in scope["headers"] if k == b"content-type"), b"")
-            if not _is_json(kind):
-                detail = "send JSON, with Content-Type: application/json"
-                await refuse(send, scope["path"], 415, detail)
-                return
-            found = await run_in_threadpool(trouble, body)
-            if found is not None:
-                await refuse(send, scope["path"], 400, f"the body {found}")
-                return
+        principal = scope["state"].get("principal")
+        slot = self._slots.slot(getattr(principal, "token", None))
+        try:
+            body = await self._read(scope, receive, slot)
+            if body:
+                scope["state"]["json"] = await self._decode(scope, body)
+        except _Left:
+            slot.release()
+            return
+        except _Refused as refused:
+            slot.release()
+            extra = refused.headers
+            await refuse(send, scope["path"], refused.status, refused.detail, extra)
+            return
+        except BaseException:
+            slot.release()
+            raise
         sent = False
 
         async def replay() -> Message:
@@ -59,7 +97,116 @@ class Bodies:
             sent = True
             return {"type": "http.request", "body": body, "more_body": False}
 
-        await self._app(scope, replay, send)
+        async def answered(message: Message) -> None:
+            # whoever is slow to read the answer holds no slot
+            slot.release()
+            await send(message)
+
+        try:
+            await self._app(scope, replay, answered)
+        finally:
+            slot.release()
+
+    async def _read(self, scope: Scope, receive: Receive, slot: Slot) -> bytes:
+        """Read a body; a large one only while few others are."""
+        length = _header(scope, b"content-length")
+        if length.isdigit() and int(length) > SMALL:
+            await slot.take()
+        parts, size, more = [], 0, True
+        try:
+            async with asyncio.timeout(READ_S):
+                while more:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        raise _Left
+                    parts.append(message.get("body", b""))
+                    size += len(parts[-1])
+                    more = message.get("more_body", False)
+                    if size > SMALL:
+                        await slot.take()
+        except TimeoutError:
+            detail = f"the body did not arrive within {READ_S:g} s: send it again"
+            raise _Refused(408, detail) from None
+        return b"".join(parts)
+
+    async def _decode(self, scope: Scope, body: bytes) -> Any:
+        if not _is_json(_header(scope, b"content-type")):
+            raise _Refused(415, "send JSON, with Content-Type: application/json")
+        most = self._settings.max_values
+        try:
+            return await run_in_threadpool(json_reader.read, body, most)
+        except TooManyValuesError as error:
+            mend = "send less at once, or upload a file"
+            raise _Refused(413, f"the body {error}: {mend}") from None
+        except BodyError as error:
+            raise _Refused(400, f"the body {error}") from None
+
+
+class Slots:
+    """Room for large bodies; one token takes half of it at most."""
+
+    def __init__(self, count: int) -> None:
+        self.room = asyncio.Semaphore(count)
+        self.of_one = max(1, count // 2)
+        self.held: Counter[str] = Counter()
+
+    def slot(self, token: str | None) -> Slot:
+        """Return a slot that is not taken yet."""
+        return Slot(self, token)
+
+
+class Slot:
+    """Room for one large body, from its arrival to its answer."""
+
+    def __init__(self, slots: Slots, token: str | None) -> None:
+        self._slots, self._token = slots, token
+        self._taken = False
+
+    async def take(self) -> None:
+        """Take the room, which others may have to leave first."""
+        if self._taken:
+            return
+        slots, token = self._slots, self._token
+        try:
+            if token is not None and slots.held[token] >= slots.of_one:
+                raise TimeoutError
+            async with asyncio.timeout(WAIT_S):
+                await slots.room.acquire()
+        except TimeoutError:
+            detail = (
+                f"other large bodies are being read: come back in {WAIT_S:g} s, or "
+                "upload files by /v1/files"
+            )
+            retry = (b"retry-after", f"{WAIT_S:.0f}".encode())
+            raise _Refused(503, detail, retry) from None
+        self._taken = True
+        if token is not None:
+            slots.held[token] += 1
+
+    def release(self) -> None:
+        """Give the room back; may be repeated."""
+        if not self._taken:
+            return
+        self._taken = False
+        self._slots.room.release()
+        if self._token is not None:
+            self._slots.held[self._token] -= 1
+            self._slots.held += Counter()  # forgets who holds none
+
+
+def _takes_json(scope: Scope) -> bool:
+    """Tell whether a body is to be read: some route must want it."""
+    path = scope["path"]
+    if scope["method"] in SAFE or path == RAW_PATH:
+        return False
+    if public(path) and path != SESSION:
+        return False
+    routes = scope["app"].router.routes
+    return any(route.matches(scope)[0] is Match.FULL for route in routes)
+
+
+def _header(scope: Scope, name: bytes) -> bytes:
+    return next((bytes(v) for k, v in scope["headers"] if k == name), b"")
 
 
 def _is_json(kind: bytes) -> bool:
@@ -67,78 +214,3 @@ def _is_json(kind: bytes) -> bool:
     return media == b"application/json" or (
         media.startswith(b"application/") and media.endswith(b"+json")
     )
-
-
-class _Unfit(Exception):  # noqa: N818 never leaves this file
-    pass
-
-
-def trouble(body: bytes) -> str | None:
-    """Return what is wrong with a body, None for plain JSON."""
-    try:
-        _walk(
-            json.loads(
-                body.decode("utf-8"),
-                object_pairs_hook=_pairs,
-                parse_constant=_constant,
-                parse_int=_integer,
-            )
-        )
-    except UnicodeDecodeError:
-        return "is not UTF-8"
-    except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}"
-        return f"is not JSON: {error.msg.lower()} ({where})"
-    except RecursionError:
-        return f"is nested deeper than {DEEPEST} levels"
-    except _Unfit as error:
-        return str(error)
-    return None
-
-
-def _constant(word: str) -> Any:
-    raise _Unfit(f"holds {word}, which is not a number of JSON")
-
-
-def _integer(digits: str) -> int:
-    if len(digits) > DIGITS:
-        raise _Unfit(f"holds a number of more than {DIGITS} digits")
-    return int(digits)
-
-
-def _pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(items)
-    if len(found) < len(items):
-        keys = [key for key, _ in items]
-        twice = next(key for index, key in enumerate(keys) if key in keys[:index])
-        raise _Unfit(f"gives the key {twice[:80]!r} twice")
-    return found
-
-
-def _walk(value: Any) -> None:
-    level = [value]
-    for _ in range(DEEPEST):
-        below: list[Any] = []
-        for item in level:
-            if isinstance(item, str):
-                _text(item)
-            elif isinstance(item, dict):
-                for key in item:
-                    _text(key)
-                below += item.values()
-            elif isinstance(item, list):
-                below += item
-        if not below:
-            return
-        level = below
-    raise _Unfit(f"is nested deeper than {DEEPEST} levels")
-
-
-def _text(text: str) -> None:
-    if "\0" in text:
-        raise _Unfit("holds a text with a NUL character")
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            raise _Unfit("holds half of a surrogate pair, which is no text") from None

@@ -14,10 +14,11 @@ from afterslip_service.db import bulk, campaigns
 from afterslip_service.db.session import Connection
 from afterslip_service.engine.states import CampaignState
 from afterslip_service.errors import ConflictError
+from afterslip_service.routes.body import JsonRoute
 from afterslip_service.routes.deps import KeyedDep
 from afterslip_service.routes.problems import responses
 
-router = APIRouter(prefix="/v1/campaigns", tags=["groups"])
+router = APIRouter(prefix="/v1/campaigns", tags=["groups"], route_class=JsonRoute)
 
 
 class Action(StrEnum):

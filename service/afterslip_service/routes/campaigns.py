@@ -14,6 +14,7 @@ from afterslip_service.db.session import Connection
 from afterslip_service.engine.states import CampaignState
 from afterslip_service.errors import ConflictError
 from afterslip_service.routes import intake
+from afterslip_service.routes.body import JsonRoute
 from afterslip_service.routes.deps import (
     CursorDep,
     KeyedDep,
@@ -31,7 +32,7 @@ from afterslip_service.routes.shapes import (
 from afterslip_workers import telemetry
 
 log = structlog.get_logger()
-router = APIRouter(prefix="/v1/campaigns", tags=["campaigns"])
+router = APIRouter(prefix="/v1/campaigns", tags=["campaigns"], route_class=JsonRoute)
 
 SPEC = {"$ref": "#/components/schemas/CampaignSpec"}
 

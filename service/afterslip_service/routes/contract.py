@@ -12,7 +12,8 @@ from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.inversion import Inversion
 from afterslip.schemas.observation import Dataset
 from afterslip_service.routes import sample
-from afterslip_service.routes.access import COOKIE, PUBLIC, SESSION, needed
+from afterslip_service.routes.access import COOKIE, needed
+from afterslip_service.routes.paths import PUBLIC, SESSION
 from afterslip_service.routes.problems import MEDIA
 
 REF = "#/components/schemas/{model}"
@@ -21,7 +22,7 @@ PROBLEM = {"$ref": "#/components/schemas/Problem"}
 ANY = (400, 421, 503)
 # an Allow header stands beside 405, but a method that is not there has no operation
 GUARDED = (401, 403, 429)
-WITH_BODY = (413, 415, 422)
+WITH_BODY = (408, 413, 415, 422)
 SECURITY = {
     "token": {
         "type": "http",

@@ -15,6 +15,7 @@ from afterslip.validation import validate
 from afterslip_service.db import datasets
 from afterslip_service.db.session import Connection
 from afterslip_service.routes import limits
+from afterslip_service.routes.body import JsonRoute
 from afterslip_service.routes.deps import (
     CursorDep,
     KeyedDep,
@@ -28,7 +29,7 @@ from afterslip_service.routes.problems import responses
 from afterslip_service.routes.shapes import DatasetPage, DatasetShape
 from afterslip_workers import entry
 
-router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
+router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=JsonRoute)
 
 REQUEST = {"$ref": "#/components/schemas/DatasetRequest"}
 

@@ -14,13 +14,12 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from afterslip_service.routes.paths import most_bytes
 from afterslip_service.routes.problems import HEADERS, MEDIA
 from afterslip_service.settings import Settings
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-# the one route that takes bytes instead of JSON
-RAW_PATH = "/v1/files"
 POLICY = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
 PRIVATE = (b"cache-control", b"private, no-cache")
 # a year, as browsers expect it
@@ -37,8 +36,7 @@ class Guard:
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
         self._hosts = LOOPBACK | {settings.host, *settings.allowed_hosts}
-        self._max_upload = settings.max_upload
-        self._max_body = settings.max_body
+        self._settings = settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer it with a problem."""
@@ -49,7 +47,7 @@ class Guard:
             k.decode("latin-1"): v.decode("latin-1") for k, v in scope["headers"]
         }
         path = scope["path"]
-        limit = self._max_upload if path == RAW_PATH else self._max_body
+        limit = most_bytes(path, self._settings)
         refusal = self._refusal(scope, headers, limit)
         if refusal is not None:
             await refuse(send, path, *refusal)

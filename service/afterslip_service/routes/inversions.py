@@ -12,6 +12,7 @@ from afterslip_service.db.session import Connection
 from afterslip_service.engine.states import JobState
 from afterslip_service.errors import ConflictError
 from afterslip_service.routes import intake
+from afterslip_service.routes.body import JsonRoute
 from afterslip_service.routes.deps import (
     CursorDep,
     KeyedDep,
@@ -30,7 +31,7 @@ from afterslip_service.routes.shapes import (
 from afterslip_service.routes.stored import respond
 from afterslip_workers import entry
 
-router = APIRouter(prefix="/v1/inversions", tags=["inversions"])
+router = APIRouter(prefix="/v1/inversions", tags=["inversions"], route_class=JsonRoute)
 
 REQUEST = {"$ref": "#/components/schemas/InversionRequest"}
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from afterslip.errors import SpecError
+from afterslip.validation import MOST
 from afterslip_service.db.session import DBAPIError, PoolTimeoutError
 from afterslip_service.errors import (
     ConflictError,
@@ -104,7 +105,7 @@ def _spec(request: Request, error: Exception) -> JSONResponse:
 
 def _request(request: Request, error: Exception) -> JSONResponse:
     found = error.errors() if isinstance(error, RequestValidationError) else []
-    errors = [_finding(detail) for detail in found]
+    errors = [_finding(detail) for detail in found[:MOST]]
     lines = "; ".join(f"{item['path']}: {item['message']}" for item in errors)
     if any(detail["type"] == "json_invalid" for detail in found):
         return problem(request, 400, f"the body is not JSON: {lines}", errors=errors)

@@ -19,12 +19,15 @@ from afterslip.validation import validate
 from afterslip_service.db import campaigns
 from afterslip_service.db.campaigns import Campaign
 from afterslip_service.errors import ConflictError
+from afterslip_service.routes.body import JsonRoute
 from afterslip_service.routes.deps import ServiceDep
 from afterslip_service.routes.problems import responses
 from afterslip_service.routes.shapes import SampleShape
 from afterslip_workers import entry
 
-router = APIRouter(prefix="/v1/campaigns/{campaign}/sample", tags=["greens"])
+router = APIRouter(
+    prefix="/v1/campaigns/{campaign}/sample", tags=["greens"], route_class=JsonRoute
+)
 
 Float = NDArray[np.float64]
 

@@ -19,10 +19,11 @@ from afterslip_service.routes.access import (
     cookie_of,
     csrf_of,
 )
+from afterslip_service.routes.body import JsonRoute
 from afterslip_service.routes.deps import ServiceDep
 from afterslip_service.routes.problems import responses
 
-router = APIRouter(prefix="/v1/session", tags=["session"])
+router = APIRouter(prefix="/v1/session", tags=["session"], route_class=JsonRoute)
 log = structlog.get_logger()
 
 

@@ -16,6 +16,7 @@ from afterslip_service.db.session import Connection
 from afterslip_service.db.tokens import Token
 from afterslip_service.engine.access import Role
 from afterslip_service.errors import MissingError
+from afterslip_service.routes.body import JsonRoute
 from afterslip_service.routes.deps import (
     CursorDep,
     KeyedDep,
@@ -26,7 +27,7 @@ from afterslip_service.routes.deps import (
 )
 from afterslip_service.routes.problems import responses
 
-router = APIRouter(prefix="/v1/tokens", tags=["tokens"])
+router = APIRouter(prefix="/v1/tokens", tags=["tokens"], route_class=JsonRoute)
 log = structlog.get_logger()
 
 USER = r"^[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}$"
