@@ -259,11 +259,23 @@ class Checksums:
         ------
         DamagedError, ArchiveError
         """
-        if self._root is None:
-            content = self._read(ROOT)
-            if content is None:
-                raise ArchiveError(f"{self.name} has no {ROOT}: it is not a store")
-            self._root = self.check_root(content)
+        return self._root if self._root is not None else self.read_root()
+
+    def read_root(self) -> Root:
+        """Read the root's document again.
+
+        Raises
+        ------
+        DamagedError, ArchiveError
+        """
+        content = self._read(ROOT)
+        if content is None:
+            raise ArchiveError(f"{self.name} has no {ROOT}: it is not a store")
+        return self.check_root(content)
+
+    @property
+    def root_read(self) -> Root | None:
+        """The root's document, None before it was read."""
         return self._root
 
     def check_root(self, content: bytes) -> Root:
@@ -279,6 +291,7 @@ class Checksums:
             raise self.damaged(ROOT, str(error)) from None
         if self._store is not None and root.sealed and root.store != self._store:
             raise self.damaged(ROOT, f"belongs to the store {root.store!r}")
+        self._root = root
         return root
 
     def expected(self, key: str) -> str | None:
@@ -315,6 +328,10 @@ class Checksums:
         if key not in files:
             raise self.damaged(key, "has no checksum", group)
         return files[key]
+
+    def ready(self, key: str) -> bool:
+        """Tell whether nothing has to be read to know what a file must be."""
+        return self._root is not None and group_of(key) in self._documents
 
     def forget(self, key: str) -> None:
         """Read the checksums of a file again the next time: they may have changed."""
@@ -421,7 +438,11 @@ class FileDigests:
     def cached(self, path: Path) -> str | None:
         """Return the SHA-256 of a file that has not changed since it was taken."""
         known = self._known.get(path)
-        return known[1] if known is not None and known[0] == _stamp(path) else None
+        try:
+            same = known is not None and known[0] == _stamp(path)
+        except OSError:
+            return None
+        return known[1] if known is not None and same else None
 
     def of(self, path: Path) -> str:
         """Return the SHA-256 of a file, hexadecimal.
@@ -443,6 +464,13 @@ class FileDigests:
                     self._known.clear()
                 self._known[path] = (before, digest)
             return digest
+
+    def of_any(self, path: Path) -> str | None:
+        """Return the SHA-256 of a file, None where there is none."""
+        try:
+            return self.of(path)
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            return None
 
 
 def _stamp(path: Path) -> _Stamp:

@@ -1,8 +1,18 @@
 """A store of two groups on a small surface, without any solve."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 
-from afterslip.archive import SourceTable, StationTable, SurfaceTable
+from afterslip import integrity
+from afterslip.archive import (
+    SourceTable,
+    StationTable,
+    SurfaceTable,
+    chunk_file,
+    group_arrays,
+)
 from afterslip.units import YEAR
 
 N_SOURCE, N_MODE, TIMES = 6, 9, [0.0, 0.5 * YEAR, 10 * YEAR]
@@ -59,3 +69,21 @@ def group_values(n_lane: int, seed: int, n_mode: int = 4) -> dict[str, np.ndarra
         "time_error": np.full(n_lane, 1e-7),
         "iterations": np.zeros(n_lane),  # equal to its fill value, yet a file
     }
+
+
+def accept(
+    group: Path, campaign: Path, index: int, sizes, integrator="spectral"
+) -> None:
+    """Move a group's files into a store, then write their checksums."""
+    files = {}
+    for variable in group_arrays(sizes, integrator):
+        key = chunk_file(variable, index)
+        target = campaign / key
+        target.parent.mkdir(parents=True, exist_ok=True)
+        (group / chunk_file(variable, 0)).rename(target)
+        files[key] = integrity.file_digests.of(target)
+    root = json.loads((campaign / integrity.ROOT).read_text())
+    if store := root["attributes"].get("store_id"):
+        document = campaign / integrity.group_key(index)
+        document.parent.mkdir(exist_ok=True)
+        document.write_bytes(integrity.write_checksums(store, files, index))

@@ -4,6 +4,7 @@ import functools
 import http.server
 import json
 import re
+import shutil
 import threading
 import warnings
 from pathlib import Path
@@ -11,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
-from small_store import N_MODE, TIMES, group_values, sources, square, stations
+from small_store import N_MODE, TIMES, accept, group_values, sources, square, stations
 
+from afterslip import integrity
 from afterslip.archive import (
     GreensStore,
     chunk_file,
@@ -25,13 +27,6 @@ from afterslip.archive import (
 )
 from afterslip.errors import ArchiveError, SpecError
 from afterslip.units import YEAR
-
-
-def accept(group: Path, campaign: Path, index: int, sizes) -> None:
-    for variable in group_arrays(sizes, "spectral"):
-        target = campaign / chunk_file(variable, index)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        (group / chunk_file(variable, 0)).rename(target)
 
 
 @pytest.fixture
@@ -161,14 +156,12 @@ def test_a_group_is_one_file_per_array(store) -> None:
     ]
 
 
-def test_a_missing_group_reads_as_nan(store) -> None:
+def test_a_group_that_is_not_accepted_reads_as_nan(store) -> None:
     path, _ = store
-    for name in ("response", "mode_count", "start_norm", "recurrence"):
-        for file in (path / name / "c" / "0").rglob("*"):
-            file.unlink() if file.is_file() else None
-        first = path / name / "c" / "0"
-        if first.is_file():
-            first.unlink()
+    for name in integrity.GROUPED:
+        chunk = path / name / "c" / "0"
+        shutil.rmtree(chunk) if chunk.is_dir() else chunk.unlink()
+    (path / integrity.group_key(0)).unlink()
     greens = GreensStore(path)
     assert np.isnan(greens.dataset["response"][:4].values).all()
     assert greens.mode_count.tolist() == [0, 0, 0, 0, 6, 6]
@@ -232,10 +225,7 @@ def test_stepping_interpolates_between_steps(tmp_path: Path) -> None:
     assert names.isdisjoint({"recurrence", "start_norm", "shift", "displacement"})
     values = {name: values[name] for name in names}
     create_group_store(tmp_path / "g.zarr", sizes, values, "stepping")
-    for variable in group_arrays(sizes, "stepping"):
-        target = tmp_path / "s.zarr" / chunk_file(variable, 0)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "g.zarr" / chunk_file(variable, 0)).rename(target)
+    accept(tmp_path / "g.zarr", tmp_path / "s.zarr", 0, sizes, "stepping")
     found = GreensStore(tmp_path / "s.zarr").evaluate([1.25 * YEAR], sources=[2])
     modes = values["response"][2].astype("f4").astype("f8")
     np.testing.assert_allclose(found[0, 0], 0.75 * modes[1] + 0.25 * modes[2])

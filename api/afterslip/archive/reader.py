@@ -6,17 +6,21 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
+from xarray.backends.zarr import ZarrArrayWrapper, ZarrStore
+from xarray.core import indexing
 from zarr.abc.store import Store
+from zarr.storage import FsspecStore
 
 from afterslip.archive.curve import curve_coefficients, step_coefficients
 from afterslip.archive.layout import GROUP
 from afterslip.archive.surface import SurfaceInterpolator
-from afterslip.errors import ArchiveError, one_problem
+from afterslip.archive.verified import VerifiedStore
+from afterslip.errors import ArchiveError, DamagedError, one_problem
 from afterslip.units import COMPONENTS, YEAR
 
 Float = NDArray[np.float64]
@@ -37,18 +41,15 @@ def open_greens(
     ------
     ArchiveError
         There is no store, or it is not one of Green's functions.
+    DamagedError
+        Here, and whenever values are read: a stored file is missing, or does not
+        hold what was written.
     """
     text = str(where)
-    options: dict[str, Any] = {}
-    if "://" in text and headers:
-        options["storage_options"] = {"client_kwargs": {"headers": dict(headers)}}
     try:
         found = xr.open_dataset(
-            cast("Any", where) if isinstance(where, Store) else text,
-            engine="zarr",
+            _Variables.open_group(_verified(where, headers), consolidated=True),
             chunks=None,
-            consolidated=True,
-            **options,
         )
     except (OSError, ValueError, KeyError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -59,6 +60,47 @@ def open_greens(
     names = [name for name in ("station", "component") if name in found.coords]
     plain = {name: [str(text) for text in found[name].values] for name in names}
     return found.assign_coords(plain)
+
+
+def _verified(
+    where: str | Path | Store, headers: Mapping[str, str] | None
+) -> VerifiedStore:
+    if isinstance(where, VerifiedStore):
+        return where
+    if isinstance(where, Store):
+        return VerifiedStore(where)
+    text = str(where)
+    if "://" not in text:
+        return VerifiedStore.of_folder(Path(where))
+    options = {"client_kwargs": {"headers": dict(headers)}} if headers else None
+    inner = FsspecStore.from_url(text, storage_options=options, read_only=True)
+    return VerifiedStore(inner, text)
+
+
+class _Variables(ZarrStore):
+    """Arrays of a store whose chunks that cannot be decoded are damaged."""
+
+    __slots__ = ()
+
+    def open_store_variable(self, name: str) -> xr.Variable:
+        found = super().open_store_variable(name)  # type: ignore[no-untyped-call]
+        chunks: Any = _Chunks(self.members[name])  # type: ignore[no-untyped-call]
+        data = indexing.LazilyIndexedArray(chunks)
+        return xr.Variable(found.dims, data, found.attrs, found.encoding)
+
+
+class _Chunks(ZarrArrayWrapper):
+    __slots__ = ()
+
+    def __getitem__(self, key: Any) -> Any:
+        try:
+            return super().__getitem__(key)  # type: ignore[no-untyped-call]
+        except (ValueError, RuntimeError) as error:
+            array = self._array
+            store = getattr(array.store, "name", str(array.store))
+            hint = "run `afterslip fsck --repair` where the store is"
+            what = f"has a chunk that cannot be decoded, {error}"
+            raise DamagedError(store, array.basename, what, hint) from error
 
 
 class GreensStore:
