@@ -38,6 +38,9 @@ ROOT = "zarr.json"
 FOLDER = "checksums"
 FIXED = f"{FOLDER}/{ROOT}"
 
+# header of a server's answer: what was asked for is damaged
+PROBLEM, DAMAGED = "X-Problem", "damaged"
+
 # arrays that groups of sources write; all others are written with the store
 GROUPED = frozenset(
     {
@@ -416,7 +419,12 @@ class Checksums:
 
     def damaged(self, key: str, what: str, group: int | None = None) -> DamagedError:
         """Return the error of a file."""
-        return DamagedError(self.name, key, what, _HINT, group=group)
+        return damaged(self.name, key, what, group)
+
+
+def damaged(store: str, key: str, what: str, group: int | None = None) -> DamagedError:
+    """Return the error of a file, with what to do about it."""
+    return DamagedError(store, key, what, _HINT, group=group)
 
 
 # a file may change again within one tick of its file system's clock

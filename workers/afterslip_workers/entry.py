@@ -13,7 +13,15 @@ from numpy.typing import ArrayLike
 from afterslip_workers import device, progress, supervisor
 from afterslip_workers.envelope import VERSION, failed, parse
 from afterslip_workers.errors import TaskError, classify
-from afterslip_workers.store import check, checkpoint, commit, paths, spool, uploads
+from afterslip_workers.store import (
+    check,
+    checkpoint,
+    commit,
+    paths,
+    reading,
+    spool,
+    uploads,
+)
 from afterslip_workers.store.check import Expected, Finding, Report
 from afterslip_workers.store.manifest import NotDeliveredError, StoreError
 from afterslip_workers.store.place import (
@@ -45,6 +53,7 @@ __all__ = [
     "execute",
     "files_of",
     "finish",
+    "greens_digest",
     "is_bucket",
     "keep_content",
     "keep_file",
@@ -59,6 +68,7 @@ __all__ = [
     "read_progress",
     "read_receipt",
     "request_cancel",
+    "result_digest",
     "sample",
     "spool_room",
     "sweep_checkpoints",
@@ -263,12 +273,41 @@ def sample(
     Returns
     -------
     (source, time, station, component) float64, m per m of slip.
+
+    Raises
+    ------
+    DamagedError
+        A file that it needs is missing or damaged.
     """
     from afterslip.archive import GreensStore
 
-    opened = GreensStore(place_of(store).zarr(paths.greens(campaign)))
+    opened = GreensStore(reading.greens(place_of(store), campaign))
     points = np.atleast_1d(x).astype(np.float64), np.atleast_1d(y).astype(np.float64)
     return opened.sample(*points, np.asarray(times_s, dtype=np.float64))
+
+
+def greens_digest(store: str | Path, campaign: str, key: str) -> str | None:
+    """SHA-256 of a file of ``greens.zarr``; None where the store holds none.
+
+    Raises
+    ------
+    DamagedError
+        The file is missing or damaged.
+    """
+    return reading.greens_digest(place_of(store), campaign, key)
+
+
+def result_digest(
+    store: str | Path, campaign: str, inversion: str, name: str
+) -> str | None:
+    """SHA-256 of a file of an inversion's result; None where there is none.
+
+    Raises
+    ------
+    DamagedError
+        The file is missing or damaged.
+    """
+    return reading.result_digest(place_of(store), campaign, inversion, name)
 
 
 def spool_room() -> tuple[Path, int]:

@@ -28,6 +28,7 @@ CLASSES = frozenset(
         "nan",
         "store_full",
         "store_lost",
+        "damaged",
         "killed",
         "timeout",
         "internal",
@@ -109,6 +110,8 @@ def classify(error: BaseException, place: Place | None = None) -> TaskError:
         away = _away(error, names, text, place)
         if away is not None:
             return away
+    if "DamagedError" in names:
+        return TaskError("damaged", str(error))
     if names & _BAD_INPUT:
         return TaskError("bad_input", str(error))
     if "MeshError" in names:

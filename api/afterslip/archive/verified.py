@@ -13,10 +13,15 @@ from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 from zarr.storage import LocalStore, WrapperStore
 
 from afterslip.errors import AfterslipError, ArchiveError, DamagedError
-from afterslip.integrity import FOLDER, ROOT, Checksums, file_digests, group_of_document
-
-# on answers of a server: what was asked for is damaged
-PROBLEM, DAMAGED = "X-Problem", "damaged"
+from afterslip.integrity import (
+    DAMAGED,
+    FOLDER,
+    PROBLEM,
+    ROOT,
+    Checksums,
+    file_digests,
+    group_of_document,
+)
 
 
 class VerifiedStore(WrapperStore[Store]):

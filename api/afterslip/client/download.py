@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from afterslip.client.errors import ApiError, NoServerError
 from afterslip.client.transport import Transport
+from afterslip.integrity import (
+    FIXED,
+    ROOT,
+    Checksums,
+    file_digests,
+    group_key,
+    group_of,
+    write_checksums,
+)
 
 if TYPE_CHECKING:
     from afterslip.client.campaign import CampaignHandle
     from afterslip.client.inversion import Inversion
-
-META = "zarr.json"
 
 
 def fetch(
@@ -65,35 +73,93 @@ def copy_inversion(transport: Transport, inversion: Inversion, folder: Path) -> 
 
 
 def copy_greens(transport: Transport, campaign: str, target: Path) -> Path:
-    """Copy a store file by file; files that are there already are kept.
+    """Copy a store file by file; each is compared with the store's checksums.
 
-    The server lists nothing: the names follow from the store's metadata. The
-    root's metadata are written last, so that a store that opens is whole.
+    Files that are there already and whole are not fetched again. The server lists
+    nothing: the names follow from the checksums, in a store of release 0.1.0 from
+    its metadata. The checksums of a group are written after its files and the
+    root's metadata last, so that a store that opens is whole.
+
+    Raises
+    ------
+    DamagedError
+        What the server has is damaged, or a file of an accepted group is missing.
     """
     base = f"/v1/campaigns/{campaign}/greens.zarr"
-    raw = transport.read(f"{base}/{META}")
-    root = json.loads(raw)
-    members = root.get("consolidated_metadata", {}).get("metadata", {})
-    for name, node in members.items():
-        if not (target / name).resolve().is_relative_to(target.resolve()):
-            raise NoServerError(f"the store names an array outside of itself: {name}")
-        keys = list(chunk_keys(node)) if node.get("node_type") == "array" else []
-        for key in [META, *keys]:
-            _copy(transport, f"{base}/{name}/{key}", target / name / key)
-    _write(target / META, raw)
+    raw = transport.read(f"{base}/{ROOT}")
+
+    def read(key: str) -> bytes | None:
+        try:
+            return transport.read(f"{base}/{key}")
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    known = Checksums(f"{transport.url}{base}", read, lambda _: False, campaign)
+    if known.check_root(raw).sealed:
+        _copy_sealed(known, read, target, _groups(json.loads(raw)))
+    else:
+        _copy_plain(known, read, target, json.loads(raw))
+    _write(target / ROOT, raw)
     return target
 
 
-def _copy(transport: Transport, source: str, target: Path) -> None:
-    if target.exists():
-        return
-    try:
-        content = transport.read(source)
-    except ApiError as error:
-        if error.status == 404:  # a chunk of fill values is not stored
-            return
-        raise
-    _write(target, content)
+def _copy_sealed(
+    known: Checksums, read: Callable[[str], bytes | None], target: Path, groups: int
+) -> None:
+    parts: dict[int | None, dict[str, str]] = {None: known.fixed()}
+    parts |= dict(known.groups(groups).items())
+    for group, files in parts.items():
+        for key, digest in files.items():
+            path = _inside(target, key)
+            if file_digests.of_any(path) == digest:
+                continue
+            content = read(key)
+            found = None if content is None else hashlib.sha256(content).hexdigest()
+            if content is None or found != digest:
+                what = "is missing" if content is None else "does not have its checksum"
+                raise known.damaged(key, what, group)
+            _write(path, content)
+        document = FIXED if group is None else group_key(group)
+        content = write_checksums(known.root.store, files, group)
+        _write(target / document, content)
+
+
+def _groups(root: dict[str, Any]) -> int:
+    """Return the number of groups that a store is made for."""
+    node = root["consolidated_metadata"]["metadata"]["mode_count"]
+    size = node["chunk_grid"]["configuration"]["chunk_shape"][0]
+    return int(-(-node["shape"][0] // size))
+
+
+def _copy_plain(
+    known: Checksums,
+    read: Callable[[str], bytes | None],
+    target: Path,
+    root: dict[str, Any],
+) -> None:
+    """Copy a store without checksums; files that are there already are kept."""
+    members = root.get("consolidated_metadata", {}).get("metadata", {})
+    for name, node in members.items():
+        keys = list(chunk_keys(node)) if node.get("node_type") == "array" else []
+        for key in [ROOT, *keys]:
+            path = _inside(target, f"{name}/{key}")
+            if not path.exists():
+                content = read(f"{name}/{key}")
+                group = group_of(f"{name}/{key}")
+                if content is not None:
+                    _write(path, content)
+                elif group is not None and known.root.status == "complete":
+                    raise known.damaged(f"{name}/{key}", "is missing", group)
+                # else a chunk of fill values, or a group that is not solved yet
+
+
+def _inside(target: Path, key: str) -> Path:
+    path = target / key
+    if not path.resolve().is_relative_to(target.resolve()):
+        raise NoServerError(f"the store names a file outside of itself: {key}")
+    return path
 
 
 def chunk_keys(node: dict[str, Any]) -> Iterator[str]:

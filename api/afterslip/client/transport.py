@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import random
+import re
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -13,7 +16,10 @@ import httpx
 
 from afterslip import __version__
 from afterslip.client.errors import ApiError, NoServerError
+from afterslip.errors import DamagedError
+from afterslip.integrity import DAMAGED, PROBLEM
 
+_DIGEST = re.compile(r"(?:^|,)\s*sha-256=:([A-Za-z0-9+/=]+):")
 RETRIED = frozenset({429, 500, 502, 503, 504})
 MAX_PAUSE_S = 8.0
 MAX_RETRY_AFTER_S = 30.0
@@ -102,6 +108,8 @@ class Transport:
             when the server refuses or fails.
         NoServerError
             when nothing answers.
+        DamagedError
+            when the answer does not have the checksum that comes with it.
         """
         failure: Exception | None = None
         for number in range(self._tries):
@@ -113,12 +121,20 @@ class Transport:
                 failure = error
                 continue
             if response.is_success:
-                return response
+                if _arrived(response):
+                    return response
+                failure = _BrokenError()
+                continue
             failure = _Refusal(response)
-            if response.status_code not in RETRIED:
+            # what is damaged stays so until somebody repairs it
+            damaged = response.headers.get(PROBLEM) == DAMAGED
+            if damaged or response.status_code not in RETRIED:
                 break
         if isinstance(failure, _Refusal):
             raise failure.error()
+        if isinstance(failure, _BrokenError):
+            text = "arrives damaged: its bytes do not have the checksum that is sent"
+            raise DamagedError(self.url, path, f"{text} with them", "try again")
         raise _no_server(self.url, failure)
 
     @contextmanager
@@ -152,6 +168,22 @@ class _Refusal(Exception):  # noqa: N818 never leaves this file
         except ValueError:
             document = None
         return ApiError.of(self.response.status_code, document)
+
+
+class _BrokenError(Exception):
+    """A body that is not what the server meant to send."""
+
+
+def _arrived(response: httpx.Response) -> bool:
+    """Compare a whole body with its ``Repr-Digest`` (RFC 9530), if it has one."""
+    found = _DIGEST.search(response.headers.get("Repr-Digest", ""))
+    whole = response.status_code == 200 and response.request.method == "GET"
+    # of the coded content, which is not there any more
+    coded = response.headers.get("Content-Encoding", "identity") != "identity"
+    if found is None or not whole or coded:
+        return True
+    digest = hashlib.sha256(response.content).digest()
+    return base64.b64encode(digest).decode() == found[1]
 
 
 def _pause(number: int, failure: Exception | None) -> float:

@@ -26,6 +26,8 @@ ADVICE = {
     "nan": "numbers became infinite: look at the materials and the mesh",
     "store_full": "free space in the store, then resume the campaign",
     "store_lost": "the store cannot be reached: it is tried again when it is back",
+    "damaged": "a file of the store is damaged: run `afterslip fsck --repair`, then "
+    "retry",
     "bad_input": "the spec is at fault: correct it and submit again",
     "mesh": "no mesh could be made: correct geometry or sizes and submit again",
     "internal": "an error of this program: look at the log, and report it",

@@ -24,6 +24,7 @@ ATTEMPTS: dict[str, int] = {
     "nan": 2,
     "bad_input": 1,
     "mesh": 1,
+    "damaged": 1,
 }
 ATTEMPTS_IN_ALL = 4
 # the store was away: whoever works next would find the same, so it never counts
@@ -72,6 +73,10 @@ def judge(error_class: str, failures: Mapping[str, int]) -> Verdict:
     kind = error_class if error_class in ATTEMPTS else "internal"
     of_kind = failures.get(error_class, 0)
     in_all = sum(n for c, n in failures.items() if c not in FREE)
+    if kind == "damaged":
+        return Verdict(
+            Action.FAIL, 0.0, "the store is damaged: run `afterslip fsck --repair`"
+        )
     if ATTEMPTS[kind] == 1:
         return Verdict(Action.FAIL, 0.0, "the same input would fail again")
     if of_kind >= ATTEMPTS[kind] or in_all >= ATTEMPTS_IN_ALL:

@@ -1,6 +1,7 @@
 """A campaign's ``greens.zarr``, file by file with byte ranges.
 
-``xarray.open_zarr("http://…/v1/campaigns/<id>/greens.zarr")`` reads it.
+``xarray.open_zarr("http://…/v1/campaigns/<id>/greens.zarr")`` reads it. Each file is
+compared with its checksum before its first byte is sent, and again when it changes.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from afterslip_service.db import campaigns
 from afterslip_service.routes.deps import ServiceDep
 from afterslip_service.routes.problems import responses
 from afterslip_service.routes.stored import respond
+from afterslip_workers import entry
 
 router = APIRouter(prefix="/v1/campaigns/{campaign}/greens.zarr", tags=["greens"])
 
@@ -41,7 +43,13 @@ def read_greens(
     kept = "private, no-cache" if described else "private, max-age=31536000, immutable"
     folder = f"campaigns/{campaign}/greens.zarr"
     found = respond(
-        service, request, folder, key, media=media, headers={"Cache-Control": kept}
+        service,
+        request,
+        folder,
+        key,
+        digest=lambda: entry.greens_digest(service.settings.store, campaign, key),
+        media=media,
+        headers={"Cache-Control": kept},
     )
     if found is None:
         raise HTTPException(404, f"greens.zarr holds no {key}")

@@ -104,8 +104,16 @@ def _file(
             "it has no result yet"
         )
     folder = _folder(inversion.campaign_id, inversion.id)
+    store, campaign = service.settings.store, inversion.campaign_id
     found = respond(
-        service, request, folder, name, media=media, headers=headers, filename=filename
+        service,
+        request,
+        folder,
+        name,
+        digest=lambda: entry.result_digest(store, campaign, inversion.id, name),
+        media=media,
+        headers=headers,
+        filename=filename,
     )
     if found is None:
         raise HTTPException(404, f"the inversion {inversion.name!r} has no {name}")

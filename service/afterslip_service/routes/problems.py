@@ -12,7 +12,8 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
-from afterslip.errors import SpecError
+from afterslip.errors import DamagedError, SpecError
+from afterslip.integrity import DAMAGED, PROBLEM
 from afterslip.validation import MOST
 from afterslip_service.db.session import DBAPIError, PoolTimeoutError
 from afterslip_service.errors import (
@@ -90,6 +91,7 @@ def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
 def install(app: FastAPI) -> None:
     """Answer every error of an app with a problem document."""
     app.add_exception_handler(SpecError, _spec)
+    app.add_exception_handler(DamagedError, _damaged)
     app.add_exception_handler(RequestValidationError, _request)
     app.add_exception_handler(ServiceError, _service)
     app.add_exception_handler(HTTPException, _http)
@@ -148,6 +150,13 @@ def _http(request: Request, error: Exception) -> JSONResponse:
         detail = f"{request.url.path} does not answer to {request.method}"
     headers = dict(error.headers or {})
     return problem(request, error.status_code, detail, headers=headers)
+
+
+def _damaged(request: Request, error: Exception) -> JSONResponse:
+    log.error("the store is damaged", error=str(error), path=request.url.path)
+    # clients that see no body, as libraries of Zarr, know the reason by its header
+    headers = {PROBLEM: DAMAGED, "Cache-Control": "no-store"}
+    return problem(request, 503, str(error), headers=headers)
 
 
 def _database(request: Request, error: Exception) -> JSONResponse:

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Body
 from numpy.typing import NDArray
 from pydantic import Field
 
-from afterslip.errors import ArchiveError, Problem, SpecError
+from afterslip.errors import ArchiveError, DamagedError, Problem, SpecError
 from afterslip.frame import Frame
 from afterslip.schemas.base import Schema
 from afterslip.schemas.values import Duration, Title, Within
@@ -107,6 +107,8 @@ def sample(
         sampled = entry.sample(
             service.settings.store, campaign, x, y, [float(t) for t in asked.times]
         )
+    except DamagedError:
+        raise
     except ArchiveError as error:
         raise SpecError([Problem("stations", None, str(error))]) from error
     data = np.asarray(sampled.values, dtype=np.float64)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from fastapi import HTTPException, Request
@@ -24,6 +25,7 @@ def respond(
     folder: str,
     name: str,
     *,
+    digest: Callable[[], str | None],
     media: str,
     headers: Mapping[str, str] | None = None,
     filename: str | None = None,
@@ -34,11 +36,23 @@ def respond(
     ----------
     folder : key of the folder; neither ``..`` nor a symbolic link leads out of it.
     name : below the folder.
+    digest : returns the SHA-256 of the file, which is as it was written; None if
+        there is none. It is called before the first byte is sent.
     filename : under which a browser shall keep it.
+
+    Raises
+    ------
+    DamagedError
+        As ``digest``; answered with status 503.
     """
     if not _KEY.fullmatch(name) or ".." in name.split("/"):
         return None
-    known = dict(headers or {})
+    sha256 = digest()
+    if sha256 is None:
+        return None
+    # RFC 9530: of the whole file, also where a range is asked for
+    whole = base64.b64encode(bytes.fromhex(sha256)).decode()
+    known = {**(headers or {}), "Repr-Digest": f"sha-256=:{whole}:"}
     store = service.settings.store
     if isinstance(store, Path):
         path = inside(store / folder, name)

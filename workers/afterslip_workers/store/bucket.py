@@ -30,6 +30,7 @@ from afterslip_workers.store.place import StoreLostError
 # the most that a server copies in one request; more passes through this machine
 COPY_LIMIT = 5 << 30
 _PART = 16 << 20
+_MOST_DIGESTS = 100_000
 _PROBE = ".probe"
 _ONCE = ".once"
 # a watch over many attempts must not hang on one request for minutes
@@ -61,6 +62,7 @@ class BucketPlace:
                 " and give keys by AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
             )
         self.name = address.rstrip("/")
+        self._digests: dict[str, tuple[str, str]] = {}
         insecure = os.environ.get("AWS_ALLOW_HTTP", "").lower() in {"1", "true", "yes"}
         options: Any = {**_PATIENCE, "allow_http": insecure}
         retry: Any = _RETRY
@@ -145,6 +147,27 @@ class BucketPlace:
         with self._asking(f"reading {key}"):
             for part in obstore.get(self._store, key).stream(_PART):
                 total.update(part)
+        return total.hexdigest()
+
+    def digest(self, key: str) -> str | None:
+        """Return the checksum of an object, taken again when its ETag changes."""
+        with self._asking(f"asking for {key}"):
+            try:
+                tag = obstore.head(self._store, key)["e_tag"]
+                known = self._digests.get(key)
+                if known is not None and tag is not None and known[0] == tag:
+                    return known[1]
+                found = obstore.get(self._store, key)
+            except FileNotFoundError:
+                return None
+            total = hashlib.sha256()
+            for part in found.stream(_PART):
+                total.update(part)
+            tag = found.meta["e_tag"]
+        if tag is not None:
+            if len(self._digests) >= _MOST_DIGESTS:
+                self._digests.clear()
+            self._digests[key] = (tag, total.hexdigest())
         return total.hexdigest()
 
     def write(self, key: str, content: bytes) -> None:

@@ -16,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
+from afterslip.integrity import file_digests
 from afterslip_workers.store import durable, paths
 
 _LEAST_FREE = 1 << 20
@@ -63,6 +64,13 @@ class Place(Protocol):
 
     def sha256(self, key: str) -> str:
         """Return the checksum of what reads back, hexadecimal."""
+
+    def digest(self, key: str) -> str | None:
+        """Return the checksum of a file, None where there is none.
+
+        It is taken again only when the file's size, times or inode, or its ETag,
+        have changed.
+        """
 
     def write(self, key: str, content: bytes) -> None:
         """Replace a file."""
@@ -166,6 +174,10 @@ class LocalPlace:
     def sha256(self, key: str) -> str:
         """Return the checksum of a file."""
         return durable.sha256(self.root / key)
+
+    def digest(self, key: str) -> str | None:
+        """Return the checksum of a file that may have been taken before."""
+        return file_digests.of_any(self.root / key)
 
     def write(self, key: str, content: bytes) -> None:
         """Replace a file, atomically and durably."""

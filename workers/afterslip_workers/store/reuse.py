@@ -19,9 +19,10 @@ from afterslip.archive import (
     group_arrays,
     step_coefficients,
 )
+from afterslip.errors import ArchiveError
 from afterslip.units import YEAR
 from afterslip_workers.modelling.template import Template
-from afterslip_workers.store import paths
+from afterslip_workers.store import paths, reading
 from afterslip_workers.store.commit import chunk_key, root_of
 from afterslip_workers.store.place import Place, read_json, write_json
 
@@ -126,7 +127,7 @@ def take(
             continue
         try:
             lane = _read(place, origin, wanted)
-        except (OSError, KeyError, ValueError, IndexError) as error:
+        except (OSError, KeyError, ValueError, IndexError, ArchiveError) as error:
             log.warning("a source of campaign %s cannot be read: %s", whose[0], error)
             continue
         if lane is not None:
@@ -173,7 +174,7 @@ def _is_sound(place: Place, campaign: str, group: int, files: dict[str, str]) ->
 def _read(place: Place, origin: Mapping[str, Any], wanted: Wanted) -> Lane | None:
     """Read one lane, and evaluate it where it was not evaluated there."""
     campaign, row = str(origin["campaign"]), int(origin["position"])
-    store: Any = zarr.open_group(place.zarr(paths.greens(campaign)), mode="r")
+    store: Any = zarr.open_group(reading.greens(place, campaign), mode="r")
     template = wanted.template
     variables = group_arrays(template.sizes, template.integrator)
     lane: Lane = {

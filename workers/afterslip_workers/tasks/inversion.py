@@ -34,7 +34,7 @@ from afterslip_workers.inverting.faults import fault_variables
 from afterslip_workers.inverting.rows import Rows, collect
 from afterslip_workers.modelling.cache import campaign_facts, load_model
 from afterslip_workers.modelling.sources import UnitSources, slip_on_nodes
-from afterslip_workers.store import manifest, paths, uploads
+from afterslip_workers.store import manifest, reading, uploads
 from afterslip_workers.store.parts import RESULT
 from afterslip_workers.versions import versions
 
@@ -53,7 +53,7 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
     context.phase("reading data")
     model = load_model(context.place, facts["digest"])
     rows = _rows(context, campaign, request, extra)
-    store = GreensStore(context.place.zarr(paths.greens(envelope.campaign)))
+    store = GreensStore(reading.greens(context.place, envelope.campaign))
     context.phase("sampling Green's functions")
     units = UnitSources.of(campaign.sources, model, facts.get("order"))
     problem = _problem(units, request, model, store, rows)

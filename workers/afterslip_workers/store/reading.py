@@ -1,0 +1,122 @@
+"""Reading a campaign's Green's functions: each file is compared with its checksum."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from afterslip import integrity
+from afterslip.integrity import Checksums
+from afterslip_workers.store import paths
+from afterslip_workers.store.place import Place, place_of, read_json
+
+if TYPE_CHECKING:
+    from afterslip.archive.verified import VerifiedStore
+
+
+def greens(place: Place, campaign: str) -> VerifiedStore:
+    """Return a campaign's store for reading.
+
+    Reads raise :class:`afterslip.errors.DamagedError` for what is missing or
+    damaged.
+    """
+    from afterslip.archive.verified import VerifiedStore
+
+    root = paths.greens(campaign)
+    inner = place.zarr(root)
+    if isinstance(inner, Path):
+        return VerifiedStore.of_folder(inner, root, campaign)
+    # accepted files never change: one look at each is enough
+    digest = cache(lambda key: place.digest(f"{root}/{key}"))
+    return VerifiedStore(inner, root, store_id=campaign, digest=digest)
+
+
+def checksums(place: Place, campaign: str) -> Checksums:
+    """Return what a campaign's store promises of its files."""
+    root = paths.greens(campaign)
+    return Checksums(
+        root,
+        lambda key: place.read(f"{root}/{key}"),
+        lambda key: place.size(f"{root}/{key}") is not None,
+        campaign,
+    )
+
+
+def greens_digest(place: Place, campaign: str, key: str) -> str | None:
+    """Return the SHA-256 of a file of a campaign's store that is as it was written.
+
+    Parameters
+    ----------
+    key : below the store.
+
+    Returns
+    -------
+    Hexadecimal; None where the store holds no such file.
+
+    Raises
+    ------
+    DamagedError
+        The file is missing or damaged.
+    """
+    root = paths.greens(campaign)
+    found = place.digest(f"{root}/{integrity.ROOT}")
+    if found is None:
+        return None
+    known = _known(place.name, campaign, found)
+    own = key == integrity.FIXED or integrity.group_of_document(key) is not None
+    if key == integrity.ROOT or (own and known.root.sealed):
+        content = place.read(f"{root}/{key}")
+        if content is None:
+            return None
+        if key == integrity.ROOT:
+            known.check_root(content)
+        else:
+            known.check_document(key, content)
+        return hashlib.sha256(content).hexdigest()
+    if not known.root.sealed:
+        return place.digest(f"{root}/{key}")
+    expected = known.expected(key)
+    if expected is None:
+        return None
+    found = place.digest(f"{root}/{key}")
+    known.require(key, found)
+    return found
+
+
+@lru_cache(maxsize=16)
+def _known(store: str, campaign: str, root: str) -> Checksums:
+    """Return a campaign's checksums, read anew when its root has changed."""
+    return checksums(place_of(store), campaign)
+
+
+def result_digest(place: Place, campaign: str, inversion: str, name: str) -> str | None:
+    """Return the SHA-256 of a file of an inversion that is as it was written.
+
+    Parameters
+    ----------
+    name : of the file, such as ``result.nc``.
+
+    Returns
+    -------
+    Hexadecimal; None where the inversion has no such file.
+
+    Raises
+    ------
+    DamagedError
+        The file, or the manifest that has its checksum, is missing or damaged.
+    """
+    folder = paths.inversion(campaign, inversion)
+    kept = paths.accepted_manifest(campaign, f"inversion-{inversion}")
+    manifest = read_json(place, kept)
+    files = manifest.get("files") if isinstance(manifest, dict) else None
+    found = place.digest(f"{folder}/{name}")
+    if not isinstance(files, dict):
+        raise integrity.damaged(kept, "", "is missing or cannot be read")
+    if found is None and name not in files:
+        return None
+    if found != files.get(name):
+        what = "is missing" if found is None else "does not have its checksum"
+        raise integrity.damaged(folder, name, what)
+    return found
