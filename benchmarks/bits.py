@@ -44,7 +44,7 @@ from afterslip_solver.model import (
     Model,
     SolverSettings,
 )
-from afterslip_solver.parallel import Distributed, ThreadTeam
+from afterslip_solver.parallel import DistributedModel, ThreadRankGroup
 from afterslip_solver.testing.box import box_with_fault
 
 YEAR = 31557600.0
@@ -148,8 +148,8 @@ def solved(model: Model, **changes: Any) -> GroupResult:
 
 def on_ranks(model: Model, size: int, **changes: Any) -> GroupResult:
     """Solve one group by ranks on threads, each with its part of the mesh."""
-    team = ThreadTeam(size, lambda: backends.get("cpu", threads=1))
-    parts = Distributed(model, SolverSettings(**changes), team)
+    ranks = ThreadRankGroup(size, lambda: backends.get("cpu", threads=1))
+    parts = DistributedModel(model, SolverSettings(**changes), ranks)
     return parts.solve(slips(model), model.surface.nodes)
 
 

@@ -36,7 +36,7 @@ from afterslip_workers.store.place import place_of
 SPEC = Path(__file__).parents[1] / "examples" / "tohoku2011" / "campaign.yaml"
 
 
-class Kept:
+class CacheScope:
     """Stands for the mesher: gives the mesh that a file holds."""
 
     path = Path()
@@ -92,8 +92,8 @@ def main() -> None:
         keep_mesh(options.keep_mesh)
         return
     if options.mesh:
-        Kept.path = options.mesh
-        builder.Mesher, builder.quiet_gmsh = Kept, nullcontext
+        CacheScope.path = options.mesh
+        builder.Mesher, builder.quiet_gmsh = CacheScope, nullcontext
     content = Campaign.from_yaml(SPEC).to_dict()
     spec = campaign.campaign_spec(
         content, options.refine, *options.sources, options.backend

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 import numpy as np
 from trench import load
 
-from afterslip_solver.array_cache import Kept, Shelf
+from afterslip_solver.array_cache import ArrayCache, CacheScope
 from afterslip_solver.backend.cuda import variants
 from afterslip_solver.backend.cuda.plan import block_numbering, make_plan
 from afterslip_solver.benchmarks.record import Record, device_name, document, record
@@ -33,42 +33,44 @@ YEAR = 31557600.0
 CURVE = SolverSettings(times=(0.0, 10 * YEAR), until=10 * YEAR)
 
 
-def whole(model: Model, shelf: Shelf | None) -> int:
+def whole(model: Model, shelf: ArrayCache | None) -> int:
     """Set everything up on the CPU; returns the unknowns."""
     return prepare(model, CURVE, "cpu", shelf).n_unknowns
 
 
-def of_a_gpu(model: Model, shelf: Shelf | None) -> int:
+def of_a_gpu(model: Model, shelf: ArrayCache | None) -> int:
     """Make what the host makes for a GPU; returns the unknowns."""
     mesh, shape = model.mesh, variants.SHAPE
-    kept = Kept(shelf).by("gpu", mesh.nodes, mesh.elements)
+    cache = CacheScope(shelf).keyed("gpu", mesh.nodes, mesh.elements)
 
     def number() -> dict:
         middle = centres(mesh.nodes, mesh.elements)
         nodes, elements = block_numbering(mesh.elements, middle, shape.block)
         return {"nodes": nodes, "elements": elements}
 
-    orders = kept.take("numbering", number)
+    orders = cache.get("numbering", number)
     numbering = orders["nodes"], orders["elements"]
-    kept = kept.by(model.fixed)
-    space = Space.build(mesh, model.fixed, numbering, kept)
+    cache = cache.keyed(model.fixed)
+    space = Space.build(mesh, model.fixed, numbering, cache)
     warps = shape.threads // 32
 
     def plan() -> dict:
         tables = space.elements, space.nodes, space.fixed
         return make_plan(*tables, shape.block, warps, shape.per_task).as_arrays()
 
-    kept.take("plan", plan)
+    cache.get("plan", plan)
     order = space.element_order
     moduli = model.materials.lam[order], model.materials.mu[order]
     operator = SimpleNamespace(space=space, moduli=moduli, springs=None)
     settings = MultigridSettings()
     unit = float(moduli[1].mean())
-    host_levels(operator, settings, unit, np.float16, kept.by(*moduli, settings))
+    host_levels(operator, settings, unit, np.float16, cache.keyed(*moduli, settings))
     return 3 * space.n_node
 
 
-def seconds(call: object, model: Model, shelf: Shelf | None) -> tuple[float, float]:
+def seconds(
+    call: object, model: Model, shelf: ArrayCache | None
+) -> tuple[float, float]:
     """Wall and CPU seconds of a set-up."""
     begin = time.perf_counter(), time.process_time()
     call(model, shelf)

@@ -1,8 +1,8 @@
-"""What a set-up has computed, kept by what it follows from.
+"""Cache of what a set-up has computed, keyed by the digest of its inputs.
 
 A mesh's numbering, the tables of its kernels and the coarse matrices of its stiffness
 are the same in every process that prepares a model, and in the one that takes the place
-of another. Where they are kept is for whoever owns a disk to say.
+of another. Where they are stored is up to the caller.
 """
 
 from __future__ import annotations
@@ -33,49 +33,49 @@ def digest(*parts: Any) -> bytes:
     return found.digest()
 
 
-class Shelf(Protocol):
-    """A place for sets of host arrays."""
+class ArrayCache(Protocol):
+    """Storage for sets of host arrays."""
 
-    def take(self, name: str, make: Callable[[], Arrays]) -> Arrays:
-        """Return what is kept under a name, or make it and keep it.
+    def get(self, name: str, make: Callable[[], Arrays]) -> Arrays:
+        """Return what is stored under a name, or make it and store it.
 
-        What is damaged there is made again. The name changes with everything that the
-        arrays depend on.
+        Damaged sets are made again. The name changes with everything that the arrays
+        depend on.
         """
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """Sets of arrays that follow from the same things.
+class CacheScope:
+    """Cached sets of arrays that have the same inputs.
 
     Attributes
     ----------
-    shelf : where they are; None: nowhere, they are made each time.
-    cause : digest of what they follow from.
+    store : where they are; None: nowhere, they are made each time.
+    cause : digest of the inputs.
     """
 
-    shelf: Shelf | None = None
+    store: ArrayCache | None = None
     cause: str = ""
 
-    def by(self, *parts: Any) -> Kept:
-        """Return those that follow from some more, arrays or what has a clear repr."""
-        if self.shelf is None:
+    def keyed(self, *parts: Any) -> CacheScope:
+        """Return the scope of further inputs: arrays, or what has a clear repr."""
+        if self.store is None:
             return self
-        return Kept(self.shelf, digest(self.cause or makers(), *parts).hex())
+        return CacheScope(self.store, digest(self.cause or makers(), *parts).hex())
 
-    def take(self, name: str, make: Callable[[], Arrays]) -> Arrays:
-        """Return a set, made only if it is not kept; see `Shelf`."""
-        if self.shelf is None:
+    def get(self, name: str, make: Callable[[], Arrays]) -> Arrays:
+        """Return a set, made only if it is not stored; see `ArrayCache`."""
+        if self.store is None:
             return make()
-        return self.shelf.take(f"{name}-{self.cause}", make)
+        return self.store.get(f"{name}-{self.cause}", make)
 
 
-NOT_KEPT = Kept()
+NO_CACHE = CacheScope()
 
 
 @cache
 def makers() -> str:
-    """Digest of the code that makes what is kept: another version makes its own."""
+    """Digest of the code that makes what is stored: each version makes its own."""
     versions = f"{np.__version__} {pyamg.__version__}"
     folder = Path(__file__).parent
     modules = sorted(folder.rglob("*.py"))

@@ -1,7 +1,7 @@
 """How much memory a model's groups need, known before anything is allocated.
 
 Counts follow the data structures: numbers of nodes, elements and of the stiffness
-matrix' blocks, times what the backend keeps of each. In a mesh of T tetrahedra and N
+matrix' blocks, times what the backend stores of each. In a mesh of T tetrahedra and N
 nodes of second order, V vertices, E edges and F faces, two nodes couple if they share
 an element: 3 pairs lie on an edge, 6 more in a face, 3 more in a tetrahedron. Euler's
 V - E + F - T = 1 and F = 2 T (up to the boundary) leave 4 N + 33 T blocks for quadratic
@@ -27,7 +27,7 @@ _STATE = 8 * 4 * 5 * LANES
 _MARGIN = 1.12
 # vectors alive in a solve: load, solution, residual, direction, two images, a check
 _SOLVE = 7
-# vectors of a stepping run: sum, remainder, what a predictor keeps and works with
+# vectors of a stepping run: sum, remainder, what a predictor stores and works with
 _MARCH = {"none": 4, "adams_bashforth": 7, "galerkin": 24, "dmd": 40}
 
 
@@ -59,8 +59,8 @@ class Estimate:
     @property
     def needed(self) -> int:
         """Largest number of bytes in use at any time."""
-        kept = self.mesh + self.operator + self.hierarchy
-        return kept + max(self.vectors + self.creep, self.setup)
+        constant = self.mesh + self.operator + self.hierarchy
+        return constant + max(self.vectors + self.creep, self.setup)
 
     @property
     def parts(self) -> dict[str, int]:

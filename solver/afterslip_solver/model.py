@@ -1,7 +1,7 @@
 """Arrays that the rooms of the solver pass to each other.
 
 Shape letters: n_node (P2 nodes, vertices first), n_vertex, n_elem, n_fault_node,
-n_lane (right-hand sides solved together), n_trace (nodes whose motion is kept).
+n_lane (right-hand sides solved together), n_trace (nodes whose motion is recorded).
 Everything is SI: metres, seconds, pascals, kg/m3.
 """
 
@@ -86,7 +86,7 @@ class FaultMesh:
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """Free surface: the trace on which responses are kept.
+    """Free surface: the trace on which responses are recorded.
 
     Attributes
     ----------
@@ -189,7 +189,7 @@ class SplitNodes:
     sign: Float
 
     def offsets(self, slip: Float) -> Float:
-        """Offsets seen by the touching elements.
+        """Offsets of the touching elements.
 
         Parameters
         ----------

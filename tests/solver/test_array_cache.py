@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from afterslip_solver.array_cache import NOT_KEPT
+from afterslip_solver.array_cache import NO_CACHE
 from afterslip_solver.backend.cuda.plan import Plan, make_plan
 from afterslip_solver.greens import prepare
 from afterslip_solver.mesh.refine import refine_uniformly
@@ -23,7 +23,7 @@ class Memory:
     def __init__(self):
         self.held, self.made = {}, []
 
-    def take(self, name, make):
+    def get(self, name, make):
         if name not in self.held:
             self.made.append(name)
             self.held[name] = make()
@@ -94,7 +94,7 @@ def test_levels_are_whole_after_a_round_trip(small, times):
         mesh, _, _ = refine_uniformly(mesh, {}, {})
     mu = 1.0 + np.random.default_rng(0).random(len(mesh.elements))
     k = small.elasticity(mesh, small.held_sides(mesh.nodes), 2.0 * mu, mu)
-    found = host_levels(k, MultigridSettings(max_coarse=8), 1.0, np.float32, NOT_KEPT)
+    found = host_levels(k, MultigridSettings(max_coarse=8), 1.0, np.float32, NO_CACHE)
     assert len(found.sizes) == times + 1
     assert found.below
     again = HostLevels.of_arrays(found.as_arrays()).as_arrays()
@@ -114,5 +114,5 @@ def test_plan_is_whole_after_a_round_trip(small):
 
 
 def test_without_a_shelf_nothing_is_digested(small):
-    assert NOT_KEPT.by(object()) is NOT_KEPT
-    assert NOT_KEPT.take("a", lambda: {"x": np.ones(1)})["x"] == 1
+    assert NO_CACHE.keyed(object()) is NO_CACHE
+    assert NO_CACHE.get("a", lambda: {"x": np.ones(1)})["x"] == 1

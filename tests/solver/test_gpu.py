@@ -147,7 +147,7 @@ def test_failures_of_a_solve_on_the_device_are_outcomes(small, shaken_box, gpu):
 
 
 class Third:
-    """A judge that has enough of the first lane after three iterations."""
+    """A criterion that has enough of the first lane after three iterations."""
 
     def begin(self, u, relative):
         self.calls = 0
@@ -163,7 +163,7 @@ def test_lane_that_was_judged_stays_as_it_is(small, shaken_box, gpu):
     cycle = build(k)
     f = gpu.asarray(np.random.default_rng(2).standard_normal(k.shape)) * k.free
     three = gpu.to_host(pcg(k, cycle, f, max_iterations=3).values)
-    result = pcg(k, cycle, f, tolerance=1e-10, judge=Third())
+    result = pcg(k, cycle, f, tolerance=1e-10, criterion=Third())
     found = gpu.to_host(result.values)
     assert result.outcome == "converged"
     size = np.abs(three).max()
@@ -175,8 +175,8 @@ def test_lane_that_was_judged_stays_as_it_is(small, shaken_box, gpu):
 def test_set_up_from_a_shelf_gives_the_same_iterations(small):
     model, kept = small.box_model(), {}
 
-    class Shelf:
-        def take(self, name, make):
+    class ArrayCache:
+        def get(self, name, make):
             if name not in kept:
                 kept[name] = make()
             return kept[name]
@@ -184,10 +184,10 @@ def test_set_up_from_a_shelf_gives_the_same_iterations(small):
     slip = small.patch_slip(model.faults["main"])
     settings = SolverSettings(times=(0.0, YEAR), until=YEAR)
     nodes = model.surface.nodes
-    first = prepare(model, settings, "gpu", Shelf()).solve(slip, nodes)
+    first = prepare(model, settings, "gpu", ArrayCache()).solve(slip, nodes)
     names = set(kept)
     assert {name.split("-")[0] for name in names} >= {"numbering", "plan", "levels"}
-    second = prepare(model, settings, "gpu", Shelf()).solve(slip, nodes)
+    second = prepare(model, settings, "gpu", ArrayCache()).solve(slip, nodes)
     assert set(kept) == names
     size = np.abs(first.response).max()
     np.testing.assert_allclose(second.response, first.response, atol=1e-9 * size)

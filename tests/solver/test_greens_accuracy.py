@@ -106,7 +106,7 @@ def test_bound_covers_what_missing_modes_leave_out(body, scheme):
                 times[1:],
             )
             response = result.response[lane, 1 : m + 1].reshape(m, -1)
-            sizes = np.abs(accuracy.looks(*curve) @ response).max(axis=1)
+            sizes = np.abs(accuracy.probe_weights(*curve) @ response).max(axis=1)
             bound = accuracy.truncation(*curve, sizes)
             compared += 1
             assert true[lane] < bound < 1000.0 * true[lane]

@@ -77,12 +77,12 @@ def test_resumed_curve_equals_the_uninterrupted_one_bit_for_bit(small, case, bod
     slip = small.patch_slip(model.faults["main"], 3)
     prepared = prepare(model, settings_of(CASES[case]), "cpu")
     whole = prepared.solve(slip, model.surface.nodes)
-    keeper = Memory(lost_after=4)
+    checkpointer = Memory(lost_after=4)
     with pytest.raises(ConnectionError):
-        prepared.solve(slip, model.surface.nodes, keeper=keeper)
-    assert int(keeper.state["solves"]) == 4
-    keeper.lost_after = 10**9
-    resumed = prepared.solve(slip, model.surface.nodes, keeper=keeper)
+        prepared.solve(slip, model.surface.nodes, checkpointer=checkpointer)
+    assert int(checkpointer.state["solves"]) == 4
+    checkpointer.lost_after = 10**9
+    resumed = prepared.solve(slip, model.surface.nodes, checkpointer=checkpointer)
     assert resumed.outcome == whole.outcome == "converged"
     for name in (
         "response",
@@ -105,21 +105,21 @@ def test_states_are_made_only_when_due_and_repeat_few_solves(small):
     model = small.box_model((4, 4, 4))
     slip = small.patch_slip(model.faults["main"])
     prepared = prepare(model, settings_of(CASES["stepping"]), "cpu")
-    keeper = Memory(every=3)
-    result = prepared.solve(slip, model.surface.nodes, keeper=keeper)
-    assert (result.solves, keeper.asked, keeper.saves) == (9, 8, 2)
+    checkpointer = Memory(every=3)
+    result = prepared.solve(slip, model.surface.nodes, checkpointer=checkpointer)
+    assert (result.solves, checkpointer.asked, checkpointer.saves) == (9, 8, 2)
     # asked after solves 1..8, so the sixth is the last that was due
-    assert int(keeper.state["solves"]) == 6
+    assert int(checkpointer.state["solves"]) == 6
 
 
 def test_state_of_another_problem_is_refused(small):
     model = small.box_model((4, 4, 4))
     slip = small.patch_slip(model.faults["main"])
     prepared = prepare(model, settings_of(CASES["polynomial"]), "cpu")
-    keeper = Memory()
-    prepared.solve(slip, model.surface.nodes, keeper=keeper)
+    checkpointer = Memory()
+    prepared.solve(slip, model.surface.nodes, checkpointer=checkpointer)
     with pytest.raises(StateError, match="another problem"):
-        prepared.solve(2.0 * slip, model.surface.nodes, keeper=keeper)
+        prepared.solve(2.0 * slip, model.surface.nodes, checkpointer=checkpointer)
     other = prepare(model, settings_of(CASES["shift_invert"]), "cpu")
     with pytest.raises(StateError, match="another problem"):
-        other.solve(slip, model.surface.nodes, keeper=keeper)
+        other.solve(slip, model.surface.nodes, checkpointer=checkpointer)

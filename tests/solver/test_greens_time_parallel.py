@@ -83,9 +83,9 @@ def test_resumed_march_gives_the_same_bits(case):
     two = slip[:, :, [0, 2]]
     whole = solved(model, two, settings)
     # eight steps a source: the state is of the second source's third step
-    keeper = OneState(8 + 3)
-    solved(model, two, settings, keeper=keeper)
-    rest = solved(model, two, settings, keeper=OneState(0, keeper.state))
+    checkpointer = OneState(8 + 3)
+    solved(model, two, settings, checkpointer=checkpointer)
+    rest = solved(model, two, settings, checkpointer=OneState(0, checkpointer.state))
     np.testing.assert_array_equal(rest.response, whole.response)
     assert rest.solves == whole.solves
 

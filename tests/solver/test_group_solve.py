@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from afterslip_solver import backend as backends
-from afterslip_solver.greens.group_solve import Run
+from afterslip_solver.greens.group_solve import GroupSolve
 
 
 @pytest.fixture
 def run():
     limits = 1e-8, 400, np.array([3, 1, 8]), None, None, None, lambda: None
-    return Run(backends.get("cpu"), *limits)
+    return GroupSolve(backends.get("cpu"), *limits)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 16, 50, 1001])

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import bsr_array
 from scipy.sparse.linalg import spsolve
 
-from afterslip_solver.krylov import TraceJudge, pcg
+from afterslip_solver.krylov import SurfaceErrorCriterion, pcg
 from afterslip_solver.multigrid import build
 
 
@@ -150,28 +150,31 @@ def largest(values):
 
 
 @pytest.fixture
-def judged(system):
-    """System, positions of a trace and a function that makes a judge of it."""
+def found(system):
+    """System, positions of a trace and a function that makes a criterion of it."""
     k, cycle, f = system
     top = k.space.nodes[:, 2].max()
     trace = np.flatnonzero(k.space.nodes[:, 2] > top - 1e-9)
 
-    def judge(part):
-        return TraceJudge(lambda u: u[trace], largest, lambda size: part * size)
+    def criterion(part):
+        def allowed(size):
+            return part * size
 
-    return k, cycle, f, trace, judge
+        return SurfaceErrorCriterion(lambda u: u[trace], largest, allowed)
+
+    return k, cycle, f, trace, criterion
 
 
 def off_trace(u, exact, trace):
     return np.abs(u[trace] - exact[trace]).max(axis=(0, 1))
 
 
-def test_estimated_error_on_the_trace_covers_the_true_one(judged):
-    k, cycle, f, trace, judge = judged
+def test_estimated_error_on_the_trace_covers_the_true_one(found):
+    k, cycle, f, trace, criterion = found
     exact = pcg(k, cycle, f, tolerance=1e-13).values
     for part in (0.1, 1e-2, 1e-3, 1e-5, 1e-7):
-        watcher = judge(part)
-        result = pcg(k, cycle, f, tolerance=1e-12, judge=watcher)
+        watcher = criterion(part)
+        result = pcg(k, cycle, f, tolerance=1e-12, criterion=watcher)
         true = off_trace(result.values, exact, trace)
         size = np.abs(exact[trace]).max(axis=(0, 1))
         assert result.outcome == "converged"
@@ -182,32 +185,32 @@ def test_estimated_error_on_the_trace_covers_the_true_one(judged):
         assert (true >= 1e-3 * part * size).all()
 
 
-def test_judge_ends_lanes_one_by_one(judged):
-    k, cycle, f, _, judge = judged
+def test_judge_ends_lanes_one_by_one(found):
+    k, cycle, f, _, criterion = found
     f = f.copy()
     f[:, :, 0] *= np.linspace(0.0, 1.0, len(f))[:, None]
-    together = pcg(k, cycle, f, judge=judge(1e-4))
+    together = pcg(k, cycle, f, criterion=criterion(1e-4))
     for lane in range(4):
         alone = np.zeros_like(f)
         alone[:, :, lane] = f[:, :, lane]
-        single = pcg(k, cycle, alone, judge=judge(1e-4))
+        single = pcg(k, cycle, alone, criterion=criterion(1e-4))
         same = single.values[:, :, lane] == together.values[:, :, lane]
         assert same.all()
 
 
-def test_who_allows_nothing_gets_the_tolerance(judged):
-    k, cycle, f, _, judge = judged
+def test_who_allows_nothing_gets_the_tolerance(found):
+    k, cycle, f, _, criterion = found
     plain = pcg(k, cycle, f, tolerance=1e-9)
-    result = pcg(k, cycle, f, tolerance=1e-9, judge=judge(0.0))
+    result = pcg(k, cycle, f, tolerance=1e-9, criterion=criterion(0.0))
     assert result.iterations == plain.iterations
     assert (result.relative <= 1e-9).all()
 
 
-def test_judge_of_a_lane_without_a_load_waits_for_nothing(judged):
-    k, cycle, f, _, judge = judged
+def test_judge_of_a_lane_without_a_load_waits_for_nothing(found):
+    k, cycle, f, _, criterion = found
     f[:, :, [1, 3]] = 0.0
-    watcher = judge(1e-3)
-    result = pcg(k, cycle, f, judge=watcher)
+    watcher = criterion(1e-3)
+    result = pcg(k, cycle, f, criterion=watcher)
     assert result.outcome == "converged"
     assert (watcher.error[[1, 3]] == 0.0).all()
     assert np.abs(result.values[:, :, [1, 3]]).max() == 0.0

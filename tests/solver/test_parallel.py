@@ -16,9 +16,9 @@ from afterslip_solver.mesh.refine import refine_uniformly
 from afterslip_solver.model import Materials, Model, SolverSettings
 from afterslip_solver.multigrid import local_smoothing
 from afterslip_solver.parallel import (
-    Distributed,
+    DistributedModel,
     PartitionError,
-    ThreadTeam,
+    ThreadRankGroup,
     divide,
     rank_hierarchy,
     split,
@@ -32,13 +32,13 @@ ELASTIC = SolverSettings(tolerance=1e-10)
 AGREE = 1e-7
 
 
-def team(size):
-    return ThreadTeam(size, lambda: backends.get("cpu", threads=1))
+def ranks(size):
+    return ThreadRankGroup(size, lambda: backends.get("cpu", threads=1))
 
 
 def on_ranks(size, work):
-    """Results of ``work(desk)`` on threads, ranks in order."""
-    return team(size).call(work, [()] * size, {})
+    """Results of ``work(endpoint)`` on threads, ranks in order."""
+    return ranks(size).call(work, [()] * size, {})
 
 
 def agree(found, expected, tolerance=AGREE):
@@ -92,14 +92,14 @@ def test_copies_of_a_shared_node_are_equal_to_the_last_bit(small):
     meeting = Meeting(4)
     found = [np.full((n_node, 3, 4), np.nan) for _ in parts]
 
-    def work(desk):
-        rank = desk.communicator.rank
+    def work(endpoint):
+        rank = endpoint.communicator.rank
         part, talk = parts[rank], ThreadCommunicator(meeting, rank)
         order = np.argsort(part.sharing, kind="stable")
         place = np.argsort(order)
         shared = {peer: place[nodes] for peer, nodes in part.shared.items()}
         owned = int((part.sharing < 2).sum())
-        halo = Halo(desk.backend, talk, len(order), owned, shared)
+        halo = Halo(endpoint.backend, talk, len(order), owned, shared)
         x = values[rank][order]
         halo.sum(x)
         found[rank][part.nodes[order]] = x
@@ -120,7 +120,7 @@ def test_a_solve_takes_the_iterations_of_one_device(small, size):
     slip = small.patch_slip(model.faults["main"])
     trace = model.surface.nodes
     whole = prepare(model, ELASTIC, "cpu").solve(slip, trace)
-    parts = Distributed(model, ELASTIC, team(size)).solve(slip, trace)
+    parts = DistributedModel(model, ELASTIC, ranks(size)).solve(slip, trace)
     assert parts.outcome == "converged"
     assert abs(parts.iterations - whole.iterations) <= 1
     agree(parts.response, whole.response, 1e-9)
@@ -153,7 +153,7 @@ def test_parts_of_a_refined_model_descend_through_its_parents(small):
     whole = prepare(model, ELASTIC, "cpu")
     assert len(whole.space.parents) == 1
     one = whole.solve(slip, trace)
-    parts = Distributed(model, ELASTIC, team(3)).solve(slip, trace)
+    parts = DistributedModel(model, ELASTIC, ranks(3)).solve(slip, trace)
     assert parts.outcome == "converged"
     assert abs(parts.iterations - one.iterations) <= 1
     agree(parts.response, one.response, 1e-9)
@@ -169,7 +169,7 @@ def test_local_smoothing_agrees_too(small, monkeypatch):
     slip = small.patch_slip(model.faults["main"])
     trace = model.surface.nodes
     whole = prepare(model, ELASTIC, "cpu").solve(slip, trace)
-    parts = Distributed(model, ELASTIC, team(4)).solve(slip, trace)
+    parts = DistributedModel(model, ELASTIC, ranks(4)).solve(slip, trace)
     assert abs(parts.iterations - whole.iterations) <= 1
     agree(parts.response, whole.response, 1e-9)
 
@@ -190,7 +190,7 @@ def test_whole_curves_agree(small, size, changes):
     settings = SolverSettings(times=(0.0, YEAR), until=YEAR, tolerance=1e-10, **changes)
     trace = model.surface.nodes
     whole = prepare(model, settings, "cpu").solve(slip, trace)
-    parts = Distributed(model, settings, team(size)).solve(slip, trace)
+    parts = DistributedModel(model, settings, ranks(size)).solve(slip, trace)
     assert parts.solves == whole.solves
     times = YEAR * np.array([0.0, 0.1, 0.5, 1.0])
     agree(evaluate_curve(parts, times), evaluate_curve(whole, times))
@@ -210,13 +210,13 @@ def test_parts_without_creep_or_fault_take_part(small):
     settings = SolverSettings(times=(YEAR,), until=YEAR, tolerance=1e-10)
     trace = model.surface.nodes
     whole = prepare(model, settings, "cpu").solve(slip, trace)
-    parts = Distributed(model, settings, team(4)).solve(slip, trace)
+    parts = DistributedModel(model, settings, ranks(4)).solve(slip, trace)
     assert parts.solves == whole.solves
     agree(evaluate_curve(parts, settings.times), evaluate_curve(whole, settings.times))
 
 
 class Shelf:
-    """Keeps the last state; a `Keeper`."""
+    """Keeps the last state; a `Checkpointer`."""
 
     def __init__(self, state=None):
         self.state = state
@@ -236,23 +236,23 @@ def test_a_stopped_curve_goes_on_from_its_parts_states(small):
     slip = small.patch_slip(model.faults["main"])
     settings = SolverSettings(times=(YEAR,), until=YEAR)
     trace = model.surface.nodes
-    parts = Distributed(model, settings, team(2))
+    parts = DistributedModel(model, settings, ranks(2))
     whole = parts.solve(slip, trace)
     shelf, told = Shelf(), []
     stopped = parts.solve(
         slip, trace, told.append, lambda: told[-1]["solve"] >= 3, shelf
     )
     assert stopped.outcome == "stopped"
-    resumed = parts.solve(slip, trace, keeper=Shelf(shelf.state))
+    resumed = parts.solve(slip, trace, checkpointer=Shelf(shelf.state))
     assert resumed.solves == whole.solves
     np.testing.assert_array_equal(resumed.response, whole.response)
 
 
 def test_a_failure_in_one_rank_ends_the_job_on_all(small):
-    def work(desk):
-        if desk.communicator.rank == 1:
+    def work(endpoint):
+        if endpoint.communicator.rank == 1:
             raise ValueError("rank one")
-        desk.communicator.all_reduce(np.zeros(4))
+        endpoint.communicator.all_reduce(np.zeros(4))
 
     with pytest.raises(ValueError, match="rank one"):
         on_ranks(3, work)
@@ -261,9 +261,9 @@ def test_a_failure_in_one_rank_ends_the_job_on_all(small):
 def test_what_cannot_be_divided_is_refused(small):
     model = small.box_model((4, 4, 3))
     with pytest.raises(PartitionError, match="too few"):
-        Distributed(model, ELASTIC, team(2))
+        DistributedModel(model, ELASTIC, ranks(2))
     settings = SolverSettings(
         until=YEAR, integrator="stepping", step=YEAR, predictor="dmd"
     )
     with pytest.raises(SettingsError, match="dmd"):
-        Distributed(model, settings, team(2))
+        DistributedModel(model, settings, ranks(2))

@@ -15,7 +15,12 @@ from afterslip_solver.mesh.split import split_nodes
 from afterslip_solver.mesh.trace import surface_trace
 from afterslip_solver.model import Materials, SolverSettings
 from afterslip_solver.multigrid import local_smoothing
-from afterslip_solver.parallel import Distributed, ThreadTeam, divide, rank_hierarchy
+from afterslip_solver.parallel import (
+    DistributedModel,
+    ThreadRankGroup,
+    divide,
+    rank_hierarchy,
+)
 from afterslip_solver.parallel.distributed_model import expected_work
 
 
@@ -56,9 +61,9 @@ def test_parts_have_equal_work(small):
 
 def test_work_is_foretold_from_what_a_mesh_was_refined_from(small, fine, monkeypatch):
     monkeypatch.setattr(local_smoothing, "concentrated", largest)
-    team = ThreadTeam(2, lambda: CpuBackend(1))
-    assert expected_work(small.box_model(), team) is None
-    work = expected_work(fine, team)
+    ranks = ThreadRankGroup(2, lambda: CpuBackend(1))
+    assert expected_work(small.box_model(), ranks) is None
+    work = expected_work(fine, ranks)
     assert len(work) == len(fine.mesh.elements)
     by_parent = work.reshape(-1, 8)
     assert (by_parent == by_parent[:, :1]).all()
@@ -72,7 +77,7 @@ def test_balanced_parts_find_what_one_device_finds(small, fine, monkeypatch):
     slip = small.patch_slip(fine.faults["main"])
     trace, settings = fine.surface.nodes, SolverSettings()
     one = prepare(fine, settings, "cpu").solve(slip, trace)
-    parts = Distributed(fine, settings, ThreadTeam(3, lambda: CpuBackend(1)))
+    parts = DistributedModel(fine, settings, ThreadRankGroup(3, lambda: CpuBackend(1)))
     found = parts.solve(slip, trace)
     assert abs(found.iterations - one.iterations) <= 1
     # both to 1e-8 of the load

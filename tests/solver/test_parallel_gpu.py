@@ -8,20 +8,20 @@ import pytest
 from afterslip_solver.backend import BackendError
 from afterslip_solver.greens import evaluate_curve, prepare
 from afterslip_solver.model import SolverSettings
-from afterslip_solver.parallel import Distributed, gpu_team
+from afterslip_solver.parallel import DistributedModel, gpu_rank_group
 
 pytestmark = pytest.mark.gpu
 YEAR = 31557600.0
 
 
 @pytest.fixture(scope="module", params=[2, 4])
-def team(request):
+def ranks(request):
     try:
-        team = gpu_team(request.param)
+        ranks = gpu_rank_group(request.param)
     except BackendError as error:
         pytest.skip(str(error))
-    yield team
-    team.close()
+    yield ranks
+    ranks.close()
 
 
 @pytest.mark.parametrize(
@@ -32,13 +32,13 @@ def team(request):
         {"integrator": "stepping", "step": YEAR / 4},
     ],
 )
-def test_curves_agree_with_one_cpu(small, team, changes):
+def test_curves_agree_with_one_cpu(small, ranks, changes):
     model = small.box_model((8, 8, 4))
     slip = small.patch_slip(model.faults["main"])
     settings = SolverSettings(times=(0.0, YEAR), until=YEAR, tolerance=1e-10, **changes)
     trace = model.surface.nodes
     whole = prepare(model, settings, "cpu").solve(slip, trace)
-    parts = Distributed(model, settings, team).solve(slip, trace)
+    parts = DistributedModel(model, settings, ranks).solve(slip, trace)
     assert parts.outcome == "converged"
     assert parts.solves == whole.solves
     times = np.array([0.0, 0.1 * YEAR, YEAR])

@@ -14,56 +14,56 @@ from afterslip_solver.backend import BackendError
 from afterslip_solver.greens import SettingsError, prepare
 from afterslip_solver.model import SolverSettings
 from afterslip_solver.parallel import (
-    Distributed,
-    ProcessTeam,
+    DistributedModel,
+    ProcessRankGroup,
     RankLostError,
-    gpu_team,
+    gpu_rank_group,
     messages,
 )
-from afterslip_solver.testing.desk_exchange import ANSWERS, open_rank
+from afterslip_solver.testing.host_exchange import ANSWERS, open_rank
 
 
 @pytest.fixture
-def team():
-    team = ProcessTeam(2, open_rank, ANSWERS)
-    yield team
-    team.close()
+def ranks():
+    ranks = ProcessRankGroup(2, open_rank, ANSWERS)
+    yield ranks
+    ranks.close()
 
 
-def test_processes_solve_like_one_and_a_killed_one_is_noticed(small, team):
+def test_processes_solve_like_one_and_a_killed_one_is_noticed(small, ranks):
     model = small.box_model()
     slip = small.patch_slip(model.faults["main"])
     settings = SolverSettings(tolerance=1e-10)
     trace = model.surface.nodes
     whole = prepare(model, settings, "cpu").solve(slip, trace)
-    parts = Distributed(model, settings, team)
+    parts = DistributedModel(model, settings, ranks)
     found = parts.solve(slip, trace)
     scale = np.abs(whole.response).max()
     np.testing.assert_allclose(found.response, whole.response, atol=1e-9 * scale)
-    victim = team.pids[1]
+    victim = ranks.pids[1]
 
     def kill(_):
         os.kill(victim, signal.SIGKILL)
 
     with pytest.raises(RankLostError):
         parts.solve(slip, trace, progress=kill)
-    for pid in team.pids:
+    for pid in ranks.pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
     with pytest.raises(RankLostError, match="start anew"):
         parts.solve(slip, trace)
 
 
-def test_one_that_died_while_it_waited_is_noticed_when_it_is_asked(team):
-    os.kill(team.pids[1], signal.SIGKILL)
-    os.waitid(os.P_PID, team.pids[1], os.WEXITED | os.WNOWAIT)
+def test_one_that_died_while_it_waited_is_noticed_when_it_is_asked(ranks):
+    os.kill(ranks.pids[1], signal.SIGKILL)
+    os.waitid(os.P_PID, ranks.pids[1], os.WEXITED | os.WNOWAIT)
     with pytest.raises(RankLostError, match="killed"):
-        team.call(repr, [(), ()], {})
+        ranks.call(repr, [(), ()], {})
 
 
-def test_an_error_of_a_rank_arrives_as_what_it_is(small, team):
+def test_an_error_of_a_rank_arrives_as_what_it_is(small, ranks):
     model = small.box_model()
-    parts = Distributed(model, SolverSettings(), team)
+    parts = DistributedModel(model, SolverSettings(), ranks)
     slip = small.patch_slip(model.faults["main"])
     with pytest.raises(SettingsError, match="not finite"):
         parts.solve(np.nan * slip, model.surface.nodes)
@@ -87,4 +87,4 @@ def test_arrays_in_messages_arrive_whole_and_can_be_written_to():
 
 def test_more_gpus_than_can_be_seen_are_refused():
     with pytest.raises(BackendError, match=r"99 GPUs are asked for|CuPy is not"):
-        gpu_team(99)
+        gpu_rank_group(99)

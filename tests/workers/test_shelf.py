@@ -42,14 +42,14 @@ def place(tmp_path):
 
 
 def test_set_is_made_once(place):
-    place.take("a", arrays)
-    assert same(FolderShelf(place.folder).take("a", never), arrays())
-    assert same(place.take("b", lambda: arrays(1)), arrays(1))
+    place.get("a", arrays)
+    assert same(FolderShelf(place.folder).get("a", never), arrays())
+    assert same(place.get("b", lambda: arrays(1)), arrays(1))
 
 
 @pytest.mark.parametrize("at", [0, 200, -200, None])
 def test_damaged_file_is_made_again(place, at):
-    place.take("a", arrays)
+    place.get("a", arrays)
     (path,) = place.folder.glob("*.npz")
     content = bytearray(path.read_bytes())
     if at is None:
@@ -57,29 +57,29 @@ def test_damaged_file_is_made_again(place, at):
     else:
         content[at] ^= 0x55
     path.write_bytes(content)
-    assert same(place.take("a", arrays), arrays())
-    assert same(place.take("a", never), arrays())
+    assert same(place.get("a", arrays), arrays())
+    assert same(place.get("a", never), arrays())
 
 
 def test_every_changed_byte_of_an_array_is_noticed(place):
     small = {"values": np.arange(6.0)}
-    place.take("a", lambda: small)
+    place.get("a", lambda: small)
     (path,) = place.folder.glob("*.npz")
     whole = path.read_bytes()
     start = whole.index(small["values"].tobytes())
     for k in range(start, start + small["values"].nbytes):
         path.write_bytes(whole[:k] + bytes([whole[k] ^ 1]) + whole[k + 1 :])
-        assert same(place.take("a", lambda: small), small)
+        assert same(place.get("a", lambda: small), small)
 
 
 def test_what_was_used_longest_ago_goes_first(tmp_path):
     size = sum(array.nbytes for array in arrays().values())
     place = FolderShelf(tmp_path, limit=3.5 * size)
     for k, name in enumerate("abc"):
-        place.take(name, arrays)
+        place.get(name, arrays)
         os.utime(tmp_path / f"{name}.npz", (k, k))
-    place.take("a", never)
-    place.take("d", arrays)
+    place.get("a", never)
+    place.get("d", arrays)
     kept = {path.stem for path in tmp_path.glob("*.npz")}
     assert {"a", "d"} <= kept
     assert "b" not in kept
@@ -88,12 +88,12 @@ def test_what_was_used_longest_ago_goes_first(tmp_path):
 
 
 def test_what_a_dead_process_left_half_written_is_removed(place):
-    place.take("a", arrays)
+    place.get("a", arrays)
     left, fresh = place.folder / "b.1.partial", place.folder / "c.2.partial"
     left.touch()
     fresh.touch()
     os.utime(left, (1, 1))
-    place.take("d", arrays)
+    place.get("d", arrays)
     assert not left.exists()
     assert fresh.exists()  # somebody writes it now
 
@@ -101,7 +101,7 @@ def test_what_a_dead_process_left_half_written_is_removed(place):
 def test_nothing_is_kept_where_nothing_may_be(tmp_path, monkeypatch):
     monkeypatch.setenv(shelf.ENV, str(tmp_path))
     monkeypatch.setenv(shelf.LIMIT_ENV, "0")
-    assert same(FolderShelf.here().take("a", arrays), arrays())
+    assert same(FolderShelf.here().get("a", arrays), arrays())
     assert list(tmp_path.iterdir()) == []
 
 
@@ -119,7 +119,7 @@ def test_folder_that_takes_nothing_stops_nobody(tmp_path, monkeypatch, kind):
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(shelf.np, "savez", full)
-    assert same(FolderShelf(folder).take("a", arrays), arrays())
+    assert same(FolderShelf(folder).get("a", arrays), arrays())
     assert not folder.is_dir() or not list(folder.glob("*.[np]*"))
 
 
@@ -135,7 +135,7 @@ def make():
     time.sleep(0.5)
     return {"values": np.arange(5.0)}
 
-FolderShelf(Path(sys.argv[1])).take("a", make)
+FolderShelf(Path(sys.argv[1])).get("a", make)
 """
 
 
@@ -153,11 +153,11 @@ def test_file_system_without_locks_keeps_nobody_waiting(place, monkeypatch):
 
     monkeypatch.setattr(shelf.fcntl, "flock", refuse)
     monkeypatch.setattr(shelf.time, "sleep", never)
-    assert same(place.take("a", arrays), arrays())
-    assert same(place.take("a", never), arrays())
+    assert same(place.get("a", arrays), arrays())
+    assert same(place.get("a", never), arrays())
 
 
 def test_nobody_waits_for_ever_for_one_that_hangs(place, monkeypatch):
     monkeypatch.setattr(shelf, "PATIENCE_S", 0.3)
     with place._held("a"):
-        assert same(FolderShelf(place.folder).take("a", arrays), arrays())
+        assert same(FolderShelf(place.folder).get("a", arrays), arrays())

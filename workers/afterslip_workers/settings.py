@@ -5,7 +5,7 @@ from __future__ import annotations
 from afterslip.schemas.solver import Solver, Times
 from afterslip_solver.greens import Prepared, SettingsError, prepare
 from afterslip_solver.model import Model, SolverSettings
-from afterslip_solver.parallel import Distributed, prepare_on_gpus
+from afterslip_solver.parallel import DistributedModel, prepare_on_gpus
 from afterslip_workers.shelf import FolderShelf
 
 # a step is kept on either side of an output time
@@ -48,7 +48,7 @@ def backend_of(solver: Solver, asked: str) -> str:
 
 def prepared_for(
     model: Model, settings: SolverSettings, solver: Solver, backend: str
-) -> Prepared | Distributed:
+) -> Prepared | DistributedModel:
     """Prepare a model on one device, or in parts on as many GPUs as the spec says.
 
     Parameters

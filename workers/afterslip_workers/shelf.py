@@ -39,7 +39,7 @@ log = structlog.get_logger()
 
 
 class FolderShelf:
-    """Sets of arrays in a folder; see `afterslip_solver.array_cache.Shelf`.
+    """Sets of arrays in a folder; see `afterslip_solver.array_cache.ArrayCache`.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class FolderShelf:
             float(os.environ.get(LIMIT_ENV) or LIMIT),
         )
 
-    def take(self, name: str, make: Callable[[], Arrays]) -> Arrays:
+    def get(self, name: str, make: Callable[[], Arrays]) -> Arrays:
         """Return what is kept under a name, or make it and keep it.
 
         ``make`` takes nothing from the shelf itself: it may hold the same lock.

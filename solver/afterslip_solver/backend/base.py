@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from afterslip_solver.array_cache import Kept
+from afterslip_solver.array_cache import CacheScope
 
 LANES = 4
 
@@ -66,7 +66,7 @@ class Discretisation(Protocol):
     ----------
     elements : (n_elem, 10) int32. nodes : (n_node, 3) float64, m.
     gradients : (n_elem, 4, 3) float64, 1/m. volume : (n_elem,) float64, m3.
-    fixed : (n_node, 3) bool. kept : what follows from these arrays.
+    fixed : (n_node, 3) bool. cache : arrays keyed by these arrays.
     """
 
     @property
@@ -90,7 +90,7 @@ class Discretisation(Protocol):
         """See the class."""
 
     @property
-    def kept(self) -> Kept:
+    def cache(self) -> CacheScope:
         """See the class."""
 
 
@@ -129,7 +129,7 @@ class Backend(Protocol):
         """K in precision ``real``, as a matrix or as something that acts like it.
 
         ``assembled`` returns it on the host (indptr, indices, data); a backend that
-        needs none does not call it. Vectors must be zero on held components.
+        needs none does not call it. Vectors must be zero on fixed components.
         """
 
     def multiply(self, matrix: Blocks, x: Any, out: Any) -> None:
@@ -271,9 +271,9 @@ class Fused(Backend, Protocol):
         gain: float,
         spare: Any,
     ) -> None:
-        """`relax` in place on ``rows`` (n,) int32, which `stiffness_rows` was told.
+        """`relax` in place on ``rows`` (n,) int32, which `stiffness_rows` was given.
 
-        ``spare`` is like x and spent.
+        ``spare`` is like x and overwritten.
         """
 
     def add_product(self, matrix: Blocks, x: Any, out: Any) -> None:

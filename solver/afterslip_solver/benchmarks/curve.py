@@ -63,7 +63,7 @@ class _Bench:
         wait(self.backend)
         begin = time.perf_counter()
         nodes = self.model.surface.nodes
-        result = made.solve(self.slip, nodes, keeper=clock)
+        result = made.solve(self.slip, nodes, checkpointer=clock)
         wait(self.backend)
         marks = [begin, *clock.marks, time.perf_counter()]
         return result, np.diff(marks)

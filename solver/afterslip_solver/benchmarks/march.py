@@ -16,7 +16,7 @@ from afterslip_solver.benchmarks.timing import DAY, STEPS, Clock, wait
 from afterslip_solver.greens import Prepared
 from afterslip_solver.greens.group_solve import Solvable
 from afterslip_solver.greens.stepping import Stepping
-from afterslip_solver.greens.time_parallel import FourSteps
+from afterslip_solver.greens.time_parallel import TimeParallel
 from afterslip_solver.model import Float, GroupResult, Model, SolverSettings
 from afterslip_solver.multigrid import (
     Cycle,
@@ -132,7 +132,7 @@ class Marches:
         self, preconditioner: Cycle | ThreeLevel, predictor: str, lanes: int = LANES
     ) -> March:
         """Thirty days with one preconditioner and one predictor."""
-        kind = FourSteps if predictor == "four_steps" else Stepping
+        kind = TimeParallel if predictor == "four_steps" else Stepping
         values = {f.name: getattr(self.stepping, f.name) for f in fields(Stepping)}
         values["system"] = Solvable(self.operator, preconditioner)
         values["predictor"] = predictor
@@ -140,7 +140,7 @@ class Marches:
         slip = {name: part[:, :, :lanes] for name, part in self.slip.items()}
         clock = Clock(self.backend)
         nodes = self.model.surface.nodes
-        result = self.made.solve(slip, nodes, keeper=clock)
+        result = self.made.solve(slip, nodes, checkpointer=clock)
         wait(self.backend)
         if result.outcome != "converged":
             raise RuntimeError(f"{predictor}: {result.outcome}; {result.advice}")

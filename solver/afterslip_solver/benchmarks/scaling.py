@@ -15,10 +15,10 @@ from afterslip_solver.backend import LANES
 from afterslip_solver.benchmarks.record import Record, record
 from afterslip_solver.model import Float, GroupResult, Int, Model, SolverSettings
 from afterslip_solver.multigrid import MultigridSettings
-from afterslip_solver.parallel import Distributed, Team, gpu_team
-from afterslip_solver.parallel.rank_backend import PartBackend
-from afterslip_solver.parallel.rank_hierarchy import Whole
-from afterslip_solver.parallel.team import Desk
+from afterslip_solver.parallel import DistributedModel, RankGroup, gpu_rank_group
+from afterslip_solver.parallel.rank_backend import RankBackend
+from afterslip_solver.parallel.rank_group import RankEndpoint
+from afterslip_solver.parallel.rank_hierarchy import Coordinator
 
 _REPEATS = 50
 
@@ -37,13 +37,13 @@ class _Measured:
     seconds: float
 
 
-class _Same(Whole):
+class _Same(Coordinator):
     """Aggregates once for all numbers of devices: the matrix is the same."""
 
     _known: Any = None
 
     def aggregates(self, matrix: Any) -> Any:
-        """See `Whole`."""
+        """See `Coordinator`."""
         self._known = self._known or super().aggregates(matrix)
         return self._known
 
@@ -53,7 +53,7 @@ def records(
     slip: dict[str, Float],
     settings: SolverSettings,
     counts: Sequence[int] = (1, 2, 4),
-    make_team: Callable[[int], Team] = gpu_team,
+    make_team: Callable[[int], RankGroup] = gpu_rank_group,
     say: Callable[[str], None] = print,
     keep: Callable[[list[Record]], None] = lambda _: None,
 ) -> list[Record]:
@@ -94,11 +94,11 @@ def _measure(
     model: Model,
     slip: dict[str, Float],
     settings: SolverSettings,
-    team: Team,
-    whole: Whole,
+    ranks: RankGroup,
+    whole: Coordinator,
 ) -> _Measured:
     started = time.perf_counter()
-    parts = Distributed(model, settings, team, whole)
+    parts = DistributedModel(model, settings, ranks, whole)
     seconds = time.perf_counter() - started
     trace = model.surface.nodes
     try:
@@ -107,7 +107,7 @@ def _measure(
         # the one in the middle of three
         runs = sorted((_timed(parts, slip, trace) for _ in range(3)), key=itemgetter(0))
         wall, found = runs[1]
-        costs = team.call(_exchange, [()] * team.size, {})
+        costs = ranks.call(_exchange, [()] * ranks.size, {})
     finally:
         parts.close()
     own = [float(entry["seconds"]) for entry in found.history]
@@ -126,7 +126,7 @@ def _measure(
 
 
 def _timed(
-    parts: Distributed, slip: dict[str, Float], trace: Int
+    parts: DistributedModel, slip: dict[str, Float], trace: Int
 ) -> tuple[float, GroupResult]:
     started = time.perf_counter()
     found = parts.solve(slip, trace)
@@ -145,10 +145,10 @@ def _calls(iterations: int) -> Float:
     return np.array(each) * iterations
 
 
-def _exchange(desk: Desk) -> tuple[list[float], int]:
+def _exchange(endpoint: RankEndpoint) -> tuple[list[float], int]:
     """Seconds of one exchange of each kind, and the rows that this rank sends."""
-    prepared = desk.held["prepared"]
-    backend: PartBackend = prepared.backend
+    prepared = endpoint.stored["prepared"]
+    backend: RankBackend = prepared.backend
     n, xp = prepared.space.n_node, backend.xp
     n_vertex = len(prepared.space.vertices)
     levels = prepared._elastic.cycle.levels
@@ -160,7 +160,7 @@ def _exchange(desk: Desk) -> tuple[list[float], int]:
     calls = [partial(backend.complete, x) for x in nodal.values()]
     one = nodal[n, np.float64][:LANES].copy()
     small = backend.inner.partial_dot(one, one)
-    calls += [partial(desk.communicator.all_reduce, x) for x in (aggregates, small)]
+    calls += [partial(endpoint.communicator.all_reduce, x) for x in (aggregates, small)]
     out = []
     for call in calls:
         call()

@@ -18,7 +18,7 @@ def wait(backend: Backend) -> None:
 
 
 class Clock:
-    """A keeper that keeps nothing, but notes when it is asked.
+    """A checkpointer that keeps nothing, but notes when it is asked.
 
     Attributes
     ----------

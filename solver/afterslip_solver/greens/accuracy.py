@@ -13,10 +13,10 @@ error may grow as 1/|y_j|; the theory of inexact Krylov methods is that of Simon
 Szyld (2003, SIAM J. Sci. Comput. 25, 454-477) and van den Eshof & Sleijpen (2004, SIAM
 J. Matrix Anal. Appl. 26, 125-153). An error e_j on the trace changes u(t) there by
 y_j e_j directly and, through A q_j, d' by at most the largest rate times that. y_j is
-foretold by the bound above for j - 1 modes, as |y_j| <= b_(j-1) int |y_(j-1)|. e_j is
-estimated in every iteration (`krylov.TraceJudge`): how large it is beside the residual
-depends on the model (measured: 1 to 390 times). What the solves so far have left of
-their part of the tolerance is shared by those that are expected to come.
+predicted by the bound above for j - 1 modes, as |y_j| <= b_(j-1) int |y_(j-1)|. e_j is
+estimated in every iteration (`SurfaceErrorCriterion`): how large it is beside the
+residual depends on the model (measured: 1 to 390 times). What the solves so far have
+left of their part of the tolerance is shared by those that are expected to come.
 
 **Steps.** The exponential step is exact for a constant strain rate. Were the rate
 linear in time, its stress would differ by 2 mu psi(x) times the change of the increment
@@ -53,8 +53,8 @@ _STORED = 0.2
 _LEAST = 0.1
 # solves that a curve is expected to need before anything is known of it
 _EXPECTED = 4.0
-# what of a `SolveBudget` is kept
-_BUDGET = ("errors", "spent", "change", "to_come")
+# what of a `SolveBudget` a checkpoint holds
+_BUDGET = ("errors", "used", "change", "to_come")
 # a solve need not be more exact than this part of the solver's own tolerance
 TIGHTEST = 0.1
 
@@ -112,7 +112,9 @@ def _stored(span: float) -> float:
     return _SPREAD * 2.0**-24 * (1.0 + span)
 
 
-def looks(recurrence: Float, start_norm: float, shift: float, times: Float) -> Float:
+def probe_weights(
+    recurrence: Float, start_norm: float, shift: float, times: Float
+) -> Float:
     """(3, m) weights of a lane's modes in what `truncation` asks the size of.
 
     These are the curve's last change and the responses to the last two directions.
@@ -137,7 +139,7 @@ def truncation(
     Parameters
     ----------
     recurrence : (m, 2) of one lane. times : (n_time,) s, ascending.
-    sizes : (3,) m, largest values on the trace of what `looks` weighs.
+    sizes : (3,) m, largest values on the trace of what `probe_weights` weighs.
     """
     change, *last = sizes
     if recurrence[-1, 1] == 0.0 or change == 0.0:
@@ -162,7 +164,7 @@ class SolveBudget:
     Attributes
     ----------
     errors : (mode, lane) m, estimated error of each solution on the trace.
-    spent : (lane,) m, what they make of the curve.
+    used : (lane,) m, what they make of the curve.
     change : (lane,) m, largest change of the curve; 0 before it is known.
     to_come : (lane,) solves that are expected from the next one on.
     """
@@ -176,7 +178,7 @@ class SolveBudget:
         self._span = float(times.max()) * fastest
         self._through = 1.0 + min(self._span, _THROUGH)
         self.errors = np.zeros((0, LANES))
-        self.spent = np.zeros(LANES)
+        self.used = np.zeros(LANES)
         self.change = np.zeros(LANES)
         self.to_come = np.full(LANES, _EXPECTED)
 
@@ -217,7 +219,7 @@ class SolveBudget:
         change = np.where(self.change > 0.0, self.change, first)
         whole = _SOLVES * self._tolerance * change
         # the next ones share the rest if there are more of them than expected
-        share = np.maximum(whole - self.spent, _LEAST * whole) / (self.to_come + 0.5)
+        share = np.maximum(whole - self.used, _LEAST * whole) / (self.to_come + 0.5)
         divisor = self._through * np.where(weight > 0.0, weight, np.inf)
         return np.asarray(share / divisor)
 
@@ -228,7 +230,7 @@ class SolveBudget:
     def settle(
         self, lane: int, recurrence: Float, start_norm: float, change: float
     ) -> None:
-        """Say what is known of a lane's curve, whose weights were foretold too large.
+        """Say what is known of a lane's curve, whose weights were predicted too large.
 
         Parameters
         ----------
@@ -236,13 +238,13 @@ class SolveBudget:
         """
         weights = mode_weights(recurrence, start_norm, self._shift, self._times)
         largest = np.abs(weights).max(axis=0)
-        self.spent[lane] = self._through * largest @ self.errors[: len(largest), lane]
+        self.used[lane] = self._through * largest @ self.errors[: len(largest), lane]
         self.change[lane] = change
 
     def error(self) -> Float:
         """(lane,) estimated error by the solves so far over the largest change."""
         known = self.change > 0.0
-        part = self.spent / np.where(known, self.change, 1.0)
+        part = self.used / np.where(known, self.change, 1.0)
         return np.where(known, part, 0.0)
 
     def enough(self) -> Float:
@@ -252,7 +254,7 @@ class SolveBudget:
         return np.maximum(left, _LEAST * self._tolerance)
 
     def packed(self) -> State:
-        """Everything that changes, for a `Keeper`."""
+        """Everything that changes, for a `Checkpointer`."""
         return {f"budget.{name}": getattr(self, name) for name in _BUDGET}
 
     def restore(self, state: State) -> None:
@@ -310,7 +312,7 @@ class StepError:
         return np.where(moved > 0.0, error / np.where(moved > 0.0, moved, 1.0), 0.0)
 
     def packed(self) -> State:
-        """Everything, for a `Keeper`."""
+        """Everything, for a `Checkpointer`."""
         known = [] if self.past is None else [self.past, self.moved, self.varied]
         return {**pack(self._backend, "error", known), "error.bend": self.bend}
 

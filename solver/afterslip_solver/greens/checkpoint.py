@@ -1,4 +1,4 @@
-"""States of unfinished curves: how one is kept, packed and taken up again."""
+"""Checkpoints of unfinished curves: storing, packing and resuming them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from afterslip_solver.backend import Backend
 State = dict[str, NDArray[Any]]
 
 
-class Keeper(Protocol):
+class Checkpointer(Protocol):
     """Where a run may leave its state between two solves, and find an earlier one.
 
     A state is a flat dict of host arrays. ``solves`` in it, an int64 scalar, counts
@@ -28,11 +28,11 @@ class Keeper(Protocol):
         """Whether a state is wanted now; asked after every solve, must be cheap."""
 
     def save(self, state: State) -> None:
-        """Keep a state; its arrays may be views, so they must be written or copied."""
+        """Store a state; its arrays may be views, so they must be written or copied."""
 
 
 class StateError(ValueError):
-    """A kept state is of another problem or is not whole: drop it and start anew."""
+    """A checkpoint is of another problem or incomplete: drop it and start anew."""
 
 
 def pack(backend: Backend, name: str, arrays: Sequence[Any]) -> State:

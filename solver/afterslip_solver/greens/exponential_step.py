@@ -63,7 +63,7 @@ def burgers_step(
     return change, mean
 
 
-class LocalStep:
+class ExponentialStep:
     """Stresses at the points of a model, moved by one step length.
 
     A state is the deviatoric stress of all viscoelastic elements, followed by the

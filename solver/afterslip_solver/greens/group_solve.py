@@ -1,4 +1,4 @@
-"""One run of `Prepared.solve`: solves, their reports and how it may end early."""
+"""Solution of one group: its solves, their reports and how it may end early."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from afterslip_solver.backend import LANES, Backend
-from afterslip_solver.greens.checkpoint import Keeper, State, StateError
-from afterslip_solver.krylov import SolveResult, TraceJudge, pcg
+from afterslip_solver.greens.checkpoint import Checkpointer, State, StateError
+from afterslip_solver.krylov import SolveResult, SurfaceErrorCriterion, pcg
 from afterslip_solver.krylov.result import Outcome
 from afterslip_solver.model import Float, Progress, ShouldStop
 from afterslip_solver.multigrid import Preconditioner
@@ -45,16 +45,16 @@ class Solvable:
         return self.operator.bytes + self.cycle.bytes
 
 
-class Run:
-    """Solves one right-hand side after the other and keeps the account.
+class GroupSolve:
+    """Solves one right-hand side after the other and records them.
 
     Parameters
     ----------
     tolerance, max_iterations : of every linear solve.
     trace : positions of the trace in the solver's nodes.
     progress, should_stop : the caller's hooks, or None.
-    keeper : where states are left, or None.
-    digest : makes the digest of the problem, for the keeper.
+    checkpointer : where states are left, or None.
+    digest : makes the digest of the problem, for the checkpointer.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Run:
         trace: NDArray[Any],
         progress: Progress | None,
         should_stop: ShouldStop | None,
-        keeper: Keeper | None,
+        checkpointer: Checkpointer | None,
         digest: Callable[[], NDArray[np.uint8]],
     ) -> None:
         self.backend = backend
@@ -74,7 +74,7 @@ class Run:
         self._trace = backend.asarray(trace)
         self._progress = progress
         self._should_stop = should_stop
-        self._keeper = keeper
+        self._keeper = checkpointer
         self._make_digest = digest
         self.history: list[dict[str, Any]] = []
         self.iterations = 0
@@ -92,7 +92,7 @@ class Run:
         guess: Any = None,
         reference: Float | None = None,
         source: int | None = None,
-        judge: TraceJudge | None = None,
+        criterion: SurfaceErrorCriterion | None = None,
     ) -> SolveResult:
         """Solve K u = f; look at ``self.outcome`` before using the result.
 
@@ -100,8 +100,8 @@ class Run:
         ----------
         source : the lane whose steps all lanes are, of which the first must converge;
             None where every lane is a source of its own.
-        judge : what may end a lane before its tolerance; its residual then counts by
-            what the judge allows.
+        criterion : what may end a lane before its tolerance; its residual then counts
+            by what the criterion allows.
         """
         started = time.perf_counter()
         lanes = np.arange(LANES)
@@ -111,13 +111,13 @@ class Run:
                 return relative
             return np.where(lanes == source, relative[0], 0.0)
 
-        def told(relative: NDArray[np.float64]) -> NDArray[np.float64]:
-            if judge is not None:
-                relative = np.minimum(relative, self.tolerance * judge.progress())
+        def counted(relative: NDArray[np.float64]) -> NDArray[np.float64]:
+            if criterion is not None:
+                relative = np.minimum(relative, self.tolerance * criterion.progress())
             return of_sources(relative)
 
         def watch(iteration: int, relative: NDArray[np.float64]) -> bool:
-            self._report(phase, iteration, told(relative))
+            self._report(phase, iteration, counted(relative))
             return self._should_stop is not None and self._should_stop()
 
         result = pcg(
@@ -130,10 +130,10 @@ class Run:
             max_iterations=self._max_iterations,
             watch=watch,
             needed=None if source is None else lanes == 0,
-            judge=judge,
+            criterion=criterion,
         )
         self.iterations += result.iterations
-        relative = told(result.relative)
+        relative = counted(result.relative)
         self.residual = np.maximum(self.residual, relative)
         self.history.append(
             {
@@ -155,8 +155,8 @@ class Run:
     def _digest(self) -> NDArray[np.uint8]:
         return self._make_digest()
 
-    def offer(self, state: Callable[[], State]) -> None:
-        """Let the keeper have the state after a solve, if it wants one."""
+    def maybe_save(self, state: Callable[[], State]) -> None:
+        """Save the state after a solve, if the checkpointer wants one."""
         if self._keeper is None or not self._keeper.due():
             return
         account = {
@@ -168,7 +168,7 @@ class Run:
         self._keeper.save({**account, **state()})
 
     def resumed(self) -> State | None:
-        """Take up the account of a kept state, and return the state.
+        """Restore the history of a checkpoint, and return its state.
 
         Raises
         ------
@@ -179,7 +179,7 @@ class Run:
         if state is None:
             return None
         if not np.array_equal(state.get("digest", ()), self._digest):
-            raise StateError("the kept state is of another problem or another solver")
+            raise StateError("the checkpoint is of another problem or another solver")
         columns = [state[f"history.{key}"].tolist() for key in _ENTRY]
         entries = zip(*columns, strict=True)
         self.history = [dict(zip(_ENTRY, entry, strict=True)) for entry in entries]
@@ -261,7 +261,7 @@ def _largest(xp: Any, rows: Any) -> Any:
     """(lane,) largest of (n, lane) on a backend.
 
     In two steps of which the first has many results: a device that is asked for four
-    numbers at once keeps most of its multiprocessors idle.
+    numbers at once leaves most of its multiprocessors idle.
     """
     side = max(isqrt(len(rows)), 1)
     whole = len(rows) - len(rows) % side
@@ -292,7 +292,7 @@ class Modes:
     time_error: Float = field(default_factory=lambda: np.zeros(LANES))
 
     def packed(self) -> State:
-        """Everything but the shift, for a keeper."""
+        """Everything but the shift, for a checkpointer."""
         return {
             "modes.response": np.array(self.response),
             "modes.recurrence": np.array(self.recurrence),

@@ -31,7 +31,7 @@ class Predictor(Protocol):
         """Memory of what was learnt."""
 
     def packed(self) -> State:
-        """Everything that was learnt, for a `Keeper`; names start with predictor."""
+        """Everything that was learnt, for a checkpoint; names start with predictor."""
 
     def restore(self, state: State) -> None:
         """Learn again what `packed` holds."""
@@ -100,14 +100,14 @@ class Galerkin:
 
     The basis is orthonormal in K^v per lane, so a guess is a sum of projections.
     K^v times a new increment is computed, not taken from its right-hand side, which
-    differs by the solver's residual; images of the basis need not be kept. A full
+    differs by the solver's residual; images of the basis need not be stored. A full
     basis gives up the direction that the newest increment needs least: the oldest
     ones hold nearly all of it.
 
     Parameters
     ----------
     operator : K^v.
-    size : number of directions kept.
+    size : number of directions stored.
     """
 
     def __init__(self, operator: Elasticity, size: int = 16) -> None:

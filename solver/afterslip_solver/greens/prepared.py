@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from afterslip_solver import backend as backends
-from afterslip_solver.array_cache import Arrays, Kept, Shelf, digest, makers
+from afterslip_solver.array_cache import ArrayCache, Arrays, CacheScope, digest, makers
 from afterslip_solver.backend import LANES, Backend
 from afterslip_solver.backend.base import Tets
-from afterslip_solver.greens.checkpoint import Keeper
-from afterslip_solver.greens.exponential_step import LocalStep
-from afterslip_solver.greens.group_solve import Modes, Run, Solvable
+from afterslip_solver.greens.checkpoint import Checkpointer
+from afterslip_solver.greens.exponential_step import ExponentialStep
+from afterslip_solver.greens.group_solve import GroupSolve, Modes, Solvable
 from afterslip_solver.greens.settings import (
     POLYNOMIAL_UP_TO,
     SettingsError,
@@ -24,7 +24,7 @@ from afterslip_solver.greens.settings import (
 from afterslip_solver.greens.source import Loads
 from afterslip_solver.greens.spectral import Spectral
 from afterslip_solver.greens.stepping import Stepping
-from afterslip_solver.greens.time_parallel import FourSteps
+from afterslip_solver.greens.time_parallel import TimeParallel
 from afterslip_solver.model import (
     Float,
     GroupResult,
@@ -52,7 +52,7 @@ def prepare(
     model: Model,
     settings: SolverSettings,
     backend: str | Backend = "auto",
-    shelf: Shelf | None = None,
+    cache: ArrayCache | None = None,
 ) -> Prepared:
     """Check a model and set up its operators and preconditioners.
 
@@ -61,7 +61,7 @@ def prepare(
     model : mesh, materials, constraints and faults.
     settings : integrator, tolerances and times.
     backend : name of a backend, or one that `backend.get` returned.
-    shelf : where the set-up's arrays are kept from one process to the next.
+    cache : where the set-up's arrays are stored from one process to the next.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def prepare(
     chosen = backend
     if isinstance(chosen, str):
         chosen = backends.get(chosen, deterministic=settings.deterministic)
-    return Prepared(model, settings, chosen, shelf)
+    return Prepared(model, settings, chosen, cache)
 
 
 class Prepared:
@@ -90,19 +90,19 @@ class Prepared:
     # a part of a model that several devices share has its own kinds of these
     _springs_kind: type[Springs] = Springs
     _creep_kind: type[Creep] = Creep
-    _run_kind: type[Run] = Run
+    _solve_kind: type[GroupSolve] = GroupSolve
 
     def __init__(
         self,
         model: Model,
         settings: SolverSettings,
         backend: Backend,
-        shelf: Shelf | None = None,
+        cache: ArrayCache | None = None,
     ) -> None:
         self.model = model
         self.settings = settings
         self.backend = backend
-        self.space = space = _space(model, backend, Kept(shelf))
+        self.space = space = _space(model, backend, CacheScope(cache))
         order = space.element_order
         materials = model.materials
         self._lam, self._mu = materials.lam[order], materials.mu[order]
@@ -134,7 +134,7 @@ class Prepared:
 
     @property
     def bytes(self) -> int:
-        """Memory kept on the backend between groups."""
+        """Memory used on the backend between groups."""
         total = self._elastic.bytes + self._tets.bytes + self._creep.bytes
         if self._integrator and self._integrator.system is not self._elastic:
             total += self._integrator.system.bytes
@@ -157,7 +157,7 @@ class Prepared:
         trace_nodes: NDArray[np.integer],
         progress: Progress | None = None,
         should_stop: ShouldStop | None = None,
-        keeper: Keeper | None = None,
+        checkpointer: Checkpointer | None = None,
     ) -> GroupResult:
         """Responses of the trace to at most four slip distributions.
 
@@ -166,12 +166,12 @@ class Prepared:
         slip : per fault (n_fault_node, 3, n_lane) float64, m, jump u(+) - u(-) in
             x, y, z: by the fault's name, in a list like ``model.faults``, or one
             array where there is one fault. A lane of zeros is idle.
-        trace_nodes : (n_trace,) mesh nodes whose motion is kept.
+        trace_nodes : (n_trace,) mesh nodes whose motion is recorded.
         progress : called after every solve and every ten iterations with {phase,
             solve, solves_expected, iteration, residual, lane_residuals}.
         should_stop : asked at the same moments.
-        keeper : where the run leaves its state after solves and finds an earlier one
-            to go on from.
+        checkpointer : stores states after solves, and returns an earlier one to go
+            on from.
 
         Returns
         -------
@@ -180,18 +180,18 @@ class Prepared:
         Raises
         ------
         StateError
-            If the keeper's state is of another problem.
+            If the checkpointer's state is of another problem.
         """
         by_fault, n_lane = self._lanes(slip)
         settings = self.settings
-        run = self._run_kind(
+        run = self._solve_kind(
             self.backend,
             settings.tolerance,
             settings.max_iterations,
             self._places(trace_nodes),
             progress,
             should_stop,
-            keeper,
+            checkpointer,
             lambda: self._digest(by_fault, trace_nodes),
         )
         state = run.resumed() if self._integrator is not None else None
@@ -283,7 +283,7 @@ class Prepared:
         return other
 
     def _softened(self, values: Float) -> Solvable:
-        """K^v of shear moduli (n_visco,); the last one is kept."""
+        """K^v of shear moduli (n_visco,); the last one is stored."""
         if self._soft is None or not np.array_equal(self._soft[0], values):
             mu = self._mu.copy()
             mu[self._creep.which] = values
@@ -302,9 +302,9 @@ class Prepared:
         if settings.integrator == "stepping":
             n_step = int(np.ceil(until / settings.step - 1e-9))
             step = until / n_step
-            local = LocalStep(creep, step)
+            local = ExponentialStep(creep, step)
             four = settings.predictor == "four_steps"
-            return (FourSteps if four else Stepping)(
+            return (TimeParallel if four else Stepping)(
                 self.backend,
                 creep,
                 local,
@@ -333,27 +333,27 @@ class Prepared:
         )
 
 
-def _space(model: Model, backend: Backend, kept: Kept) -> Space:
+def _space(model: Model, backend: Backend, cache: CacheScope) -> Space:
     """Give a model's mesh the numbering that suits the backend."""
     mesh, force = model.mesh, model.restoring
-    kept = kept.by(backend.name, mesh.nodes, mesh.elements)
+    cache = cache.keyed(backend.name, mesh.nodes, mesh.elements)
 
     def orders() -> Arrays:
         found = backend.numbering(mesh.nodes, mesh.elements)
         nodes, elements = found or along_curve(mesh.nodes, mesh.elements)
         return {"nodes": nodes, "elements": elements}
 
-    numbering = kept.take("numbering", orders)
+    numbering = cache.get("numbering", orders)
     springs = () if force is None else (force.faces, force.stiffness, force.owners)
     return Space.build(
         mesh,
         model.fixed,
         (numbering["nodes"], numbering["elements"]),
-        kept.by(model.fixed, *springs),
+        cache.keyed(model.fixed, *springs),
     )
 
 
-def _result(run: Run, modes: Modes, n_lane: int) -> GroupResult:
+def _result(run: GroupSolve, modes: Modes, n_lane: int) -> GroupResult:
     n_mode = len(modes.response)
     recurrence = np.zeros((n_mode, LANES, 2))
     if modes.recurrence:

@@ -35,8 +35,8 @@ def best_shift(until: float, shortest: float) -> float:
     """Shift gamma of the shift-invert scheme, s.
 
     A tenth of the curve needs fewest solves, but a large shift against the shortest
-    relaxation time makes K^v nearly incompressible, and its solves dear. Measured at
-    until / shortest of 2, 21, 211 and 1054.
+    relaxation time makes K^v nearly incompressible, and its solves expensive. Measured
+    at until / shortest of 2, 21, 211 and 1054.
 
     Parameters
     ----------

@@ -21,13 +21,13 @@ from afterslip_solver.backend import LANES, Backend
 from afterslip_solver.greens.accuracy import (
     TIGHTEST,
     SolveBudget,
-    looks,
+    probe_weights,
     rounding,
     truncation,
 )
 from afterslip_solver.greens.checkpoint import State, pack, unpack
-from afterslip_solver.greens.group_solve import Modes, Run, Solvable
-from afterslip_solver.krylov import TraceJudge
+from afterslip_solver.greens.group_solve import GroupSolve, Modes, Solvable
+from afterslip_solver.krylov import SurfaceErrorCriterion
 from afterslip_solver.model import Float
 from afterslip_solver.operators import Creep, Resolvent
 
@@ -57,7 +57,7 @@ class Spectral:
     tolerance: float
     max_modes: int
 
-    def integrate(self, run: Run, elastic: Float, strain: Any) -> Modes:
+    def integrate(self, run: GroupSolve, elastic: Float, strain: Any) -> Modes:
         """Add modes to the elastic response.
 
         Parameters
@@ -77,8 +77,8 @@ class Spectral:
         fastest = self.creep.fastest
         return SolveBudget(self.shift, self.times, self.tolerance, fastest)
 
-    def resume(self, run: Run, state: State) -> Modes:
-        """Go on from a kept state."""
+    def resume(self, run: GroupSolve, state: State) -> Modes:
+        """Go on from a checkpoint."""
         backend = self.backend
         modes = Modes.unpacked(state, self.shift)
         basis = unpack(backend, "basis", state)
@@ -89,7 +89,7 @@ class Spectral:
 
     def _go_on(
         self,
-        run: Run,
+        run: GroupSolve,
         modes: Modes,
         budget: SolveBudget,
         basis: list[Any],
@@ -97,7 +97,7 @@ class Spectral:
         active: NDArray[np.bool_],
     ) -> Modes:
         """Lanczos steps from the next direction q on."""
-        seen = [run.to_trace(response) for response in modes.response[1:]]
+        traces = [run.to_trace(response) for response in modes.response[1:]]
         backend, apply = self.backend, self._apply
         if self.shift > 0:
             resolvent = Resolvent(self.creep, self.shift)
@@ -113,7 +113,7 @@ class Spectral:
             }
 
         while active.any() and run.going():
-            run.offer(state)
+            run.maybe_save(state)
             if len(modes.response) > self.max_modes:
                 run.stop(
                     "not_converged",
@@ -127,11 +127,11 @@ class Spectral:
                 break
             basis.append(q)
             alpha, left = self._orthogonalise(r, basis)
-            seen.append(response)
+            traces.append(response)
             modes.response.append(run.from_trace(response))
             modes.recurrence.append(np.stack([alpha, left], axis=1))
             modes.mode_count[active] += 1
-            active = self._still_active(modes, seen, budget, active, run)
+            active = self._still_active(modes, traces, budget, active, run)
             q = self._scaled(r, active, left, budget.narrow)
         modes.time_error += budget.error()
         if budget.narrow:
@@ -143,20 +143,21 @@ class Spectral:
                 )
         return modes
 
-    def _solve(self, run: Run, modes: Modes, budget: SolveBudget, f: Any) -> Any:
+    def _solve(self, run: GroupSolve, modes: Modes, budget: SolveBudget, f: Any) -> Any:
         """Solve for the next mode as exactly as its weight in the curve asks."""
         f *= self.system.operator.free
         load = np.sqrt(self.backend.dot(f, f))
         weight = budget.weights(np.array(modes.recurrence[1:]), modes.start_norm)
-        judge = TraceJudge(run.on_trace, run.largest, partial(budget.allowed, weight))
+        allowed = partial(budget.allowed, weight)
+        criterion = SurfaceErrorCriterion(run.on_trace, run.largest, allowed)
         reference = TIGHTEST * load
         result = run.solve(
-            self.system, f, "relaxation", reference=reference, judge=judge
+            self.system, f, "relaxation", reference=reference, criterion=criterion
         )
-        budget.add(judge.error)
+        budget.add(criterion.error)
         return result.values
 
-    def _apply(self, run: Run, solve: Solve, q: Any) -> tuple[Any, Any]:
+    def _apply(self, run: GroupSolve, solve: Solve, q: Any) -> tuple[Any, Any]:
         """Return A q, and the elastic response of the creep strain q on the trace."""
         creep = self.creep
         u = solve(
@@ -165,7 +166,7 @@ class Spectral:
         return creep.relaxation(q, u), run.on_trace(u)
 
     def _apply_inverse(
-        self, resolvent: Resolvent, run: Run, solve: Solve, q: Any
+        self, resolvent: Resolvent, run: GroupSolve, solve: Solve, q: Any
     ) -> tuple[Any, Any]:
         """Return S q, S = (1 + shift A)^-1, and the elastic response of S q."""
         u = solve(resolvent.load(q))
@@ -202,10 +203,10 @@ class Spectral:
     def _still_active(
         self,
         modes: Modes,
-        seen: list[Any],
+        traces: list[Any],
         budget: SolveBudget,
         active: NDArray[np.bool_],
-        run: Run,
+        run: GroupSolve,
     ) -> NDArray[np.bool_]:
         """Lanes that need another mode; updates the error estimates."""
         recurrence = np.array(modes.recurrence)
@@ -219,10 +220,10 @@ class Spectral:
             )
             for lane in lanes
         }
-        weights = np.zeros((3, len(seen), LANES))
+        weights = np.zeros((3, len(traces), LANES))
         for lane in lanes:
-            weights[:, :, lane] = looks(*curves[lane])
-        sizes = run.sizes(weights, seen)
+            weights[:, :, lane] = probe_weights(*curves[lane])
+        sizes = run.sizes(weights, traces)
         remaining = 0
         go_on = active.copy()
         for lane in lanes:
@@ -233,7 +234,7 @@ class Spectral:
             change = float(sizes[0, lane]) / (1.0 + error)
             budget.settle(int(lane), *curves[lane][:2], change)
             exact = recurrence[-1, lane, 1] == 0.0
-            # the first diagonal entry of shift-invert foretells too little
+            # the first diagonal entry of shift-invert predicts too little
             early = self.shift > 0.0 and len(recurrence) < 3
             wanted = float(budget.enough()[lane])
             go_on[lane] = (error > wanted or early) and not exact

@@ -1,7 +1,7 @@
 """Time stepping of creep, exact for a constant strain rate in each step.
 
-Algorithm 1 of Murakami et al. (2023) in its exponential form, see `LocalStep`: second
-order in dt and stable for any dt.
+Algorithm 1 of Murakami et al. (2023) in its exponential form (`ExponentialStep`):
+second order in dt and stable for any dt.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ import numpy as np
 from afterslip_solver.backend import LANES, Backend
 from afterslip_solver.greens.accuracy import StepError
 from afterslip_solver.greens.checkpoint import State
-from afterslip_solver.greens.exponential_step import LocalStep
-from afterslip_solver.greens.group_solve import Modes, Run, Solvable
+from afterslip_solver.greens.exponential_step import ExponentialStep
+from afterslip_solver.greens.group_solve import GroupSolve, Modes, Solvable
 from afterslip_solver.greens.predictor import Predictor, make_predictor
 from afterslip_solver.model import Float
 from afterslip_solver.operators import Creep
 
 
 def recorded_steps(times: Float, step: float, n_step: int, limit: int) -> list[int]:
-    """Choose the steps that are kept: around the output times, then others.
+    """Choose the steps that are recorded: around the output times, then others.
 
     Parameters
     ----------
     times : s, output times. step : s. n_step : last step.
-    limit : number of steps to keep at most.
+    limit : number of steps at most.
     """
     position = np.clip(np.asarray(times) / step, 0, n_step)
     nearest = np.round(position).astype(int)
@@ -82,12 +82,12 @@ class Stepping:
     Attributes
     ----------
     local : the step at a point. system : its K^v. times : s, output times.
-    step : s. n_step : number of steps. max_modes : steps kept at most.
+    step : s. n_step : number of steps. max_modes : steps recorded at most.
     """
 
     backend: Backend
     creep: Creep
-    local: LocalStep
+    local: ExponentialStep
     system: Solvable
     times: Float
     step: float
@@ -95,7 +95,7 @@ class Stepping:
     predictor: str
     max_modes: int
 
-    def integrate(self, run: Run, elastic: Float, strain: Any) -> Modes:
+    def integrate(self, run: GroupSolve, elastic: Float, strain: Any) -> Modes:
         """Step from the elastic solution; see `Spectral.integrate`."""
         # sum of increments on all nodes, FP64, and what the solves left unbalanced
         total = self.backend.xp.zeros(self.system.operator.shape)
@@ -109,8 +109,8 @@ class Stepping:
         )
         return self._go_on(run, march)
 
-    def resume(self, run: Run, state: State) -> Modes:
-        """Go on from a kept state."""
+    def resume(self, run: GroupSolve, state: State) -> Modes:
+        """Go on from a checkpoint."""
         names = ("stress", "total", "remainder")
         vectors = [self.backend.asarray(state[name].copy()) for name in names]
         predictor = make_predictor(self.predictor, self.system.operator)
@@ -129,12 +129,12 @@ class Stepping:
         )
         return self._go_on(run, march)
 
-    def _go_on(self, run: Run, march: _March) -> Modes:
+    def _go_on(self, run: GroupSolve, march: _March) -> Modes:
         backend, local, modes = self.backend, self.local, march.modes
         keep = set(recorded_steps(self.times, self.step, self.n_step, self.max_modes))
         run.expected = len(run.history) + self.n_step - march.step
         while march.step < self.n_step:
-            run.offer(lambda: march.packed(backend))
+            run.maybe_save(lambda: march.packed(backend))
             f = local.load(march.stress) * self.system.operator.free
             # what the last solve left unbalanced is not forgotten
             f += march.remainder

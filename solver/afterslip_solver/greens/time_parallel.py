@@ -15,7 +15,7 @@ import numpy as np
 
 from afterslip_solver.backend import LANES, Backend
 from afterslip_solver.greens.checkpoint import State, pack, unpack
-from afterslip_solver.greens.group_solve import Modes, Run
+from afterslip_solver.greens.group_solve import GroupSolve, Modes
 from afterslip_solver.greens.stepping import Stepping, recorded_steps
 from afterslip_solver.model import Float
 
@@ -24,7 +24,7 @@ _REGRESSION = 7
 
 
 def trend_weights(known: int, ahead: int) -> Float:
-    """Factors of past increments, newest last, that foretell one ahead.
+    """Factors of past increments, newest last, that predict one ahead.
 
     The straight line through the last two; from seven on their regression line
     (section 2.1).
@@ -80,30 +80,30 @@ class _Window:
         return cls(whole[0], whole[1], whole[2], whole[3], past, reference, step)
 
 
-class FourSteps(Stepping):
+class TimeParallel(Stepping):
     """Stepping of each source by itself, its next four steps in lockstep."""
 
     __slots__ = ()
 
-    def integrate(self, run: Run, elastic: Float, strain: Any) -> Modes:
+    def integrate(self, run: GroupSolve, elastic: Float, strain: Any) -> Modes:
         """See `Stepping.integrate`."""
         state = self.local.start(strain)
-        response = np.repeat(elastic[None], len(self._kept), axis=0)
+        response = np.repeat(elastic[None], len(self._recorded), axis=0)
         return self._sources(run, self.backend.to_host(state), response, 0, None)
 
-    def resume(self, run: Run, state: State) -> Modes:
-        """Go on from a kept state."""
+    def resume(self, run: GroupSolve, state: State) -> Modes:
+        """Go on from a checkpoint."""
         window = _Window.unpacked(self.backend, state)
         response, source = state["response"].copy(), int(state["source"])
         return self._sources(run, state["start"], response, source, window)
 
     @property
-    def _kept(self) -> list[int]:
+    def _recorded(self) -> list[int]:
         return recorded_steps(self.times, self.step, self.n_step, self.max_modes)
 
     def _sources(
         self,
-        run: Run,
+        run: GroupSolve,
         start: Any,
         response: Float,
         first: int,
@@ -119,12 +119,12 @@ class FourSteps(Stepping):
                 window = self._open(start, source)
             self._march(run, start, response, source, window)
             window = None
-        kept = self._kept
+        recorded = self._recorded
         if not run.going():
-            kept = kept[:1]
-        modes = Modes(list(response[: len(kept)]))
-        modes.step_times = [self.step * number for number in kept]
-        modes.mode_count[:] = len(kept)
+            recorded = recorded[:1]
+        modes = Modes(list(response[: len(recorded)]))
+        modes.step_times = [self.step * number for number in recorded]
+        modes.mode_count[:] = len(recorded)
         return modes
 
     def _open(self, start: Any, source: int) -> _Window:
@@ -136,17 +136,17 @@ class FourSteps(Stepping):
         return _Window(backend.asarray(one), xp.zeros(shape), total, zero, [])
 
     def _march(
-        self, run: Run, start: Any, response: Float, source: int, window: _Window
+        self, run: GroupSolve, start: Any, response: Float, source: int, window: _Window
     ) -> None:
         backend = self.backend
-        kept = {number: row for row, number in enumerate(self._kept)}
+        recorded = {number: row for row, number in enumerate(self._recorded)}
 
         def state() -> State:
             whole = {"start": start, "response": response, "source": np.array(source)}
             return {**window.packed(backend), **whole}
 
         while window.step < self.n_step and run.going():
-            run.offer(state)
+            run.maybe_save(state)
             f = self.local.load(window.stress) * self.system.operator.free
             f[:, :, :1] += window.remainder
             if window.step == 0:
@@ -159,8 +159,8 @@ class FourSteps(Stepping):
                 return
             window.remainder = result.remainder[:, :, :1].copy()
             self._shift(window, result.values)
-            if window.step in kept:
-                response[kept[window.step], source] += run.trace_of(window.total)[0]
+            if window.step in recorded:
+                response[recorded[window.step], source] += run.trace_of(window.total)[0]
 
     def _shift(self, window: _Window, increments: Any) -> None:
         """Let the window begin one step later."""

@@ -1,6 +1,6 @@
-"""Where kernels are kept once they are compiled.
+"""Where compiled kernels are cached.
 
-Numba keeps them beside the sources and CuPy in the user's home. An installation for a
+Numba stores them beside the sources and CuPy in the user's home. An installation for a
 service may write to neither: Numba then refuses to start, and CuPy to compile.
 """
 
@@ -30,7 +30,7 @@ def keep() -> None:
 def _folder(home: Path) -> Path:
     """Return the user's cache, or else a folder that nobody else can write to.
 
-    What is kept is code, so a folder that others may have made is not taken.
+    What is cached is code, so a folder that others may have made is not taken.
     """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / _NAME
     if _writable(cache):

@@ -1,6 +1,6 @@
-"""Compiled functions that several processes keep in one folder.
+"""Compiled functions that several processes cache in one folder.
 
-Numba lists what it keeps of a function in an index beside it, and writes the index
+Numba lists what it stores of a function in an index beside it, and writes the index
 first. Of two processes that compile for different types at the same time, one loses its
 line or gets the other's code; one that is killed between the two leaves a new line for
 old code; and a change of what was inlined from another module is not noticed. Numba

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from afterslip_solver.krylov.pcg import pcg
 from afterslip_solver.krylov.result import SolveResult
-from afterslip_solver.krylov.surface_error import Judge, TraceJudge
+from afterslip_solver.krylov.surface_error import (
+    StoppingCriterion,
+    SurfaceErrorCriterion,
+)
 
-__all__ = ["Judge", "SolveResult", "TraceJudge", "pcg"]
+__all__ = ["SolveResult", "StoppingCriterion", "SurfaceErrorCriterion", "pcg"]

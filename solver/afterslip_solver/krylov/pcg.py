@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from afterslip_solver.krylov.result import Ending, SolveResult
-from afterslip_solver.krylov.surface_error import Judge
+from afterslip_solver.krylov.surface_error import StoppingCriterion
 from afterslip_solver.multigrid.cycle import Cycle
 from afterslip_solver.multigrid.preconditioner import Preconditioner
 from afterslip_solver.operators.elasticity import Elasticity
@@ -30,7 +30,7 @@ def pcg(
     max_iterations: int = 400,
     watch: Watch | None = None,
     needed: NDArray[np.bool_] | None = None,
-    judge: Judge | None = None,
+    criterion: StoppingCriterion | None = None,
 ) -> SolveResult:
     """Solve K u = f for four lanes.
 
@@ -49,9 +49,9 @@ def pcg(
         returning True stops the solve.
     needed : (lane,) lanes that must reach the tolerance, default all; others only
         come along while these need it.
-    judge : may find a lane exact enough before it reaches the tolerance.
+    criterion : may find a lane exact enough before it reaches the tolerance.
     """
-    limits = reference, tolerance, needed, judge
+    limits = reference, tolerance, needed, criterion
     return _Lockstep(operator, preconditioner, f, *limits).run(
         guess, max_iterations, watch
     )
@@ -76,17 +76,17 @@ class _Lockstep:
         reference: NDArray[np.float64] | None,
         tolerance: float,
         needed: NDArray[np.bool_] | None,
-        judge: Judge | None,
+        criterion: StoppingCriterion | None,
     ) -> None:
         self.operator = operator
-        self.judge = judge
+        self.criterion = criterion
         self.preconditioner = preconditioner
         self.backend = operator.backend
         self.f = f
         norm = np.sqrt(self.backend.dot(f, f))
         self.reference = norm if reference is None else np.asarray(reference)
         self.idle = norm == 0.0
-        # lanes that were judged exact enough
+        # lanes that were found exact enough
         self.enough = np.zeros(len(norm), dtype=np.bool_)
         # an idle lane may not divide by zero nor ever be waited for
         self.unit = np.where(self.reference > 0.0, self.reference, 1.0)
@@ -115,7 +115,7 @@ class _Lockstep:
             relative = np.sqrt(self.backend.dot(r, r)) / self.unit
             if self.iterations == before:
                 break
-            # who was judged by a residual that was not there is judged again
+            # who was found by a residual that was not there is found again
             self.enough &= relative <= np.array(self.history[-1]) / _GAIN
             if ending == "converged" and not self._done(relative):
                 worst = [np.max(v[self.needed]) for v in (relative, last)]
@@ -133,8 +133,8 @@ class _Lockstep:
         relative = np.sqrt(self.backend.dot(r, r)) / self.unit
         active = relative > self.tolerance
         self.enough[:] = False
-        if self.judge is not None:
-            self.judge.begin(u, relative)
+        if self.criterion is not None:
+            self.criterion.begin(u, relative)
         # sizes for the FP32 preconditioner; constant, so that it stays linear
         size = np.where(relative > 0.0, relative, 1.0) * self.unit
         iteration = self._iteration(u, r, size, active)
@@ -151,8 +151,8 @@ class _Lockstep:
             if not np.isfinite(relative).all():
                 return "nan"
             active &= relative > self.tolerance
-            if self.judge is not None:
-                self.enough |= active & self.judge.enough(u, relative)
+            if self.criterion is not None:
+                self.enough |= active & self.criterion.enough(u, relative)
                 if (active & self.enough).any():
                     active &= ~self.enough
                     iteration.hold(self.enough)

@@ -21,10 +21,10 @@ ADVICE: dict[Ending, str] = {
     ),
     "indefinite": (
         "conjugate gradients met a direction without positive energy: look for moduli "
-        "that are not positive, a body that is not held, or degenerate elements"
+        "that are not positive, a body that is not fixed, or degenerate elements"
     ),
     "stagnated": (
-        "rounding keeps the residual above the tolerance: ask for less, or look for "
+        "rounding leaves the residual above the tolerance: ask for less, or look for "
         "extreme contrasts in moduli and in the size of elements"
     ),
     "nan": (

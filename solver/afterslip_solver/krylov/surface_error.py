@@ -1,4 +1,4 @@
-"""How exact an iterate is where it is looked at."""
+"""How exact an iterate is on the recorded surface."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from afterslip_solver.model import Bool, Float
 
-# the sum of the increments to come, foretold from the last one and the rate at which
+# the sum of the increments to come, predicted from the last one and the rate at which
 # residuals shrink, is between 0.37 and 2.7 times the true error (boxes of Maxwell and
 # Burgers rock with contrasts of 1e3, the trench with 0.07 and 0.5 million unknowns)
 _SAFETY = 3.0
@@ -19,7 +19,7 @@ _BACK = 3
 _SLOWEST = 0.95
 
 
-class Judge(Protocol):
+class StoppingCriterion(Protocol):
     """Decides, lane by lane, when a solve is exact enough for its purpose."""
 
     def begin(self, u: Any, relative: Float) -> None:
@@ -29,7 +29,7 @@ class Judge(Protocol):
         """See an iterate; returns the lanes that need no more."""
 
 
-class TraceJudge:
+class SurfaceErrorCriterion:
     """Stops a lane when its error on a trace is small enough.
 
     Conjugate gradients with a good preconditioner shrink errors by about the same
@@ -59,7 +59,7 @@ class TraceJudge:
         self.error = self.limit = np.zeros(0)
 
     def begin(self, u: Any, relative: Float) -> None:
-        """See `Judge`."""
+        """See `StoppingCriterion`."""
         self._before = self._values(u)
         self._past: list[NDArray[np.float64]] = [relative]
         self.error = np.where(relative > 0.0, np.inf, 0.0)
@@ -72,7 +72,7 @@ class TraceJudge:
         return np.where(known, part, np.inf)
 
     def enough(self, u: Any, relative: Float) -> Bool:
-        """See `Judge`."""
+        """See `StoppingCriterion`."""
         now = self._values(u)
         moved, size = self._largest([now - self._before, now])
         self._before = now
@@ -82,9 +82,9 @@ class TraceJudge:
         # the first iteration shows the rate of the load more than that of the method
         back = min(_BACK, max(count - 1, 1))
         earlier = self._past[-1 - back]
-        held = (moved == 0.0) | (earlier == 0.0)
-        rate = (relative / np.where(held, 1.0, earlier)) ** (1.0 / back)
+        unknown = (moved == 0.0) | (earlier == 0.0)
+        rate = (relative / np.where(unknown, 1.0, earlier)) ** (1.0 / back)
         rate = np.minimum(rate, _SLOWEST)
         found = _SAFETY * moved * rate / (1.0 - rate)
-        self.error = np.where(held, self.error, found)
+        self.error = np.where(unknown, self.error, found)
         return np.asarray((self.error <= self.limit) & (count > 1))

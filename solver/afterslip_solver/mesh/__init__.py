@@ -1,4 +1,4 @@
-"""Meshes that honour faults: build, import, refine, locate, judge."""
+"""Meshes that honour faults: build, import, refine, locate, criterion."""
 
 from afterslip_solver.mesh.boundary import boundary_conditions
 from afterslip_solver.mesh.builder import build_mesh

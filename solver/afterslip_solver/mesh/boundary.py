@@ -1,4 +1,4 @@
-"""Which displacement components are held at the walls of the domain."""
+"""Which displacement components are fixed at the walls of the domain."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from afterslip_solver.model import Bool, Float, Int, TetMesh
 
 Support = Literal["roller", "fixed", "free"]
 
-# cosine of the angle by which a wall may lean and still be held by rollers
+# cosine of the angle by which a wall may lean and still have rollers
 _UPRIGHT = 1e-6
 
 
 def boundary_conditions(
     mesh: TetMesh, sides: Support = "roller", bottom: Support = "fixed"
 ) -> Bool:
-    """Components held at zero.
+    """Components fixed at zero.
 
     The top, where all vertices lie at the largest z, is always free.
 
@@ -86,7 +86,7 @@ def _wall_axes(mesh: TetMesh, faces: Int) -> Int:
 
 
 def _loose_motions(nodes: Float, fixed: Bool) -> int:
-    """Count the rigid-body motions that the held components allow."""
+    """Count the rigid-body motions that the fixed components allow."""
     x, y, z = ((nodes - nodes.mean(axis=0)) / np.ptp(nodes, axis=0).max()).T
     one, nil = np.ones(len(nodes)), np.zeros(len(nodes))
     modes = np.array(
@@ -99,6 +99,6 @@ def _loose_motions(nodes: Float, fixed: Bool) -> int:
             [-y, x, nil],
         ]
     )
-    held = modes[:, fixed.T]
-    gram = held @ held.T / max(int(fixed.sum()), 1)
+    constraints = modes[:, fixed.T]
+    gram = constraints @ constraints.T / max(int(fixed.sum()), 1)
     return int((np.linalg.eigvalsh(gram) < 1e-9).sum())

@@ -175,7 +175,7 @@ class Interface:
         return self._place(s, self.coefficients, depth)
 
     def project(self, points: Float) -> Float:
-        """Move points (n, 3), m, across strike onto the interface; z is kept."""
+        """Move points (n, 3), m, across strike onto the interface; z stays."""
         s, _ = self.local(points[:, 0], points[:, 1])
         moved = self.position(s, -points[:, 2])
         moved[:, 2] = points[:, 2]

@@ -16,7 +16,7 @@ from afterslip_solver.model import Float, Int, Model
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """Rows of a trace that see a fault's slip.
+    """Rows of a trace that move with a fault's slip.
 
     Attributes
     ----------
@@ -86,10 +86,12 @@ def two_sided(model: Model) -> Trace:
         rows[minus] = len(nodes) + copies
         faces[face] = rows
         nodes = np.concatenate([nodes, surface.nodes[doubled]])
-        seen = sign != 0.0
-        if seen.any():
-            found, first = np.unique(rows[seen], return_index=True)
-            sides.append(Side(name, found, index[seen][first], sign[seen][first]))
+        displaced = sign != 0.0
+        if displaced.any():
+            found, first = np.unique(rows[displaced], return_index=True)
+            sides.append(
+                Side(name, found, index[displaced][first], sign[displaced][first])
+            )
     return Trace(nodes=nodes, faces=faces, sides=tuple(sides))
 
 

@@ -132,16 +132,16 @@ def elements_beside(mesh: TetMesh, fault: FaultMesh) -> Int:
 
 
 def _check_two_sides(fault: FaultMesh, index: Int, sign: np.ndarray) -> None:
-    """Every node seen from one side must be seen from the other as well."""
-    seen = np.zeros((len(fault.nodes), 2), dtype=np.bool_)
-    seen[index[sign > 0.0], 0] = True
-    seen[index[sign < 0.0], 1] = True
-    if np.any(seen[:, 0] != seen[:, 1]):
+    """Every node with elements on one side must have some on the other as well."""
+    touched = np.zeros((len(fault.nodes), 2), dtype=np.bool_)
+    touched[index[sign > 0.0], 0] = True
+    touched[index[sign < 0.0], 1] = True
+    if np.any(touched[:, 0] != touched[:, 1]):
         raise MeshError(
-            f"fault {fault.name}: {int((seen[:, 0] != seen[:, 1]).sum())} of its nodes "
-            "have only one side; its triangles are not oriented alike"
+            f"fault {fault.name}: {int((touched[:, 0] != touched[:, 1]).sum())} of "
+            "its nodes have only one side; its triangles are not oriented alike"
         )
-    if not seen.any():
+    if not touched.any():
         raise MeshError(
             f"fault {fault.name}: it has no inner node, so nothing can slip; "
             "make elements on the fault smaller"

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from afterslip_solver.mesh.tables.sorting import single_pairs
 from afterslip_solver.model import TET_EDGES, Int
 
-# vertices of the faces of a positively oriented tetrahedron, seen from outside
+# vertices of the faces of a positively oriented tetrahedron, viewed from outside
 TET_FACES = ((0, 2, 1), (0, 1, 3), (1, 2, 3), (0, 3, 2))
 # the same faces as P2 triangles: 3 vertices, midpoints of (0,1), (1,2), (2,0)
 TET_FACES_P2 = (

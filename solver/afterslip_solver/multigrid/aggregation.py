@@ -40,7 +40,7 @@ def aggregate(
     """
     fine = bsr_matrix((matrix.data, matrix.indices, matrix.indptr))
     modes = rigid_motions(nodes)
-    # held components must not be moved by the coarse levels
+    # fixed components must not be moved by the coarse levels
     modes[fixed] = 0.0
     with warnings.catch_warnings(), _same_random_numbers():
         warnings.simplefilter("ignore")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import bsr_array
 
-from afterslip_solver.array_cache import Arrays, Kept
+from afterslip_solver.array_cache import Arrays, CacheScope
 from afterslip_solver.jit.threads import over
 from afterslip_solver.model import Float
 from afterslip_solver.multigrid.aggregation import HostLevel, aggregate
@@ -105,20 +105,20 @@ def host_levels(
     settings: MultigridSettings,
     unit: float,
     store: type[np.floating[Any]],
-    kept: Kept,
+    cache: CacheScope,
 ) -> HostLevels:
     """Levels of an operator's coarse matrices over ``unit``.
 
     Parameters
     ----------
     store : precision of the linear levels' matrices.
-    kept : what follows from the operator and the settings.
+    cache : arrays keyed by the operator and the settings.
     """
 
     def make() -> Arrays:
         return _made(operator, settings, unit, store).as_arrays()
 
-    return HostLevels.of_arrays(kept.take(f"levels-{np.dtype(store)}", make))
+    return HostLevels.of_arrays(cache.get(f"levels-{np.dtype(store)}", make))
 
 
 def _made(

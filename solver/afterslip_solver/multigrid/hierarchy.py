@@ -35,8 +35,8 @@ def build(operator: Elasticity, settings: MultigridSettings | None = None) -> Cy
     backend, space = operator.backend, operator.space
     unit = float(np.trace(operator.diagonal, axis1=1, axis2=2).mean() / 3.0)
     store = getattr(backend, "storage", np.float32)
-    kept = space.kept.by(*operator.moduli, settings)
-    host = host_levels(operator, settings, unit, store, kept)
+    cache = space.cache.keyed(*operator.moduli, settings)
+    host = host_levels(operator, settings, unit, store, cache)
     transfers = _nodal_transfers(backend, space, host.sizes)
     levels = [
         _level(
@@ -65,7 +65,7 @@ def build(operator: Elasticity, settings: MultigridSettings | None = None) -> Cy
     inverse = coarsest_inverse(backend, host.coarsest, unit)
     cycle = Cycle(backend, levels, inverse, host.coarsest.blocksize[0], unit)
     if settings.local_degree:
-        smooth_slow_elements(operator, cycle, settings, kept)
+        smooth_slow_elements(operator, cycle, settings, cache)
     return cycle
 
 
@@ -106,7 +106,7 @@ def aggregated_level(
     a, p = host.matrix, host.prolongation
     size = a.blocksize[0]
     rows = np.repeat(np.arange(a.shape[0] // size), np.diff(a.indptr))
-    # an aggregate of held vertices has no motion, and its row may store no block
+    # an aggregate of fixed vertices has no motion, and its row may store no block
     diagonal = np.tile(unit * np.eye(size), (a.shape[0] // size, 1, 1))
     own = rows == a.indices
     diagonal[rows[own]] = a.data[own]
@@ -157,16 +157,16 @@ def inverse_blocks(blocks: Float, unit: float = 1.0) -> NDArray[np.floating[Any]
 
 
 def free_inverse(blocks: Float, unit: float, fixed: Bool) -> NDArray[np.floating[Any]]:
-    """Inverses of (n, 3, 3) blocks over ``unit`` that leave held components at rest.
+    """Inverses of (n, 3, 3) blocks over ``unit`` that leave fixed components at rest.
 
     Parameters
     ----------
-    blocks : symmetric, without entries between held components and others.
-    fixed : (n, 3) bool, the held ones.
+    blocks : symmetric, without entries between fixed components and others.
+    fixed : (n, 3) bool, the fixed ones.
     """
     out = inverse_blocks(blocks, unit)
-    held = np.flatnonzero(fixed.any(axis=1))
-    out[held] *= ~fixed[held][:, :, None]
+    constrained = np.flatnonzero(fixed.any(axis=1))
+    out[constrained] *= ~fixed[constrained][:, :, None]
     return out
 
 

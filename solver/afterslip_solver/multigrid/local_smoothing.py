@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from afterslip_solver.array_cache import Arrays, Kept
+from afterslip_solver.array_cache import Arrays, CacheScope
 from afterslip_solver.backend.base import Fused
 from afterslip_solver.model import Bool, Float
 from afterslip_solver.multigrid.cycle import Cycle
@@ -42,7 +42,7 @@ def slow_elements(operator: Elasticity, cycle: Cycle, most: float) -> Bool:
 def slow_energy(operator: Elasticity, cycle: Cycle, x: Any) -> Float:
     """(n_elem,) energy that the cycle leaves of an error x (n_node, 3, lane) FP32.
 
-    x is spent.
+    x is overwritten.
     """
     backend, top = operator.backend, cycle.levels[0]
     for _ in range(_CYCLES):
@@ -65,13 +65,13 @@ def concentrated(energy: Float, most: float) -> Bool:
 
 
 def smooth_slow_elements(
-    operator: Elasticity, cycle: Cycle, settings: MultigridSettings, kept: Kept
+    operator: Elasticity, cycle: Cycle, settings: MultigridSettings, cache: CacheScope
 ) -> None:
     """Give the finest level of a cycle more smoothing where it is slow, if anywhere.
 
     Parameters
     ----------
-    kept : what follows from the operator and the settings.
+    cache : arrays keyed by the operator and the settings.
     """
     space, backend, top = operator.space, operator.backend, cycle.levels[0]
     if not hasattr(backend, "relax_rows"):
@@ -81,7 +81,7 @@ def smooth_slow_elements(
     def find() -> Arrays:
         return {"chosen": slow_elements(operator, cycle, settings.local_share)}
 
-    chosen = kept.take("slow", find)["chosen"]
+    chosen = cache.get("slow", find)["chosen"]
     outside = np.zeros(space.n_node, dtype=np.bool_)
     outside[space.elements[~chosen]] = True
     rows = np.flatnonzero(~outside)

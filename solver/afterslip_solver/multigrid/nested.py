@@ -29,7 +29,7 @@ class Linear:
 
     Attributes
     ----------
-    matrix : of them, held components uncoupled.
+    matrix : of them, fixed components uncoupled.
     vertices : (n_vertex,) the space's node of each row.
     embedding : (rows of the finer level, n_vertex), linear fields as finer ones.
     """
@@ -67,7 +67,7 @@ def galerkin(
 
     Parameters
     ----------
-    fixed, coarse : (n, 3) held components of both levels.
+    fixed, coarse : (n, 3) fixed components of both levels.
     """
     up, down = level.embedding, level.embedding.T.tocsr()
     indptr, indices = level.vertex_pattern

@@ -30,7 +30,7 @@ def largest_eigenvalue(
     matrix : symmetric positive definite, square blocks.
     inverse : (n, k, k) inverse diagonal blocks D^-1.
     steps : Lanczos steps; a dozen gives it to about one per cent.
-    start : (n, k, lane) float32 on the backend, spent; random where left out.
+    start : (n, k, lane) float32 on the backend, overwritten; random where left out.
     """
     if start is None:
         start = random_vector((matrix.n_rows, matrix.rows, LANES))
@@ -199,7 +199,7 @@ class LocalSmoother:
         return int(self._matrix.bytes + self._rows.nbytes)
 
     def improve(self, b: Any, x: Any, spare: Any) -> None:
-        """Smooth A x = b on the rows, in place; ``spare`` is like x and spent."""
+        """Smooth A x = b on the rows, in place; ``spare`` is like x and overwritten."""
         for factor in self.factors:
             self._backend.relax_rows(
                 self._matrix, self._rows, self._inverse, b, x, factor, spare

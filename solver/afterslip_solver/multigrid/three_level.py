@@ -173,7 +173,7 @@ def build_three_level(
         operator.springs.add_linear(linear.indptr, linear.indices, linear.data)
     fixed = np.ascontiguousarray(space.fixed[space.vertices])
     own = uniform_aggregates(space.nodes[space.vertices], settings.per_aggregate)
-    coarse, held = coarse_matrix(linear, own, fixed)
+    coarse, fixed_below = coarse_matrix(linear, own, fixed)
     step = translations(own)
     choices = list(zip(settings.tolerances, settings.limits, strict=True))
     moves = ~(space.fixed[:, :, None] | space.fixed[:, None, :])
@@ -186,9 +186,9 @@ def build_three_level(
     ]
     transfers = [
         NodalTransfer(backend, space.embedding, ~space.fixed, ~fixed),
-        NodalTransfer(backend, step, ~fixed, ~held),
+        NodalTransfer(backend, step, ~fixed, ~fixed_below),
     ]
-    start = _means(backend, step, space.vertices, space.n_node, held)
+    start = _means(backend, step, space.vertices, space.n_node, fixed_below)
     return ThreeLevel(backend, loops, transfers, start, unit)
 
 
@@ -205,14 +205,14 @@ def _stored(
 
 
 def _means(
-    backend: Backend, step: csr_array, vertices: Any, n_node: int, held: Bool
+    backend: Backend, step: csr_array, vertices: Any, n_node: int, fixed_below: Bool
 ) -> tuple[Any, Any]:
     """Means over aggregates of nodal values, and the mask of what can move."""
     down = step.T.tocsr()
     weights = np.repeat(1.0 / np.diff(down.indptr), np.diff(down.indptr))
     columns = vertices[down.indices]
     matrix = backend.weights(down.indptr, columns, weights.astype(np.float32), n_node)
-    return matrix, backend.asarray((~held).astype(np.float32))
+    return matrix, backend.asarray((~fixed_below).astype(np.float32))
 
 
 def _ratio(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:

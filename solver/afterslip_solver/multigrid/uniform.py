@@ -65,8 +65,8 @@ def coarse_matrix(
     these are uncoupled.
     """
     n = int(aggregates.max()) + 1
-    held = np.ones((n, 3), dtype=np.bool_)
-    np.logical_and.at(held, aggregates, fixed)
+    all_fixed = np.ones((n, 3), dtype=np.bool_)
+    np.logical_and.at(all_fixed, aggregates, fixed)
     free = (~fixed).astype(np.float64)
     rows = np.repeat(np.arange(len(fine.indptr) - 1), np.diff(fine.indptr))
     key = aggregates[rows] * n + aggregates[fine.indices]
@@ -82,6 +82,6 @@ def coarse_matrix(
     own = coarse_row == column
     diagonal = data[own]
     size = float(np.trace(diagonal, axis1=1, axis2=2).mean()) / 3.0
-    diagonal[held[:, :, None] & np.eye(3, dtype=bool)] = size
+    diagonal[all_fixed[:, :, None] & np.eye(3, dtype=bool)] = size
     data[own] = diagonal
-    return HostMatrix(indptr, column.astype(np.int32), data, diagonal), held
+    return HostMatrix(indptr, column.astype(np.int32), data, diagonal), all_fixed

@@ -1,4 +1,4 @@
-"""Faults in a model that would make a solve fail, found before it."""
+"""Defects of a model that would make a solve fail, found before it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOTIONS = (
 
 
 class ModelError(ValueError):
-    """The model has no unique solution; the message says what to mend."""
+    """The model has no unique solution; the message says how to repair it."""
 
 
 def check_model(model: Model) -> None:
@@ -118,13 +118,13 @@ def _check_kelvin(materials: Materials, mesh: TetMesh) -> None:
     )
 
 
-def _refuse(mesh: TetMesh, bad: Bool, what: str, mend: str) -> None:
+def _refuse(mesh: TetMesh, bad: Bool, what: str, remedy: str) -> None:
     if bad.any():
         count, first = int(bad.sum()), int(np.argmax(bad))
         x, y, z = mesh.nodes[mesh.cells[first]].mean(axis=0) / 1e3
         message = (
             f"{count} elements have {what} (first: element {first}, at x = {x:.1f}, "
-            f"y = {y:.1f}, z = {z:.1f} km); {mend}"
+            f"y = {y:.1f}, z = {z:.1f} km); {remedy}"
         )
         raise ModelError(message)
 
@@ -154,12 +154,12 @@ def rigid_motions(nodes: Float, body: Float | None = None) -> Float:
 
 
 def _check_constraints(mesh: TetMesh, fixed: Bool) -> None:
-    """Each connected piece of the mesh must be held against all rigid motions."""
+    """Each connected piece of the mesh must be fixed against all rigid motions."""
     count, piece = pieces(mesh.elements, len(mesh.nodes))
-    held = fixed.any(axis=1)
+    constrained = fixed.any(axis=1)
     for number in range(count):
         inside = piece == number
-        own = held & inside
+        own = constrained & inside
         modes = rigid_motions(mesh.nodes[own], mesh.nodes[inside])[fixed[own]]
         _, values, motions = np.linalg.svd(
             np.vstack([modes, np.zeros((6, 6))]), full_matrices=False

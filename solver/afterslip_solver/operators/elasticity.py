@@ -99,7 +99,7 @@ class Elasticity:
     backend : where the matrix lives.
     space : numbering and patterns.
     tets : the space's elements on the backend.
-    lam, mu : (n_elem,) float64, Pa, in the solver's order of elements; kept on the
+    lam, mu : (n_elem,) float64, Pa, in the solver's order of elements; stored on the
         host as ``moduli``.
     springs : the isostatic restoring force, a part of K beside the matrix, or None.
 
@@ -141,10 +141,10 @@ class Elasticity:
         arrays = (space.elements, space.gradients, space.volume, *self.moduli, out)
         # each range of nodes looks at all elements, so there is one per thread
         over(space.n_node, partial(assembly.add_diagonal, *arrays), per_thread=1)
-        held = np.flatnonzero(space.fixed.any(axis=1))
-        fixed = space.fixed[held]
+        constrained = np.flatnonzero(space.fixed.any(axis=1))
+        fixed = space.fixed[constrained]
         couples = ~(fixed[:, :, None] | fixed[:, None, :])
-        out[held] *= couples | np.eye(3, dtype=bool)
+        out[constrained] *= couples | np.eye(3, dtype=bool)
         entries = out.reshape(-1, 9)[:, ::4]
         entries[entries <= 0.0] = entries.mean()
         return out

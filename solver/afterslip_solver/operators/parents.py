@@ -45,7 +45,7 @@ def ancestors(cells: NDArray[np.int32], vertices: Int) -> tuple[Parents, ...]:
     Parameters
     ----------
     cells : (n_elem, 4) in the order of the mesh.
-    vertices : (n_vertex,) what their numbers stand for; kept for the parents' ones.
+    vertices : (n_vertex,) what their numbers stand for; the parents' ones stay.
     """
     found: list[Parents] = []
     while (up := _parents(cells, vertices)) is not None:
@@ -62,16 +62,16 @@ def _parents(cells: NDArray[np.int32], vertices: Int) -> Parents | None:
     # the middle of edge (a, b) is corner b of child a and corner a of child b
     if not np.array_equal(corners, corners.swapaxes(1, 2)):
         return None
-    kept = np.zeros(len(vertices), dtype=np.bool_)
-    kept[corners[:, _CORNERS, _CORNERS]] = True
-    number = np.cumsum(kept, dtype=np.int32) - 1
+    coarse = np.zeros(len(vertices), dtype=np.bool_)
+    coarse[corners[:, _CORNERS, _CORNERS]] = True
+    number = np.cumsum(coarse, dtype=np.int32) - 1
     parents = number[corners[:, _CORNERS, _CORNERS]]
     ends = np.full((len(vertices), 2), -1, dtype=np.int32)
-    ends[kept] = np.arange(kept.sum())[:, None]
+    ends[coarse] = np.arange(coarse.sum())[:, None]
     for a in range(4):
         for b in range(a):
             ends[corners[:, a, b]] = np.sort(parents[:, [a, b]], axis=1)
-    own = vertices[kept]
+    own = vertices[coarse]
     return Parents(
         cells=parents,
         vertices=own,

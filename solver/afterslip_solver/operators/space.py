@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from afterslip_solver.array_cache import NOT_KEPT, Kept
+from afterslip_solver.array_cache import NO_CACHE, CacheScope
 from afterslip_solver.elements.tetrahedron import barycentric_gradients
 from afterslip_solver.jit.threads import over
 from afterslip_solver.mesh.order import morton_codes
@@ -41,7 +41,7 @@ class Space:
     gradients : (n_elem, 4, 3) float64, 1/m. volume : (n_elem,) m3.
     fixed : (n_node, 3) bool.
     embedding : (n_node, n_vertex) P1 fields as P2 fields (exact).
-    kept : what follows from these arrays.
+    cache : arrays keyed by these arrays.
     """
 
     order: Int
@@ -56,7 +56,7 @@ class Space:
     volume: Float
     fixed: Bool
     embedding: csr_array
-    kept: Kept = NOT_KEPT
+    cache: CacheScope = NO_CACHE
 
     @classmethod
     def build(
@@ -64,7 +64,7 @@ class Space:
         mesh: TetMesh,
         fixed: Bool,
         numbering: tuple[Int, Int] | None = None,
-        kept: Kept = NOT_KEPT,
+        cache: CacheScope = NO_CACHE,
     ) -> Space:
         """Give a mesh the solver's numbering.
 
@@ -72,7 +72,7 @@ class Space:
         ----------
         numbering : orders of nodes and elements that a backend prefers; default
             along a space-filling curve, and elements by their first node.
-        kept : what follows from the mesh, its numbering and ``fixed``.
+        cache : arrays keyed by the mesh, its numbering and ``fixed``.
         """
         n_node = len(mesh.nodes)
         order, element_order = numbering or along_curve(mesh.nodes, mesh.elements)
@@ -99,7 +99,7 @@ class Space:
             volume=volume,
             fixed=np.ascontiguousarray(fixed[order]),
             embedding=_embedding(elements, cells, n_node, len(vertices)),
-            kept=kept,
+            cache=cache,
         )
 
     @cached_property

@@ -50,7 +50,7 @@ class Springs:
     Attributes
     ----------
     host : (n_node, n_node) N/m, between the nodes' vertical components; rows and
-        columns of held ones are empty.
+        columns of fixed ones are empty.
     """
 
     def __init__(self, backend: Backend, space: Space, restoring: Restoring) -> None:
@@ -123,8 +123,8 @@ class Springs:
             return
         rows = touching[mine]
         local = self._local(owners[mine], faces[mine])
-        seen = self._backend.to_host(offsets[self._backend.asarray(rows)])[:, :, 2]
-        moved = np.take_along_axis(seen, local[:, :, None], axis=1)
+        motion = self._backend.to_host(offsets[self._backend.asarray(rows)])[:, :, 2]
+        moved = np.take_along_axis(motion, local[:, :, None], axis=1)
         force = np.einsum("f,ij,fjl->fil", self._weight[mine], QUADRATIC, moved)
         nodes, inverse = np.unique(
             self._space.rank[faces[mine]].ravel(), return_inverse=True

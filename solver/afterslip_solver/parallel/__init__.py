@@ -6,21 +6,21 @@ sums over elements are completed over the nodes that parts share.
 
 from __future__ import annotations
 
-from afterslip_solver.parallel.distributed_model import Distributed
-from afterslip_solver.parallel.gpus import gpu_team, prepare_on_gpus
+from afterslip_solver.parallel.distributed_model import DistributedModel
+from afterslip_solver.parallel.gpus import gpu_rank_group, prepare_on_gpus
 from afterslip_solver.parallel.partition import PartitionError, divide, split
-from afterslip_solver.parallel.processes import ProcessTeam, RankLostError
-from afterslip_solver.parallel.team import Team, ThreadTeam
+from afterslip_solver.parallel.processes import ProcessRankGroup, RankLostError
+from afterslip_solver.parallel.rank_group import RankGroup, ThreadRankGroup
 
 __all__ = [
-    "Distributed",
+    "DistributedModel",
     "PartitionError",
-    "ProcessTeam",
+    "ProcessRankGroup",
+    "RankGroup",
     "RankLostError",
-    "Team",
-    "ThreadTeam",
+    "ThreadRankGroup",
     "divide",
-    "gpu_team",
+    "gpu_rank_group",
     "prepare_on_gpus",
     "split",
 ]

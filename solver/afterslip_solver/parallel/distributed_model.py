@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from afterslip_solver.greens.checkpoint import Keeper, State, StateError
-from afterslip_solver.greens.group_solve import Run
+from afterslip_solver.greens.checkpoint import Checkpointer, State, StateError
+from afterslip_solver.greens.group_solve import GroupSolve
 from afterslip_solver.greens.prepared import Prepared, Slip
 from afterslip_solver.greens.settings import SettingsError, check_settings
 from afterslip_solver.jit.threads import over
@@ -27,52 +27,59 @@ from afterslip_solver.model import (
 from afterslip_solver.multigrid import Preconditioner
 from afterslip_solver.operators import Elasticity, check_model
 from afterslip_solver.parallel.balance import Ancestor, ancestor
-from afterslip_solver.parallel.operators import PartCreep, PartSprings
+from afterslip_solver.parallel.operators import RankCreep, RankSprings
 from afterslip_solver.parallel.partition import Part, divide, split
-from afterslip_solver.parallel.rank_backend import PartBackend
-from afterslip_solver.parallel.rank_hierarchy import LEVELS, SLOW, Whole, build_part
-from afterslip_solver.parallel.team import Desk, Team
+from afterslip_solver.parallel.rank_backend import RankBackend
+from afterslip_solver.parallel.rank_group import RankEndpoint, RankGroup
+from afterslip_solver.parallel.rank_hierarchy import (
+    LEVELS,
+    SLOW,
+    Coordinator,
+    build_part,
+)
 
 _REPORT, _STOP, _LOAD, _DUE, _SAVE = "report", "stop", "load", "due", "save"
 
 
-class PartRun(Run):
+class RankSolve(GroupSolve):
     """A run on one part, which has only the trace nodes that it owns."""
 
     def __init__(self, backend: Any, *limits: Any) -> None:
         tolerance, max_iterations, trace, *hooks = limits
-        self._parts: PartBackend = backend
+        self._parts: RankBackend = backend
         super().__init__(backend, tolerance, max_iterations, trace[trace >= 0], *hooks)
 
     def sizes_of(self, values: list[Any]) -> Any:
-        """See `Run`; of all parts."""
+        """See `GroupSolve`; of all parts."""
         found = super().sizes_of(values)
         self._parts.communicator.maximise(found)
         return found
 
 
-class PartPrepared(Prepared):
+class RankModel(Prepared):
     """One rank's end of a prepared model.
 
     Parameters
     ----------
-    part : of the model. settings : of the solver. desk : the rank's.
+    part : of the model. settings : of the solver. endpoint : the rank's.
     """
 
-    _springs_kind = PartSprings
-    _creep_kind = PartCreep
-    _run_kind = PartRun
+    _springs_kind = RankSprings
+    _creep_kind = RankCreep
+    _solve_kind = RankSolve
 
-    def __init__(self, part: Part, settings: SolverSettings, desk: Desk) -> None:
+    def __init__(
+        self, part: Part, settings: SolverSettings, endpoint: RankEndpoint
+    ) -> None:
         self._part = part
-        self._desk = desk
+        self._endpoint = endpoint
         self._known: tuple[NDArray[np.integer], Int] | None = None
-        backend = PartBackend(desk.backend, desk.communicator, part)
+        backend = RankBackend(endpoint.backend, endpoint.communicator, part)
         super().__init__(part.model, settings, backend)
 
     def _preconditioner(self, operator: Elasticity) -> Preconditioner:
         nodes = self._part.nodes[self.space.order]
-        return build_part(operator, self._desk, nodes[self.space.vertices])
+        return build_part(operator, self._endpoint, nodes[self.space.vertices])
 
     def _places(self, trace_nodes: NDArray[np.integer]) -> Int:
         """Positions of the mesh's nodes in vectors, -1 where another part owns."""
@@ -87,24 +94,24 @@ class PartPrepared(Prepared):
         return places
 
 
-class _DeskKeeper:
-    """A rank's way to the keeper of the whole; see `Keeper`."""
+class _RankCheckpointer:
+    """A rank's way to the checkpointer of the whole; see `Checkpointer`."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, endpoint: RankEndpoint) -> None:
+        self._endpoint = endpoint
 
     def load(self) -> State | None:
-        """See `Keeper`."""
-        state: State | None = self._desk.ask(_LOAD, None)
+        """See `Checkpointer`."""
+        state: State | None = self._endpoint.ask(_LOAD, None)
         return state
 
     def due(self) -> bool:
-        """See `Keeper`."""
-        return bool(self._desk.ask(_DUE, None))
+        """See `Checkpointer`."""
+        return bool(self._endpoint.ask(_DUE, None))
 
     def save(self, state: State) -> None:
-        """See `Keeper`."""
-        self._desk.ask(_SAVE, state)
+        """See `Checkpointer`."""
+        self._endpoint.ask(_SAVE, state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +142,15 @@ def _each(slip: Any, change: Callable[[Any], Any]) -> Any:
     return [change(values) for values in slip]
 
 
-def _prepare_part(desk: Desk, part: Part, settings: SolverSettings) -> tuple[int, str]:
-    prepared = desk.held["prepared"] = PartPrepared(part, settings, desk)
+def _prepare_part(
+    endpoint: RankEndpoint, part: Part, settings: SolverSettings
+) -> tuple[int, str]:
+    prepared = endpoint.stored["prepared"] = RankModel(part, settings, endpoint)
     return prepared.bytes, prepared.scheme
 
 
 def _solve_part(
-    desk: Desk,
+    endpoint: RankEndpoint,
     slip: Any,
     trace_nodes: NDArray[np.integer],
     reports: bool,
@@ -149,13 +158,13 @@ def _solve_part(
     keeps: bool,
 ) -> tuple[GroupResult, Int] | Exception:
     """Solve on a part; returns what it found and which trace nodes are its own."""
-    prepared: PartPrepared = desk.held["prepared"]
+    prepared: RankModel = endpoint.stored["prepared"]
 
     def report(news: dict[str, Any]) -> None:
-        desk.ask(_REPORT, news)
+        endpoint.ask(_REPORT, news)
 
     def asked_to_stop() -> bool:
-        return bool(desk.ask(_STOP, None))
+        return bool(endpoint.ask(_STOP, None))
 
     try:
         found = prepared.solve(
@@ -163,7 +172,7 @@ def _solve_part(
             trace_nodes,
             report if reports else None,
             asked_to_stop if stops else None,
-            _DeskKeeper(desk) if keeps else None,
+            _RankCheckpointer(endpoint) if keeps else None,
         )
     except (SettingsError, StateError) as error:
         # all ranks see the same before they compute, and are ready for another job
@@ -178,13 +187,13 @@ class Device:
     name: str
 
 
-class Distributed:
-    """A model ready to be solved by a team, group after group.
+class DistributedModel:
+    """A model ready to be solved by a ranks, group after group.
 
     Parameters
     ----------
     model, settings : as for `greens.prepare`.
-    team : the ranks; one part for each.
+    ranks : the ranks; one part for each.
     whole : makes the aggregates; a new one where left out.
 
     Raises
@@ -199,19 +208,19 @@ class Distributed:
         self,
         model: Model,
         settings: SolverSettings,
-        team: Team,
-        whole: Whole | None = None,
+        ranks: RankGroup,
+        whole: Coordinator | None = None,
     ) -> None:
         check_model(model)
         check_settings(settings)
         _check_parallel(settings)
-        self.team = team
-        self.backend = Device(team.device)
+        self.ranks = ranks
+        self.backend = Device(ranks.device)
         mesh = model.mesh
         self.n_unknowns = 3 * len(mesh.nodes)
-        whole = whole or Whole(model.mesh, model.fixed)
-        parts = split(model, divide(mesh, team.size, expected_work(model, team)))
-        sizes = team.call(
+        whole = whole or Coordinator(model.mesh, model.fixed)
+        parts = split(model, divide(mesh, ranks.size, expected_work(model, ranks)))
+        sizes = ranks.call(
             _prepare_part,
             [(part, settings) for part in parts],
             {LEVELS: whole.shares, SLOW: whole.slow},
@@ -221,7 +230,7 @@ class Distributed:
 
     @property
     def bytes(self) -> int:
-        """Memory kept on the devices between groups, all together."""
+        """Memory used on the devices between groups, all together."""
         return sum(self.bytes_by_part)
 
     def solve(
@@ -230,10 +239,10 @@ class Distributed:
         trace_nodes: NDArray[np.integer],
         progress: Progress | None = None,
         should_stop: ShouldStop | None = None,
-        keeper: Keeper | None = None,
+        checkpointer: Checkpointer | None = None,
     ) -> GroupResult:
         """See `greens.Prepared.solve`."""
-        size = self.team.size
+        size = self.ranks.size
 
         def report(news: list[Any]) -> list[None]:
             if progress is not None:
@@ -243,10 +252,14 @@ class Distributed:
         def stop(_: list[Any]) -> list[bool]:
             return [should_stop is not None and should_stop()] * size
 
-        hooks = (progress is not None, should_stop is not None, keeper is not None)
-        answers = {_REPORT: report, _STOP: stop, **_keeping(keeper, size)}
+        hooks = (
+            progress is not None,
+            should_stop is not None,
+            checkpointer is not None,
+        )
+        answers = {_REPORT: report, _STOP: stop, **_keeping(checkpointer, size)}
         given = [(_each(slip, _Rows.of), trace_nodes, *hooks)] * size
-        found = self.team.call(_solve_part, given, answers)
+        found = self.ranks.call(_solve_part, given, answers)
         if isinstance(found[0], Exception):
             raise found[0]
         first: GroupResult = found[0][0]
@@ -254,8 +267,8 @@ class Distributed:
         return replace(first, response=response)
 
     def close(self) -> None:
-        """Let the team go."""
-        self.team.close()
+        """Let the ranks go."""
+        self.ranks.close()
 
 
 def _joined(parts: list[tuple[Float, Int]]) -> Float:
@@ -274,20 +287,20 @@ def _joined(parts: list[tuple[Float, Int]]) -> Float:
     return response
 
 
-def expected_work(model: Model, team: Team) -> Float | None:
+def expected_work(model: Model, ranks: RankGroup) -> Float | None:
     """(n_elem,) work of each element in a solve, 1 for most; None where unknown.
 
-    It is known of meshes that were refined; one of the team foretells it.
+    It is known of meshes that were refined; one of the ranks predicts it.
     """
     coarse = ancestor(model)
     if coarse is None:
         return None
-    idle: list[tuple[Ancestor | None]] = [(None,)] * (team.size - 1)
-    return coarse.work(team.call(_foretell, [(coarse,), *idle], {})[0])
+    idle: list[tuple[Ancestor | None]] = [(None,)] * (ranks.size - 1)
+    return coarse.work(ranks.call(_predict, [(coarse,), *idle], {})[0])
 
 
-def _foretell(desk: Desk, coarse: Ancestor | None) -> Bool | None:
-    return None if coarse is None else coarse.slow(desk.backend)
+def _predict(endpoint: RankEndpoint, coarse: Ancestor | None) -> Bool | None:
+    return None if coarse is None else coarse.slow(endpoint.backend)
 
 
 def _check_parallel(settings: SolverSettings) -> None:
@@ -297,13 +310,13 @@ def _check_parallel(settings: SolverSettings) -> None:
         raise SettingsError("three_level works on one device: use multigrid")
 
 
-def _keeping(keeper: Keeper | None, size: int) -> dict[str, Any]:
-    """Answers that keep the parts' states as one, names led by the part."""
-    if keeper is None:
+def _keeping(checkpointer: Checkpointer | None, size: int) -> dict[str, Any]:
+    """Answers that store the parts' states as one, names led by the part."""
+    if checkpointer is None:
         return {}
 
     def load(_: list[Any]) -> Sequence[State | None]:
-        state = keeper.load()
+        state = checkpointer.load()
         if state is None:
             return [None] * size
         leads = [f"part{rank}of{size}." for rank in range(size)]
@@ -316,7 +329,7 @@ def _keeping(keeper: Keeper | None, size: int) -> dict[str, Any]:
         whole: State = {"solves": states[0]["solves"]}
         for rank, state in enumerate(states):
             whole |= {f"part{rank}of{size}.{k}": v for k, v in state.items()}
-        keeper.save(whole)
+        checkpointer.save(whole)
         return [None] * size
 
-    return {_LOAD: load, _DUE: lambda _: [keeper.due()] * size, _SAVE: save}
+    return {_LOAD: load, _DUE: lambda _: [checkpointer.due()] * size, _SAVE: save}

@@ -6,11 +6,11 @@ from functools import partial
 
 from afterslip_solver.backend import BackendError
 from afterslip_solver.model import Model, SolverSettings
-from afterslip_solver.parallel.distributed_model import Distributed
-from afterslip_solver.parallel.processes import ProcessTeam
+from afterslip_solver.parallel.distributed_model import DistributedModel
+from afterslip_solver.parallel.processes import ProcessRankGroup
 
 
-def gpu_team(size: int, deterministic: bool = False) -> ProcessTeam:
+def gpu_rank_group(size: int, deterministic: bool = False) -> ProcessRankGroup:
     """Start one process on each of the first ``size`` visible GPUs.
 
     Parameters
@@ -20,7 +20,7 @@ def gpu_team(size: int, deterministic: bool = False) -> ProcessTeam:
     Raises
     ------
     BackendError
-        If fewer can be seen, or what they need is not installed.
+        If fewer are visible, or what they need is not installed.
     """
     try:
         from afterslip_solver.backend.cuda import nccl
@@ -29,13 +29,17 @@ def gpu_team(size: int, deterministic: bool = False) -> ProcessTeam:
         raise BackendError(message) from error
     count = nccl.device_count()
     if count < size:
-        message = f"{size} GPUs are asked for and {count} can be seen"
+        message = f"{size} GPUs are asked for and {count} are visible"
         raise BackendError(message)
     answers = {nccl.UNIQUE: lambda ids: [ids[0]] * len(ids)}
     opening = partial(nccl.open_rank, deterministic=deterministic)
-    return ProcessTeam(size, opening, answers)
+    return ProcessRankGroup(size, opening, answers)
 
 
-def prepare_on_gpus(model: Model, settings: SolverSettings, gpus: int) -> Distributed:
-    """Check a model and set it up in parts on several GPUs; see `Distributed`."""
-    return Distributed(model, settings, gpu_team(gpus, settings.deterministic))
+def prepare_on_gpus(
+    model: Model, settings: SolverSettings, gpus: int
+) -> DistributedModel:
+    """Check a model and set it up in parts on several GPUs; see `DistributedModel`."""
+    return DistributedModel(
+        model, settings, gpu_rank_group(gpus, settings.deterministic)
+    )

@@ -6,10 +6,10 @@ from typing import Any
 
 from afterslip_solver.model import Int
 from afterslip_solver.operators import Creep, Springs
-from afterslip_solver.parallel.rank_backend import PartBackend
+from afterslip_solver.parallel.rank_backend import RankBackend
 
 
-class PartSprings(Springs):
+class RankSprings(Springs):
     """Springs on the faces of a part's elements."""
 
     def add(self, u: Any, out: Any) -> None:
@@ -27,12 +27,12 @@ class PartSprings(Springs):
         f += backend.complete(own)
 
     @property
-    def _part_backend(self) -> PartBackend:
-        assert isinstance(self._backend, PartBackend)  # noqa: S101 - made with one
+    def _part_backend(self) -> RankBackend:
+        assert isinstance(self._backend, RankBackend)  # noqa: S101 - made with one
         return self._backend
 
 
-class PartCreep(Creep):
+class RankCreep(Creep):
     """Creep in the elements of a part, which may have none that creeps."""
 
     @property
@@ -51,5 +51,5 @@ class PartCreep(Creep):
 
     def _largest(self, value: float) -> float:
         backend = self.backend
-        assert isinstance(backend, PartBackend)  # noqa: S101 - made with one
+        assert isinstance(backend, RankBackend)  # noqa: S101 - made with one
         return float(backend.largest(value))

@@ -22,7 +22,7 @@ from typing import Any
 from afterslip_solver.backend import Backend
 from afterslip_solver.parallel import messages
 from afterslip_solver.parallel.communicator import Communicator
-from afterslip_solver.parallel.team import ASK, DONE, FAILED, Answers, Job, Round
+from afterslip_solver.parallel.rank_group import ASK, DONE, FAILED, Answers, Job, Round
 
 _PR_SET_PDEATHSIG = 1
 _PATIENCE_S = 10.0
@@ -32,19 +32,19 @@ Opening = Callable[[int, int, Callable[[str, Any], Any]], tuple[Backend, Communi
 
 
 class RankLostError(RuntimeError):
-    """A process of the team ended; the message says how."""
+    """A process of the ranks ended; the message says how."""
 
 
-class _ProcessDesk:
+class _ProcessEndpoint:
     backend: Backend
     communicator: Communicator
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self.held: dict[str, Any] = {}
+        self.stored: dict[str, Any] = {}
 
     def ask(self, question: str, value: Any) -> Any:
-        """See `Desk`."""
+        """See `RankEndpoint`."""
         messages.send(self._connection, (ASK, (question, value)))
         return messages.receive(self._connection)
 
@@ -58,12 +58,12 @@ def _serve(connection: Connection, parent: int) -> None:
     # the parent decides when a solve stops
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    desk = _ProcessDesk(connection)
+    endpoint = _ProcessEndpoint(connection)
     with suppress(EOFError, ConnectionError):
         while True:
             job, given = messages.receive(connection)
             try:
-                message = DONE, job(desk, *given)
+                message = DONE, job(endpoint, *given)
             except BaseException as error:  # noqa: BLE001 - raised by the parent
                 message = FAILED, _portable(error)
             messages.send(connection, message)
@@ -82,13 +82,13 @@ def _portable(error: BaseException) -> BaseException:
     return error
 
 
-def _open(desk: _ProcessDesk, opening: Opening, rank: int, size: int) -> str:
-    desk.backend, desk.communicator = opening(rank, size, desk.ask)
-    return desk.backend.name
+def _open(endpoint: _ProcessEndpoint, opening: Opening, rank: int, size: int) -> str:
+    endpoint.backend, endpoint.communicator = opening(rank, size, endpoint.ask)
+    return endpoint.backend.name
 
 
-class ProcessTeam:
-    """Processes that wait for jobs; see `Team`.
+class ProcessRankGroup:
+    """Processes that wait for jobs; see `RankGroup`.
 
     Parameters
     ----------
@@ -119,8 +119,8 @@ class ProcessTeam:
         # threads are made once: a new one for each message takes a process number,
         # and a solve of thousands would use all of them up
         self._pool = ThreadPoolExecutor(size)
-        held = self._processes, self._connections, self._pool
-        self._end = weakref.finalize(self, _end, *held)
+        resources = self._processes, self._connections, self._pool
+        self._end = weakref.finalize(self, _end, *resources)
         given = [(opening, rank, size) for rank in range(size)]
         self.device: str = self.call(_open, given, {})[0]
 
@@ -132,7 +132,7 @@ class ProcessTeam:
     def call(
         self, job: Job, arguments: Sequence[tuple[Any, ...]], answers: Answers
     ) -> list[Any]:
-        """See `Team`; after a failure all processes are ended.
+        """See `RankGroup`; after a failure all processes are ended.
 
         Raises
         ------
@@ -160,8 +160,8 @@ class ProcessTeam:
         heard = [c for c in self._connections if c in ready]
         if not heard:
             raise EOFError
-        told = self._at_once(messages.receive, heard)
-        for connection, message in zip(heard, told, strict=True):
+        received = self._at_once(messages.receive, heard)
+        for connection, message in zip(heard, received, strict=True):
             rank = self._connections.index(connection)
             replies = now.take(rank, *message)
             if replies is not None:

@@ -18,24 +18,24 @@ from afterslip_solver.parallel.partition import Part
 
 
 @dataclass(frozen=True, slots=True)
-class PartBlocks(Blocks):
+class RankBlocks(Blocks):
     """A part's share of a sum of matrices; products are completed by the halo."""
 
     halo: Halo
 
     @classmethod
-    def of(cls, own: Blocks, halo: Halo) -> PartBlocks:
+    def of(cls, own: Blocks, halo: Halo) -> RankBlocks:
         """Take a part's own matrix."""
         sizes = own.rows, own.columns, own.n_rows, own.n_columns
         return cls(*sizes, own.parts, own.bytes, halo)
 
 
-class PartBackend:
+class RankBackend:
     """A part's end of everything; see `Backend`.
 
     Nodal vectors hold the part's nodes, shared ones with their whole value. What is
     summed over elements is then summed over the parts; inner products count a node
-    where it is owned. Matrices that are no `PartBlocks` are the same on all parts.
+    where it is owned. Matrices that are no `RankBlocks` are the same on all parts.
 
     Parameters
     ----------
@@ -122,17 +122,17 @@ class PartBackend:
     ) -> Blocks:
         """See `Backend`."""
         own = self.inner.stiffness(space, lam, mu, real, assembled)
-        return PartBlocks.of(own, self._halos[len(space.nodes)])
+        return RankBlocks.of(own, self._halos[len(space.nodes)])
 
     def multiply(self, matrix: Blocks, x: Any, out: Any) -> None:
         """See `Backend`."""
         self.inner.multiply(matrix, x, out)
-        if isinstance(matrix, PartBlocks):
+        if isinstance(matrix, RankBlocks):
             matrix.halo.sum(out)
 
     def residual(self, matrix: Blocks, b: Any, x: Any, out: Any) -> None:
         """See `Backend`."""
-        if not isinstance(matrix, PartBlocks) or self.communicator.size == 1:
+        if not isinstance(matrix, RankBlocks) or self.communicator.size == 1:
             self.inner.residual(matrix, b, x, out)
             return
         self.inner.residual(matrix, b, x, out)
@@ -152,7 +152,7 @@ class PartBackend:
     ) -> None:
         """See `Backend`: all but the product is counted at the owner's."""
         self.inner.relax(matrix, inverse, b, x, gain, out)
-        if not isinstance(matrix, PartBlocks) or self.communicator.size == 1:
+        if not isinstance(matrix, RankBlocks) or self.communicator.size == 1:
             return
         owned = matrix.halo.owned
         self._take_from_ghosts(inverse[owned:], b[owned:], x[owned:], gain, out[owned:])

@@ -55,8 +55,8 @@ from afterslip_solver.operators.elasticity import HostMatrix, assemble, diagonal
 from afterslip_solver.operators.parents import ancestors
 from afterslip_solver.operators.pattern import matrix_pattern
 from afterslip_solver.parallel.partition import PartitionError
-from afterslip_solver.parallel.rank_backend import PartBackend, PartBlocks
-from afterslip_solver.parallel.team import Desk
+from afterslip_solver.parallel.rank_backend import RankBackend, RankBlocks
+from afterslip_solver.parallel.rank_group import RankEndpoint
 
 # what a part asks the whole for
 LEVELS, SLOW = "levels", "slow"
@@ -96,7 +96,7 @@ class Share:
     coarsest: bsr_array
 
 
-class Whole:
+class Coordinator:
     """Coarse levels of the whole model from what the parts hand in.
 
     Parameters
@@ -199,7 +199,7 @@ class PartNodalTransfer(NodalTransfer):
     """Linear fields into quadratic ones; the parts' restrictions are summed."""
 
     def __init__(
-        self, backend: PartBackend, embedding: Any, free: Bool, coarse_free: Bool
+        self, backend: RankBackend, embedding: Any, free: Bool, coarse_free: Bool
     ) -> None:
         super().__init__(backend, embedding, free, coarse_free)
         self._complete = backend.complete
@@ -218,7 +218,7 @@ class PartNodalTransfer(NodalTransfer):
 class PartBlockTransfer(BlockTransfer):
     """From a part's vertices to the next level, which all parts hold."""
 
-    def __init__(self, backend: PartBackend, up: Blocks, down: Blocks) -> None:
+    def __init__(self, backend: RankBackend, up: Blocks, down: Blocks) -> None:
         super().__init__(backend.inner, up, down)
         self._communicator = backend.communicator
 
@@ -230,7 +230,7 @@ class PartBlockTransfer(BlockTransfer):
 
 def build_part(
     operator: Elasticity,
-    desk: Desk,
+    endpoint: RankEndpoint,
     vertices: Int,
     settings: MultigridSettings | None = None,
 ) -> Cycle:
@@ -238,13 +238,13 @@ def build_part(
 
     Parameters
     ----------
-    operator : of the part, on a `PartBackend`.
-    desk : where the whole is asked for its levels.
+    operator : of the part, on a `RankBackend`.
+    endpoint : where the whole is asked for its levels.
     vertices : (n_vertex,) the mesh's number of each of the part's vertices.
     """
     settings = settings or MultigridSettings()
     backend, space = operator.backend, operator.space
-    assert isinstance(backend, PartBackend)  # noqa: S101 - made with one
+    assert isinstance(backend, RankBackend)  # noqa: S101 - made with one
     halo = backend.halo(space.n_node)
     diagonal = halo.sum_host(operator.diagonal)
     own = diagonal[: halo.owned]
@@ -253,7 +253,7 @@ def build_part(
     linear = assemble(space, *operator.moduli, order=1)
     if operator.springs is not None:
         operator.springs.add_linear(linear.indptr, linear.indices, linear.data)
-    share: Share = desk.ask(LEVELS, Piece(vertices, linear, unit))
+    share: Share = endpoint.ask(LEVELS, Piece(vertices, linear, unit))
     coarse_fixed = space.fixed[space.vertices]
     # the columns belong to the scaled unknowns of the linear elements
     embedding = (space.embedding @ diags_array(1.0 / share.sizes)).tocsr()
@@ -276,12 +276,16 @@ def build_part(
     inverse = coarsest_inverse(inner, share.coarsest, unit)
     cycle = Cycle(backend, levels, inverse, share.coarsest.blocksize[0], unit)
     if settings.local_degree and hasattr(inner, "relax_rows"):
-        _smooth_slow_elements(operator, backend, cycle, desk, settings.local_degree)
+        _smooth_slow_elements(operator, backend, cycle, endpoint, settings.local_degree)
     return cycle
 
 
 def _smooth_slow_elements(
-    operator: Elasticity, backend: PartBackend, cycle: Cycle, desk: Desk, degree: int
+    operator: Elasticity,
+    backend: RankBackend,
+    cycle: Cycle,
+    endpoint: RankEndpoint,
+    degree: int,
 ) -> None:
     """Do what `smooth_slow_elements` does, with elements chosen among all parts'.
 
@@ -291,7 +295,7 @@ def _smooth_slow_elements(
     space, top = operator.space, cycle.levels[0]
     start = _same_random(backend, operator.shape) * operator.free
     energy = slow_energy(operator, cycle, start.astype(np.float32))
-    chosen = desk.ask(SLOW, energy)
+    chosen = endpoint.ask(SLOW, energy)
     outside = np.zeros(space.n_node, dtype=np.bool_)
     outside[space.elements[~chosen]] = True
     outside[backend.halo(space.n_node).first :] = True
@@ -316,7 +320,7 @@ def _smooth_slow_elements(
 
 
 def _linear_level(
-    backend: PartBackend,
+    backend: RankBackend,
     linear: HostMatrix,
     share: Share,
     unit: float,
@@ -339,7 +343,7 @@ def _linear_level(
     diagonal = halo.sum_host(np.asarray(data[rows_of == linear.indices]))
     return _level(
         backend,
-        PartBlocks.of(own, halo),
+        RankBlocks.of(own, halo),
         inverse_blocks(diagonal),
         transfer,
         settings.coarse_degree,
@@ -348,7 +352,7 @@ def _linear_level(
 
 
 def _level(
-    backend: PartBackend,
+    backend: RankBackend,
     matrix: Blocks,
     inverse_diagonal: NDArray[np.floating[Any]],
     transfer: Transfer,
@@ -364,7 +368,7 @@ def _level(
     return Level(matrix, smoother, transfer, *vectors)
 
 
-def _same_random(backend: PartBackend, shape: tuple[int, ...]) -> Any:
+def _same_random(backend: RankBackend, shape: tuple[int, ...]) -> Any:
     """Random FP32 numbers; every copy of a shared row gets its owner's."""
     start = np.zeros(shape, dtype=np.float32)
     owned = backend.halo(shape[0]).owned

@@ -18,7 +18,7 @@ from afterslip_solver.sources.profile import (
 Shape = Literal["patch", "bspline"]
 Component = Literal["strike", "dip"]
 
-# a source must reach this value at one node, and be seen by this many
+# a source must reach this value at one node, and be positive at this many
 _LEAST_PEAK, _LEAST_NODES = 0.3, 4
 
 
@@ -82,7 +82,7 @@ def unit_sources(
                     len(sources), fault.name, patch, component, shape, counts, centre
                 )
             )
-    _check_seen(sources[:: len(components)], fault)
+    _check_resolved(sources[:: len(components)], fault)
     return sources
 
 
@@ -223,16 +223,16 @@ def _centre(
     return (i + 0.5) * fault.length / n, (j + 0.5) * fault.width / m
 
 
-def _check_seen(sources: Sequence[UnitSource], fault: FaultMesh) -> None:
+def _check_resolved(sources: Sequence[UnitSource], fault: FaultMesh) -> None:
     for source in sources:
         value = shape_values(source, fault)
-        seen = int((value > 1e-3).sum())
-        if value.max(initial=0.0) >= _LEAST_PEAK and seen >= _LEAST_NODES:
+        count = int((value > 1e-3).sum())
+        if value.max(initial=0.0) >= _LEAST_PEAK and count >= _LEAST_NODES:
             continue
         (n, m), here = source.counts, element_width(fault) / 1e3
         a, b = fault.length / n / 1e3, fault.width / m / 1e3
         raise SourceError(
-            f"sources: fault {fault.name}'s function {source.patch} is seen by {seen} "
+            f"sources: fault {fault.name}'s function {source.patch} covers {count} "
             f"nodes only; functions are {a:.3g} x {b:.3g} km apart, elements on the "
             f"fault about {here:.3g} km: reduce mesh.size.fault to "
             f"{min(a, b):.2g} km or ask for fewer functions"

@@ -67,12 +67,12 @@ def source_integrals(
 ) -> SourceIntegrals:
     """Integrate unit sources of a fault; exact for P2 slip and constant rigidity."""
     weights = _nodal_weights(fault, mesh, materials)
-    seen: dict[tuple[int, int], Float] = {}
+    shapes: dict[tuple[int, int], Float] = {}
     for source in sources:
         # both components of a patch have the same basis function
-        if source.patch not in seen:
-            seen[source.patch] = shape_values(source, fault) @ weights
-    sums = np.array([seen[source.patch] for source in sources])
+        if source.patch not in shapes:
+            shapes[source.patch] = shape_values(source, fault) @ weights
+    sums = np.array([shapes[source.patch] for source in sources])
     area = sums[:, 0]
     return SourceIntegrals(area, sums[:, 2:] / area[:, None], sums[:, 1] / area)
 

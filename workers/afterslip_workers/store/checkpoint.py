@@ -49,7 +49,7 @@ def digest_of(*parts: Any) -> str:
 
 
 class Checkpoints:
-    """Keeps a run's states in the store; the solver's ``Keeper``.
+    """Keeps a run's states in the store; the solver's ``Checkpointer``.
 
     Parameters
     ----------

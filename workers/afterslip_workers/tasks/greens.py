@@ -25,7 +25,7 @@ from afterslip.spec import parse_campaign
 from afterslip_solver.greens import Prepared, StateError, evaluate_curve
 from afterslip_solver.mesh.slit_surface import Trace, two_sided
 from afterslip_solver.model import Float, GroupResult, Int, Model
-from afterslip_solver.parallel import Distributed
+from afterslip_solver.parallel import DistributedModel
 from afterslip_workers import device, handover, preflight
 from afterslip_workers.context import Context
 from afterslip_workers.errors import CancelledError, TaskError
@@ -50,7 +50,7 @@ class _Ready:
     """
 
     model: Model
-    prepared: Prepared | Distributed
+    prepared: Prepared | DistributedModel
     trace: Trace
     bytes: int
     units: dict[str, UnitSources] = field(default_factory=dict)
@@ -381,7 +381,7 @@ def _bits(values: NDArray[Any]) -> NDArray[np.uint8]:
     return flat
 
 
-def _stats(found: GroupResult, prepared: Prepared | Distributed) -> dict[str, Any]:
+def _stats(found: GroupResult, prepared: Prepared | DistributedModel) -> dict[str, Any]:
     return {
         "solves": found.solves,
         "iterations": found.iterations,

@@ -6,7 +6,7 @@ such fields are exact with the vertex rule: int f g = V/20 sum_ab (1 + d_ab) f_a
 At vertex a the gradient is 3 u_a (x) G_a + sum_{b != a} (4 u_ab - u_b) (x) G_b, with
 G_b the gradient of the barycentric coordinate b.
 
-Deviatoric tensors are kept as five components in an orthonormal basis, so that
+Deviatoric tensors are stored as five components in an orthonormal basis, so that
 their double contraction is a plain sum of products.
 """
 

@@ -1,4 +1,4 @@
-"""Compiles the CUDA sources at run time (NVRTC, through CuPy) and keeps the modules."""
+"""Compilation of the CUDA sources at run time (NVRTC, through CuPy)."""
 
 from __future__ import annotations
 

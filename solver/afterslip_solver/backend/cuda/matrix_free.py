@@ -9,7 +9,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from afterslip_solver.array_cache import NOT_KEPT, Arrays, Kept
+from afterslip_solver.array_cache import NO_CACHE, Arrays, CacheScope
 from afterslip_solver.backend.base import Discretisation
 from afterslip_solver.backend.cuda import variants
 from afterslip_solver.backend.cuda.loader import kernel
@@ -29,7 +29,7 @@ class _Part(NamedTuple):
     gradients: Float
     volume: Float
     fixed: Bool
-    kept: Kept = NOT_KEPT
+    cache: CacheScope = NO_CACHE
 
 
 @dataclass(slots=True)
@@ -85,7 +85,7 @@ class PlanOnDevice:
             return make_plan(*mesh, shape.block, warps, per_task).as_arrays()
 
         name = f"plan-{shape.block}-{warps}-{per_task}"
-        plan = Plan(**space.kept.take(name, make))
+        plan = Plan(**space.cache.get(name, make))
         tables = (plan.tasks, plan.slots, plan.nodes, plan.local, plan.phases)
         joining = (plan.shared, plan.starts, plan.places)
         on_device = [cupy.asarray(table) for table in (*tables, *joining)]
@@ -150,7 +150,7 @@ def _launches(slots: NDArray[np.int32]) -> list[tuple[Any, int]]:
 
 
 class MatrixFree:
-    """K u of one set of moduli in one precision, zero on held components.
+    """K u of one set of moduli in one precision, zero on fixed components.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ def open_rank(
 
     Parameters
     ----------
-    ask : hands a value in and returns what all ranks are told; the ``UNIQUE`` id is
+    ask : hands a value in and returns what all ranks receive; the ``UNIQUE`` id is
         that of rank 0.
     deterministic : see `backend.get`.
 
@@ -60,7 +60,7 @@ def open_rank(
     """
     count = device_count()
     if count < size:
-        message = f"{size} GPUs are asked for and {count} can be seen"
+        message = f"{size} GPUs are asked for and {count} are visible"
         raise BackendError(message)
     if not nccl.available:
         raise BackendError("NCCL is not installed (the package nvidia-nccl-cu13)")

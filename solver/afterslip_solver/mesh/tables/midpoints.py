@@ -20,7 +20,7 @@ def interpolation(ends: Any, n: int) -> csr_array:
 
     Parameters
     ----------
-    ends : (m, 2) int32, ascending; twice the same for a row that keeps a value.
+    ends : (m, 2) int32, ascending; twice the same for a row that copies a value.
     """
     count = 1 + (ends[:, 0] != ends[:, 1])
     indptr = np.zeros(len(ends) + 1, dtype=np.int32)

@@ -20,15 +20,15 @@ def count(
     starts, places : entries of each node in ``elements`` (n_elem, k), see `by_number`.
     """
     width = elements.shape[1]
-    seen = np.full(len(counts), -1, np.int32)
+    visited = np.full(len(counts), -1, np.int32)
     for row in range(first, last):
         found = 0
         for k in range(starts[row], starts[row + 1]):
             e = places[k] // width
             for a in range(width):
                 node = elements[e, a]
-                if seen[node] != row:
-                    seen[node] = row
+                if visited[node] != row:
+                    visited[node] = row
                     found += 1
         counts[row] = found
 
@@ -45,16 +45,16 @@ def list_ascending(
 ) -> None:
     """List those nodes from indptr[row] on; parameters as for `count`."""
     width = elements.shape[1]
-    seen = np.full(len(indptr) - 1, -1, np.int32)
+    visited = np.full(len(indptr) - 1, -1, np.int32)
     for row in range(first, last):
         begin = end = indptr[row]
         for k in range(starts[row], starts[row + 1]):
             e = places[k] // width
             for a in range(width):
                 node = elements[e, a]
-                if seen[node] == row:
+                if visited[node] == row:
                     continue
-                seen[node] = row
+                visited[node] = row
                 i = end
                 while i > begin and indices[i - 1] > node:
                     indices[i] = indices[i - 1]

@@ -1,4 +1,4 @@
-"""Exchange through the whole's desk: slow, but between processes without a GPU."""
+"""Exchange through the whole's endpoint: slow, but between processes without a GPU."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SUM, _MOST, _SWAP = "sum", "most", "swap"
 def open_rank(
     rank: int, size: int, ask: Callable[[str, Any], Any]
 ) -> tuple[Backend, DeskCommunicator]:
-    """One core and a way to the others; see `ProcessTeam`."""
+    """One core and a way to the others; see `ProcessRankGroup`."""
     return get("cpu", threads=1), DeskCommunicator(rank, size, ask)
 
 

@@ -2,7 +2,7 @@
 
 A rank is a thread or a process. It talks to the other ranks through its communicator
 while it computes, and to the whole, where the unpartitioned model lies, through its
-desk: a question is asked by all ranks alike, and answered to all at once.
+endpoint: a question is asked by all ranks alike, and answered to all at once.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ Answers = Mapping[str, Callable[[list[Any]], Sequence[Any]]]
 ASK, DONE, FAILED = "ask", "done", "failed"
 
 
-class Desk(Protocol):
+class RankEndpoint(Protocol):
     """What a rank has; the same for all its jobs.
 
     Attributes
     ----------
     backend : of the rank's device. communicator : to the other ranks.
-    held : what a job leaves for the next one.
+    stored : what a job leaves for the next one.
     """
 
     backend: Backend
     communicator: Communicator
-    held: dict[str, Any]
+    stored: dict[str, Any]
 
     def ask(self, question: str, value: Any) -> Any:
         """Hand a value in, wait for all ranks, and get this rank's answer."""
@@ -44,7 +44,7 @@ class Desk(Protocol):
 Job = Callable[..., Any]
 
 
-class Team(Protocol):
+class RankGroup(Protocol):
     """Ranks that wait for jobs."""
 
     @property
@@ -58,7 +58,7 @@ class Team(Protocol):
     def call(
         self, job: Job, arguments: Sequence[tuple[Any, ...]], answers: Answers
     ) -> list[Any]:
-        """Run ``job(desk, *arguments[rank])`` on all ranks.
+        """Run ``job(endpoint, *arguments[rank])`` on all ranks.
 
         An exception in a rank or in an answer ends the job on all of them and is
         raised here.
@@ -105,16 +105,16 @@ class Round:
         return [self.results[rank] for rank in range(self.size)]
 
 
-class _ThreadDesk:
+class _ThreadEndpoint:
     def __init__(self, backend: Backend, communicator: Communicator) -> None:
         self.backend = backend
         self.communicator = communicator
-        self.held: dict[str, Any] = {}
+        self.stored: dict[str, Any] = {}
         self.outbox: queue.SimpleQueue[tuple[int, str, Any]] = queue.SimpleQueue()
         self.inbox: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
 
     def ask(self, question: str, value: Any) -> Any:
-        """See `Desk`."""
+        """See `RankEndpoint`."""
         self.outbox.put((self.communicator.rank, ASK, (question, value)))
         answered, what = self.inbox.get()
         if not answered:
@@ -122,7 +122,7 @@ class _ThreadDesk:
         return what
 
 
-class ThreadTeam:
+class ThreadRankGroup:
     """Threads of this process on the CPU; the proof of the parallel solver.
 
     Parameters
@@ -133,26 +133,28 @@ class ThreadTeam:
     def __init__(self, size: int, backend: Callable[[], Backend]) -> None:
         self.size = size
         self._meeting = Meeting(size)
-        self._desks = [
-            _ThreadDesk(backend(), ThreadCommunicator(self._meeting, rank))
+        self._endpoints = [
+            _ThreadEndpoint(backend(), ThreadCommunicator(self._meeting, rank))
             for rank in range(size)
         ]
 
     @property
     def device(self) -> str:
-        """See `Team`."""
-        return self._desks[0].backend.name
+        """See `RankGroup`."""
+        return self._endpoints[0].backend.name
 
     def call(
         self, job: Job, arguments: Sequence[tuple[Any, ...]], answers: Answers
     ) -> list[Any]:
-        """See `Team`."""
+        """See `RankGroup`."""
         self._meeting.barrier.reset()
         messages: queue.SimpleQueue[tuple[int, str, Any]] = queue.SimpleQueue()
         threads = []
-        for rank, (desk, given) in enumerate(zip(self._desks, arguments, strict=True)):
-            desk.outbox, desk.inbox = messages, queue.SimpleQueue()
-            work = (rank, desk, job, given)
+        for rank, (endpoint, given) in enumerate(
+            zip(self._endpoints, arguments, strict=True)
+        ):
+            endpoint.outbox, endpoint.inbox = messages, queue.SimpleQueue()
+            work = (rank, endpoint, job, given)
             threads.append(threading.Thread(target=self._run, args=work))
         for thread in threads:
             thread.start()
@@ -160,12 +162,14 @@ class ThreadTeam:
         try:
             while not now.over:
                 replies = now.take(*messages.get())
-                for desk, reply in zip(self._desks, replies or (), strict=False):
-                    desk.inbox.put((True, reply))
+                for endpoint, reply in zip(
+                    self._endpoints, replies or (), strict=False
+                ):
+                    endpoint.inbox.put((True, reply))
         except BaseException:
             self._meeting.barrier.abort()
-            for desk in self._desks:
-                desk.inbox.put((False, None))
+            for endpoint in self._endpoints:
+                endpoint.inbox.put((False, None))
             raise
         finally:
             for thread in threads:
@@ -173,16 +177,16 @@ class ThreadTeam:
         return now.in_order()
 
     def _run(
-        self, rank: int, desk: _ThreadDesk, job: Job, given: tuple[Any, ...]
+        self, rank: int, endpoint: _ThreadEndpoint, job: Job, given: tuple[Any, ...]
     ) -> None:
         try:
-            desk.outbox.put((rank, DONE, job(desk, *given)))
+            endpoint.outbox.put((rank, DONE, job(endpoint, *given)))
         except threading.BrokenBarrierError:
             # another rank failed, and says so itself
             return
         except BaseException as error:  # noqa: BLE001 - raised again by the caller
-            desk.outbox.put((rank, FAILED, error))
+            endpoint.outbox.put((rank, FAILED, error))
             self._meeting.barrier.abort()
 
     def close(self) -> None:
-        """See `Team`; threads end with their job."""
+        """See `RankGroup`; threads end with their job."""
