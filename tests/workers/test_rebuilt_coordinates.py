@@ -73,7 +73,7 @@ def test_each_damaged_array_comes_back_bit_by_bit(store):
     report = entry.check_store(store)
     kinds = {finding.key.partition("greens.zarr/")[2] for finding in report.findings}
     assert kinds == set(names)
-    done = entry.mend_store(store, report)
+    done = entry.repair_store(store, report)
     assert set(done.values()) == {"derived anew"}
     assert {name: (greens / name).read_bytes() for name in names} == whole
     assert entry.check_store(store).findings == []
@@ -84,7 +84,7 @@ def test_without_the_model_the_surface_alone_is_lost(store):
     for name in promised(store):
         (greens / name).unlink()
     shutil.rmtree(store / "models")
-    entry.mend_store(store, entry.check_store(store))
+    entry.repair_store(store, entry.check_store(store))
     lost = entry.check_store(store).findings
     names = {finding.key.partition("greens.zarr/")[2] for finding in lost}
     assert names
@@ -100,5 +100,5 @@ def test_another_mesh_is_no_substitute(store):
     content["files"]["node_x/c/0"] = "0" * 64
     facts.write_text(json.dumps(content))
     before = (greens / "node_x/c/0").read_bytes()
-    assert entry.mend_store(store, entry.check_store(store)) == {}
+    assert entry.repair_store(store, entry.check_store(store)) == {}
     assert (greens / "node_x/c/0").read_bytes() == before

@@ -19,10 +19,12 @@ from afterslip_workers.store import (
     commit,
     paths,
     reading,
+    repair,
+    retract,
     spool,
     uploads,
 )
-from afterslip_workers.store.check import Expected, Finding, Report
+from afterslip_workers.store.findings import Expected, Finding, Report
 from afterslip_workers.store.manifest import NotDeliveredError, StoreError
 from afterslip_workers.store.place import (
     StoreLostError,
@@ -57,7 +59,6 @@ __all__ = [
     "is_bucket",
     "keep_content",
     "keep_file",
-    "mend_store",
     "place_of",
     "prepare",
     "probe",
@@ -67,8 +68,10 @@ __all__ = [
     "read_manifest",
     "read_progress",
     "read_receipt",
+    "repair_store",
     "request_cancel",
     "result_digest",
+    "retract_result",
     "sample",
     "spool_room",
     "sweep_checkpoints",
@@ -204,26 +207,55 @@ def reachable(store: str | Path) -> bool:
 def check_store(
     store: str | Path,
     expected: Expected | None = None,
-    told: Callable[[str], None] = lambda _: None,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Report:
     """Compare every file of a store with what was promised.
 
     Parameters
     ----------
     expected : what a database knows; without it the store speaks for itself.
-    told : called with the name of what is being looked at.
+    tell : called with the name of what is being looked at.
 
     Raises
     ------
     OSError
         If the store cannot be read.
     """
-    return check.check(place_of(store), expected, told)
+    return check.check(place_of(store), expected, tell)
 
 
-def mend_store(store: str | Path, report: Report) -> dict[str, str]:
-    """Mend what the store itself can mend; return by key what was done."""
-    return check.mend(place_of(store), report)
+def repair_store(
+    store: str | Path, report: Report, expected: Expected | None = None
+) -> dict[str, str]:
+    """Repair what the store itself can repair; return by key what was done.
+
+    Parameters
+    ----------
+    expected : what the database says now, from which manifests are written anew.
+    """
+    return repair.repair(place_of(store), report, expected)
+
+
+def retract_result(
+    store: str | Path,
+    campaign: str,
+    manifest: Mapping[str, Any],
+    still: Callable[[], bool] = lambda: True,
+) -> None:
+    """Remove the files of an accepted group or inversion that are damaged.
+
+    Parameters
+    ----------
+    still : asked before each removal; False once the files may be somebody else's.
+
+    Raises
+    ------
+    StoreError
+        If the campaign's store cannot be read.
+    OSError
+        If the store is away.
+    """
+    retract.retract(place_of(store), campaign, dict(manifest), still)
 
 
 def sweep_checkpoints(store: str | Path) -> int:

@@ -11,13 +11,16 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from afterslip_service.db import bulk, campaigns, contents
+from afterslip_service.db import contents
 from afterslip_service.db.session import Database, SQLAlchemyError, shown_url
+from afterslip_service.reconcile import damage
 from afterslip_service.settings import Settings
 from afterslip_workers import entry
 
 DAMAGED, CANNOT_LOOK = 1, 2
 MOST_SHOWN = 50
+LOST = frozenset({"damaged", "missing"})
+AGAIN = "will be solved again"
 COLOURS = {True: "red", False: "yellow"}
 
 
@@ -30,7 +33,7 @@ def fsck(
         typer.Option(help="Database of the store: URL or file. Needed to solve again."),
     ] = None,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Mend what can be mended.")
+        bool, typer.Option("--repair", help="Repair what can be repaired.")
     ] = False,
     report: Annotated[
         Path | None, typer.Option("--json", help="Write the report here as JSON.")
@@ -40,111 +43,139 @@ def fsck(
 
     With --repair a damaged file comes back from another campaign that holds the same
     content; else coordinates are derived anew from the campaign's model and spec and,
-    given --database, groups are solved again. Exit status: 0 if all
-    is sound or was mended, 1 if something is lost, 2 if the store or the database
-    cannot be read.
+    given --database, groups and inversions are computed again and lost manifests
+    written anew. Exit status: 0 if all is sound or was repaired, 1 if something is
+    lost or cannot be verified, 2 if the store or the database cannot be read.
     """
     place = Settings().store if store is None else Settings(store=store).store
     known = None if database is None else Database(database)
+    repaired: dict[str, str] = {}
     try:
-        found = _look(place, known)
+        expected = None if known is None else _expected(known)
+        found = _look(place, expected)
+        if repair:
+            repaired = _repair(place, known, expected, found)
     except SQLAlchemyError as error:
         where = shown_url(database or "")
         reason = str(getattr(error, "orig", error)).strip().splitlines()[0]
         typer.echo(f"{where} cannot be read: {reason}", err=True)
         raise typer.Exit(CANNOT_LOOK) from None
-    except OSError as error:
+    except (OSError, entry.StoreError) as error:
         typer.echo(f"{place} cannot be read: {error}", err=True)
         raise typer.Exit(CANNOT_LOOK) from None
-    mended: dict[str, str] = {}
-    if repair:
-        mended = _repair(place, known, found)
-    _show(found, mended)
-    open_ones = [f for f in found.findings if f.harmful and f.key not in mended]
+    finally:
+        if known is not None:
+            known.close()
+    _show(found, repaired)
+    open_ones = [f for f in found.findings if f.harmful and f.key not in repaired]
     if report is not None:
-        content = {**found.as_json(), "mended": mended, "lost": len(open_ones)}
+        content = {**found.as_json(), "mended": repaired, "lost": len(open_ones)}
         report.write_text(json.dumps(content, indent=1))
-    if known is not None:
-        known.close()
     raise typer.Exit(DAMAGED if open_ones else 0)
 
 
-def _look(store: Path | str, database: Database | None) -> entry.Report:
+def _expected(database: Database) -> entry.Expected:
+    with database.read() as connection:
+        return entry.Expected(
+            manifests=contents.accepted(connection),
+            uploads=contents.uploads(connection),
+            attempts=contents.wanted(connection),
+            settled=contents.settled(connection),
+        )
+
+
+def _look(store: Path | str, expected: entry.Expected | None) -> entry.Report:
     if isinstance(store, Path) and not store.is_dir():
         raise FileNotFoundError("there is no such folder")
-    expected = None
-    if database is not None:
-        with database.read() as connection:
-            expected = entry.Expected(
-                manifests=contents.accepted(connection),
-                attempts=contents.wanted(connection),
-                settled=contents.settled(connection),
-            )
     with Console(stderr=True).status("reading the store") as status:
         return entry.check_store(store, expected, status.update)
 
 
 def _repair(
-    store: Path | str, database: Database | None, found: entry.Report
+    store: Path | str,
+    database: Database | None,
+    looked: entry.Expected | None,
+    found: entry.Report,
 ) -> dict[str, str]:
-    """Mend, and return by key what was done."""
-    done = entry.mend_store(store, found)
-    if database is None:
+    """Repair, and return by key what was done.
+
+    Parameters
+    ----------
+    looked : what the files were compared with; it may have changed meanwhile.
+    """
+    now = None if database is None else _expected(database)
+    done = entry.repair_store(store, found, now)
+    if database is None or looked is None:
         return done
-    groups: dict[str, set[int]] = {}
+    lost: dict[str, dict[str, list[str]]] = {}
     for finding in found.findings:
-        lost = finding.kind in {"damaged", "missing"} and finding.key not in done
-        if lost and finding.campaign is not None and finding.group is not None:
-            groups.setdefault(finding.campaign, set()).add(finding.group)
-    for campaign, numbers in groups.items():
-        with database.write() as connection:
-            there = contents.exists(connection, campaign)
-            count = bulk.invalidate(connection, campaign, numbers) if there else 0
-            if count:
-                campaigns.refresh(connection, campaign)
-        for finding in found.findings:
-            same = finding.campaign == campaign and finding.group in numbers
-            if same and count and finding.key not in done:
-                done[finding.key] = f"group {finding.group} will be solved again"
+        name = finding.accepted_as
+        if finding.kind in LOST and finding.key not in done and name is not None:
+            names = lost.setdefault(str(finding.campaign), {})
+            names.setdefault(name, []).append(finding.key)
+    for campaign, names in lost.items():
+        manifests = looked.manifests.get(campaign, {})
+        damaged = [(manifests[n], keys) for n, keys in names.items() if n in manifests]
+        taken = damage.make_again(database.write, store, campaign, damaged)
+        for manifest, keys in damaged:
+            again = manifest["token"] in taken
+            text = AGAIN if again else "was accepted anew meanwhile: look again"
+            done |= dict.fromkeys(keys, _what(manifest) + text)
     return done
 
 
-def _show(found: entry.Report, mended: dict[str, str]) -> None:
+def _what(manifest: dict[str, Any]) -> str:
+    if manifest["kind"] == "greens":
+        return f"group {manifest['group']['index']} "
+    return f"inversion {manifest['inversion']['id']} "
+
+
+def _show(found: entry.Report, repaired: dict[str, str]) -> None:
     console = Console()
-    table = Table("what", "where", "campaign", "group", "mend")
+    table = Table("what", "where", "campaign", "group", "repair")
     for finding in found.findings[:MOST_SHOWN]:
         colour = COLOURS[finding.harmful]
         group = "" if finding.group is None else str(finding.group)
         cells: list[Any] = [finding.key, finding.campaign or "", group]
-        mend = mended.get(finding.key, _advice(finding))
-        table.add_row(f"[{colour}]{finding.kind}[/]", *cells, mend)
+        hint = repaired.get(finding.key, _advice(finding))
+        table.add_row(f"[{colour}]{finding.kind}[/]", *cells, hint)
     if found.findings:
         console.print(table)
     if len(found.findings) > MOST_SHOWN:
         kinds = Counter(finding.kind for finding in found.findings)
         listed = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
         console.print(f"in all: {listed}")
-    console.print(
+    console.print(_summary(found))
+
+
+def _summary(found: entry.Report) -> str:
+    read = (
         f"{found.files} files, {found.bytes / 1e6:.1f} MB, {found.groups} groups of "
-        f"{found.campaigns} campaigns and {found.models} models were read: "
-        + ("all is sound" if found.sound else "something is lost")
+        f"{found.campaigns} campaigns and {found.models} models were compared: "
     )
+    ends = ["something is lost"] if found.lost else []
+    if found.unverified:
+        ends.append(
+            f"{found.unverified} groups and inversions have neither manifest nor "
+            "checksums and cannot be verified (name the --database)"
+        )
+    return read + ("; ".join(ends) or "all is sound")
 
 
 def _advice(finding: entry.Finding) -> str:
     if finding.kind in {"damaged", "missing"}:
-        if finding.group is not None:
-            return "--repair --database …"
         if finding.is_coordinate:
             return "--repair, as long as the campaign's model is stored"
-        return "ask for the inversion again"
+        return "--repair --database …"
     return {
         "model": "--repair removes it: it is built anew",
         "upload": "upload the file again",
         "unreadable": "restore it from a backup, or submit the campaign again",
         "orphan": "--repair removes it",
         "checkpoint": "--repair removes it",
-        "waiting": "kept: an older database may want it",
-        "unproven": "accepted before manifests were kept; see --database",
+        "waiting": "stays: an older database may want it",
+        "manifest": "--repair --database … writes it",
+        "unproven": "cannot be verified: name the --database",
+        "unaccepted": "being accepted now, or left over; replaced when accepted",
         "extra": "nobody needs it",
     }.get(finding.kind, "")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection
@@ -10,7 +11,7 @@ from sqlalchemy import Connection
 from afterslip_service import clock
 from afterslip_service.db import attempts, campaigns, jobs, sources
 from afterslip_service.db.jobs import Job
-from afterslip_service.engine.states import JobKind, JobState
+from afterslip_service.engine.states import AttemptState, JobKind, JobState
 
 _FRESH: dict[str, Any] = {"error_class": None, "error_message": None, "failures": {}}
 
@@ -98,6 +99,69 @@ def invalidate(
         token=None,
         **_FRESH,
     )
+
+
+def retract(
+    connection: Connection, campaign: str, tokens: Collection[str], until: datetime
+) -> list[Job]:
+    """Have groups and inversions made again whose files are damaged.
+
+    Unlike those of `invalidate` their results are gone: a cancel does not bring them
+    back. What another attempt has replaced is left alone.
+
+    Parameters
+    ----------
+    tokens : accepted attempts that wrote the files.
+    until : the new attempts begin then, unless `release` lets them earlier.
+
+    Returns
+    -------
+    The jobs, as they were.
+    """
+    campaigns.hold(connection, campaign)
+    good = frozenset({JobState.ACCEPTED})
+    found = [
+        job
+        for kind in (JobKind.GREENS, JobKind.INVERSION)
+        for job in _chosen(connection, campaign, kind, good, None)
+        if job.token in tokens
+    ]
+    if not found:
+        return []
+    theirs = [job.token for job in found if job.token]
+    if any(job.kind is JobKind.GREENS for job in found):
+        campaigns.set_unfinished(connection, campaign)
+        sources.forget(connection, campaign, theirs)
+    attempts.update_all(
+        connection,
+        [{"token": token, "state": AttemptState.DAMAGED} for token in theirs],
+    )
+    moves = []
+    for job in found:
+        plain = {key: v for key, v in job.payload.items() if key != "taken"}
+        moves.append((job, {"payload": plain}))
+    jobs.move_all(
+        connection,
+        moves,
+        JobState.WAITING,
+        operator=True,
+        not_before=until,
+        token=None,
+        **_FRESH,
+    )
+    campaigns.refresh(connection, campaign)
+    return found
+
+
+def release(connection: Connection, campaign: str, retracted: Sequence[Job]) -> None:
+    """Let what was retracted begin: its files are gone."""
+    campaigns.hold(connection, campaign)
+    waiting = frozenset({JobState.WAITING})
+    for kind in {job.kind for job in retracted}:
+        only = {job.index for job in retracted if job.kind is kind}
+        found = _chosen(connection, campaign, kind, waiting, only)
+        jobs.set_begin(connection, [job.id for job in found], clock.now())
+    campaigns.refresh(connection, campaign)
 
 
 def _chosen(

@@ -7,21 +7,56 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from afterslip_service.db.tables import attempts, campaigns, jobs
+from afterslip_service.db.tables import (
+    attempts,
+    campaigns,
+    datasets,
+    files,
+    inversions,
+    jobs,
+)
 from afterslip_service.engine.states import AttemptState, JobKind, JobState
 
 _WANTED = (AttemptState.QUEUED, AttemptState.RUNNING, AttemptState.STORED)
 
 
-def accepted(connection: Connection) -> dict[tuple[str, int], dict[str, Any]]:
-    """Return the manifests of accepted groups, by campaign and number."""
+def accepted(
+    connection: Connection, campaign: str | None = None
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return the manifests of accepted groups and inversions.
+
+    Returns
+    -------
+    By campaign, then by the name under which the campaign keeps the manifest: a
+    group's number, or ``inversion-`` and its id.
+    """
     query = (
-        sa.select(jobs.c.campaign_id, jobs.c.ordinal, attempts.c.manifest)
+        sa.select(
+            jobs.c.campaign_id,
+            jobs.c.kind,
+            jobs.c.ordinal,
+            inversions.c.id,
+            attempts.c.manifest,
+        )
         .join(attempts, attempts.c.token == jobs.c.token)
-        .where(jobs.c.kind == JobKind.GREENS, jobs.c.state == JobState.ACCEPTED)
+        .join(inversions, inversions.c.job_id == jobs.c.id, isouter=True)
+        .where(jobs.c.kind != JobKind.MODEL, jobs.c.state == JobState.ACCEPTED)
     )
-    rows = connection.execute(query)
-    return {(row[0], row[1]): row[2] for row in rows if row[2] is not None}
+    if campaign is not None:
+        query = query.where(jobs.c.campaign_id == campaign)
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for owner, kind, number, inversion, manifest in connection.execute(query):
+        name = str(number) if kind == JobKind.GREENS else f"inversion-{inversion}"
+        if manifest is not None:
+            found.setdefault(owner, {})[name] = manifest
+    return found
+
+
+def uploads(connection: Connection) -> frozenset[str]:
+    """Return the digests of all uploaded files, hexadecimal."""
+    query = sa.union(sa.select(files.c.ref), sa.select(datasets.c.file))
+    found = connection.execute(query).scalars()
+    return frozenset(reference.removeprefix("sha256:") for reference in found)
 
 
 def wanted(connection: Connection) -> frozenset[str]:

@@ -18,6 +18,7 @@ MODEL_BUILT = "model.built"
 GROUP_STATE = "group.state"
 GROUP_PROGRESS = "group.progress"
 INVERSION_STATE = "inversion.state"
+STORE_DAMAGED = "store.damaged"
 
 # on which processes wake each other
 CHANNEL = "afterslip"

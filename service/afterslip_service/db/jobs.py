@@ -215,6 +215,15 @@ def _tell(
     events.append(connection, job.campaign_id, kind, data)
 
 
+def set_begin(
+    connection: Connection, identities: Collection[str], moment: datetime
+) -> None:
+    """Set when waiting jobs may begin."""
+    connection.execute(
+        jobs.update().where(jobs.c.id.in_(identities)).values(not_before=moment)
+    )
+
+
 def by_token(connection: Connection, token: str) -> Job | None:
     """Return the job that an attempt belongs to."""
     return by_tokens(connection, [token]).get(token)

@@ -37,6 +37,8 @@ class AttemptState(StrEnum):
     LOST = "lost"
     # accepted once, until a later attempt took its place
     REPLACED = "replaced"
+    # accepted once, until its files were found damaged
+    DAMAGED = "damaged"
 
 
 class CampaignState(StrEnum):

@@ -3,144 +3,64 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from afterslip.errors import SpecError
 from afterslip_workers.modelling.cache import META, find
 from afterslip_workers.progress import MANIFEST
-from afterslip_workers.store import checkpoint, durable, paths
+from afterslip_workers.store import checkpoint, paths
 from afterslip_workers.store.commit import moves_of
+from afterslip_workers.store.findings import Expected, Finding, Report
 from afterslip_workers.store.place import Place, read_json
 
 _CHUNK = re.compile(r"(?P<array>[a-z_]+)/c/(?P<group>\d+)(/.*)?")
+# the arrays that groups write; what others hold was written with the model
+_GROUPED = frozenset(
+    {"response", "recurrence", "start_norm", "shift", "displacement", "mode_count",
+     "residual", "time_error", "iterations"}
+)  # fmt: skip
 _DESCRIPTION = "zarr.json"
+_INVERSION = "inversion-"
 
-# what is lost until it is repaired, and what is only in the way
-HARM = frozenset({"damaged", "missing", "model", "upload", "unreadable"})
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Something that is not as it was promised.
-
-    Attributes
-    ----------
-    kind : "damaged", "missing" (files of a campaign), "unreadable" (a campaign that
-        says nothing of itself), "model", "upload" (damaged ones), "extra" (files that
-        nobody promised), "unproven" (a group without a manifest), "orphan" (an attempt
-        that nobody waits for), "waiting" (a finished attempt that the database does
-        not know), "checkpoint" (a damaged one).
-    key : file or folder.
-    campaign, group, digest : where it belongs, and the checksum that it should have.
-    """
-
-    kind: str
-    key: str
-    campaign: str | None = None
-    group: int | None = None
-    digest: str | None = None
-
-    @property
-    def harmful(self) -> bool:
-        """Whether something is lost."""
-        return self.kind in HARM
-
-    @property
-    def is_coordinate(self) -> bool:
-        """Whether it is a file of a campaign's store that no group has written."""
-        return (
-            self.group is None
-            and self.campaign is not None
-            and self.key.startswith(f"{paths.greens(self.campaign)}/")
-        )
-
-    def as_json(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {**asdict(self), "harmful": self.harmful}
-
-
-@dataclass(slots=True)
-class Report:
-    """What was looked at, and what was found."""
-
-    files: int = 0
-    bytes: int = 0
-    groups: int = 0
-    campaigns: int = 0
-    models: int = 0
-    findings: list[Finding] = field(default_factory=list)
-    # where each checksum was found whole, for repairs
-    known: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def sound(self) -> bool:
-        """Whether nothing is lost."""
-        return not any(finding.harmful for finding in self.findings)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {
-            "sound": self.sound,
-            "files": self.files,
-            "bytes": self.bytes,
-            "groups": self.groups,
-            "campaigns": self.campaigns,
-            "models": self.models,
-            "findings": [finding.as_json() for finding in self.findings],
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """What a database knows of a store; without one the store speaks for itself.
-
-    Attributes
-    ----------
-    manifests : of accepted groups, by campaign and number.
-    attempts : tokens of attempts whose folders are still needed.
-    settled : tokens of attempts that ended and were not accepted.
-    """
-
-    manifests: Mapping[tuple[str, int], dict[str, Any]]
-    attempts: frozenset[str]
-    settled: frozenset[str]
-
-
-Told = Callable[[str], None]
+Progress = Callable[[str], None]
 
 
 def check(
-    place: Place, expected: Expected | None = None, told: Told = lambda _: None
+    place: Place,
+    expected: Expected | None = None,
+    progress: Progress = lambda _: None,
 ) -> Report:
     """Read every file of a store and compare it with what was promised.
 
     Parameters
     ----------
-    told : called with the name of what is being looked at.
+    progress : called with the name of what is being looked at.
     """
     report = Report()
-    for digest in _shown(place.names(paths.MODELS)):
-        told(f"model {digest[:12]}")
+    for digest in shown(place.names(paths.MODELS)):
+        progress(f"model {digest[:12]}")
         _model(place, digest, report)
-    for name in _shown(place.names(paths.FILES)):
-        told(f"upload {name[:12]}")
-        _file(
-            place, paths.file(name), name, Finding("upload", paths.file(name)), report
-        )
-    for campaign in _shown(place.names(paths.CAMPAIGNS)):
-        told(f"campaign {campaign}")
+    uploads = set(shown(place.names(paths.FILES)))
+    if expected is not None:
+        uploads |= expected.uploads
+    for name in sorted(uploads):
+        progress(f"upload {name[:12]}")
+        key = paths.file(name)
+        _file(place, key, name, Finding("upload", key, digest=name), report)
+    campaigns = set(shown(place.names(paths.CAMPAIGNS)))
+    if expected is not None:
+        campaigns |= set(expected.manifests)
+    for campaign in sorted(campaigns):
+        progress(f"campaign {campaign}")
         report.campaigns += 1
-        _campaign(place, campaign, expected, report)
+        _Campaign(place, campaign, expected, report).look()
     report.findings += _attempts(place, expected)
     report.findings += _checkpoints(place)
     return report
 
 
-def _shown(names: list[str]) -> list[str]:
+def shown(names: list[str]) -> list[str]:
+    """Leave out the names of files that are still being written."""
     return [name for name in names if not name.startswith(".")]
 
 
@@ -164,7 +84,7 @@ def _file(
     if size is None:
         if otherwise.kind == "damaged":
             facts = otherwise.campaign, otherwise.group, otherwise.digest
-            otherwise = Finding("missing", key, *facts)
+            otherwise = Finding("missing", key, *facts, otherwise.inversion)
         report.findings.append(otherwise)
         return False
     report.bytes += size
@@ -175,78 +95,116 @@ def _file(
     return True
 
 
-def _campaign(
-    place: Place, campaign: str, expected: Expected | None, report: Report
-) -> None:
-    facts = read_json(place, paths.model_facts(campaign))
-    root = paths.greens(campaign)
-    if (
-        not isinstance(facts, dict)
-        or read_json(place, f"{root}/{_DESCRIPTION}") is None
-    ):
-        report.findings.append(
-            Finding("unreadable", paths.campaign(campaign), campaign)
-        )
-        return
-    promised = {f"{root}/{_DESCRIPTION}"}
-    for name, digest in facts.get("files", {}).items():
-        key = f"{root}/{name}"
-        promised.add(key)
-        damage = Finding("damaged", key, campaign, None, digest)
-        _file(place, key, digest, damage, report)
-    for group, manifest in _manifests(place, campaign, expected):
-        report.groups += group is not None
-        for _, key, digest in moves_of(campaign, manifest):
-            promised.add(key)
-            damage = Finding("damaged", key, campaign, group, digest)
-            _file(place, key, digest, damage, report)
-    report.findings += _unpromised(place, campaign, promised, bool(facts.get("files")))
+class _Campaign:
+    """One look over the files of a campaign."""
 
+    def __init__(
+        self, place: Place, name: str, expected: Expected | None, report: Report
+    ) -> None:
+        self.place = place
+        self.name = name
+        self.report = report
+        self.root = paths.greens(name)
+        self.accepted = None if expected is None else expected.manifests.get(name, {})
+        self.promised: set[str] = {f"{self.root}/{_DESCRIPTION}"}
+        self.groups: set[int] = set()
+        self.inversions: set[str] = set()
 
-def _manifests(
-    place: Place, campaign: str, expected: Expected | None
-) -> list[tuple[int | None, dict[str, Any]]]:
-    """Manifests of a campaign with their group; None: an inversion's."""
-    groups: dict[int, dict[str, Any]] = {}
-    found: list[tuple[int | None, dict[str, Any]]] = []
-    for name in _shown(place.names(f"{paths.campaign(campaign)}/manifests")):
-        stem = name.removesuffix(".json")
-        manifest = read_json(place, paths.accepted_manifest(campaign, stem))
-        if not isinstance(manifest, dict) or stem == "model":
-            continue
-        if stem.isdecimal():
-            groups[int(stem)] = manifest
+    def look(self) -> None:
+        """Compare every file, and list those that nothing speaks of."""
+        facts = read_json(self.place, paths.model_facts(self.name))
+        root = read_json(self.place, f"{self.root}/{_DESCRIPTION}")
+        if not isinstance(facts, dict) or not isinstance(root, dict):
+            self._add("unreadable", paths.campaign(self.name))
+            return
+        # before the manifests, which are written after what they promise
+        there = self.place.keys(self.root)
+        for name, digest in facts.get("files", {}).items():
+            self._compare(f"{self.root}/{name}", digest)
+        for name in self._names():
+            self._manifest(name)
+        unproven = self._unpromised(there, bool(facts.get("files")))
+        for group in sorted(unproven - self.groups):
+            # it may have been accepted since the look at the manifests
+            if not self._manifest(str(group)):
+                self._unverified(self.root, group=group)
+        for inversion in shown(self.place.names(f"{self._folder}/inversions")):
+            if inversion not in self.inversions:
+                self._unverified(paths.inversion(self.name, inversion), inversion)
+        status = (root.get("attributes") or {}).get("status")
+        if status == "complete" and not self.accepted:
+            for group in set(range(len(facts.get("groups", [])))) - self.groups:
+                if group not in unproven:
+                    key = f"{self.root}/mode_count/c/{group}"
+                    self._add("missing", key, group=group)
+
+    @property
+    def _folder(self) -> str:
+        return paths.campaign(self.name)
+
+    def _add(self, kind: str, key: str, **facts: Any) -> None:
+        self.report.findings.append(Finding(kind, key, self.name, **facts))
+
+    def _compare(self, key: str, digest: str, **facts: Any) -> None:
+        self.promised.add(key)
+        damage = Finding("damaged", key, self.name, digest=digest, **facts)
+        _file(self.place, key, digest, damage, self.report)
+
+    def _names(self) -> list[str]:
+        """Return the names of what was accepted; the database's word counts."""
+        stored = shown(self.place.names(f"{self._folder}/manifests"))
+        names = {name.removesuffix(".json") for name in stored} - {"model"}
+        return sorted(names | set(self.accepted or ()), key=lambda n: (len(n), n))
+
+    def _manifest(self, name: str) -> bool:
+        """Compare what one manifest promises; False if there is none."""
+        key = paths.accepted_manifest(self.name, name)
+        stored = read_json(self.place, key)
+        manifest = (self.accepted or {}).get(name, stored)
+        if not isinstance(manifest, dict):
+            return False
+        facts: dict[str, Any] = {}
+        if name.isdecimal():
+            facts["group"] = int(name)
+            self.groups.add(int(name))
+            self.report.groups += 1
         else:
-            found.append((None, manifest))
-    if expected is not None:
-        # the database is the truth: what it accepted counts
-        for (owner, group), manifest in expected.manifests.items():
-            if owner == campaign:
-                groups[group] = manifest
-    return [*groups.items(), *found]
+            facts["inversion"] = name.removeprefix(_INVERSION)
+            self.inversions.add(facts["inversion"])
+        if stored != manifest:
+            self._add("manifest", key, **facts)
+        for _, file, digest in moves_of(self.name, manifest):
+            self._compare(file, digest, **facts)
+        return True
 
+    def _unpromised(self, there: list[str], complete: bool) -> set[int]:
+        """List files that no manifest speaks of; return their groups."""
+        groups = set()
+        for key in there:
+            if key in self.promised:
+                continue
+            chunk = _CHUNK.fullmatch(key.removeprefix(f"{self.root}/"))
+            if chunk and chunk["array"] in _GROUPED:
+                groups.add(int(chunk["group"]))
+            elif complete and not key.endswith(_DESCRIPTION):
+                self._add("extra", key)
+        return groups
 
-def _unpromised(
-    place: Place, campaign: str, promised: set[str], complete: bool
-) -> Iterator[Finding]:
-    """Find files of a campaign that no manifest speaks of."""
-    root = paths.greens(campaign)
-    unproven = set()
-    for key in place.keys(root):
-        if key in promised:
-            continue
-        chunk = _CHUNK.fullmatch(key.removeprefix(f"{root}/"))
-        if chunk and chunk["array"] == "mode_count":
-            unproven.add(int(chunk["group"]))
-        elif complete and not key.endswith(_DESCRIPTION):
-            yield Finding("extra", key, campaign)
-    for group in sorted(unproven):
-        yield Finding("unproven", root, campaign, group)
+    def _unverified(
+        self, key: str, inversion: str | None = None, group: int | None = None
+    ) -> None:
+        """Say of files that nothing says what they should hold."""
+        facts = {"group": group, "inversion": inversion}
+        if self.accepted is None:
+            self.report.unverified += 1
+            self._add("unproven", key, **facts)
+        else:
+            self._add("unaccepted", key, **facts)
 
 
 def _attempts(place: Place, expected: Expected | None) -> Iterator[Finding]:
     """Find attempts that nobody waits for; without a database all may be wanted."""
-    for token in _shown(place.names(paths.ATTEMPTS)):
+    for token in shown(place.names(paths.ATTEMPTS)):
         key = paths.attempt(token)
         if expected is None or token in expected.attempts:
             continue
@@ -256,59 +214,9 @@ def _attempts(place: Place, expected: Expected | None) -> Iterator[Finding]:
 
 
 def _checkpoints(place: Place) -> Iterator[Finding]:
-    for name in _shown(place.names(paths.CHECKPOINTS)):
+    for name in shown(place.names(paths.CHECKPOINTS)):
         folder = paths.checkpoint(name)
         known = read_json(place, f"{folder}/{checkpoint.LATEST}") or {}
         key = f"{folder}/{known.get('file')}"
         if place.size(key) is None or place.sha256(key) != known.get("sha256"):
             yield Finding("checkpoint", folder)
-
-
-def mend(place: Place, report: Report) -> dict[str, str]:
-    """Mend what the store itself can mend; return by key what was done.
-
-    A damaged file comes back from any other place that holds the same content, as
-    the stores of campaigns do that share sources; coordinates are derived anew.
-    Orphans and damaged checkpoints are removed, damaged models as well: the next
-    campaign builds them anew.
-    """
-    done = {}
-    derive: dict[str, list[Finding]] = {}
-    for finding in report.findings:
-        if finding.kind in {"damaged", "missing"}:
-            source = report.known.get(finding.digest or "")
-            if source is not None and _copied(place, source, finding):
-                done[finding.key] = "copied from where it is whole"
-            elif finding.is_coordinate:
-                derive.setdefault(str(finding.campaign), []).append(finding)
-        elif finding.kind in {"orphan", "checkpoint", "model"}:
-            place.remove(finding.key)
-            done[finding.key] = "removed"
-    for campaign, lost in derive.items():
-        for finding in _derived(place, campaign, lost):
-            done[finding.key] = "derived anew"
-    return done
-
-
-def _copied(place: Place, source: str, finding: Finding) -> bool:
-    with place.local(source) as path:
-        place.upload(path, finding.key)
-    return place.sha256(finding.key) == finding.digest
-
-
-def _derived(place: Place, campaign: str, lost: list[Finding]) -> Iterator[Finding]:
-    """Write files of coordinates anew, if they come out as they were."""
-    # imported late: it needs the solver and zarr
-    from afterslip_workers.modelling.coordinates import rebuild
-
-    with TemporaryDirectory(prefix="afterslip-greens-") as folder:
-        made = Path(folder) / "greens.zarr"
-        try:
-            rebuild(place, campaign, made)
-        except (KeyError, SpecError):
-            return
-        for finding in lost:
-            path = made / finding.key.removeprefix(f"{paths.greens(campaign)}/")
-            if path.is_file() and durable.sha256(path) == finding.digest:
-                place.upload(path, finding.key)
-                yield finding

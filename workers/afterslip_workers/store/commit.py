@@ -59,7 +59,7 @@ def promote(place: Place, campaign: str, manifest: dict[str, Any]) -> None:
         _move(place, manifest["token"], moves)
         if manifest["kind"] == "greens":
             write_checksums(place, campaign, manifest, moves)
-    kept = paths.accepted_manifest(campaign, _kept_as(manifest))
+    kept = paths.accepted_manifest(campaign, name_of(manifest))
     # without indents, whose encoder is many times slower: there is one a group
     place.write(kept, json.dumps(manifest, sort_keys=True).encode())
     if key := (manifest.get("stats") or {}).get("checkpoint"):
@@ -77,7 +77,7 @@ def write_checksums(
     place.write(f"{root}/{integrity.group_key(index)}", content)
 
 
-def _kept_as(manifest: dict[str, Any]) -> str:
+def name_of(manifest: dict[str, Any]) -> str:
     """Name under which a campaign keeps a manifest, for later checks."""
     if manifest["kind"] == "greens":
         return str(int(manifest["group"]["index"]))
