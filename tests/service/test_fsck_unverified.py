@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 import tiny_worker
@@ -61,6 +62,7 @@ def remove_words(settings, campaign):
     """Remove all that says what the files of groups and inversions should hold."""
     for path in manifests(settings, campaign):
         path.unlink()
+    shutil.rmtree(settings.store / "campaigns" / campaign / "greens.zarr/checksums")
 
 
 def test_groups_that_nothing_speaks_of_are_not_called_sound(one, run, settings):
@@ -93,6 +95,7 @@ def test_group_that_is_wholly_gone_from_a_complete_store_is_missing(one, run, se
     (root / "mode_count/c/1").unlink()
     shard(settings, campaign, 1).unlink()
     (settings.store / "campaigns" / campaign / "manifests/1.json").unlink()
+    (root / "checksums/1/zarr.json").unlink()
     done = run()
     assert done.status == 1
     assert [(f["kind"], f["group"]) for f in done.report["findings"]] == [

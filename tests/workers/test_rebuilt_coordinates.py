@@ -13,6 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 import small_campaign
 
+from afterslip import integrity
 from afterslip_workers import entry
 
 SURFACE = {"node_x", "node_y", "node_z", "node_lon", "node_lat"}
@@ -99,6 +100,8 @@ def test_another_mesh_is_no_substitute(store):
     content = json.loads(facts.read_text())
     content["files"]["node_x/c/0"] = "0" * 64
     facts.write_text(json.dumps(content))
+    document = integrity.write_checksums("c1", content["files"])
+    (greens / integrity.FIXED).write_bytes(document)
     before = (greens / "node_x/c/0").read_bytes()
     assert entry.repair_store(store, entry.check_store(store)) == {}
     assert (greens / "node_x/c/0").read_bytes() == before

@@ -21,6 +21,7 @@ from afterslip_workers.store import (
     reading,
     repair,
     retract,
+    seal,
     spool,
     uploads,
 )
@@ -73,6 +74,7 @@ __all__ = [
     "result_digest",
     "retract_result",
     "sample",
+    "seal_store",
     "spool_room",
     "sweep_checkpoints",
 ]
@@ -234,6 +236,21 @@ def repair_store(
     expected : what the database says now, from which manifests are written anew.
     """
     return repair.repair(place_of(store), report, expected)
+
+
+def seal_store(
+    store: str | Path,
+    expected: Expected | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> seal.Sealed:
+    """Add checksums to the stores of campaigns that release 0.1.0 made.
+
+    Parameters
+    ----------
+    expected : what a database knows; its manifests count.
+    tell : called with the name of what is being looked at.
+    """
+    return seal.seal(place_of(store), expected, tell)
 
 
 def retract_result(

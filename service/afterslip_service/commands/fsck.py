@@ -35,6 +35,10 @@ def fsck(
     repair: Annotated[
         bool, typer.Option("--repair", help="Repair what can be repaired.")
     ] = False,
+    seal: Annotated[
+        bool,
+        typer.Option("--seal", help="Add checksums to stores of release 0.1.0."),
+    ] = False,
     report: Annotated[
         Path | None, typer.Option("--json", help="Write the report here as JSON.")
     ] = None,
@@ -44,14 +48,22 @@ def fsck(
     With --repair a damaged file comes back from another campaign that holds the same
     content; else coordinates are derived anew from the campaign's model and spec and,
     given --database, groups and inversions are computed again and lost manifests
-    written anew. Exit status: 0 if all is sound or was repaired, 1 if something is
-    lost or cannot be verified, 2 if the store or the database cannot be read.
+    written anew. With --seal nothing but this is done: stores of release 0.1.0 get
+    checksums once all their files match their manifests. Exit status: 0 if all is
+    sound or was repaired, 1 if something is lost or cannot be verified, 2 if the store
+    or the database cannot be read.
     """
     place = Settings().store if store is None else Settings(store=store).store
     known = None if database is None else Database(database)
     repaired: dict[str, str] = {}
+    if seal and repair:
+        raise typer.BadParameter(
+            "comes after --repair, in a run of its own", param_hint="--seal"
+        )
     try:
         expected = None if known is None else _expected(known)
+        if seal:
+            raise typer.Exit(_seal(place, expected, report))
         found = _look(place, expected)
         if repair:
             repaired = _repair(place, known, expected, found)
@@ -85,10 +97,38 @@ def _expected(database: Database) -> entry.Expected:
 
 
 def _look(store: Path | str, expected: entry.Expected | None) -> entry.Report:
-    if isinstance(store, Path) and not store.is_dir():
-        raise FileNotFoundError("there is no such folder")
+    _must_exist(store)
     with Console(stderr=True).status("reading the store") as status:
         return entry.check_store(store, expected, status.update)
+
+
+def _seal(
+    store: Path | str, expected: entry.Expected | None, report: Path | None
+) -> int:
+    """Give old stores checksums; return the exit status."""
+    _must_exist(store)
+    with Console(stderr=True).status("reading the store") as status:
+        done = entry.seal_store(store, expected, status.update)
+    for campaign, reason in done.refused.items():
+        typer.echo(f"campaign {campaign} was not sealed: {reason}")
+    typer.echo(
+        f"{len(done.sealed)} stores got checksums after {done.report.files} files were "
+        f"compared, {len(done.before)} had them, {len(done.refused)} were refused"
+    )
+    if report is not None:
+        content = {
+            "sealed": done.sealed,
+            "before": done.before,
+            "refused": done.refused,
+            "findings": [finding.as_json() for finding in done.report.findings],
+        }
+        report.write_text(json.dumps(content, indent=1))
+    return DAMAGED if done.refused else 0
+
+
+def _must_exist(store: Path | str) -> None:
+    if isinstance(store, Path) and not store.is_dir():
+        raise FileNotFoundError("there is no such folder")
 
 
 def _repair(
@@ -174,6 +214,7 @@ def _advice(finding: entry.Finding) -> str:
         "orphan": "--repair removes it",
         "checkpoint": "--repair removes it",
         "waiting": "stays: an older database may want it",
+        "checksums": "--repair writes them from the manifest",
         "manifest": "--repair --database … writes it",
         "unproven": "cannot be verified: name the --database",
         "unaccepted": "being accepted now, or left over; replaced when accepted",

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from afterslip import integrity
+from afterslip.errors import ArchiveError
 from afterslip_workers.modelling.cache import META, find
 from afterslip_workers.progress import MANIFEST
 from afterslip_workers.store import checkpoint, paths
 from afterslip_workers.store.commit import moves_of
 from afterslip_workers.store.findings import Expected, Finding, Report
+from afterslip_workers.store.manifest import StoreError
 from afterslip_workers.store.place import Place, read_json
 
-_CHUNK = re.compile(r"(?P<array>[a-z_]+)/c/(?P<group>\d+)(/.*)?")
-# the arrays that groups write; what others hold was written with the model
-_GROUPED = frozenset(
-    {"response", "recurrence", "start_norm", "shift", "displacement", "mode_count",
-     "residual", "time_error", "iterations"}
-)  # fmt: skip
 _DESCRIPTION = "zarr.json"
 _INVERSION = "inversion-"
 
@@ -52,8 +48,7 @@ def check(
         campaigns |= set(expected.manifests)
     for campaign in sorted(campaigns):
         progress(f"campaign {campaign}")
-        report.campaigns += 1
-        _Campaign(place, campaign, expected, report).look()
+        check_campaign(place, campaign, expected, report)
     report.findings += _attempts(place, expected)
     report.findings += _checkpoints(place)
     return report
@@ -95,6 +90,21 @@ def _file(
     return True
 
 
+def check_campaign(
+    place: Place, campaign: str, expected: Expected | None, report: Report
+) -> dict[int, dict[str, str]]:
+    """Compare the files of one campaign.
+
+    Returns
+    -------
+    The SHA-256 by key below the store that each group was compared with.
+    """
+    report.campaigns += 1
+    look = _Campaign(place, campaign, expected, report)
+    look.look()
+    return look.groups
+
+
 class _Campaign:
     """One look over the files of a campaign."""
 
@@ -107,36 +117,61 @@ class _Campaign:
         self.root = paths.greens(name)
         self.accepted = None if expected is None else expected.manifests.get(name, {})
         self.promised: set[str] = {f"{self.root}/{_DESCRIPTION}"}
-        self.groups: set[int] = set()
+        self.sealed = False
+        self.status = ""
+        self.groups: dict[int, dict[str, str]] = {}
         self.inversions: set[str] = set()
 
     def look(self) -> None:
         """Compare every file, and list those that nothing speaks of."""
         facts = read_json(self.place, paths.model_facts(self.name))
-        root = read_json(self.place, f"{self.root}/{_DESCRIPTION}")
-        if not isinstance(facts, dict) or not isinstance(root, dict):
+        if not isinstance(facts, dict) or not self._read_root():
             self._add("unreadable", paths.campaign(self.name))
             return
         # before the manifests, which are written after what they promise
         there = self.place.keys(self.root)
-        for name, digest in facts.get("files", {}).items():
+        fixed = facts.get("files", {})
+        if self.sealed and (known := self._document(None)) != fixed:
+            if known is None:
+                self._add("checksums", f"{self.root}/{integrity.FIXED}")
+            else:
+                self._add("manifest", paths.model_facts(self.name))
+                fixed = known
+        for name, digest in fixed.items():
             self._compare(f"{self.root}/{name}", digest)
-        for name in self._names():
-            self._manifest(name)
-        unproven = self._unpromised(there, bool(facts.get("files")))
-        for group in sorted(unproven - self.groups):
+        for name in self._names(there):
+            self._accepted(name)
+        left = self._unpromised(there, bool(fixed))
+        for group in sorted(left - set(self.groups)):
             # it may have been accepted since the look at the manifests
-            if not self._manifest(str(group)):
+            if not self._accepted(str(group)):
                 self._unverified(self.root, group=group)
         for inversion in shown(self.place.names(f"{self._folder}/inversions")):
             if inversion not in self.inversions:
                 self._unverified(paths.inversion(self.name, inversion), inversion)
-        status = (root.get("attributes") or {}).get("status")
-        if status == "complete" and not self.accepted:
-            for group in set(range(len(facts.get("groups", [])))) - self.groups:
-                if group not in unproven:
-                    key = f"{self.root}/mode_count/c/{group}"
-                    self._add("missing", key, group=group)
+        if self.status == "complete" and not self.accepted:
+            promised = set(range(len(facts.get("groups", []))))
+            for group in sorted(promised - set(self.groups) - left):
+                self._add("missing", f"{self.root}/mode_count/c/{group}", group=group)
+
+    def _read_root(self) -> bool:
+        """Read what the store says of itself; False if it says nothing sensible."""
+        content = self.place.read(f"{self.root}/{integrity.ROOT}")
+        try:
+            found = integrity.read_root(content or b"")
+        except (ValueError, ArchiveError):
+            return False
+        self.sealed, self.status = found.sealed, found.status
+        return not found.sealed or found.store == self.name
+
+    def _document(self, group: int | None) -> dict[str, str] | None:
+        """Return the checksums of a group, or of what no group writes."""
+        name = integrity.FIXED if group is None else integrity.group_key(group)
+        content = self.place.read(f"{self.root}/{name}")
+        try:
+            return integrity.read_checksums(content or b"", self.name, group)
+        except ValueError:
+            return None
 
     @property
     def _folder(self) -> str:
@@ -150,43 +185,67 @@ class _Campaign:
         damage = Finding("damaged", key, self.name, digest=digest, **facts)
         _file(self.place, key, digest, damage, self.report)
 
-    def _names(self) -> list[str]:
+    def _names(self, there: list[str]) -> list[str]:
         """Return the names of what was accepted; the database's word counts."""
         stored = shown(self.place.names(f"{self._folder}/manifests"))
         names = {name.removesuffix(".json") for name in stored} - {"model"}
-        return sorted(names | set(self.accepted or ()), key=lambda n: (len(n), n))
+        keys = (key.removeprefix(f"{self.root}/") for key in there)
+        groups = {integrity.group_of_document(key) for key in keys} - {None}
+        names |= {str(group) for group in groups} | set(self.accepted or ())
+        return sorted(names, key=lambda name: (len(name), name))
 
-    def _manifest(self, name: str) -> bool:
-        """Compare what one manifest promises; False if there is none."""
+    def _accepted(self, name: str) -> bool:
+        """Compare what was promised of a group or inversion; False if nothing was.
+
+        The database's manifest counts, then the checksums, which check themselves and
+        are written before the store's own manifest.
+        """
         key = paths.accepted_manifest(self.name, name)
+        group = int(name) if name.isdecimal() else None
+        inversion = None if group is not None else name.removeprefix(_INVERSION)
+        facts = {"group": group, "inversion": inversion}
         stored = read_json(self.place, key)
         manifest = (self.accepted or {}).get(name, stored)
-        if not isinstance(manifest, dict):
+        files = self._files(manifest)
+        known = None if group is None else self._document(group)
+        known_better = known is not None and name not in (self.accepted or {})
+        promised = known if known_better else files
+        if promised is None:
             return False
-        facts: dict[str, Any] = {}
-        if name.isdecimal():
-            facts["group"] = int(name)
-            self.groups.add(int(name))
+        if group is not None:
+            self.groups[group] = promised
             self.report.groups += 1
         else:
-            facts["inversion"] = name.removeprefix(_INVERSION)
-            self.inversions.add(facts["inversion"])
-        if stored != manifest:
+            self.inversions.add(str(inversion))
+        wanted = self.accepted is None or name in self.accepted
+        if wanted and (stored != manifest or files != promised):
             self._add("manifest", key, **facts)
-        for _, file, digest in moves_of(self.name, manifest):
-            self._compare(file, digest, **facts)
+        if self.sealed and group is not None and known != promised:
+            document = f"{self.root}/{integrity.group_key(group)}"
+            self._add("checksums", document, group=group)
+        below = f"{self.root}/" if group is not None else ""
+        for file, digest in promised.items():
+            self._compare(f"{below}{file}", digest, **facts)
         return True
 
+    def _files(self, manifest: Any) -> dict[str, str] | None:
+        """Return what a manifest promises, by key; of a group below its store."""
+        try:
+            moves = moves_of(self.name, manifest)
+        except (KeyError, TypeError, ValueError, AttributeError, StoreError):
+            return None
+        return {key.removeprefix(f"{self.root}/"): digest for _, key, digest in moves}
+
     def _unpromised(self, there: list[str], complete: bool) -> set[int]:
-        """List files that no manifest speaks of; return their groups."""
+        """List files that nothing promised; return the groups that wrote some."""
         groups = set()
         for key in there:
-            if key in self.promised:
+            if key in self.promised or key.endswith(_DESCRIPTION):
                 continue
-            chunk = _CHUNK.fullmatch(key.removeprefix(f"{self.root}/"))
-            if chunk and chunk["array"] in _GROUPED:
-                groups.add(int(chunk["group"]))
-            elif complete and not key.endswith(_DESCRIPTION):
+            group = integrity.group_of(key.removeprefix(f"{self.root}/"))
+            if group is not None and group not in self.groups:
+                groups.add(group)
+            elif complete or group is not None:
                 self._add("extra", key)
         return groups
 

@@ -87,6 +87,13 @@ class Report:
     # where each checksum was found whole, for repairs
     known: dict[str, str] = field(default_factory=dict)
 
+    def add(self, other: Report) -> None:
+        """Add another report to this one."""
+        for name in ("files", "bytes", "groups", "unverified", "campaigns", "models"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.findings += other.findings
+        self.known = {**other.known, **self.known}
+
     @property
     def lost(self) -> bool:
         """Whether something is lost that was promised."""

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from afterslip import integrity
 from afterslip.errors import SpecError
-from afterslip_workers.store import durable, paths
+from afterslip_workers.store import commit, durable, paths
+from afterslip_workers.store.commit import moves_of
 from afterslip_workers.store.findings import Expected, Finding, Report
-from afterslip_workers.store.place import Place
+from afterslip_workers.store.place import Place, read_json
 
 
 def repair(
@@ -20,8 +22,9 @@ def repair(
 
     A damaged file comes back from any other place that holds the same content, as
     the stores of campaigns do that share sources; coordinates are derived anew.
-    Manifests are written anew from the database. Orphans and damaged checkpoints are
-    removed, damaged models as well: the next campaign builds them anew.
+    Manifests are written anew from the database, and checksums from manifests.
+    Orphans and damaged checkpoints are removed, damaged models as well: the next
+    campaign builds them anew.
 
     Parameters
     ----------
@@ -39,6 +42,9 @@ def repair(
         elif finding.kind == "manifest" and expected is not None:
             if _recorded(place, finding, expected):
                 done[finding.key] = "written from the database"
+        elif finding.kind == "checksums":
+            if _summed(place, finding, expected):
+                done[finding.key] = "written from the manifest"
         elif finding.kind in {"orphan", "checkpoint", "model"}:
             place.remove(finding.key)
             done[finding.key] = "removed"
@@ -56,13 +62,30 @@ def _copied(place: Place, source: str, finding: Finding) -> bool:
 
 def _recorded(place: Place, finding: Finding, expected: Expected) -> bool:
     """Write a manifest that the database has."""
+    manifests = expected.manifests.get(str(finding.campaign), {})
+    manifest = manifests.get(finding.accepted_as or "")
+    if manifest is None:
+        return False
+    place.write(finding.key, json.dumps(manifest, sort_keys=True).encode())
+    return True
+
+
+def _summed(place: Place, finding: Finding, expected: Expected | None) -> bool:
+    """Write checksums anew from the manifest, or from the campaign's description."""
     campaign = str(finding.campaign)
-    manifests = expected.manifests.get(campaign, {})
-    for name, manifest in manifests.items():
-        if paths.accepted_manifest(campaign, name) == finding.key:
-            place.write(finding.key, json.dumps(manifest, sort_keys=True).encode())
-            return True
-    return False
+    if finding.group is None:
+        files = (read_json(place, paths.model_facts(campaign)) or {}).get("files")
+        if files:
+            place.write(finding.key, integrity.write_checksums(campaign, files))
+        return bool(files)
+    name = str(finding.group)
+    manifest = read_json(place, paths.accepted_manifest(campaign, name))
+    if expected is not None and campaign in expected.manifests:
+        manifest = expected.manifests[campaign].get(name)
+    if not isinstance(manifest, dict):
+        return False
+    commit.write_checksums(place, campaign, manifest, moves_of(campaign, manifest))
+    return True
 
 
 def _derived(place: Place, campaign: str, lost: list[Finding]) -> Iterator[Finding]:
