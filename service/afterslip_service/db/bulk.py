@@ -1,4 +1,8 @@
-"""What operators do to many jobs at once; every one of these can be undone."""
+"""What operators do to many jobs at once; every one of these can be undone.
+
+Each locks the campaign before it reads the jobs, as every transaction does that
+moves some.
+"""
 
 from __future__ import annotations
 
@@ -171,6 +175,7 @@ def _chosen(
     states: frozenset[JobState],
     only: Collection[int] | None,
 ) -> list[Job]:
+    jobs.lock_campaigns(connection, [campaign])
     found = jobs.of_campaign(connection, campaign, kind, states=states)
     return [job for job in found if only is None or job.index in only]
 

@@ -180,7 +180,7 @@ def _open(
             for claim in claims
         ],
     )
-    moved = move_all(
+    move_all(
         connection,
         [
             (claim.job, {"token": claim.token, "attempts": claim.number})
@@ -190,7 +190,6 @@ def _open(
         error_class=None,
         error_message=None,
     )
-    assert moved == len(claims)  # noqa: S101 - the rows are locked
     _write_turns(connection, turns)
     return claims
 
@@ -198,9 +197,11 @@ def _open(
 def _next_jobs(
     connection: Connection, chosen: Sequence[sa.Row[Any]], now: datetime, most: int
 ) -> dict[str, list[sa.Row[Any]]]:
-    """Return the next jobs of campaigns, whose locks make the jobs ours.
+    """Lock and return the next jobs of campaigns that are locked already.
 
-    See `queue.wake_at` for the order of kinds.
+    Each row is read once more under its own lock, so that what is claimed waits
+    also where somebody moved it without a lock on its campaign. Rows that another
+    transaction holds are passed by. See `queue.wake_at` for the order of kinds.
     """
     found: dict[str, list[sa.Row[Any]]] = {campaign.id: [] for campaign in chosen}
     may = sa.and_(
@@ -218,13 +219,17 @@ def _next_jobs(
         ids = [
             identity for identity in connection.execute(firsts).scalars() if identity
         ]
-        query = sa.select(jobs).where(jobs.c.id.in_(ids))
-        for row in connection.execute(query):
+        query = sa.select(jobs).where(
+            jobs.c.id.in_(ids), jobs.c.state == JobState.WAITING
+        )
+        locked = query.order_by(jobs.c.id).with_for_update(skip_locked=True)
+        for row in connection.execute(locked):
             found[row.campaign_id].append(row)
         return found
     for campaign in chosen:
         whole = sa.select(jobs).join(campaigns, may).order_by(*order).limit(most)
         query = whole.where(campaigns.c.id == campaign.id)
+        query = query.with_for_update(of=jobs, skip_locked=True)
         found[campaign.id] = list(connection.execute(query))
     return found
 
