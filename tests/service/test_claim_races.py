@@ -1,7 +1,9 @@
-"""Claims while another transaction moves the same jobs without any lock of ours."""
+"""Claims at the same time, and while others move the same jobs unlocked."""
 
 from __future__ import annotations
 
+import threading
+import time
 from contextlib import contextmanager
 
 import pytest
@@ -28,6 +30,35 @@ def campaign(database):
         campaigns.set_model(connection, identity, {}, 3)
         campaigns.refresh(connection, identity)
     return identity
+
+
+def test_claims_by_two_dispatchers_at_once_never_give_a_job_twice(
+    database, new_campaign
+):
+    for _ in range(30):
+        new_campaign()
+    claimed, barrier = [], threading.Barrier(4)
+
+    def claim_all(name):
+        barrier.wait()
+        misses = 0
+        while misses < 3:
+            with database.write() as connection:
+                claim = next(iter(claims.claim(connection, name)), None)
+            if claim is None:
+                misses += 1
+                time.sleep(0.01)
+            else:
+                claimed.append((claim.job.id, claim.token))
+
+    threads = [threading.Thread(target=claim_all, args=(f"d{i}",)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(claimed) == 30
+    assert len({job for job, _ in claimed}) == 30
+    assert len({token for _, token in claimed}) == 30
 
 
 @contextmanager

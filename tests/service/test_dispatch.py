@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tiny_worker
 
-from afterslip_service.db import attempts, campaigns, claims, jobs, leases
+from afterslip_service.db import attempts, campaigns, jobs, leases
 from afterslip_service.engine.states import CampaignState, JobKind, JobState
 from afterslip_service.placement.base import Ended
 from afterslip_service.reconcile import acceptance, receipts
@@ -36,35 +36,6 @@ def test_campaign_runs_to_a_complete_store(
         tiny_worker.stored(settings.store, campaign), expected
     )
     assert not list((settings.store / "attempts").iterdir()), "attempts are swept"
-
-
-def test_claims_by_two_dispatchers_at_once_never_give_a_job_twice(
-    database, new_campaign
-):
-    for _ in range(30):
-        new_campaign()
-    claimed, barrier = [], threading.Barrier(4)
-
-    def claim_all(name):
-        barrier.wait()
-        misses = 0
-        while misses < 3:
-            with database.write() as connection:
-                claim = next(iter(claims.claim(connection, name)), None)
-            if claim is None:
-                misses += 1
-                time.sleep(0.01)
-            else:
-                claimed.append((claim.job.id, claim.token))
-
-    threads = [threading.Thread(target=claim_all, args=(f"d{i}",)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(claimed) == 30
-    assert len({job for job, _ in claimed}) == 30
-    assert len({token for _, token in claimed}) == 30
 
 
 def test_what_an_acceptance_makes_possible_begins_at_once(
@@ -260,17 +231,36 @@ def test_stored_but_unreported_result_of_a_dead_dispatcher_is_used(
 
 
 def test_attempt_without_a_heartbeat_is_lost_and_done_again(
-    database, new_campaign, new_dispatcher, worker, turn
+    database, settings, new_campaign, new_dispatcher, worker, turn, monkeypatch
 ):
+    """Time passes only when nothing but the silent attempt is under way."""
+    hung, go_on = [], threading.Event()
+
     def hang(envelope):
-        time.sleep(1.5)
+        hung.append(envelope.token)
+        go_on.wait(20)
 
     worker.fail["greens", 0] = [hang]
+    dispatcher = new_dispatcher(slots=3)
+    now = [1000.0]
+    dispatcher.context.ticks = lambda: now[0]
+    tick = dispatcher.tick
+
+    def tick_and_wait():
+        tick()
+        with database.read() as connection:
+            live = [attempt.token for attempt in attempts.live(connection)]
+        if live and live == hung:
+            now[0] += settings.lost_after + 1.0
+
+    monkeypatch.setattr(dispatcher, "tick", tick_and_wait)
     campaign = new_campaign()
-    turn(new_dispatcher(slots=3, lost_after=0.3), campaign, CampaignState.COMPLETE)
+    turn(dispatcher, campaign, CampaignState.COMPLETE)
+    go_on.set()
     with database.read() as connection:
         job = groups(database, campaign)[0]
         first, *_ = attempts.of_job(connection, job.id)
+    assert first.token == hung[0]
     assert first.error_class == "worker_lost"
     assert job.attempts == 2
 

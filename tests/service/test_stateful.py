@@ -22,12 +22,18 @@ from afterslip_service.db.session import Database
 from afterslip_service.engine import retry
 from afterslip_service.engine.states import AttemptState, JobKind, JobState
 from afterslip_service.placement.base import Ended
-from afterslip_service.reconcile import acceptance, receipts, watch
+from afterslip_service.reconcile import acceptance, failures, receipts, watch
 from afterslip_service.reconcile.context import Context
 
 N_GROUP = 3
 FINAL = {JobState.ACCEPTED, JobState.CANCELLED}
 ACTS = ["cancel", "uncancel", "retry", "invalidate"]
+MEANWHILE = {
+    "accept": lambda groups, data: groups.accept(),
+    "invalidate": lambda groups, data: groups.bulk(None, "invalidate"),
+    "claim": lambda groups, data: groups.claim(N_GROUP),
+    "stored": lambda groups, data: groups.ended(data, "stored"),
+}
 CLASSES = ["killed", "oom", "not_converged", "bad_input", "store_full"]
 
 
@@ -50,6 +56,7 @@ class Groups(RuleBasedStateMachine):
             campaigns.set_model(connection, self.campaign, {}, N_GROUP)
             campaigns.refresh(connection, self.campaign)
         self.tokens = []
+        self.looks = []
         self.before = {}
         self.operator = False
         self.ever = set()
@@ -114,8 +121,41 @@ class Groups(RuleBasedStateMachine):
             watch.give_up(self.context, attempt, retry.INTERRUPTED, "lease lost")
 
     @rule()
+    def look_at_what_is_under_way(self):
+        """As a watch, or another dispatcher, that acts on it only later."""
+        with self.database.read() as connection:
+            found = attempts.live(connection)
+            held = [jobs.by_token(connection, attempt.token) for attempt in found]
+        self.looks += zip(found, held, strict=True)
+
+    @rule(data=st.data(), error=st.sampled_from(CLASSES))
+    def given_up_after_an_old_look(self, data, error):
+        if self.looks:
+            attempt, _ = data.draw(st.sampled_from(self.looks))
+            watch.give_up(self.context, attempt, error, "silent")
+
+    @rule(data=st.data(), error=st.sampled_from(CLASSES))
+    def failed_after_an_old_look(self, data, error):
+        if self.looks:
+            attempt, job = data.draw(st.sampled_from(self.looks))
+            with self.database.write() as connection:
+                failures.fail(connection, job, attempt.token, error, "m")
+
+    @rule()
     def accept(self):
         acceptance.accept_all(self.context)
+
+    @rule(data=st.data())
+    def accept_while_others_act(self, data):
+        """Between the promotion of files and the acceptance of their jobs."""
+
+        def meanwhile():
+            for act in data.draw(
+                st.lists(st.sampled_from(sorted(MEANWHILE)), max_size=6)
+            ):
+                MEANWHILE[act](self, data)
+
+        acceptance.accept_all(self.context, meanwhile)
 
     @rule(index=st.none() | st.integers(0, N_GROUP - 1), what=st.sampled_from(ACTS))
     def bulk(self, index, what):
@@ -185,7 +225,7 @@ def test_groups_keep_their_promises_whatever_happens(one_database, monkeypatch):
     )  # fmt: skip
     for module in (acceptance, receipts, watch):
         monkeypatch.setattr(module, "entry", nothing)
-    few = settings(max_examples=6, stateful_step_count=25, deadline=None,
+    few = settings(max_examples=10, stateful_step_count=30, deadline=None,
                    suppress_health_check=list(HealthCheck), database=None)  # fmt: skip
     machine = type("Machine", (Groups,), {"database": one_database})
     run_state_machine_as_test(machine, settings=few)

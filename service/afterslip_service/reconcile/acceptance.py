@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -65,7 +64,7 @@ def accept_all(context: Context, meanwhile: Callable[[], None] | None = None) ->
     """
     with context.database.read() as connection:
         found = jobs.stored(connection)
-        now = time.monotonic()
+        now = context.ticks()
         found = [j for j in found if context.postponed.get(j.token or "", 0.0) <= now]
         tries = attempts.many(connection, [job.token for job in found if job.token])
     # mostly waits for the disk; each has files of its own
@@ -108,7 +107,7 @@ def _promote(context: Context, job: Job, attempt: Attempt | None) -> _Promoted |
         since = attempt.finished_at or clock.now()
         limit = timedelta(seconds=context.settings.spool_wait)
         if spooled and clock.now() - since < limit:
-            context.postponed[attempt.token] = time.monotonic() + ASK_AGAIN_S
+            context.postponed[attempt.token] = context.ticks() + ASK_AGAIN_S
             return None
         return _Promoted(job, manifest, ("internal", str(error)), began)
     except entry.StoreError as error:
@@ -117,7 +116,7 @@ def _promote(context: Context, job: Job, attempt: Attempt | None) -> _Promoted |
         # it may be back by now
         away = isinstance(error, entry.StoreLostError)
         if away or not entry.reachable(context.store):
-            context.postponed[attempt.token] = time.monotonic() + ASK_AGAIN_S
+            context.postponed[attempt.token] = context.ticks() + ASK_AGAIN_S
             return None
         message = f"the result could not be moved into the store: {error}"
         return _Promoted(job, manifest, ("store_full", message), began)

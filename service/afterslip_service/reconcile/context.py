@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -47,6 +48,8 @@ class Context:
     postponed: dict[str, float] = field(default_factory=dict)
     # called after every transaction, so that listeners need not wait
     told: Callable[[], None] = lambda: None
+    # s, of a clock that only goes forward
+    ticks: Callable[[], float] = time.monotonic
 
     @property
     def store(self) -> Path | str:

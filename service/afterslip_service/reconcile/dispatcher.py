@@ -95,6 +95,10 @@ class Dispatcher:
         self._wake.set()
         if self._thread is not None:
             self._thread.join(timeout)
+            if self._thread.is_alive():
+                # what it still writes must be refused once another one leads
+                log.warning("the dispatcher is busy: its lease is left to run out")
+                return
         lease, self.context.lease = self.context.lease, None
         if lease is not None:
             try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +19,7 @@ from afterslip_workers import entry
 
 TELL_EVERY_S = 1.0
 HISTORY = 400
+_LIVE = frozenset({JobState.QUEUED, JobState.RUNNING})
 _SHOWN = ("phase", "solves_done", "solves_expected", "residual")
 
 
@@ -30,7 +30,7 @@ def live(context: Context) -> None:
     held = context.placement.holds()
     if found and not entry.reachable(context.store):
         # where the store is away nobody's silence means anything
-        now = time.monotonic()
+        now = context.ticks()
         for watched in context.watched.values():
             watched.seen = now
         return
@@ -56,7 +56,7 @@ def _look_at(
     context: Context, attempt: Attempt, *, held: bool
 ) -> dict[str, Any] | None:
     """Look for a sign of life of one attempt; return progress that is to be told."""
-    now = time.monotonic()
+    now = context.ticks()
     watched = context.watched.setdefault(attempt.token, Watched(seen=now))
     progress = entry.read_progress(context.store, attempt.token)
     if progress is not None and float(progress["updated"]) != watched.updated:
@@ -77,7 +77,7 @@ def _silent(context: Context, attempt: Attempt) -> bool:
     """Tell whether an attempt's last sign of life is too long ago."""
     watched = context.watched.get(attempt.token)
     limit = context.settings.lost_after
-    return watched is not None and time.monotonic() - watched.seen > limit
+    return watched is not None and context.ticks() - watched.seen > limit
 
 
 def _silence(context: Context, attempt: Attempt) -> str:
@@ -101,11 +101,15 @@ def ended_unheard(context: Context, attempt: Attempt) -> Ended | None:
 
 
 def give_up(context: Context, attempt: Attempt, error_class: str, message: str) -> None:
-    """Take an attempt for lost; should it still live, it is told to stop."""
+    """Take an attempt for lost; should it still live, it is told to stop.
+
+    One that has ended since it was read is left alone: what it stored is not lost.
+    """
     text = entry.read_log(context.store, attempt.token) or None
     with context.write() as connection:
-        job = jobs.by_token(connection, attempt.token)
-        if job is None:
+        found = jobs.by_tokens(connection, [attempt.token], lock=True)
+        job = found.get(attempt.token)
+        if job is None or job.token != attempt.token or job.state not in _LIVE:
             return
         failures.fail(
             connection,
