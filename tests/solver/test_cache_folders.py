@@ -72,3 +72,24 @@ def test_a_home_without_room_is_no_reason_to_fail(tmp_path):
         check=True,
     )
     assert done.stdout.strip() == str(tmp_path / f"afterslip-{os.getuid()}" / "cupy")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders away")
+def test_a_cache_that_another_account_has_made_is_not_taken(locked, monkeypatch):
+    monkeypatch.setattr(
+        cache_folders, "_writable", lambda f: f != Path(cache_folders.__file__).parent
+    )
+    monkeypatch.setenv("XDG_CACHE_HOME", str(locked / "shared"))
+    (locked / "shared/afterslip").mkdir(parents=True)
+    os.chown(locked / "shared/afterslip", 65534, 65534)
+    cache_folders.keep()
+    assert Path(os.environ["NUMBA_CACHE_DIR"]).parent.name == f"afterslip-{os.getuid()}"
+
+
+def test_the_cache_of_the_user_is_closed_to_others(locked, monkeypatch):
+    monkeypatch.setattr(
+        cache_folders, "_writable", lambda f: f != Path(cache_folders.__file__).parent
+    )
+    monkeypatch.setenv("XDG_CACHE_HOME", str(locked / "mine"))
+    cache_folders.keep()
+    assert (locked / "mine/afterslip").stat().st_mode & 0o777 == 0o700

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -123,3 +125,38 @@ def test_sources_follow_imports_to_other_folders_of_the_package(tmp_path):
     assert digest() == first
     write("tables/constants.py", "SIZE = 2")
     assert digest() != first
+
+
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_code_that_others_could_have_written_is_not_loaded(process, what):
+    first = process()
+    first(np.ones(3))
+    folder = Path(first._cache.cache_path)
+    places = [folder] if what == "folder" else list(folder.glob("*.nbc"))
+    for path in places:
+        path.chmod(0o777)
+    again = process()
+    assert again(np.ones(3)) == 6.0
+    assert hits(again) == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_code_of_another_account_is_not_loaded(process):
+    first = process()
+    first(np.ones(3))
+    for path in Path(first._cache.cache_path).glob("*.nbc"):
+        os.chown(path, 65534, 65534)
+    again = process()
+    assert again(np.ones(3)) == 6.0
+    assert hits(again) == 0
+
+
+def test_code_of_an_account_that_shares_its_files_is_loaded(process):
+    before = os.umask(0o002)
+    try:
+        process()(np.ones(3))
+    finally:
+        os.umask(before)
+    again = process()
+    again(np.ones(3))
+    assert hits(again) == 1

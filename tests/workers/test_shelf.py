@@ -161,3 +161,24 @@ def test_nobody_waits_for_ever_for_one_that_hangs(place, monkeypatch):
     monkeypatch.setattr(shelf, "PATIENCE_S", 0.3)
     with place._held("a"):
         assert same(FolderShelf(place.folder).get("a", arrays), arrays())
+
+
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_set_that_others_could_have_written_is_made_again(place, what):
+    place.get("a", lambda: arrays(1))
+    (path,) = place.folder.glob("*.npz")
+    (path if what == "file" else place.folder).chmod(0o777)
+    assert same(place.get("a", arrays), arrays())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_set_of_another_account_is_made_again(place):
+    place.get("a", lambda: arrays(1))
+    (path,) = place.folder.glob("*.npz")
+    os.chown(path, 65534, 65534)
+    assert same(place.get("a", arrays), arrays())
+
+
+def test_folder_is_closed_to_others(place):
+    place.get("a", arrays)
+    assert place.folder.stat().st_mode & 0o777 == 0o700

@@ -23,6 +23,7 @@ import numpy as np
 import structlog
 
 from afterslip_solver.array_cache import Arrays
+from afterslip_solver.ownership import folder_is_ours, ours
 
 ENV, LIMIT_ENV = "AFTERSLIP_SETUP", "AFTERSLIP_SETUP_BYTES"
 LIMIT = 20e9
@@ -34,6 +35,8 @@ _ABANDONED_S = 3600.0
 _SHARE = 0.2
 _SUFFIX, _PARTIAL = ".npz", ".partial"
 _DAMAGE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
+
+FOREIGN = "another account may have written it: see its owner and mode"
 
 log = structlog.get_logger()
 
@@ -67,6 +70,9 @@ class FolderShelf:
         """
         if not self.limit:
             return make()
+        if not folder_is_ours(self.folder):
+            log.warning("set-up is not kept", folder=str(self.folder), why=FOREIGN)
+            return make()
         path = self.folder / f"{name}{_SUFFIX}"
         with self._held(name):
             found = _read(path)
@@ -80,7 +86,7 @@ class FolderShelf:
         """Wait until nobody else makes this, where that can be known at all."""
         place = self.folder / f"lock-{hashlib.sha256(name.encode()).hexdigest()[0]}"
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             stream = place.open("a")
         except OSError:
             yield
@@ -108,6 +114,7 @@ class FolderShelf:
                 return
             self._trim(self.limit - size)
             with partial.open("wb") as stream:
+                os.fchmod(stream.fileno(), os.fstat(stream.fileno()).st_mode & 0o755)
                 named: dict[str, Any] = dict(arrays)
                 np.savez(stream, **named)
             partial.replace(path)
@@ -137,8 +144,12 @@ class FolderShelf:
 def _read(path: Path) -> Arrays | None:
     """Return a file's arrays; None where it is absent or damaged."""
     try:
-        with np.load(path, allow_pickle=False) as kept:
-            found = dict(kept)
+        with path.open("rb") as stream:
+            if not ours(os.fstat(stream.fileno())):
+                log.warning("kept set-up is not used", file=path.name, why=FOREIGN)
+                return None
+            with np.load(stream, allow_pickle=False) as kept:
+                found = dict(kept)
         os.utime(path)
     except FileNotFoundError:
         return None

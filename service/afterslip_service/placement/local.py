@@ -47,7 +47,9 @@ class LocalCluster:
         )
         self._before: Any = dask.config.set({SCRATCH: self._scratch.name})
         try:
-            self.dask = _start(workers, security or _dask.Security.temporary())
+            self.dask = _start(
+                workers, _dask.Security.temporary() if security is None else security
+            )
         except BaseException:
             self._restore()
             raise

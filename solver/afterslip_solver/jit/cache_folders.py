@@ -9,7 +9,10 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
+
+from afterslip_solver.ownership import folder_is_ours
 
 _NAME = "afterslip"
 
@@ -23,7 +26,7 @@ def keep() -> None:
         # it may have read its settings before
         if "numba" in sys.modules:
             sys.modules["numba"].config.CACHE_DIR = folder
-    if "CUPY_CACHE_DIR" not in os.environ and not _writable(home / ".cupy"):
+    if "CUPY_CACHE_DIR" not in os.environ and not _usable(home / ".cupy"):
         os.environ["CUPY_CACHE_DIR"] = str(_folder(home) / "cupy")
 
 
@@ -33,7 +36,9 @@ def _folder(home: Path) -> Path:
     What is cached is code, so a folder that others may have made is not taken.
     """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / _NAME
-    if _writable(cache):
+    if _usable(cache):
+        with suppress(FileExistsError):
+            cache.mkdir(mode=0o700, parents=True)
         return cache
     temporary = Path(tempfile.gettempdir()) / f"{_NAME}-{os.getuid()}"
     try:
@@ -43,6 +48,11 @@ def _folder(home: Path) -> Path:
     except OSError:
         own = False
     return temporary if own else Path(tempfile.mkdtemp(prefix=f"{_NAME}-"))
+
+
+def _usable(folder: Path) -> bool:
+    """Whether files can be made in a folder, and by no other account."""
+    return folder_is_ours(folder) and _writable(folder)
 
 
 def _writable(folder: Path) -> bool:

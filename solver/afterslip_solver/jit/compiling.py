@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import os
 import pickle
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -20,6 +21,8 @@ from typing import Any
 
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+from afterslip_solver.ownership import folder_is_ours, ours
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -49,7 +52,11 @@ class _Files(IndexDataCacheFile):  # type: ignore[misc]
     """Files named by the types, the processor and the sources of their content."""
 
     def save(self, key: Any, data: Any) -> None:
-        self._save_data(self._file(key), data)
+        name = self._file(key)
+        self._save_data(name, data)
+        # some accounts make all their files writable for their group
+        path = Path(self._data_path(name))
+        path.chmod(path.stat().st_mode & 0o755)
 
     def load(self, key: Any) -> Any:
         try:
@@ -57,6 +64,21 @@ class _Files(IndexDataCacheFile):  # type: ignore[misc]
         except (OSError, EOFError, pickle.UnpicklingError):
             # not there, or not whole
             return None
+
+    def _load_data(self, name: str) -> Any:
+        """Load what only we can have written: it is code.
+
+        Raises
+        ------
+        PermissionError
+            If another account may have put it there.
+        """
+        path = Path(self._data_path(name))
+        with path.open("rb") as stream:
+            found = os.fstat(stream.fileno())
+            if not (ours(found) and folder_is_ours(path.parent)):
+                raise PermissionError(f"another account may write to {path}")
+            return pickle.load(stream)  # noqa: S301 - nobody else can have written it
 
     def _file(self, key: Any) -> str:
         cause = f"{self._version} {self._source_stamp} {key}"
