@@ -26,6 +26,7 @@ from afterslip_service.main import (
 )
 from afterslip_service.server import Server
 from afterslip_service.settings import Settings
+from afterslip_service.umask import private_files
 
 LOCK = "service.lock"
 LOG = "service.log"
@@ -126,13 +127,19 @@ def start(
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         raise ServiceError(GUARD)
     root = Path(directory).absolute()
-    root.mkdir(parents=True, exist_ok=True)
     kept = ExitStack()
-    kept.enter_context(_lock(root))
-    # the terminal belongs to the program that embeds the service
-    log = kept.enter_context((root / LOG).open("a"))
+    # only here: the files of the program that embeds the service are its own matter
+    with private_files():
+        root.mkdir(parents=True, exist_ok=True)
+        kept.enter_context(_lock(root))
+        # the terminal belongs to the program that embeds the service
+        log = kept.enter_context((root / LOG).open("a"))
+        # SQLite gives its journal the mode of the database
+        (root / DATABASE).touch()
+        if "store" not in settings:
+            settings["store"] = root / STORE
+            settings["store"].mkdir(exist_ok=True)
     kept.enter_context(logs.to(log, logging.INFO))
-    settings.setdefault("store", root / STORE)
     chosen = Settings(
         database=str(root / DATABASE),
         scheduler="local",

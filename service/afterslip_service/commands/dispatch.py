@@ -17,11 +17,13 @@ from afterslip_service.commands.options import (
     settings_of,
     warn_of_scheduler,
 )
+from afterslip_service.umask import private_files
 
 # a signal that another thread took is seen then: it does not wake the main one
 LOOK_AGAIN_S = 1.0
 
 
+@private_files()
 def dispatch(
     database: Database = None,
     scheduler: Scheduler = None,

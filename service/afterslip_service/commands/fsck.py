@@ -15,6 +15,7 @@ from afterslip_service.db import contents
 from afterslip_service.db.session import Database, SQLAlchemyError, shown_url
 from afterslip_service.reconcile import damage
 from afterslip_service.settings import Settings
+from afterslip_service.umask import private_files
 from afterslip_workers import entry
 
 DAMAGED, CANNOT_LOOK = 1, 2
@@ -24,6 +25,7 @@ AGAIN = "will be solved again"
 COLOURS = {True: "red", False: "yellow"}
 
 
+@private_files()
 def fsck(
     store: Annotated[
         str | None, typer.Argument(help="Folder or s3://…; else AFTERSLIP_STORE.")

@@ -15,6 +15,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from afterslip_service.umask import private_files
+
 if TYPE_CHECKING:
     from afterslip.client import Client
     from afterslip.client.campaign import CampaignHandle
@@ -25,6 +27,7 @@ ENDED = frozenset({"complete", "failed", "cancelled", "paused"})
 ENDED_INVERSION = frozenset({"accepted", "failed", "cancelled"})
 
 
+@private_files()
 def run(
     spec: Annotated[Path, typer.Argument(help="Campaign, YAML or JSON.")],
     out: Annotated[

@@ -19,6 +19,7 @@ from afterslip_service.commands.options import (
     warn_of_scheduler,
 )
 from afterslip_service.settings import check_bind, loopback
+from afterslip_service.umask import private_files
 
 
 class Switch(StrEnum):
@@ -28,6 +29,7 @@ class Switch(StrEnum):
     OFF = "off"
 
 
+@private_files()
 def serve(
     database: Database = None,
     scheduler: Scheduler = None,

@@ -21,6 +21,7 @@ from rich.table import Table
 
 from afterslip.cli.server import DEFAULT, AsJson, Server, Token
 from afterslip_service.errors import ServiceError
+from afterslip_service.umask import private_files
 
 app = typer.Typer(no_args_is_help=True, help="Make, list and revoke tokens.")
 
@@ -182,7 +183,9 @@ class _OnDatabase:
 def _desk(
     database: str | None, server: str, token: str | None
 ) -> Iterator[_OnServer | _OnDatabase]:
-    desk = _OnServer(server, token) if database is None else _OnDatabase(database)
+    # the first token makes the database
+    with private_files():
+        desk = _OnServer(server, token) if database is None else _OnDatabase(database)
     try:
         yield desk
     finally:

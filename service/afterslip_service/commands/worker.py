@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from afterslip_service import logs
+from afterslip_service.umask import private_files
 
 KILL_AFTER_S = 5.0
 SECOND = 2
@@ -21,6 +22,7 @@ NANNY = "DASK_DISTRIBUTED__NANNY__PRELOAD"
 SCRATCH = "DASK_TEMPORARY_DIRECTORY"
 
 
+@private_files()
 def worker(
     scheduler: Annotated[str, typer.Argument(help="The scheduler's tcp://host:port.")],
     workers: Annotated[

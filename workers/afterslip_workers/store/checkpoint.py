@@ -155,8 +155,7 @@ class Checkpoints:
         self._cost = self._saved - began
 
     def _write(self, state: State) -> None:
-        spool.root().mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(".npz", "state-", spool.root())
+        handle, name = tempfile.mkstemp(".npz", "state-", spool.made_root())
         path = Path(name)
         try:
             with os.fdopen(handle, "wb") as stream:

@@ -41,6 +41,13 @@ def root() -> Path:
     return Path(state).expanduser() / "afterslip" / "spool"
 
 
+def made_root() -> Path:
+    """Return the folder of the spool; a new one is closed to other accounts."""
+    folder = root()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
 def room() -> tuple[Path, int]:
     """Return the root of the spool and the free bytes of its disk; see `root`.
 
@@ -73,6 +80,7 @@ def work_folder(place: Place, token: str) -> Path:
 
 def make(place: Place, token: str) -> Path:
     """Make an attempt's folder in the spool."""
+    made_root()
     folder = entry(place, token)
     folder.mkdir(parents=True, exist_ok=True)
     note = folder.parent / _STORE
@@ -111,6 +119,7 @@ def held(place: Place, token: str) -> Iterator[bool]:
 
 def _opened(path: Path) -> int:
     """Open a lock, also where another worker just removes the empty folder."""
+    made_root()
     while True:
         path.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileNotFoundError):
