@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import stat
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Protocol
 
@@ -57,7 +61,7 @@ class LocalFiles:
         """Return the content of a file."""
         path = self.path(ref)
         try:
-            return path.read_bytes()
+            content = _read_regular(path)
         except FileNotFoundError:
             raise one_problem(ref, None, "file not found", _near(path)) from None
         except IsADirectoryError:
@@ -65,6 +69,9 @@ class LocalFiles:
         except OSError as error:
             reason = error.strerror or type(error).__name__
             raise one_problem(ref, None, f"cannot be read: {reason}") from None
+        if content is None:
+            raise one_problem(ref, None, "is a device or a pipe, not a file")
+        return content
 
     def exists(self, ref: str) -> bool:
         """Say whether there is such a file."""
@@ -118,6 +125,25 @@ class StoredFiles:
             return self.path(ref).is_file()
         except (SpecError, OSError):
             return False
+
+
+def _read_regular(path: Path) -> bytes | None:
+    """Return the content of a regular file, None for anything else.
+
+    Opening a pipe waits for somebody who writes, unless it is asked not to.
+    """
+    flags = (getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_BINARY"))
+    descriptor = os.open(path, reduce(or_, flags, os.O_RDONLY))
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(path)
+        if not stat.S_ISREG(mode):
+            return None
+        with os.fdopen(descriptor, "rb", closefd=False) as stream:
+            return stream.read()
+    finally:
+        os.close(descriptor)
 
 
 def _near(path: Path) -> str:

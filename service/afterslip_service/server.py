@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from pathlib import Path
 
@@ -36,6 +37,7 @@ class Server(uvicorn.Server):
         self._app = app
         self._socket = listen(host, port)
         self.port = int(self._socket.getsockname()[1])
+        trusted = os.environ.get("FORWARDED_ALLOW_IPS", "")
         super().__init__(
             uvicorn.Config(
                 app,
@@ -43,6 +45,10 @@ class Server(uvicorn.Server):
                 log_level="warning",
                 timeout_graceful_shutdown=GRACE_S,
                 server_header=False,
+                # a header that anybody can send names no sender, unless an
+                # operator has said whose header it is
+                proxy_headers=bool(trusted),
+                forwarded_allow_ips=trusted,
                 ssl_certfile=None if tls is None else tls[0],
                 ssl_keyfile=None if tls is None else tls[1],
             )

@@ -51,6 +51,12 @@ def test_nodes_edges_and_corners_of_the_domain_are_inside() -> None:
     np.testing.assert_allclose((weights * values[where]).sum(axis=1), values)
 
 
+@pytest.mark.parametrize("far", [1e9, 1e30, 1e154, 1e300, np.inf, np.nan])
+def test_place_too_far_to_compute_with_is_outside(far: float) -> None:
+    face, _ = SurfaceInterpolator(*surface(60)).locate(np.array([[far, 0.0]]))
+    assert face.tolist() == [-1]
+
+
 def test_every_place_outside_is_named() -> None:
     nodes, faces = surface(60)
     with pytest.raises(SpecError) as caught:

@@ -69,9 +69,10 @@ def test_cookie_changes_something_only_with_the_proof_of_the_page(serve, secret)
         assert stolen.status_code == 401
 
 
-def test_cookie_over_tls_is_for_tls_only(serve, secret):
-    server = serve(auth=True)
+def test_cookie_over_tls_is_for_tls_only(serve, secret, monkeypatch):
     # as a TLS proxy on this machine would have it
+    monkeypatch.setenv("FORWARDED_ALLOW_IPS", "127.0.0.1")
+    server = serve(auth=True)
     answer = httpx.post(
         server.url + "/v1/session",
         json={"token": secret},

@@ -125,6 +125,10 @@ def test_sample_request_that_is_wrong_says_where(client, complete):
         ({"stations": [{"name": "A"}], "times": ["0 d"]}, "stations[0]"),
         ({"stations": [point], "times": [3]}, "times[0]"),
         ({"stations": [point]}, "times"),
+        (
+            {"stations": [{**point, "x_km": 1e154}], "times": ["0 d"]},
+            "stations[0].x_km",
+        ),
     ):
         answer = client.post(f"/v1/campaigns/{complete['id']}/sample", json=body)
         assert answer.status_code == 422

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
 import time
 import zlib
@@ -120,6 +121,18 @@ def test_no_reference_leads_out_of_the_folder(serve, secret, tmp_path, served):
             "folder\0/secret.csv",
         ):
             refused(named(client, ref), 400, 422)
+
+
+def test_pipe_in_the_folder_of_files_is_refused_and_not_waited_for(serve, tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    os.mkfifo(folder / "pipe.csv")
+    server = serve(files=folder)
+    with httpx.Client(base_url=server.url, timeout=5) as client:
+        assert "not a file" in refused(named(client, "pipe.csv"))
+        body = {"name": "d", "file": "pipe.csv",
+                "sigma": {"horizontal": 1, "vertical": 1}}  # fmt: skip
+        assert "not a file" in refused(client.post("/v1/datasets", json=body))
 
 
 KEYS = (

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
+import socket
+import time
 
+import lone_service
 import pytest
 import tiny_worker
 from sqlalchemy.exc import OperationalError
 
 from afterslip_service.db import campaigns
 from afterslip_service.errors import BindRefusedError
+from afterslip_service.routes.deps import encode_cursor
 from afterslip_service.settings import check_bind
+from afterslip_workers import entry
 
 PROBLEM = "application/problem+json"
+# the cursor of a group beyond what a database counts
+HUGE = encode_cursor("9" * 40)
 
 
 @pytest.fixture
@@ -30,6 +39,7 @@ def test_unknown_path_and_method_are_problems(client):
         (client.get("/v1/campaigns", params={"limit": 0}), 422),
         (client.get("/v1/campaigns", params={"state": "asleep"}), 422),
         (client.get("/v1/campaigns", params={"cursor": "%%%"}), 422),
+        (client.get("/v1/campaigns/none/groups", params={"cursor": HUGE}), 422),
     ):
         assert answer.status_code == status
         assert answer.headers["content-type"] == PROBLEM
@@ -146,3 +156,64 @@ def test_page_is_served_with_a_policy(client):
     assert answer.status_code == 200
     assert "default-src 'self'" in answer.headers["content-security-policy"]
     assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("header", ["Host", "Origin"])
+def test_malformed_host_or_origin_is_refused(client, header):
+    for value in ("[::1", "http://[::1", "[zz]"):
+        answer = client.post("/v1/campaigns", headers={header: value}, json={})
+        assert answer.status_code in (400, 403, 421), (value, answer.text)
+        assert answer.headers["content-type"] == PROBLEM
+
+
+def test_control_characters_in_a_path_are_refused(client):
+    made = client.post("/v1/campaigns", json=tiny_worker.spec()).json()
+    for path in ("/v1/campaigns%0a", f"/v1/campaigns/{made['id']}%0A", "/healthz%0d",
+                 "/v1/campaigns/%7f", "/dashboard/app.js%0a"):  # fmt: skip
+        answer = client.get(path)
+        assert answer.status_code == 400, (path, answer.text)
+        assert "control character" in answer.json()["detail"]
+
+
+def test_upload_into_a_full_or_missing_store_says_so(client, settings, monkeypatch):
+    def full(*_args):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(entry, "keep_file", full)
+        answer = client.post("/v1/files", content=b"x,y\n1,2\n")
+    assert answer.status_code == 507, answer.text
+    assert answer.headers["content-type"] == PROBLEM
+    assert "space" in answer.json()["detail"]
+    away = settings.store.with_name("away")
+    settings.store.rename(away)
+    try:
+        answer = client.post("/v1/files", content=b"x,y\n1,2\n")
+    finally:
+        away.rename(settings.store)
+    assert answer.status_code == 503, answer.text
+    assert answer.headers["retry-after"] == "5"
+    assert client.post("/v1/files", content=b"x,y\n1,2\n").status_code == 201
+
+
+def test_client_that_leaves_is_no_fault_of_the_service(
+    tmp_path, database_url, settings
+):
+    options = {"database": database_url, "store": settings.store}
+    with lone_service.running(tmp_path, **options) as lone:
+        host, port = lone.url.removeprefix("http://").split(":")
+        for path in ("/v1/files", "/v1/campaigns"):
+            head = (
+                f"POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 100000\r\n"
+                "Content-Type: application/json\r\n\r\n"
+            )
+            with socket.create_connection((host, int(port))) as connection:
+                connection.sendall(head.encode() + b"x" * 1000)
+                time.sleep(0.3)
+        deadline = time.monotonic() + 10
+        while lone.log.count("path='/v1/") < 2 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        lines = [line for line in lone.log.splitlines() if "path='/v1/" in line]
+    assert len(lines) == 2, lone.log
+    assert all("status=499" in line for line in lines), lines
+    assert "Traceback" not in lone.log

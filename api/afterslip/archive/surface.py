@@ -17,6 +17,8 @@ Int = NDArray[np.int64]
 # a point may be this far outside a triangle, in its own coordinates, and still in it
 TOLERANCE = 1e-9
 MOST_NAMED = 20
+# m, beyond every model
+FARTHEST = 1e9
 
 
 class SurfaceInterpolator:
@@ -99,8 +101,8 @@ class SurfaceInterpolator:
         n = len(points)
         face = np.full(n, -1, dtype=np.int64)
         local = np.zeros((n, 3))
-        finite = np.isfinite(points).all(axis=1)
-        active = np.flatnonzero(finite)
+        # squares of larger numbers overflow, and NaN is nowhere
+        active = np.flatnonzero((np.abs(points) <= FARTHEST).all(axis=1))
         here = self._centres.query(points[active])[1] if len(active) else active
         lost: list[Int] = []
         for _ in range(len(self.faces)):

@@ -16,7 +16,7 @@ from pydantic_core import CoreSchema, core_schema
 from afterslip.schemas.base import refusal
 from afterslip.units import UnitError, parse_number, parse_time
 
-SHA256 = re.compile(r"^sha256:[0-9a-f]{64}$")
+SHA256 = re.compile(r"^sha256:[0-9a-f]{64}\Z")
 
 
 class Duration(float):

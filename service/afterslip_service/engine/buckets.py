@@ -41,9 +41,6 @@ class Buckets:
         self._most = most
         self._kept: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def __contains__(self, sender: str) -> bool:
-        return sender in self._kept
-
     def take(self, sender: str, now: float, cost: float = 1.0) -> Level:
         """Let a request pass, or say how long to wait.
 

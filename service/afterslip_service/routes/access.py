@@ -118,9 +118,6 @@ class Access:
             await self._app(scope, receive, send)
             return
         asked = _Asked(scope)
-        if not asked.lenient and self._flooded(asked):
-            await _refuse_flood(send, asked.path, self._look(asked.address))
-            return
         principal = None
         if asked.secret:
             database: Database = scope["app"].state.service.database
@@ -133,7 +130,9 @@ class Access:
                 await refuse(send, asked.path, 503, detail, [(b"retry-after", b"5")])
                 return
         if principal is None and not asked.lenient and not asked.tolerated:
-            self._count_stranger(asked.address)
+            if asked.secret and not (level := self._turn(asked.address)).allowed:
+                await _refuse_flood(send, asked.path, level)
+                return
             hint = f'{REALM}, error="invalid_token"' if asked.secret else REALM
             extra = [(b"www-authenticate", hint.encode())]
             detail = WRONG if asked.secret else ASK
@@ -143,7 +142,7 @@ class Access:
             detail = f"the page must send {CSRF_HEADER}: reload it and try again"
             await refuse(send, asked.path, 403, detail)
             return
-        state |= {"principal": principal, "count_stranger": self._count_stranger}
+        state |= {"principal": principal, "turn_of_stranger": self._turn}
         if principal is None or self._senders is None:
             await self._app(scope, receive, send)
             return
@@ -160,26 +159,15 @@ class Access:
 
         await self._app(scope, receive, marked)
 
-    def _flooded(self, asked: _Asked) -> bool:
-        """Tell whether a stranger's address has failed too often.
+    def _turn(self, address: str) -> Level:
+        """Count a secret that opened nothing; too many of an address are slowed.
 
-        Who was let in lately is let in: others behind the same address may not
-        shut anybody out.
+        Secrets are looked up first: whose token is valid is let in, whatever others
+        behind the same address have tried.
         """
-        if self._strangers is None or self._senders is None:
-            return False
-        known = not asked.secret or tokens.digest(asked.secret) in self._senders
-        if known and not asked.signs_in:
-            return False
-        return not self._look(asked.address).allowed
-
-    def _look(self, address: str) -> Level:
-        assert self._strangers is not None  # noqa: S101 for the type checker
-        return self._strangers.take(address, time.monotonic(), cost=0)
-
-    def _count_stranger(self, address: str) -> None:
-        if self._strangers is not None:
-            self._strangers.take(address, time.monotonic())
+        if self._strangers is None:
+            return Level(allowed=True, left=0, wait=0)
+        return self._strangers.take(address, time.monotonic())
 
 
 def _bearer(header: str) -> str:

@@ -39,7 +39,7 @@ RAW = {
     "",
     status_code=201,
     response_model=FileShape,
-    responses=responses(413, 422, 503),
+    responses=responses(413, 422, 503, 507),
     openapi_extra=RAW,
 )
 async def upload_file(

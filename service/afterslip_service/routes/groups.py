@@ -21,13 +21,16 @@ from afterslip_service.routes.shapes import (
 
 router = APIRouter(prefix="/v1/campaigns/{campaign}/groups", tags=["groups"])
 
+# the database counts groups in four bytes
+MOST_GROUPS = 2**31
+
 
 @router.get("", responses=responses(404, 422, 503))
 def list_groups(
     service: ServiceDep, campaign: str, after: CursorDep, limit: Limit = 200
 ) -> GroupPage:
     """List the groups of a campaign, by number."""
-    if after is not None and not after.isdigit():
+    if after is not None and not (after.isdigit() and int(after) < MOST_GROUPS):
         raise HTTPException(422, "cursor: is not of a list of groups")
     with service.database.read() as connection:
         campaigns.get(connection, campaign)
@@ -45,7 +48,9 @@ def list_groups(
 
 @router.get("/{index}", responses=responses(404, 422, 503))
 def show_group(
-    service: ServiceDep, campaign: str, index: Annotated[int, Path(ge=0, lt=2**31)]
+    service: ServiceDep,
+    campaign: str,
+    index: Annotated[int, Path(ge=0, lt=MOST_GROUPS)],
 ) -> GroupDetail:
     """Show a group with every attempt at it and their convergence."""
     with service.database.read() as connection:

@@ -8,6 +8,7 @@ another origin.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from http import HTTPStatus
 from urllib.parse import urlsplit
@@ -24,6 +25,10 @@ POLICY = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'non
 PRIVATE = (b"cache-control", b"private, no-cache")
 # a year, as browsers expect it
 TLS_ONLY = (b"strict-transport-security", b"max-age=31536000")
+
+
+# a line feed at the end of a path would else reach the route without it
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class TooLargeError(Exception):
@@ -71,21 +76,40 @@ class Guard:
     def _refusal(
         self, scope: Scope, headers: dict[str, str], limit: int
     ) -> tuple[int, str] | None:
-        host = urlsplit(f"//{headers.get('host', '')}").hostname
+        host = _host(f"//{headers.get('host', '')}")
+        if host is None:
+            return 400, "the header Host holds no name of a host"
         if host not in self._hosts:
             return 421, (
                 f"this service does not answer to the name {host!r}; an operator may "
                 "add it to AFTERSLIP_ALLOWED_HOSTS"
             )
-        if "\0" in scope["path"] or b"%00" in scope.get("query_string", b""):
-            return 400, "the address holds a NUL character"
+        if _CONTROL.search(scope["path"]):
+            return 400, "the address holds a NUL or another control character"
+        if b"%00" in scope.get("query_string", b""):
+            return 400, "the query of the address holds a NUL character"
         origin = headers.get("origin")
-        foreign = origin is not None and urlsplit(origin).netloc != headers.get("host")
+        foreign = origin is not None and _netloc(origin) != headers.get("host")
         if foreign and scope["method"] not in SAFE:
             return 403, f"a page of {origin} may not change anything here"
         length = headers.get("content-length", "0")
         if length.isdigit() and int(length) > limit:
             return 413, _too_large(limit)
+        return None
+
+
+def _host(url: str) -> str | None:
+    """Return the host that a URL names, "" for none; None where it is malformed."""
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return None
+
+
+def _netloc(url: str) -> str | None:
+    try:
+        return urlsplit(url).netloc
+    except ValueError:
         return None
 
 

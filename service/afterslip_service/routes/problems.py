@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 from http import HTTPStatus
 from typing import Any
 
 import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from afterslip.errors import DamagedError, SpecError
 from afterslip.integrity import DAMAGED, PROBLEM
@@ -23,8 +25,12 @@ from afterslip_service.errors import (
     MissingError,
     ServiceError,
 )
+from afterslip_workers import entry
 
 MEDIA = "application/problem+json"
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+# a client that has left is answered nothing; nginx's number for it
+LEFT = 499
 # on every answer, whoever gives it
 HEADERS = [
     (b"x-content-type-options", b"nosniff"),
@@ -97,6 +103,8 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(DBAPIError, _database)
     app.add_exception_handler(PoolTimeoutError, _database)
+    app.add_exception_handler(ClientDisconnect, _left)
+    app.add_exception_handler(OSError, _system)
     app.add_exception_handler(Exception, _unforeseen)
 
 
@@ -163,6 +171,28 @@ def _database(request: Request, error: Exception) -> JSONResponse:
     log.error("the database does not answer", error=str(error), path=request.url.path)
     detail = "the database does not answer; nothing was changed, try again"
     return problem(request, 503, detail, headers={"Retry-After": "5"})
+
+
+def _left(_request: Request, _error: Exception) -> Response:
+    """Answer nobody; the number is for the log."""
+    return Response(status_code=LEFT)
+
+
+def _system(request: Request, error: Exception) -> JSONResponse:
+    """Tell a store that is full or away from what nobody foresaw."""
+    number = error.errno if isinstance(error, OSError) else None
+    if number not in FULL:
+        if entry.reachable(request.app.state.service.settings.store):
+            return _unforeseen(request, error)
+        log.error("the store cannot be reached", error=str(error))
+        detail = "the store cannot be reached; nothing was changed, try again"
+        return problem(request, 503, detail, headers={"Retry-After": "5"})
+    log.error("no space left", error=str(error), path=request.url.path)
+    detail = (
+        "no space is left where the service stores files: nothing was stored; an "
+        "operator must free some"
+    )
+    return problem(request, 507, detail)
 
 
 def _unforeseen(request: Request, error: Exception) -> JSONResponse:

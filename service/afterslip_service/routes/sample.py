@@ -34,6 +34,8 @@ Float = NDArray[np.float64]
 YEAR_S = 31_557_600.0
 MAX_VALUES = 10_000_000
 COMPONENTS = 3
+# as far as a domain reaches
+Kilometres = Annotated[float, Within("km", least=-20000, most=20000)]
 
 
 class Point(Schema):
@@ -42,8 +44,8 @@ class Point(Schema):
     name: Title = Field(description="name of the station")
     lon: Annotated[float, Within("deg", least=-180, most=360)] | None = None
     lat: Annotated[float, Within("deg", least=-90, most=90)] | None = None
-    x_km: Annotated[float, Within("km")] | None = None
-    y_km: Annotated[float, Within("km")] | None = None
+    x_km: Kilometres | None = None
+    y_km: Kilometres | None = None
 
     def problems(self) -> Iterator[Problem]:
         """One pair of coordinates, and only one."""

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from afterslip_service.db import tokens
 from afterslip_service.engine.access import EVERYBODY, Principal, Role
+from afterslip_service.engine.buckets import Level
 from afterslip_service.errors import ConflictError
 from afterslip_service.routes.access import (
     COOKIE,
@@ -83,7 +84,12 @@ def sign_in(
         if token is not None:
             cookie, end = tokens.begin_session(connection, token, seconds)
     if token is None:
-        request.state.count_stranger(request.client.host if request.client else "")
+        address = request.client.host if request.client else ""
+        level: Level = request.state.turn_of_stranger(address)
+        if not level.allowed:
+            wait = str(max(1, level.wait))
+            detail = f"too many tries: come back in {wait} s"
+            raise HTTPException(429, detail, {"Retry-After": wait})
         raise HTTPException(401, WRONG, {"WWW-Authenticate": REALM})
     response.set_cookie(
         _cookie_name(request),

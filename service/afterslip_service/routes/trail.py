@@ -10,6 +10,7 @@ import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from afterslip_service.routes.guard import SAFE
+from afterslip_service.routes.problems import LEFT
 from afterslip_workers import telemetry
 
 HEADER = b"x-request-id"
@@ -37,7 +38,7 @@ class Trail:
         bound = {"request_id": name}
         if found := _CAMPAIGN.match(scope["path"]):
             bound["campaign"] = found[1]
-        status, begun = FAULT, time.monotonic()
+        status, begun = LEFT, time.monotonic()
 
         async def marked(message: Message) -> None:
             nonlocal status
@@ -54,6 +55,9 @@ class Trail:
         ):
             try:
                 await self._app(scope, receive, marked)
+            except BaseException:
+                status = FAULT
+                raise
             finally:
                 if method not in SAFE or status >= FAULT:
                     log.info(
