@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import faulthandler
+import sys
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 _CRASHES = pytest.StashKey[list[str]]()
 _LAST_WORDS = pytest.StashKey()

@@ -214,7 +214,9 @@ def test_meshes_are_known_by_their_content() -> None:
     with h5py.File(exodus, "w") as file:
         file["coordx"] = [0.0, 1.0]
     assert mesh_format(exodus.getvalue()) == "exodus"
-    assert mesh_format(b'<?xml?><VTKFile type="UnstructuredGrid">') == "vtu"
+    assert (
+        mesh_format(b'<?xml version="1.0"?><VTKFile type="UnstructuredGrid">') == "vtu"
+    )
     with pytest.raises(SpecError, match="is not a mesh"):
         mesh_format(b"solid cube")
 

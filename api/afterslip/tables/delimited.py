@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from afterslip.errors import Problem, SpecError
+from afterslip.errors import Problem, SpecError, one_problem, show
 from afterslip.validation import nearest
 
 Float = NDArray[np.float64]
@@ -17,6 +18,8 @@ Bool = NDArray[np.bool_]
 
 # more would bury the first, which mostly explains the others
 MAX_PROBLEMS = 20
+# more are no table of stations, data or points
+MAX_COLUMNS = 1000
 
 ALIASES = {
     "longitude": "lon",
@@ -94,8 +97,8 @@ class Table:
         for name in names:
             if name not in self._cells:
                 near = nearest(name, self.columns)
-                known = ", ".join(self.columns)
-                mend = f"rename {near}?" if near else f"columns are: {known}"
+                known = ", ".join(show(column) for column in self.columns[:20])
+                mend = f"rename {show(near)}?" if near else f"columns are: {known}"
                 self.problems.append(
                     Problem(self.label, None, f"has no column {name}", mend)
                 )
@@ -207,7 +210,7 @@ def read_table(
     Raises
     ------
     SpecError
-        Not a text, no header, no lines, repeated columns or uneven lines.
+        Not a text, no header, no lines, repeated or too many columns, uneven lines.
     """
     lines = text_lines(content, label)
     if not lines:
@@ -215,22 +218,25 @@ def read_table(
     number, first = lines[0]
     place = f"{label} line {number}"
     separator = next((s for s in (",", ";", "\t") if s in first), None)
-    names, start = _split(first, separator), 1
+    names, start = _split(first, separator, place), 1
+    if len(names) > MAX_COLUMNS:
+        message = f"has {len(names)} fields, and a table has {MAX_COLUMNS} at most"
+        raise one_problem(place, None, message, "end each line with a line break")
     if _numeric(names):
-        found = list(bare) or _commented(content, number, separator)
+        found = list(bare) or _commented(content, number, separator, label)
         if len(found) != len(names):
             message = "must be the names of the columns"
             raise SpecError([Problem(place, first, message, f"write {example}")])
         names, start = found, 0
     columns = [ALIASES.get(name.lower(), name.lower()) for name in names]
-    twice = next((name for name in columns if columns.count(name) > 1), None)
+    twice = next((name for name, n in Counter(columns).items() if n > 1), None)
     if twice is not None:
         raise SpecError([Problem(place, twice, "is the name of two columns")])
     if len(lines) == start:
         raise SpecError([Problem(label, None, "has no lines after the header")])
     rows, problems = [], []
     for number, line in lines[start:]:
-        row = _split(line, separator)
+        row = _split(line, separator, f"{label} line {number}")
         while len(row) > len(columns) and not row[-1]:
             row.pop()
         if len(row) != len(columns):
@@ -243,12 +249,14 @@ def read_table(
     return Table(label, columns, rows, numbers)
 
 
-def _commented(content: bytes, number: int, separator: str | None) -> list[str]:
+def _commented(
+    content: bytes, number: int, separator: str | None, label: str
+) -> list[str]:
     """Return the fields of the last comment before a line."""
     text = content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     before = [line.strip() for line in text.split("\n")[: number - 1]]
     comments = [line.lstrip("# ") for line in before if line.startswith("#")]
-    names = _split(comments[-1], separator) if comments else []
+    names = _split(comments[-1], separator, label) if comments else []
     return [] if _numeric(names) else names
 
 
@@ -269,11 +277,17 @@ def text_lines(content: bytes, label: str) -> list[tuple[int, str]]:
     return [(i, line) for i, line in stripped if line and not line.startswith("#")]
 
 
-def _split(line: str, separator: str | None) -> list[str]:
+def _split(line: str, separator: str | None, place: str) -> list[str]:
     if separator is None:
         return line.split()
     if '"' in line:
-        fields = next(csv.reader([line], delimiter=separator))
+        try:
+            fields = next(csv.reader([line], delimiter=separator))
+        except csv.Error as error:
+            message = f"cannot be split into fields: {error}"
+            raise one_problem(
+                place, None, message, "close the quotation mark"
+            ) from None
     else:
         fields = line.split(separator)
     return [field.strip() for field in fields]

@@ -12,8 +12,13 @@ from afterslip.errors import Problem, SpecError, one_problem
 from afterslip.frame import Frame
 from afterslip.schemas.earth import LARGEST_VS
 from afterslip.tables.delimited import Bool, Float
-from afterslip.tables.netcdf import open_bytes, pick
+from afterslip.tables.netcdf import axis, open_bytes, pick
 from afterslip.units import KM
+
+# points after the interpolation from degrees: 1 GB in four variables
+MOST_POINTS = 2**25
+# of an axis in km or m; more than the way around the Earth in either
+FARTHEST = 5e7
 
 _LENGTHS = {"km": KM, "kilometer": KM, "kilometers": KM, "m": 1.0, "meter": 1.0}
 _UNITS = {
@@ -80,13 +85,19 @@ def read_grid(
     names = [("x", "x_km"), ("y", "y_km")]
     if geographic:
         names = [("lon", "longitude"), ("lat", "latitude")]
-    axes = [pick(data, label, *choice) for choice in names]
-    axes.append(pick(data, label, "depth", "depth_km"))
-    values = [
-        _axis(axis, label, 1.0 if geographic and i < 2 else None)
-        for i, axis in enumerate(axes)
+    limits = [(-FARTHEST, FARTHEST)] * 3
+    if geographic:
+        limits[:2] = (-180.0, 360.0), (-90.0, 90.0)
+    names.append(("depth", "depth_km"))
+    axes = [
+        axis(data, label, limit, *choice)
+        for limit, choice in zip(limits, names, strict=True)
     ]
-    fields = _fields(data, label, tuple(str(axis.dims[0]) for axis in axes))
+    values = [
+        _metres(found, label, 1.0 if geographic and i < 2 else None)
+        for i, found in enumerate(axes)
+    ]
+    fields = _fields(data, label, tuple(str(found.dims[0]) for found in axes))
     grid = PropertyGrid(
         values[0],
         values[1],
@@ -97,7 +108,7 @@ def read_grid(
         fields.get("viscosity"),
     )
     if geographic:
-        grid = _regrid(grid, frame, x_range, y_range)
+        grid = _regrid(grid, frame, x_range, y_range, label)
     inside = (grid.x[0] < x_range[1]) & (grid.x[-1] > x_range[0])
     inside &= (grid.y[0] < y_range[1]) & (grid.y[-1] > y_range[0])
     if not inside or not np.isfinite(grid.vp).any():
@@ -135,6 +146,7 @@ def _regrid(
     frame: Frame,
     x_range: tuple[float, float],
     y_range: tuple[float, float],
+    label: str,
 ) -> PropertyGrid:
     """Interpolate a grid on lon, lat (in ``x``, ``y``) to local metres."""
     degree = 111.2e3
@@ -146,6 +158,12 @@ def _regrid(
         np.linspace(low, high, int(np.clip((high - low) / step, 2, 1000)) + 1)
         for (low, high), step in zip((x_range, y_range), steps, strict=True)
     )
+    count = len(x) * len(y) * len(grid.depth)
+    if count > MOST_POINTS:
+        message = f"would be {count:,} points in local metres, and {MOST_POINTS:,} may"
+        raise one_problem(
+            label, None, message, "give it fewer depths, or x and y in km"
+        )
     lon, lat = frame.to_geographic(*np.meshgrid(x, y, indexing="ij"))
     # the file may count longitudes from 0 to 360 or from -180 to 180
     lon = grid.x[0] + np.mod(lon - grid.x[0], 360.0)
@@ -164,18 +182,17 @@ def _regrid(
     return PropertyGrid(x, y, grid.depth, vp, vs, rho, viscosity)
 
 
-def _axis(axis: xr.DataArray, label: str, factor: float | None) -> Float:
-    values = axis.values.astype(np.float64)
-    if values.ndim != 1 or len(values) < 2:
-        raise one_problem(label, None, f"{axis.name} must be an axis of two or more")
-    steps = np.diff(values)
-    if not np.isfinite(values).all() or not (steps > 0).all():
-        raise one_problem(label, None, f"{axis.name} must increase")
+def _metres(found: xr.DataArray, label: str, factor: float | None) -> Float:
+    values = found.values.astype(np.float64)
+    if len(values) < 2:
+        raise one_problem(label, None, f"{found.name} must be an axis of two or more")
+    if not (np.diff(values) > 0).all():
+        raise one_problem(label, None, f"{found.name} must increase")
     if factor is None:
-        unit = str(axis.attrs.get("units", "km"))
+        unit = str(found.attrs.get("units", "km"))
         factor = _LENGTHS.get(unit.lower())
         if factor is None:
-            raise one_problem(label, unit, f"{axis.name} must be in km or m")
+            raise one_problem(label, unit, f"{found.name} must be in km or m")
     return values * factor
 
 
@@ -188,14 +205,17 @@ def _field(
     default: str,
 ) -> Float:
     found = pick(data, label, name)
-    if set(found.dims) != set(dims):
+    if len(found.dims) != 3 or set(found.dims) != set(dims):
         raise one_problem(
             label, str(found.dims), f"{name} must be on {', '.join(dims)}"
         )
     unit = str(found.attrs.get("units", default)).replace("^", "")
     if unit not in units:
         raise one_problem(label, unit, f"{name} must be in {' or '.join(units)}")
-    return np.asarray(found.transpose(*dims).values, dtype=np.float64) * units[unit]
+    values = np.asarray(found.transpose(*dims).values, dtype=np.float64)
+    # what overflows here is out of range below
+    with np.errstate(over="ignore"):
+        return values * units[unit]
 
 
 def _together(fields: dict[str, Float], label: str) -> list[Problem]:

@@ -12,7 +12,7 @@ import numpy as np
 from afterslip.errors import one_problem
 from afterslip.frame import Frame
 from afterslip.tables.delimited import Float, read_table, text_lines
-from afterslip.tables.netcdf import is_netcdf, open_bytes, pick
+from afterslip.tables.netcdf import axis, is_netcdf, open_bytes, pick
 from afterslip.tables.places import depths, header, positions
 from afterslip.units import KM
 
@@ -59,12 +59,13 @@ def _interface_grid(content: bytes, frame: Frame, label: str) -> Float:
         raise one_problem(
             label, None, "is a grid in lon, lat, but the model's frame is local"
         )
-    lon = pick(grid, label, "lon", "longitude", "x")
-    lat = pick(grid, label, "lat", "latitude", "y")
+    lon = axis(grid, label, (-180.0, 360.0), "lon", "longitude", "x")
+    lat = axis(grid, label, (-90.0, 90.0), "lat", "latitude", "y")
     depth = pick(grid, label, "depth", "depth_km", "z")
-    if set(depth.dims) != {lon.dims[0], lat.dims[0]}:
+    dims = (lat.dims[0], lon.dims[0])
+    if len(depth.dims) != 2 or set(depth.dims) != set(dims):
         raise one_problem(label, str(depth.dims), "must be a grid on lon and lat")
-    values = depth.transpose(lat.dims[0], lon.dims[0]).values.astype(np.float64)
+    values = np.asarray(depth.transpose(*dims).values, np.float64)
     there = np.isfinite(values)
     if not there.any():
         raise one_problem(label, None, "has no depths")
@@ -152,7 +153,7 @@ def _geojson(content: bytes, frame: Frame, label: str) -> Float:
         raise one_problem(
             place, None, f"is not a GeoJSON polygon: {error.msg}"
         ) from None
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+    except (LookupError, TypeError, AttributeError, ValueError, OverflowError):
         raise one_problem(label, None, "is not a GeoJSON polygon") from None
     except RecursionError:
         raise one_problem(label, None, "is nested too deeply") from None

@@ -49,11 +49,42 @@ def pick(grid: xr.Dataset, label: str, *names: str) -> xr.DataArray:
     Raises
     ------
     SpecError
-        None of them is there.
+        None of them is there, or it does not hold real numbers.
     """
     for name in names:
         if name in grid.variables:
+            if grid[name].dtype.kind not in "iuf":
+                kind = str(grid[name].dtype)
+                raise one_problem(label, kind, f"{name} must hold real numbers")
             return grid[name]
     known = ", ".join(str(name) for name in grid.variables)
     message = f"has no variable {names[0]}"
     raise one_problem(label, None, message, f"variables are: {known}")
+
+
+def axis(
+    grid: xr.Dataset, label: str, limits: tuple[float, float], *names: str
+) -> xr.DataArray:
+    """Return the axis that has one of the names.
+
+    Parameters
+    ----------
+    limits : lowest and highest value, in the unit of the file.
+
+    Raises
+    ------
+    SpecError
+        No such variable, not of one dimension, or a value out of the limits.
+    """
+    found = pick(grid, label, *names)
+    if found.ndim != 1:
+        raise one_problem(label, str(found.dims), f"{found.name} must be an axis")
+    low, high = limits
+    numbers = found.values.astype("f8")
+    # not >=: NaN is out as well
+    outside = ~((numbers >= low) & (numbers <= high))
+    if outside.any():
+        value = float(numbers[outside][0])
+        message = f"{found.name} must be between {low:g} and {high:g}"
+        raise one_problem(label, value, message)
+    return found

@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from afterslip.errors import Problem, one_problem
 from afterslip.frame import Frame
 from afterslip.schemas.observation import Sigma
-from afterslip.tables.delimited import Bool, Float, Int, Table, read_table
+from afterslip.tables.delimited import (
+    MAX_PROBLEMS,
+    Bool,
+    Float,
+    Int,
+    Table,
+    read_table,
+)
 from afterslip.tables.places import header, positions, station_names
 from afterslip.tables.series import is_series
 from afterslip.units import DAY, YEAR, UnitError, parse_time
@@ -22,6 +29,9 @@ COMPONENT_COLUMNS = (("east", "sigma_e"), ("north", "sigma_n"), ("up", "sigma_u"
 
 # no displacement of an earthquake reached this, so the file is in millimetres
 LARGEST = 100.0
+# m; its weight 1/sigma² is still far from overflow
+SMALLEST_SIGMA = 1e-9
+LATEST = 1e6 * YEAR
 SAME_PLACE = 50.0  # m; rounded coordinates of one station differ by less
 
 
@@ -191,17 +201,16 @@ def _kinds(table: Table) -> NDArray[np.str_]:
     if not table.has("type"):
         return np.full(len(table), "insar" if _of_pixels(table) else "gnss")
     texts = table.texts("type")
-    known = {text: kind_of(text) for text in set(texts)}
-    for text, kind in known.items():
-        if kind:
-            continue
-        near = nearest(text, KINDS)
-        table.refuse(
-            np.array([t == text for t in texts], bool),
-            "type",
-            f"must be one of {', '.join(KINDS)}",
-            f"did you mean {near}?" if near else "",
-        )
+    known = {text: kind_of(text) for text in dict.fromkeys(texts)}
+    wrong = [text for text, kind in known.items() if kind is None]
+    # only the first problems are shown, so only these need a proposal
+    near = {text.lower(): nearest(text, KINDS) for text in wrong[:MAX_PROBLEMS]}
+    table.refuse(
+        np.array([known[text] is None for text in texts], bool),
+        "type",
+        f"must be one of {', '.join(KINDS)}",
+        {text: f"did you mean {kind}?" for text, kind in near.items() if kind},
+    )
     return np.array([known[text] or "gnss" for text in texts])
 
 
@@ -257,6 +266,12 @@ def _deviation(
     values = table.numbers(column)
     table.refuse(values <= 0, column, "must be more than zero", "or leave it empty")
     table.refuse(
+        (values > 0) & (values < SMALLEST_SIGMA),
+        column,
+        f"is less than {SMALLEST_SIGMA:g} m",
+        "write the sigma in metres",
+    )
+    table.refuse(
         values > LARGEST, column, "is more than 100 m", "write the sigma in metres"
     )
     empty = there & np.isnan(values)
@@ -289,6 +304,8 @@ def _line_of_sight(table: Table, kind: NDArray[np.str_]) -> tuple[Float, Float]:
         return np.full(len(table), np.nan), np.full((len(table), 3), np.nan)
     los = np.where(insar, _metres(table, "los"), np.nan)
     look = np.column_stack([table.numbers(name) for name in names])
+    # no part of a unit vector; its square may overflow
+    look = np.clip(look, -10.0, 10.0)
     length = np.linalg.norm(look, axis=1)
     there = np.isfinite(los)
     table.refuse(
@@ -322,8 +339,12 @@ def _times(table: Table, epoch: float) -> Float:
                 wrong[row] = True
         table.refuse(wrong, column, "is not a time with its unit", 'e.g. "30 d"')
     else:
-        values = table.numbers(column) * columns[column]
+        # a time that is too large to be one need not be exact
+        values = np.clip(table.numbers(column), -1e300, 1e300 / YEAR) * columns[column]
     table.refuse(values < 0, column, "is before the event", "times count from it")
+    table.refuse(
+        values > LATEST, column, "is more than a million years", "see its unit"
+    )
     return np.where(np.isnan(values), epoch, values)
 
 

@@ -130,11 +130,10 @@ def _kilometres(table: Table, column: str) -> Float:
 def depths(table: Table, column: str = "depth_km", needed: bool = True) -> Float:
     """Return depths in m, positive down, of a column in km; note wrong ones."""
     values = table.numbers(column, needed=needed)
-    table.refuse(
-        values < 0, column, "is above the ground", "depth is positive down, in km"
-    )
-    table.refuse(values > 6371, column, "is below the centre of the Earth", "write km")
-    return values * KM
+    high, deep = values < 0, values > 6371
+    table.refuse(high, column, "is above the ground", "depth is positive down, in km")
+    table.refuse(deep, column, "is below the centre of the Earth", "write km")
+    return np.where(high | deep, np.nan, values) * KM
 
 
 def read_stations(content: bytes, frame: Frame, label: str = "stations") -> Stations:

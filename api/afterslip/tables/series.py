@@ -28,6 +28,8 @@ HALF_A_DAY = np.timedelta64(12, "h")
 _YEARS = (1950.0, 2100.0)
 _MJDS = (33282.0, 88069.0)
 _MJD_ZERO = np.datetime64("1858-11-17T00:00:00", "ns")
+# m; no station moves as far, and differences stay far from overflow
+_FARTHEST = 1e8
 _PBO = b"PBO Station Position Time Series"
 # positions of north, east, up and their sigmas in a line of .pos
 _POS_COLUMNS = [15, 16, 17, 18, 19, 20]
@@ -70,6 +72,7 @@ def read_tenv3(
     if lines and lines[0][1].startswith("site"):
         del lines[0]
     rows = _numbers(lines, label, _TENV3_COUNTS, skip=2)
+    _refuse_far(rows[:, 7:13], lines, label)
     if len({line.split()[0] for _, line in lines}) > 1:
         raise one_problem(label, None, "has lines of several stations")
     _refuse_times(rows[:, 3], _MJDS, lines, label)
@@ -268,6 +271,9 @@ class _Raw:
         lon = (self.lon + 180.0) % 360.0 - 180.0
         if not abs(self.lat) <= 90.0:
             raise one_problem(label, self.lat, "is no latitude")
+        if not np.isfinite(lon):
+            raise one_problem(label, self.lon, "is no longitude")
+        _refuse_far(np.hstack([self.position, self.sigma]), lines, label)
         wrong = np.flatnonzero((self.sigma <= 0).any(axis=1))
         problems = [
             Problem(
@@ -323,6 +329,16 @@ def _numbers(
     if problems:
         raise SpecError(shortened(problems, label))
     return rows
+
+
+def _refuse_far(metres: Float, lines: list[tuple[int, str]], label: str) -> None:
+    """Refuse lines with a length (n_line, n) that no position on the Earth has."""
+    problems = [
+        Problem(f"{label} line {lines[row][0]}", None, "has a length of over 1e8 m")
+        for row in np.flatnonzero((np.abs(metres) > _FARTHEST).any(axis=1))
+    ]
+    if problems:
+        raise SpecError(shortened(problems, label))
 
 
 def _refuse_times(
