@@ -12,12 +12,10 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from math import inf
-from typing import Literal
 
 from afterslip_solver.backend import LANES
 from afterslip_solver.greens.accuracy import narrow_basis
-
-Scheme = Literal["elastic", "polynomial", "shift_invert", "stepping"]
+from afterslip_solver.greens.time_plan import Scheme
 
 # one vector of displacements, FP64; the preconditioner's are half as large
 _NODE = 8 * 3 * LANES
@@ -29,6 +27,8 @@ _MARGIN = 1.12
 _SOLVE = 7
 # vectors of a stepping run: sum, remainder, what a predictor stores and works with
 _MARCH = {"none": 4, "adams_bashforth": 7, "galerkin": 24, "dmd": 40}
+# four steps of one source are the lanes, and its past ones are vectors of one lane
+_MARCH["four_steps"] = 7
 
 
 class MemoryShortageError(MemoryError):

@@ -14,6 +14,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from afterslip_solver.rheology import Branch, RelaxationRates, burgers
+
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]
@@ -121,33 +123,27 @@ class Materials:
     kelvin_modulus: Float | None = None
 
     @property
+    def branches(self) -> tuple[Branch, ...]:
+        """The rheology of all elements; a subclass may have another one."""
+        kelvin = self.kelvin_viscosity, self.kelvin_modulus
+        return burgers(self.viscosity, *kelvin)
+
+    @property
+    def creeps(self) -> Bool:
+        """(n_elem,) where any branch creeps."""
+        finite = [np.isfinite(branch.viscosity) for branch in self.branches]
+        return np.asarray(np.any(finite, axis=0))
+
+    @property
+    def rates(self) -> RelaxationRates:
+        """Rates of creep and recovery of all elements."""
+        return RelaxationRates.of(self.mu, self.branches)
+
+    @property
     def relaxation_time(self) -> Float:
-        """(n_elem,) s, viscosity / mu; inf where elastic.
-
-        Of a Burgers body the shorter of the two times in which its stress relaxes.
-        """
-        if self.kelvin_viscosity is None or self.kelvin_modulus is None:
-            return self.viscosity / self.mu
-        own, delayed = self.mu / self.viscosity, self.mu / self.kelvin_viscosity
-        back = np.zeros_like(own)
-        has = np.isfinite(self.kelvin_modulus) & np.isfinite(self.kelvin_viscosity)
-        back[has] = self.kelvin_modulus[has] / self.kelvin_viscosity[has]
-        rate = fastest_rate(own, np.where(has, delayed, 0.0), back)
-        flows = np.isfinite(self.viscosity)
-        return np.where(flows, 1.0 / np.where(flows, rate, 1.0), np.inf)
-
-
-def fastest_rate(own: Float, delayed: Float, back: Float) -> Float:
-    """Larger of the two rates at which stress relaxes in a Burgers body, 1/s.
-
-    Parameters
-    ----------
-    own : 1/s, mu / viscosity of the Maxwell dashpot.
-    delayed : 1/s, mu / viscosity of the Kelvin dashpot.
-    back : 1/s, Kelvin modulus / Kelvin viscosity.
-    """
-    half = 0.5 * (own + delayed + back)
-    return np.asarray(half + np.sqrt(np.maximum(half**2 - own * back, 0.0)))
+        """(n_elem,) s, shortest time in which stress relaxes; inf where elastic."""
+        rate = self.rates.largest()
+        return np.where(self.creeps, 1.0 / np.where(self.creeps, rate, 1.0), np.inf)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import pytest
 from afterslip_solver.greens import evaluate_curve, prepare
 from afterslip_solver.greens.exponential_step import softened_modulus
 from afterslip_solver.greens.predictor import Galerkin
-from afterslip_solver.greens.stepping import recorded_steps
+from afterslip_solver.greens.time_plan import recorded_steps
 from afterslip_solver.model import SolverSettings
 from afterslip_solver.multigrid import build
 

@@ -1,8 +1,10 @@
 """Memory is asked for as it will be when the model is there, on a GPU of the test."""
 
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from afterslip_solver.model import SolverSettings
@@ -123,3 +125,22 @@ def test_remembered_files_are_not_taken_for_used_memory(monkeypatch, tmp_path):
     free = SimpleNamespace(available=100 * GIB)
     monkeypatch.setattr(preflight.psutil, "virtual_memory", lambda: free)
     assert preflight.free_on_host() == 6 * GIB
+
+
+def test_memory_is_estimated_for_the_scheme_that_is_asked_for(broken_ground):
+    """Of a curve that is short beside the relaxation times, either scheme will do."""
+    ground = replace(
+        broken_ground,
+        materials=replace(
+            broken_ground.materials,
+            viscosity=np.full(len(broken_ground.materials.mu), 1e19),
+        ),
+    )
+    curve = SolverSettings(times=(1e6,), until=1e6)
+    shifted = replace(curve, scheme="shift_invert")
+    plain = preflight.foretell(ground, curve, "cpu")
+    found = preflight.foretell(ground, shifted, "cpu")
+    assert found.operator == pytest.approx(2 * plain.operator, rel=1e-6)
+    assert (
+        preflight.foretell(ground, replace(curve, scheme="polynomial"), "cpu") == plain
+    )

@@ -11,11 +11,10 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from afterslip_solver.greens.settings import POLYNOMIAL_UP_TO
+from afterslip_solver.greens.time_plan import plan_time
 from afterslip_solver.memory import (
     Estimate,
     MemoryShortageError,
-    Scheme,
     check,
     estimate,
 )
@@ -82,8 +81,8 @@ def foretell(
 ) -> Estimate:
     """Return the memory that groups of a model will need on each GPU that shares it."""
     materials = model.materials
-    flowing = np.isfinite(materials.viscosity)
-    kelvin = materials.kelvin_viscosity
+    creeping = [np.isfinite(branch.viscosity) for branch in materials.branches]
+    plan = plan_time(materials.rates, settings)
 
     def share(count: int) -> int:
         return int(count / gpus * (1.0 if gpus == 1 else _UNEVEN))
@@ -92,24 +91,15 @@ def foretell(
         unknowns=share(3 * len(model.mesh.nodes)),
         elements=share(len(model.mesh.elements)),
         # parts have as many elements, but perhaps not of those that creep
-        viscoelastic=min(share(len(flowing)), int(flowing.sum())),
+        viscoelastic=min(share(len(materials.mu)), int(materials.creeps.sum())),
         modes=min(settings.max_modes, _LIKELY_MODES),
         backend=backend,
-        scheme=_scheme(model, settings),
-        kelvin=0 if kelvin is None else int(np.isfinite(kelvin).sum()),
+        scheme=plan.scheme,
+        kelvin=sum(int(has.sum()) for has in creeping[1:]),
+        time_tolerance=settings.time_tolerance,
+        predictor=settings.predictor,
+        span=plan.span,
     )
-
-
-def _scheme(model: Model, settings: SolverSettings) -> Scheme:
-    materials = model.materials
-    flowing = np.isfinite(materials.viscosity)
-    until = max(settings.until, *settings.times, 0.0)
-    if until == 0.0 or not flowing.any():
-        return "elastic"
-    if settings.integrator == "stepping":
-        return "stepping"
-    shortest = float(materials.relaxation_time[flowing].min())
-    return "shift_invert" if until > POLYNOMIAL_UP_TO * shortest else "polynomial"
 
 
 def free_on_host() -> int:

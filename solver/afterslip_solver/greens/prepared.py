@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,16 +16,12 @@ from afterslip_solver.backend.base import Tets
 from afterslip_solver.greens.checkpoint import Checkpointer
 from afterslip_solver.greens.exponential_step import ExponentialStep
 from afterslip_solver.greens.group_solve import GroupSolve, Modes, Solvable
-from afterslip_solver.greens.settings import (
-    POLYNOMIAL_UP_TO,
-    SettingsError,
-    best_shift,
-    check_settings,
-)
+from afterslip_solver.greens.settings import SettingsError, check_settings
 from afterslip_solver.greens.source import Loads
 from afterslip_solver.greens.spectral import Spectral
 from afterslip_solver.greens.stepping import Stepping
 from afterslip_solver.greens.time_parallel import TimeParallel
+from afterslip_solver.greens.time_plan import plan_time
 from afterslip_solver.model import (
     Float,
     GroupResult,
@@ -145,11 +142,7 @@ class Prepared:
     @property
     def scheme(self) -> str:
         """Say how time is treated: elastic, polynomial, shift_invert or stepping."""
-        if self._integrator is None:
-            return "elastic"
-        if isinstance(self._integrator, Stepping):
-            return "stepping"
-        return "shift_invert" if self._integrator.shift > 0 else "polynomial"
+        return "elastic" if self._integrator is None else self._integrator.plan.scheme
 
     def solve(
         self,
@@ -216,10 +209,10 @@ class Prepared:
     ) -> NDArray[np.uint8]:
         """Digest of all that changes a group's numbers: another version starts anew."""
         m = self.model.materials
-        fields = (m.lam, m.mu, m.viscosity, m.kelvin_modulus, m.kelvin_viscosity)
+        own = (getattr(m, item.name) for item in fields(m))
         named = (part for item in slip.items() for part in item)
         mesh, name = self.model.mesh, self.backend.name
-        what = makers(), self.settings, name, mesh.nodes, *fields, trace_nodes, *named
+        what = makers(), self.settings, name, mesh.nodes, *own, trace_nodes, *named
         return np.frombuffer(digest(*what), dtype=np.uint8)
 
     def _lanes(self, slip: Slip) -> tuple[dict[str, Float], int]:
@@ -292,45 +285,26 @@ class Prepared:
         return self._soft[1]
 
     def _choose(self) -> Spectral | Stepping | None:
-        """Pick an integrator, or None for a purely elastic problem."""
+        """Make the plan's integrator, or None for a purely elastic problem."""
         settings, creep = self.settings, self._creep
-        until = max(settings.until, *settings.times, 0.0)
-        if until == 0.0 or not creep.anywhere:
+        plan = plan_time(creep, settings)
+        if plan.scheme == "elastic":
             return None
-        times = np.unique([*settings.times, until])
-        times = times[times > 0.0]
-        if settings.integrator == "stepping":
-            n_step = int(np.ceil(until / settings.step - 1e-9))
-            step = until / n_step
-            local = ExponentialStep(creep, step)
+        if plan.scheme == "stepping":
+            local = ExponentialStep(creep, plan.step)
             four = settings.predictor == "four_steps"
             return (TimeParallel if four else Stepping)(
                 self.backend,
                 creep,
                 local,
                 self._softened(local.softened),
-                times,
-                step,
-                n_step,
+                plan,
                 settings.predictor,
-                settings.max_modes,
             )
-        shift = 0.0
-        fast = until * creep.fastest > POLYNOMIAL_UP_TO
-        if settings.scheme == "shift_invert" or (settings.scheme == "auto" and fast):
-            shift = best_shift(until, 1.0 / creep.softening(0.1 * until))
         system = self._elastic
-        if shift > 0.0:
-            system = self._softened(Resolvent(creep, shift).softened)
-        return Spectral(
-            self.backend,
-            creep,
-            system,
-            times,
-            shift,
-            settings.time_tolerance,
-            settings.max_modes,
-        )
+        if plan.scheme == "shift_invert":
+            system = self._softened(Resolvent(creep, plan.shift).softened)
+        return Spectral(self.backend, creep, system, plan, settings.time_tolerance)
 
 
 def _space(model: Model, backend: Backend, cache: CacheScope) -> Space:

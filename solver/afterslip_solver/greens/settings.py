@@ -1,14 +1,10 @@
-"""Which settings make sense, and what follows from them."""
+"""Which settings make sense."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from afterslip_solver.model import SolverSettings
-
-# measured: below this ratio of curve to shortest relaxation time the polynomial
-# scheme needs about as few solves, and no second operator
-POLYNOMIAL_UP_TO = 2.0
 
 
 class SettingsError(ValueError):
@@ -29,17 +25,3 @@ def check_settings(settings: SolverSettings) -> None:
     stepped = settings.integrator == "stepping" and settings.until > 0
     if stepped and not 0 < settings.step <= settings.until:
         raise SettingsError("stepping needs a step above 0 and at most until")
-
-
-def best_shift(until: float, shortest: float) -> float:
-    """Shift gamma of the shift-invert scheme, s.
-
-    A tenth of the curve needs fewest solves, but a large shift against the shortest
-    relaxation time makes K^v nearly incompressible, and its solves expensive. Measured
-    at until / shortest of 2, 21, 211 and 1054.
-
-    Parameters
-    ----------
-    until : s, last time. shortest : s, relaxation time.
-    """
-    return min(0.1 * until, 0.45 * float(np.sqrt(until * shortest)))

@@ -27,6 +27,7 @@ from afterslip_solver.greens.accuracy import (
 )
 from afterslip_solver.greens.checkpoint import State, pack, unpack
 from afterslip_solver.greens.group_solve import GroupSolve, Modes, Solvable
+from afterslip_solver.greens.time_plan import TimePlan
 from afterslip_solver.krylov import SurfaceErrorCriterion
 from afterslip_solver.model import Float
 from afterslip_solver.operators import Creep, Resolvent
@@ -43,19 +44,15 @@ class Spectral:
     Attributes
     ----------
     creep : the state space. system : K, or K^v for shift-invert.
-    times : (n_time,) s, where the curve must hold; all positive.
-    shift : gamma, s; 0 for the polynomial scheme.
+    plan : the times where the curve must hold, the shift and the limit on steps.
     tolerance : largest error over largest change of the trace.
-    max_modes : limit on Lanczos steps.
     """
 
     backend: Backend
     creep: Creep
     system: Solvable
-    times: Float
-    shift: float
+    plan: TimePlan
     tolerance: float
-    max_modes: int
 
     def integrate(self, run: GroupSolve, elastic: Float, strain: Any) -> Modes:
         """Add modes to the elastic response.
@@ -65,7 +62,7 @@ class Spectral:
         elastic : (lane, n_trace, 3) the elastic response.
         strain : deviatoric strain of the elastic solution, offsets included.
         """
-        modes = Modes([elastic], [np.zeros((LANES, 2))], shift=self.shift)
+        modes = Modes([elastic], [np.zeros((LANES, 2))], shift=self.plan.shift)
         q = self.creep.driven(strain)
         modes.start_norm = norm = self.creep.norm(q)
         active = norm > 0.0
@@ -75,12 +72,12 @@ class Spectral:
 
     def _budget(self) -> SolveBudget:
         fastest = self.creep.fastest
-        return SolveBudget(self.shift, self.times, self.tolerance, fastest)
+        return SolveBudget(self.plan.shift, self.plan.times, self.tolerance, fastest)
 
     def resume(self, run: GroupSolve, state: State) -> Modes:
         """Go on from a checkpoint."""
         backend = self.backend
-        modes = Modes.unpacked(state, self.shift)
+        modes = Modes.unpacked(state, self.plan.shift)
         basis = unpack(backend, "basis", state)
         q = backend.asarray(state["direction"].copy())
         budget = self._budget()
@@ -99,8 +96,8 @@ class Spectral:
         """Lanczos steps from the next direction q on."""
         traces = [run.to_trace(response) for response in modes.response[1:]]
         backend, apply = self.backend, self._apply
-        if self.shift > 0:
-            resolvent = Resolvent(self.creep, self.shift)
+        if self.plan.shift > 0:
+            resolvent = Resolvent(self.creep, self.plan.shift)
             apply = partial(self._apply_inverse, resolvent)
 
         def state() -> State:
@@ -114,7 +111,7 @@ class Spectral:
 
         while active.any() and run.going():
             run.maybe_save(state)
-            if len(modes.response) > self.max_modes:
+            if len(modes.response) > self.plan.limit:
                 run.stop(
                     "not_converged",
                     "the curve needs more modes: raise max_modes, loosen "
@@ -139,7 +136,7 @@ class Spectral:
                 count, norm = int(modes.mode_count[lane]), modes.start_norm[lane]
                 recurrence = np.array(modes.recurrence)[1:count, lane]
                 modes.time_error[lane] += rounding(
-                    recurrence, float(norm), self.shift, self.times
+                    recurrence, float(norm), self.plan.shift, self.plan.times
                 )
         return modes
 
@@ -215,8 +212,8 @@ class Spectral:
             lane: (
                 recurrence[1:, lane],
                 float(modes.start_norm[lane]),
-                self.shift,
-                self.times,
+                self.plan.shift,
+                self.plan.times,
             )
             for lane in lanes
         }
@@ -235,7 +232,7 @@ class Spectral:
             budget.settle(int(lane), *curves[lane][:2], change)
             exact = recurrence[-1, lane, 1] == 0.0
             # the first diagonal entry of shift-invert predicts too little
-            early = self.shift > 0.0 and len(recurrence) < 3
+            early = self.plan.shift > 0.0 and len(recurrence) < 3
             wanted = float(budget.enough()[lane])
             go_on[lane] = (error > wanted or early) and not exact
             if go_on[lane]:

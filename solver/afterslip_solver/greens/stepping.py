@@ -17,35 +17,9 @@ from afterslip_solver.greens.checkpoint import State
 from afterslip_solver.greens.exponential_step import ExponentialStep
 from afterslip_solver.greens.group_solve import GroupSolve, Modes, Solvable
 from afterslip_solver.greens.predictor import Predictor, make_predictor
+from afterslip_solver.greens.time_plan import TimePlan
 from afterslip_solver.model import Float
 from afterslip_solver.operators import Creep
-
-
-def recorded_steps(times: Float, step: float, n_step: int, limit: int) -> list[int]:
-    """Choose the steps that are recorded: around the output times, then others.
-
-    Parameters
-    ----------
-    times : s, output times. step : s. n_step : last step.
-    limit : number of steps at most.
-    """
-    position = np.clip(np.asarray(times) / step, 0, n_step)
-    nearest = np.round(position).astype(int)
-    wanted = [int(k) for k in nearest]
-    away = np.abs(position - nearest) > 1e-6
-    wanted += [int(k) for k in np.floor(position[away])]
-    wanted += [int(k) for k in np.ceil(position[away])]
-    # early steps change most: spread the others evenly in the square root of time
-    filling = np.unique(
-        np.round(n_step * np.linspace(0.0, 1.0, limit) ** 2).astype(int)
-    )
-    keep = list(dict.fromkeys([0, n_step, *wanted]))[:limit]
-    for k in filling:
-        if len(keep) >= limit:
-            break
-        if int(k) not in keep:
-            keep.append(int(k))
-    return sorted(keep)
 
 
 @dataclass(slots=True)
@@ -81,19 +55,15 @@ class Stepping:
 
     Attributes
     ----------
-    local : the step at a point. system : its K^v. times : s, output times.
-    step : s. n_step : number of steps. max_modes : steps recorded at most.
+    local : the step at a point. system : its K^v. plan : the steps.
     """
 
     backend: Backend
     creep: Creep
     local: ExponentialStep
     system: Solvable
-    times: Float
-    step: float
-    n_step: int
+    plan: TimePlan
     predictor: str
-    max_modes: int
 
     def integrate(self, run: GroupSolve, elastic: Float, strain: Any) -> Modes:
         """Step from the elastic solution; see `Spectral.integrate`."""
@@ -131,9 +101,9 @@ class Stepping:
 
     def _go_on(self, run: GroupSolve, march: _March) -> Modes:
         backend, local, modes = self.backend, self.local, march.modes
-        keep = set(recorded_steps(self.times, self.step, self.n_step, self.max_modes))
-        run.expected = len(run.history) + self.n_step - march.step
-        while march.step < self.n_step:
+        plan, recorded = self.plan, set(self.plan.recorded())
+        run.expected = len(run.history) + plan.n_step - march.step
+        while march.step < plan.n_step:
             run.maybe_save(lambda: march.packed(backend))
             f = local.load(march.stress) * self.system.operator.free
             # what the last solve left unbalanced is not forgotten
@@ -151,14 +121,14 @@ class Stepping:
             local.follow(march.stress, result.values)
             march.error.add(run.on_trace(result.values))
             march.step += 1
-            if march.step in keep:
+            if march.step in recorded:
                 modes.response.append(modes.response[0] + run.trace_of(march.total))
-                modes.step_times.append(march.step * self.step)
+                modes.step_times.append(march.step * plan.step)
         modes.mode_count[:] = len(modes.response)
         modes.time_error[:] = march.error.estimate()
         return modes
 
     def _error(self) -> StepError:
-        position = np.asarray(self.times) / self.step
+        position = np.asarray(self.plan.times) / self.plan.step
         between = bool((np.abs(position - np.round(position)) > 1e-6).any())
-        return StepError(self.backend, self.step, self.creep.fastest, between)
+        return StepError(self.backend, self.plan.step, self.creep.fastest, between)

@@ -16,7 +16,7 @@ import numpy as np
 from afterslip_solver.backend import LANES, Backend
 from afterslip_solver.greens.checkpoint import State, pack, unpack
 from afterslip_solver.greens.group_solve import GroupSolve, Modes
-from afterslip_solver.greens.stepping import Stepping, recorded_steps
+from afterslip_solver.greens.stepping import Stepping
 from afterslip_solver.model import Float
 
 # solved steps of the regression line
@@ -88,7 +88,7 @@ class TimeParallel(Stepping):
     def integrate(self, run: GroupSolve, elastic: Float, strain: Any) -> Modes:
         """See `Stepping.integrate`."""
         state = self.local.start(strain)
-        response = np.repeat(elastic[None], len(self._recorded), axis=0)
+        response = np.repeat(elastic[None], len(self.plan.recorded()), axis=0)
         return self._sources(run, self.backend.to_host(state), response, 0, None)
 
     def resume(self, run: GroupSolve, state: State) -> Modes:
@@ -96,10 +96,6 @@ class TimeParallel(Stepping):
         window = _Window.unpacked(self.backend, state)
         response, source = state["response"].copy(), int(state["source"])
         return self._sources(run, state["start"], response, source, window)
-
-    @property
-    def _recorded(self) -> list[int]:
-        return recorded_steps(self.times, self.step, self.n_step, self.max_modes)
 
     def _sources(
         self,
@@ -113,17 +109,17 @@ class TimeParallel(Stepping):
         f = self.local.load(self.backend.asarray(start)) * self.system.operator.free
         norm = self.backend.dot(f, f)
         moves = [lane for lane in range(first, LANES) if norm[lane] > 0.0]
-        run.expected = len(run.history) + self.n_step * len(moves)
+        run.expected = len(run.history) + self.plan.n_step * len(moves)
         for source in moves:
             if window is None:
                 window = self._open(start, source)
             self._march(run, start, response, source, window)
             window = None
-        recorded = self._recorded
+        recorded = self.plan.recorded()
         if not run.going():
             recorded = recorded[:1]
         modes = Modes(list(response[: len(recorded)]))
-        modes.step_times = [self.step * number for number in recorded]
+        modes.step_times = [self.plan.step * number for number in recorded]
         modes.mode_count[:] = len(recorded)
         return modes
 
@@ -139,13 +135,13 @@ class TimeParallel(Stepping):
         self, run: GroupSolve, start: Any, response: Float, source: int, window: _Window
     ) -> None:
         backend = self.backend
-        recorded = {number: row for row, number in enumerate(self._recorded)}
+        recorded = {number: row for row, number in enumerate(self.plan.recorded())}
 
         def state() -> State:
             whole = {"start": start, "response": response, "source": np.array(source)}
             return {**window.packed(backend), **whole}
 
-        while window.step < self.n_step and run.going():
+        while window.step < self.plan.n_step and run.going():
             run.maybe_save(state)
             f = self.local.load(window.stress) * self.system.operator.free
             f[:, :, :1] += window.remainder

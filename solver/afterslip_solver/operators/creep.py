@@ -26,8 +26,9 @@ from numpy.typing import NDArray
 
 from afterslip_solver.backend import LANES, Backend
 from afterslip_solver.backend.base import Tets
-from afterslip_solver.model import Float, fastest_rate
+from afterslip_solver.model import Float
 from afterslip_solver.operators.space import Space
+from afterslip_solver.rheology import RelaxationRates
 
 
 class Creep:
@@ -79,6 +80,10 @@ class Creep:
             modulus, slow = kelvin[0][delays], kelvin[1][delays]
             self.delayed, self.back = mu[delays] / slow, modulus / slow
             energy = np.append(energy, 2.0 * slow * space.volume[delays] / 20.0)
+        creep, recovery = [self.rate], [np.zeros_like(self.rate)]
+        if self.n_kelvin:
+            creep, recovery = [*creep, self.delayed], [*recovery, self.back]
+        self._rates = RelaxationRates(creep, recovery)
         self._energy = backend.asarray(energy)
         self._rate = backend.asarray(self.rate)
         self._row = np.full(len(viscosity), -1, dtype=np.int64)
@@ -96,20 +101,12 @@ class Creep:
 
     @property
     def fastest(self) -> float:
-        """Largest rate at which stress relaxes at a point, 1/s."""
-        rate = self.rate.copy()
-        k = self.n_kelvin
-        rate[:k] = fastest_rate(rate[:k], self.delayed, self.back)
-        return float(rate.max())
+        """See `Relaxation`."""
+        return self._rates.fastest
 
     def softening(self, shift: float) -> float:
-        """Largest rate (1/s) at which a shift softens: mu/mu^v is 1 + shift * rate.
-
-        A Kelvin element softens no further than its spring lets it.
-        """
-        rate = self.rate.copy()
-        rate[: self.n_kelvin] += self.delayed / (1.0 + shift * self.back)
-        return float(rate.max())
+        """See `Relaxation`."""
+        return self._rates.softening(shift)
 
     @property
     def bytes(self) -> int:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
 from afterslip.archive import Sizes
 from afterslip.archive.layout import Integrator
-from afterslip_solver.greens.stepping import recorded_steps
+from afterslip_solver.greens.time_plan import plan_steps, plan_time
 from afterslip_solver.model import Model, SolverSettings
 
 
@@ -31,22 +29,19 @@ class Modes:
 
 def modes_of(model: Model, settings: SolverSettings) -> Modes:
     """Say how many modes a source of this model can have."""
-    until = max(settings.until, *settings.times, 0.0)
-    if until == 0.0 or not np.isfinite(model.materials.viscosity).any():
+    plan = plan_time(model.materials.rates, settings)
+    if plan.scheme == "elastic":
         return Modes("spectral", 1)
-    if settings.integrator == "spectral":
-        return Modes("spectral", settings.max_modes + 1)
-    return steps_of(settings)
+    if plan.scheme == "stepping":
+        return steps_of(settings)
+    return Modes("spectral", plan.limit + 1)
 
 
 def steps_of(settings: SolverSettings) -> Modes:
-    """Return the steps that a source keeps where time is stepped through."""
-    until = max(settings.until, *settings.times, 0.0)
-    n_step = int(np.ceil(until / settings.step - 1e-9))
-    step = until / n_step
-    times = np.unique([*settings.times, until])
-    kept = recorded_steps(times[times > 0.0], step, n_step, settings.max_modes)
-    return Modes("stepping", len(kept), tuple(step * number for number in kept))
+    """Return the steps that a source records where time is stepped through."""
+    plan = plan_steps(settings)
+    steps = tuple(plan.step * number for number in plan.recorded())
+    return Modes("stepping", len(steps), steps)
 
 
 @dataclass(frozen=True, slots=True)
