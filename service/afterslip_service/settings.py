@@ -76,6 +76,12 @@ class Settings(BaseSettings):
     lost_after: float = Field(
         90.0, gt=0, description="s without a heartbeat after which an attempt is lost"
     )
+    lost_limit: int = Field(
+        3,
+        ge=1,
+        description="times that a group may lose its process or worker before it "
+        "fails; more where machines are taken away at any time",
+    )
     user_limit: int | None = Field(
         None,
         ge=1,

@@ -84,7 +84,10 @@ def test_store_is_closed_only_when_every_group_is_accepted(greens):
     assert done == (others == 0 and greens.get(JobState.ACCEPTED, 0) > 0)
 
 
-@given(st.lists(st.sampled_from([*retry.ATTEMPTS, "new kind"]), min_size=1, max_size=9))
+KINDS = [*retry.ATTEMPTS, *retry.LOSSES, "new kind"]
+
+
+@given(st.lists(st.sampled_from(KINDS), min_size=1, max_size=9))
 def test_no_sequence_of_failures_is_retried_for_ever(classes):
     failures, tries = {}, 0
     for error_class in itertools.cycle(classes):
@@ -92,7 +95,24 @@ def test_no_sequence_of_failures_is_retried_for_ever(classes):
         failures = retry.counted(failures, error_class)
         if retry.judge(error_class, failures).action is Action.FAIL:
             break
-    assert tries <= retry.ATTEMPTS_IN_ALL
+    # one less of either kind leaves it alive
+    assert tries <= retry.ATTEMPTS_IN_ALL - 1 + retry.LOST_LIMIT
+
+
+@given(st.integers(1, 40), st.lists(st.sampled_from(sorted(retry.LOSSES)), min_size=40))
+def test_job_may_lose_its_worker_as_often_as_the_setting_says(limit, classes):
+    failures = {}
+    for times, error_class in enumerate(classes, 1):
+        failures = retry.counted(failures, error_class)
+        action = retry.judge(error_class, failures, limit).action
+        assert action is (Action.RETRY if times < limit else Action.FAIL)
+        if times == limit:
+            break
+
+
+def test_lost_workers_leave_a_job_its_own_attempts():
+    failures = {"worker_lost": 20, "killed": 20, "oom": 1}
+    assert retry.judge("oom", failures, lost_limit=100).action is Action.RETRY
 
 
 @pytest.mark.parametrize("error_class", ["bad_input", "mesh"])

@@ -44,7 +44,7 @@ class Groups(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        chosen = SimpleNamespace(store="/nowhere", spool_wait=60.0)
+        chosen = SimpleNamespace(store="/nowhere", spool_wait=60.0, lost_limit=3)
         self.context = Context(self.database, SimpleNamespace(forget=lambda t: None),
                                chosen, "model")  # fmt: skip
         with self.database.write() as connection:

@@ -12,8 +12,6 @@ INTERRUPTED = "interrupted"
 
 # times that a job may be tried when it fails in this way
 ATTEMPTS: dict[str, int] = {
-    "killed": 3,
-    "worker_lost": 3,
     "oom": 3,
     "no_memory": 3,
     "gpu_error": 3,
@@ -27,6 +25,10 @@ ATTEMPTS: dict[str, int] = {
     "damaged": 1,
 }
 ATTEMPTS_IN_ALL = 4
+# the process or its worker died: a group that exhausts the memory does this to every
+# worker, so it has an end, but where machines come and go it says nothing of the group
+LOSSES = frozenset({"killed", "worker_lost"})
+LOST_LIMIT = 3
 # the store was away: whoever works next would find the same, so it never counts
 AWAY = "store_lost"
 AWAY_S = 15.0
@@ -51,7 +53,9 @@ class Verdict:
     reason: str = ""
 
 
-def judge(error_class: str, failures: Mapping[str, int]) -> Verdict:
+def judge(
+    error_class: str, failures: Mapping[str, int], lost_limit: int = LOST_LIMIT
+) -> Verdict:
     """Decide what follows an attempt that failed.
 
     Parameters
@@ -59,6 +63,8 @@ def judge(error_class: str, failures: Mapping[str, int]) -> Verdict:
     error_class : class of the newest failure; an unknown one is ``internal``.
     failures : failures of the job by class since it was last reset, the newest
         one included.
+    lost_limit : times that the job may lose its process or its worker; these do not
+        count towards the failures of its own.
     """
     if error_class == INTERRUPTED:
         return Verdict(Action.RETRY, BACKOFF_S[0], "the service was stopped")
@@ -70,9 +76,15 @@ def judge(error_class: str, failures: Mapping[str, int]) -> Verdict:
             0.0,
             "the store is full: free space, then resume the campaign",
         )
+    if error_class in LOSSES:
+        times = sum(failures.get(loss, 0) for loss in LOSSES)
+        if times >= lost_limit:
+            text = f"lost its process or worker {times} times"
+            return Verdict(Action.FAIL, 0.0, text)
+        return Verdict(Action.RETRY, _delay(times), f"lost for the {times}. time")
     kind = error_class if error_class in ATTEMPTS else "internal"
     of_kind = failures.get(error_class, 0)
-    in_all = sum(n for c, n in failures.items() if c not in FREE)
+    in_all = sum(n for c, n in failures.items() if c not in FREE | LOSSES)
     if kind == "damaged":
         return Verdict(
             Action.FAIL, 0.0, "the store is damaged: run `afterslip fsck --repair`"
@@ -81,8 +93,11 @@ def judge(error_class: str, failures: Mapping[str, int]) -> Verdict:
         return Verdict(Action.FAIL, 0.0, "the same input would fail again")
     if of_kind >= ATTEMPTS[kind] or in_all >= ATTEMPTS_IN_ALL:
         return Verdict(Action.FAIL, 0.0, f"failed {in_all} times")
-    delay = BACKOFF_S[min(in_all - 1, len(BACKOFF_S) - 1)]
-    return Verdict(Action.RETRY, delay, f"attempt {in_all} failed")
+    return Verdict(Action.RETRY, _delay(in_all), f"attempt {in_all} failed")
+
+
+def _delay(times: int) -> float:
+    return BACKOFF_S[min(times, len(BACKOFF_S)) - 1]
 
 
 def strictness(failures: Mapping[str, int]) -> int:

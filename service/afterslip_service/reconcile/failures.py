@@ -26,9 +26,14 @@ def fail(
     message: str,
     *,
     state: AttemptState = AttemptState.FAILED,
+    lost_limit: int = retry.LOST_LIMIT,
     **attempt: Any,
 ) -> bool:
     """Close an attempt as failed and decide what becomes of its job.
+
+    Parameters
+    ----------
+    lost_limit : times that the job may lose its process or its worker.
 
     Returns
     -------
@@ -37,7 +42,7 @@ def fail(
     message = message.replace("\x00", "")  # PostgreSQL's text holds everything else
     failures = retry.counted(job.failures, error_class)
     campaign = campaigns.hold(connection, job.campaign_id)
-    verdict = retry.judge(error_class, failures)
+    verdict = retry.judge(error_class, failures, lost_limit)
     target = JobState.FAILED if verdict.action is Action.FAIL else JobState.WAITING
     if campaign.cancelling:
         return _ended_by_cancel(

@@ -109,7 +109,7 @@ def _write_all(context: Context, told: Sequence[_Told]) -> tuple[set[str], set[s
                 kept.add(item.token)
             elif item.outcome == "stored" and item.manifest is not None:
                 stored.append((item, job))
-            elif _write_failure(connection, item, job):
+            elif _write_failure(connection, item, job, context.settings.lost_limit):
                 taken.add(item.token)
         taken |= _write_stored(connection, stored)
     return taken, kept
@@ -144,10 +144,18 @@ def _write_stored(
     return {item.token for item, _ in stored}
 
 
-def _write_failure(connection: Connection, item: _Told, job: Job) -> bool:
+def _write_failure(
+    connection: Connection, item: _Told, job: Job, lost_limit: int
+) -> bool:
     known = {**item.known, "log": item.log}
     if item.outcome == "cancelled":
         return failures.cancelled(connection, job, item.token, **known)
     return failures.fail(
-        connection, job, item.token, item.error_class, item.message, **known
+        connection,
+        job,
+        item.token,
+        item.error_class,
+        item.message,
+        lost_limit=lost_limit,
+        **known,
     )

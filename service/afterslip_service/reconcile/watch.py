@@ -118,6 +118,7 @@ def give_up(context: Context, attempt: Attempt, error_class: str, message: str) 
             error_class,
             message,
             state=AttemptState.LOST,
+            lost_limit=context.settings.lost_limit,
             log=text,
         )
     # the mark stays until the folder is swept: who is told to stop may be late
