@@ -8,7 +8,7 @@ OUT ?= demo-out
 FAULTS := -m "" tests/faults tests/service/test_deployed.py \
   tests/workers/test_dask.py::test_child_dies_with_a_killed_worker
 
-.PHONY: demo test serve lint bench faults scan test-dashboard setup system clean
+.PHONY: demo test serve lint bench faults kills scan test-dashboard setup system clean
 
 demo: setup
 	$(BIN)/python examples/tohoku2011/demo.py --out $(OUT)
@@ -28,6 +28,13 @@ lint: setup
 faults: setup
 	@# the page follows the record also where a test has failed
 	AFTERSLIP_FAULTS_JSON=benchmarks/faults-2core.json $(BIN)/pytest $(FAULTS); \
+	  status=$$?; $(BIN)/python tests/faults/measured.py; exit $$status
+
+# N processes are killed at random moments; SEED repeats a run
+kills: setup
+	AFTERSLIP_KILLS=$(or $(N),200) AFTERSLIP_KILLS_SEED=$(SEED) \
+	  AFTERSLIP_KILLS_JSON=benchmarks/kills-2core.json \
+	  $(BIN)/pytest -s -m faults tests/faults/test_kills.py; \
 	  status=$$?; $(BIN)/python tests/faults/measured.py; exit $$status
 
 bench: setup

@@ -109,7 +109,26 @@ def record(record_property, request):
     return write
 
 
+@pytest.fixture
+def record_kills(record_property):
+    """Write down what a deployment went through in which anything was killed."""
+
+    def write(row):
+        row["load"] = round(os.getloadavg()[0], 1)
+        record_property("kills_row", json.dumps(row))
+
+    return write
+
+
 def pytest_terminal_summary(terminalreporter):
+    killed = [
+        json.loads(value)
+        for report in terminalreporter.stats.get("passed", [])
+        for name, value in getattr(report, "user_properties", [])
+        if name == "kills_row" and report.when == "call"
+    ]
+    if (name := os.environ.get("AFTERSLIP_KILLS_JSON")) and killed:
+        measured.keep_kills(Path(name), killed, measured.commit())
     passed, failed = [], []
     for outcome, reports in terminalreporter.stats.items():
         for report in reports:

@@ -1,12 +1,13 @@
-"""What the faults cost, kept as JSON, and as the table of ``docs/reliability.md``.
+"""What the faults cost, kept as JSON, and as the tables of ``docs/reliability.md``.
 
-python tests/faults/measured.py        # write the table anew from the JSON
+python tests/faults/measured.py        # write the tables anew from the JSON
 """
 
 from __future__ import annotations
 
 import json
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 from afterslip_workers.bench import device_name
@@ -14,7 +15,9 @@ from afterslip_workers.bench import device_name
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = ROOT / "benchmarks/faults-2core.json"
 PAGE = ROOT / "docs/reliability.md"
+KILLS = ROOT / "benchmarks/kills-2core.json"
 BEGIN, END = "<!-- measured -->", "<!-- end of measured -->"
+BEGIN_KILLS, END_KILLS = "<!-- kills -->", "<!-- end of kills -->"
 HEADINGS = {
     "fault": "fault",
     "seconds": "s",
@@ -88,5 +91,70 @@ def page(text, record=RECORD):
     return f"{head}{BEGIN}\n{told}\n\n{table(rows)}\n{END}{tail}"
 
 
+def keep_kills(path, rows, at):
+    """Put rows of random kills into a record, each in place of its deployment's.
+
+    Parameters
+    ----------
+    at : the commit; a record of another one is begun anew.
+    """
+    content = json.loads(path.read_text()) if path.is_file() else {}
+    known = content.get("rows", []) if content.get("commit") == at else []
+    by_deployment = {row["deployment"]: row for row in [*known, *rows]}
+    content = {"device": device_name(), "commit": at}
+    content["rows"] = list(by_deployment.values())
+    path.write_text(json.dumps(content, indent=1) + "\n")
+
+
+def kills_page(text, record=KILLS):
+    """Return the page with the tables of random kills that the record asks for."""
+    content = json.loads(record.read_text())
+    rows = content["rows"]
+    kills = {row["deployment"]: _sum(row["kills"].values()) for row in rows}
+    head = ["deployment", "kills", "pauses", "campaigns", "jobs", "jobs again", "lost"]
+    head += ["duplicates", "s", "seed"]
+    lines = [
+        f"{content['device']}; commit {content['commit']}; "
+        f"{sum(sum(found.values()) for found in kills.values())} kills.",
+        "",
+        *_head(head),
+    ]
+    for row in rows:
+        cells = [row["deployment"], sum(kills[row["deployment"]].values())]
+        cells.append(sum(_sum(row["pauses"].values()).values()))
+        cells += [row[name] for name in head[3:-2]]
+        lines.append(_line([*cells, round(row["seconds"]), row["seed"]]))
+    by_victim = _by_victim(rows)
+    moments = sorted({moment for found in by_victim.values() for moment in found})
+    lines += ["", *_head(["killed", *moments, "in all"])]
+    for victim, found in by_victim.items():
+        cells = [found.get(moment, 0) for moment in moments]
+        lines.append(_line([victim, *cells, sum(found.values())]))
+    before, _, rest = text.partition(BEGIN_KILLS)
+    after = rest.partition(END_KILLS)[2]
+    return "\n".join([before + BEGIN_KILLS, *lines, END_KILLS]) + after
+
+
+def _sum(counts):
+    """Return the sum of tables of counts, by key."""
+    total = Counter()
+    for found in counts:
+        total.update(found)
+    return total
+
+
+def _by_victim(rows):
+    victims = sorted({victim for row in rows for victim in row["kills"]})
+    return {v: _sum(row["kills"].get(v, {}) for row in rows) for v in victims}
+
+
+def _line(cells):
+    return "| " + " | ".join(map(str, cells)) + " |"
+
+
+def _head(names):
+    return [_line(names), "|" + "---|" * len(names)]
+
+
 if __name__ == "__main__":
-    PAGE.write_text(page(PAGE.read_text()))
+    PAGE.write_text(kills_page(page(PAGE.read_text())))

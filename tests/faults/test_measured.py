@@ -13,6 +13,17 @@ def test_table_of_the_page_is_the_record():
     assert measured.page(text) == text, "run tests/faults/measured.py"
 
 
+def test_tables_of_random_kills_are_the_record():
+    text = measured.PAGE.read_text()
+    assert measured.kills_page(text) == text, "run tests/faults/measured.py"
+
+
+def test_no_random_kill_recorded_has_lost_anything():
+    rows = json.loads(measured.KILLS.read_text())["rows"]
+    assert rows
+    assert {(row["lost"], row["duplicates"]) for row in rows} == {(0, 0)}
+
+
 def test_nothing_recorded_was_lost_or_done_twice():
     rows = json.loads(measured.RECORD.read_text())["rows"]
     assert rows
