@@ -15,7 +15,9 @@ import psutil
 import sqlalchemy as sa
 from drawing import draws
 
-AIM_S = 1.0
+AIM_S = 2.0
+# moments at which a result is handed over
+HANDED_OVER = frozenset({"writing", "stored", "accepting", "inverting"})
 # after so many kills the work may go on until something has been accepted
 PROGRESS_EVERY, PROGRESS_S = 8, 180.0
 KINDS = """
@@ -25,6 +27,8 @@ WHERE attempts.token = :token
 LIVE = "SELECT state FROM jobs WHERE state IN ('queued', 'running', 'stored')"
 ACCEPTED = "SELECT count(*) FROM jobs WHERE state = 'accepted'"
 DISPATCHERS = frozenset({"leader", "standby"})
+# of aimed draws at what computes, so many wait for any work, the others for a result
+AT_WORK_SHARE = 0.5
 COMPUTES = frozenset({"child", "worker", "nanny", "machine"})
 
 
@@ -89,9 +93,7 @@ class Killer:
         moment = self._moment(draw.role, processes)
         if draw.aimed:
             end = time.monotonic() + AIM_S
-            while moment not in {"writing", "stored", "accepting", "inverting"}:
-                if time.monotonic() > end:
-                    break
+            while not _worth(draw, moment) and time.monotonic() < end:
                 self._rest(0.01)
                 moment = self._moment(draw.role, processes)
         count = self.pauses if draw.pause_s else self.kills
@@ -156,6 +158,13 @@ class Killer:
             return False
 
         self._accepted = arena.until(more, PROGRESS_S, self.here.log)
+
+
+def _worth(draw, moment):
+    """Tell whether an aimed draw has found its moment: of work, or of a result."""
+    if draw.role in COMPUTES and draw.rank < AT_WORK_SHARE:
+        return moment != "idle"
+    return moment in HANDED_OVER
 
 
 def _attempt(process):
