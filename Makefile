@@ -8,7 +8,8 @@ OUT ?= demo-out
 FAULTS := -m "" tests/faults tests/service/test_deployed.py \
   tests/workers/test_dask.py::test_child_dies_with_a_killed_worker
 
-.PHONY: demo test serve lint bench faults kills scan test-dashboard setup system clean
+.PHONY: demo test serve lint bench faults kills scan test-dashboard test-extras setup system \
+  clean
 
 demo: setup
 	$(BIN)/python examples/tohoku2011/demo.py --out $(OUT)
@@ -40,6 +41,9 @@ kills: setup
 bench: setup
 	$(BIN)/afterslip bench service
 	$(BIN)/afterslip bench curve
+
+test-extras: setup
+	$(BIN)/python .ci/extras.py
 
 scan: setup
 	$(BIN)/python .ci/scan.py

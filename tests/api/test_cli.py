@@ -135,6 +135,15 @@ def test_a_verb_that_cannot_be_imported_says_so(capsys, monkeypatch):
     assert "run is not available here: No module named 'afterslip_nowhere'" in err
 
 
+def test_a_verb_whose_libraries_are_missing_names_the_extra(capsys, monkeypatch):
+    lost = {"run": Verb("run", "afterslip_service.nowhere:run", "x", "y")}
+    monkeypatch.setattr(command, "verbs", lambda: lost)
+    code, _, err = run(capsys, "run")
+    assert code == 1
+    assert "`afterslip run` needs afterslip_service" in err
+    assert "pip install 'afterslip[service]'" in err
+
+
 @pytest.mark.parametrize(
     ("error", "code", "text"),
     [

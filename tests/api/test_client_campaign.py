@@ -10,10 +10,10 @@ import httpx
 import numpy as np
 import pytest
 import xarray as xr
+from example_result import example_result
 
 from afterslip import ApiError, Campaign, CampaignError, Client, SpecError
 from afterslip.client.download import chunk_keys
-from afterslip.report.example import example_result
 
 SPEC = """
 name: small
@@ -301,6 +301,12 @@ def test_an_inversion_gives_numbers_arrays_and_a_folder(client, server, spec, tm
     np.testing.assert_array_equal(inversion.slip, expected["slip"])
     np.testing.assert_array_equal(inversion.predicted, expected["predicted"])
     assert {"slip_component", "along", "down", "x"} <= set(inversion.slip.coords)
+
+
+def test_an_inversion_draws_its_slip(client, server, spec, tmp_path):
+    pytest.importorskip("matplotlib", reason="needs the extra plot")
+    server.results["result"] = netcdf(example_result())
+    inversion = client.submit(spec).invert(["gnss"], sign={"dip": "positive"})
     inversion.plot_slip(tmp_path / "map.png")
     assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
 

@@ -8,6 +8,7 @@ import meshio
 import numpy as np
 import pytest
 import xarray as xr
+from example_result import RIGIDITY, example_result
 
 from afterslip.cli import main as command
 from afterslip.errors import SpecError
@@ -21,7 +22,6 @@ from afterslip.exports import (
     write_vtu,
 )
 from afterslip.exports.subfaults import subfaults
-from afterslip.report.example import RIGIDITY, example_result
 from afterslip.units import YEAR
 
 

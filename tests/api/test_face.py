@@ -1,7 +1,10 @@
 """What ``import afterslip`` offers, and what it costs."""
 
+import importlib.util
 import subprocess
 import sys
+
+import pytest
 
 import afterslip
 
@@ -26,8 +29,29 @@ def test_the_face_is_exactly_this():
 
 
 def test_every_name_of_the_face_is_there():
-    for name in afterslip.__all__:
+    bare = importlib.util.find_spec("jinja2") is None
+    for name in set(afterslip.__all__) - ({"write_report"} if bare else set()):
         assert getattr(afterslip, name) is not None
+
+
+@pytest.mark.parametrize(
+    ("module", "hint"),
+    [
+        ("matplotlib", "drawing figures needs matplotlib, which is not installed here"),
+        ("jinja2", "pip install 'afterslip[plot]'"),
+    ],
+)
+def test_a_missing_library_is_named_with_the_extra_that_brings_it(module, hint):
+    code = (
+        f"import sys, importlib.util as u; real = u.find_spec; "
+        f"u.find_spec = lambda name, *r: None if name == {module!r} else real(name, *r)"
+        "; import afterslip.plot, afterslip.report"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert hint in done.stderr
 
 
 def test_every_error_of_the_face_is_one_tree():

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from example_result import example_result
 
 import afterslip
 from afterslip import spec
@@ -12,7 +13,6 @@ from afterslip.cli.verbs import verbs
 from afterslip.client import Client
 from afterslip.client.campaign import CampaignHandle
 from afterslip.client.inversion import Inversion
-from afterslip.report.example import example_result
 from afterslip.result import ATTRIBUTES, LAYOUT
 from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.forward import Forward

@@ -2,18 +2,20 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import xarray as xr
+from example_result import example_result
 from matplotlib.collections import TriMesh
 
 from afterslip import plot
 from afterslip.plot import choice, fit, maps, section, series, slip, style
 from afterslip.plot.seen import on_nodes
-from afterslip.report.example import example_result
 from afterslip.result import check, fit_by_type, variance_reduction, vectors
 
+HERE = Path(__file__).parent
 FIGURES = [
     plot.slip_map, plot.data_fit, plot.misfit, plot.time_series, plot.resolution,
     plot.cv_curve,
@@ -173,12 +175,12 @@ def test_drawing_touches_neither_pyplot_nor_the_settings():
     code = (
         "import matplotlib as m, sys; before = m.rcParams.copy()\n"
         "from afterslip import plot\n"
-        "from afterslip.report.example import example_result\n"
+        "from example_result import example_result\n"
         "plot.misfit(example_result())\n"
         "assert dict.__eq__(m.rcParams, before)\n"
         "assert 'matplotlib.pyplot' not in sys.modules\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=HERE)
 
 
 def test_arrows_show_the_motion_of_the_hanging_wall(result):

@@ -6,11 +6,11 @@ import re
 
 import numpy as np
 import pytest
+from example_result import example_result
 
 from afterslip.exports import write_slip
 from afterslip.report import write_report
 from afterslip.report.doubts import doubts
-from afterslip.report.example import example_result
 from afterslip.report.page import (
     applicable,
     headline,

@@ -13,6 +13,7 @@ from typer.main import get_command
 
 from afterslip import __version__
 from afterslip.cli.verbs import Verb, verbs
+from afterslip.extras import ROOMS, missing
 
 DEBUG = "AFTERSLIP_DEBUG"
 BAD_INPUT, FAILURE, INTERRUPTED = 2, 1, 130
@@ -50,6 +51,10 @@ def load(verb: Verb) -> Any:
     try:
         function = getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
+        extra = ROOMS.get(module.partition(".")[0])
+        if isinstance(error, ModuleNotFoundError) and extra is not None:
+            what = f"`afterslip {verb.name}`"
+            raise missing(what, extra, str(error.name)) from error
         raise VerbError(f"{verb.name} is not available here: {error}") from error
     if isinstance(function, typer.Typer):
         return get_command(function)
@@ -113,6 +118,8 @@ def describe(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename is not None else ""
         return f"{where}{error.strerror.lower()}"
+    if isinstance(error, ModuleNotFoundError) and not _ours(error):
+        return str(missing("this command", "all", str(error.name)))
     text = str(error)
     if _ours(error) or (isinstance(error, TimeoutError) and text):
         return text

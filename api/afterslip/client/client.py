@@ -13,6 +13,7 @@ from afterslip.client.credentials import resolve
 from afterslip.client.errors import ApiError, NoServerError
 from afterslip.client.inversion import Inversion
 from afterslip.client.transport import Transport
+from afterslip.extras import missing
 
 if TYPE_CHECKING:
     import httpx
@@ -75,7 +76,12 @@ class Client:
                 "the service is not installed here: install afterslip with it, or "
                 "use Client(url)"
             )
-        handle = found[0].load()(directory, **options)
+        try:
+            start = found[0].load()
+        except ModuleNotFoundError as error:
+            what = "an embedded service"
+            raise missing(what, "service", str(error.name)) from error
+        handle = start(directory, **options)
         try:
             client = cls(handle.url, token="")  # it asks for none
         except BaseException:

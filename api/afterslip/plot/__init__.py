@@ -1,5 +1,11 @@
 """Figures of an inversion's result; each returns a figure and touches no window."""
 
+# ruff: noqa: E402 the check comes before what it guards
+
+from afterslip.extras import require
+
+require("drawing figures", "plot", "matplotlib")
+
 from afterslip.plot.choice import cv_curve
 from afterslip.plot.fit import data_fit
 from afterslip.plot.misfit import misfit

@@ -1,0 +1,70 @@
+"""Install each extra alone, in an environment of its own, and run its tests there.
+
+    python .ci/extras.py [EXTRA ...]
+
+What a room imports without declaring it is found here: the environment in which all
+tests run has everything.
+"""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+TOOLS = ("pytest", "pytest-timeout", "hypothesis")
+NEED_FIGURES = ("tests/api/test_plot.py", "tests/api/test_report.py")
+# extra → tests that need nothing beyond it, "" is the package without extras
+TESTS = {
+    "": ["tests/api", *(f"--ignore={path}" for path in NEED_FIGURES)],
+    "plot": [*NEED_FIGURES],
+    "workers": ["tests/workers/test_forward.py", "tests/workers/test_commit.py"],
+    "service": ["tests/service/test_campaigns.py"],
+}
+# what must not have come along
+FOREIGN = {
+    "": ("matplotlib", "numba", "gmsh", "dask", "sqlalchemy", "fastapi"),
+    "plot": ("numba", "gmsh", "dask", "sqlalchemy", "fastapi"),
+    "workers": ("sqlalchemy", "fastapi", "alembic"),
+    "service": (),
+}
+PROBE = (
+    "import importlib.util as u,sys;print(*[m for m in sys.argv[1:] if u.find_spec(m)])"
+)
+
+
+def check(extra: str, folder: Path) -> bool:
+    """Install one extra and run its tests; True if all is well."""
+    name = extra or "client"
+    python = folder / name / "bin" / "python"
+    uv = [sys.executable, "-m", "uv"]
+    subprocess.run([*uv, "venv", "--quiet", str(folder / name)], check=True)
+    wanted = f"{ROOT}[{extra}]" if extra else str(ROOT)
+    install = ["pip", "install", "--quiet", "--compile-bytecode", "--python", python]
+    lock = ["--constraint", str(ROOT / "requirements.lock")]
+    subprocess.run([*uv, *install, *lock, wanted, *TOOLS], check=True)
+    found = subprocess.run(
+        [python, "-c", PROBE, *FOREIGN[extra]],
+        check=True, capture_output=True, text=True,
+    ).stdout.split()  # fmt: skip
+    if found:
+        print(f"{name}: brings {', '.join(found)}, which it must not")
+    tests = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS[extra]]
+    return subprocess.run(tests, cwd=ROOT, check=False).returncode == 0 and not found
+
+
+def main() -> None:
+    """Check the extras that were asked for, all of them by default."""
+    with tempfile.TemporaryDirectory(prefix="afterslip-extras-") as folder:
+        chosen = sys.argv[1:] or ["client", *(extra for extra in TESTS if extra)]
+        failed = [
+            extra
+            for extra in chosen
+            if not check("" if extra == "client" else extra, Path(folder))
+        ]
+    if failed:
+        sys.exit(f"failed in an environment of their own: {', '.join(failed)}")
+
+
+if __name__ == "__main__":
+    main()
