@@ -9,7 +9,7 @@ import zarr
 
 from afterslip_workers import entry
 from afterslip_workers.store import durable
-from afterslip_workers.store.place import StoreLostError
+from afterslip_workers.store.place import LocalPlace, StoreLostError
 
 pytestmark = pytest.mark.filterwarnings("ignore:Consolidated metadata")
 
@@ -98,6 +98,40 @@ def test_promoting_moves_the_bytes_and_copies_none(store):
     shard = store / "campaigns" / "c1" / "greens.zarr" / "response" / "c" / "0"
     moved = next(path for path in shard.rglob("*") if path.is_file())
     assert moved.stat().st_ino == inode
+
+
+@pytest.mark.parametrize("step", ["sha256", "move"])
+def test_attempt_that_another_dispatcher_moves_meanwhile_is_promoted(
+    store, monkeypatch, step
+):
+    """A leader that was suspended wakes while its successor moves the same files."""
+    manifest = attempt(store, 0, "a0")
+    real, calls = getattr(LocalPlace, step), []
+
+    def slow(place, *args):
+        calls.append(args)
+        if len(calls) == 1:
+            entry.promote(store, "c1", manifest)
+        return real(place, *args)
+
+    monkeypatch.setattr(LocalPlace, step, slow)
+    entry.promote(store, "c1", manifest)
+    assert len(calls) > 1
+    assert np.array_equal(greens(store)["response"][0], _value(0))
+
+
+@pytest.mark.parametrize("step", ["sha256", "move"])
+def test_file_that_is_nowhere_is_missing(store, monkeypatch, step):
+    manifest = attempt(store, 0, "a0")
+    real, shard = getattr(LocalPlace, step), "attempts/a0/group.zarr/mode_count/c/0"
+
+    def vanishes(place, *args):
+        (store / shard).unlink(missing_ok=True)
+        return real(place, *args)
+
+    monkeypatch.setattr(LocalPlace, step, vanishes)
+    with pytest.raises(entry.StoreError, match="mode_count/c/0 is missing"):
+        entry.promote(store, "c1", manifest)
 
 
 def test_promoting_twice_changes_nothing(store):

@@ -152,7 +152,22 @@ def chunk_key(name: str, index: int) -> str:
 
 
 def _move(place: Place, token: str, moves: Moves) -> None:
-    """Move files that are still to be moved; all are checked first."""
+    """Move files that are still to be moved; all are checked first.
+
+    A dispatcher that was suspended may move the same files when it wakes: what has
+    gone between a look and a rename is then in the campaign.
+    """
+    # a file can only go once
+    for _ in moves:
+        try:
+            _move_left(place, token, moves)
+        except FileNotFoundError:
+            continue
+        return
+    _move_left(place, token, moves)
+
+
+def _move_left(place: Place, token: str, moves: Moves) -> None:
     pending: list[tuple[str, str]] = []
     for old, new, digest in moves:
         if place.size(old) is not None:
