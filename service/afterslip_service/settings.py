@@ -93,6 +93,14 @@ class Settings(BaseSettings):
     keep_progress: float = Field(
         3600.0, gt=0, description="s that progress events are kept"
     )
+    scrub_rate: float = Field(
+        20.0,
+        ge=0,
+        description="MB/s at which the leader reads the store to find damage; 0: never",
+    )
+    scrub_every: float = Field(
+        24.0, gt=0, description="h from the beginning of one such reading to the next"
+    )
     max_upload: int = Field(2 * 1024**3, gt=0, description="bytes of one uploaded file")
     max_table: int = Field(
         128 * 1024**2, gt=0, description="bytes of one table or grid that a spec names"

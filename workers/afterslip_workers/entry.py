@@ -33,6 +33,7 @@ from afterslip_workers.store.place import (
     place_of,
     read_json,
 )
+from afterslip_workers.store.scrub import Stored
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -47,6 +48,7 @@ __all__ = [
     "Report",
     "StoreError",
     "StoreLostError",
+    "Stored",
     "arrange",
     "attempt_tokens",
     "check_store",

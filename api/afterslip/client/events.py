@@ -25,7 +25,7 @@ class Event:
     ----------
     id : rises by time; give the last one seen to go on after it.
     kind : ``campaign.state``, ``model.built``, ``group.state``,
-        ``group.progress`` or ``inversion.state``.
+        ``group.progress``, ``inversion.state`` or ``store.damaged``.
     time : ISO 8601.
     campaign : id of the campaign.
     data : what is told, by kind.

@@ -30,6 +30,7 @@ from afterslip_service.placement.base import Ended, Placement
 from afterslip_service.reconcile import acceptance, receipts, watch
 from afterslip_service.reconcile.context import Context
 from afterslip_service.reconcile.leadership import RENEWALS, Leadership, holder_name
+from afterslip_service.reconcile.scrubber import Scrubber
 from afterslip_service.settings import Settings
 from afterslip_workers import entry
 
@@ -59,6 +60,7 @@ class Dispatcher:
         holder = holder_name()
         self.context = Context(database, placement, settings, holder)
         self.leadership = Leadership(database, holder, settings.lease)
+        self.scrubber = Scrubber(self.context)
         self._stop = threading.Event()
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
@@ -84,6 +86,7 @@ class Dispatcher:
         """Start the loop."""
         self._thread = threading.Thread(target=self._run, name="dispatcher")
         self._thread.start()
+        self.scrubber.start()
 
     def wake(self) -> None:
         """Make the loop look at once; losing a wake-up only costs one interval."""
@@ -91,6 +94,8 @@ class Dispatcher:
 
     def stop(self, timeout: float = 10.0) -> None:
         """Stop the loop and give the lease back."""
+        # it gives its own lease back while we lead
+        self.scrubber.stop(timeout)
         self._stop.set()
         self._wake.set()
         if self._thread is not None:

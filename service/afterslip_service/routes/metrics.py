@@ -14,8 +14,9 @@ from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from afterslip_service.db import leases, usage
+from afterslip_service.db import leases, scrubbing, usage
 from afterslip_service.placement.base import WorkerFacts
+from afterslip_service.reconcile import scrubber
 from afterslip_service.reconcile.leadership import LEASE
 from afterslip_service.routes.deps import Service, ServiceDep
 from afterslip_workers import entry
@@ -41,12 +42,14 @@ class _Scrape:
         with self.service.database.read() as connection:
             found = usage.census(connection)
             leads = leases.holder(connection, LEASE) is not None
+            scrubbed = scrubber.Record.of(scrubbing.record(connection))
         yield from _of_work(found)
         led = GaugeMetricFamily(
             "afterslip_dispatcher_leads", "1 while a dispatcher holds the lease"
         )
         led.add_metric([], float(leads))
         yield led
+        yield from _of_scrubber(scrubbed)
         yield from _of_store(self.service.settings.store)
         placement = self.service.placement
         if placement is not None:
@@ -91,6 +94,25 @@ def _of_work(found: usage.Census) -> Iterator[Metric]:
         total = CounterMetricFamily(name, text)
         total.add_metric([], value)
         yield total
+
+
+def _of_scrubber(record: scrubber.Record) -> Iterator[Metric]:
+    for name, text, value in (
+        ("afterslip_scrub_bytes", "read by the scrubber", record.bytes),
+        ("afterslip_scrub_files", "files that the scrubber compared", record.files),
+        ("afterslip_scrub_damaged", "files that it found damaged", record.damaged),
+        ("afterslip_scrub_cycles", "times that it read everything", record.cycles),
+    ):
+        total = CounterMetricFamily(name, text)
+        total.add_metric([], value)
+        yield total
+    age = scrubber.oldest(record)
+    if age is not None:
+        figure = GaugeMetricFamily(
+            "afterslip_scrub_oldest_seconds", "age of the oldest verification of a file"
+        )
+        figure.add_metric([], age)
+        yield figure
 
 
 def _of_store(store: Path | str) -> Iterator[Metric]:

@@ -1,0 +1,130 @@
+"""Reading stored files slowly, to find damage before anybody needs them."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from afterslip import integrity
+from afterslip_workers.modelling.cache import META, MODEL
+from afterslip_workers.store import commit, paths
+from afterslip_workers.store.commit import facts_of, moves_of, root_of
+from afterslip_workers.store.place import place_of, read_json
+
+# called with the number of bytes after each part of a file; it may wait, or raise
+Read = Callable[[int], None]
+Promised = dict[str, str]
+
+_LOCAL, _REMOTE = 1 << 20, 8 << 20
+
+
+class Stored:
+    """What a store promises, and whether it holds.
+
+    Parameters
+    ----------
+    store : folder or address of a bucket.
+    """
+
+    def __init__(self, store: str | Path) -> None:
+        self._place = place_of(store)
+
+    def names(self, shelf: str) -> list[str]:
+        """Return the names of what is on a shelf, "models" or "files", in order."""
+        return sorted(
+            name for name in self._place.names(shelf) if not name.startswith(".")
+        )
+
+    def of_shelf(self, shelf: str, name: str) -> Promised:
+        """Return the SHA-256 by key of the files of a model or an upload.
+
+        A model that does not say what it should hold promises a file of no content.
+        """
+        if shelf == "files":
+            return {paths.file(name): name}
+        described = f"{paths.model(name)}/{META}"
+        meta = read_json(self._place, described)
+        if isinstance(meta, dict) and "sha256" in meta:
+            key = f"{paths.model(name)}/{meta.get('file', MODEL)}"
+            return {key: str(meta["sha256"])}
+        # being written, or removed since it was listed
+        return {} if self._place.size(described) is None else {described: ""}
+
+    def of_campaign(self, campaign: str) -> Promised:
+        """Return the SHA-256 by key of what was written with a campaign's store.
+
+        Raises
+        ------
+        StoreError
+            The store, or what it was made from, cannot be read.
+        """
+        root = paths.greens(campaign)
+        files = dict(facts_of(self._place, campaign).get("files", {}))
+        if root_of(self._place, campaign).sealed:
+            content = self._place.read(f"{root}/{integrity.FIXED}") or b""
+            try:
+                files = integrity.read_checksums(content, campaign)
+            except ValueError:
+                files[integrity.FIXED] = ""
+        return {f"{root}/{name}": digest for name, digest in files.items()}
+
+    def of_result(self, campaign: str, manifest: Mapping[str, Any]) -> Promised:
+        """Return the SHA-256 by key of the files of an accepted group or inversion."""
+        return {key: digest for _, key, digest in moves_of(campaign, dict(manifest))}
+
+    def damaged(self, files: Promised, read: Read) -> list[str]:
+        """Return the keys of the files that are missing or not as promised.
+
+        Raises
+        ------
+        OSError
+            While the store is away.
+        """
+        return [
+            key for key, digest in files.items() if self._sha256(key, read) != digest
+        ]
+
+    def _sha256(self, key: str, read: Read) -> str | None:
+        """Return the SHA-256 of a file, read part by part; None where there is none."""
+        size, total = self._place.size(key), hashlib.sha256()
+        if size is None:
+            return None
+        part = _REMOTE if self._place.remote else _LOCAL
+        try:
+            for start in range(0, size, part):
+                content = self._place.read_range(key, start, min(start + part, size))
+                total.update(content)
+                read(len(content))
+        except OSError as error:
+            # a sector that cannot be read is damage as well
+            if isinstance(error, FileNotFoundError) or error.errno == errno.EIO:
+                return None
+            raise
+        return total.hexdigest()
+
+    def checksums_hold(self, campaign: str, manifest: Mapping[str, Any]) -> bool:
+        """Tell whether a store's checksums of a group are those of its manifest.
+
+        Raises
+        ------
+        StoreError
+            The store cannot be read.
+        """
+        if manifest["kind"] != "greens" or not root_of(self._place, campaign).sealed:
+            return True
+        group, root = int(manifest["group"]["index"]), paths.greens(campaign)
+        content = self._place.read(f"{root}/{integrity.group_key(group)}") or b""
+        try:
+            found = integrity.read_checksums(content, campaign, group)
+        except ValueError:
+            return False
+        files = self.of_result(campaign, manifest)
+        return found == {key.removeprefix(f"{root}/"): d for key, d in files.items()}
+
+    def write_checksums(self, campaign: str, manifest: Mapping[str, Any]) -> None:
+        """Write the checksums of a group anew from its manifest."""
+        plain = dict(manifest)
+        commit.write_checksums(self._place, campaign, plain, moves_of(campaign, plain))
