@@ -7,6 +7,7 @@ import time
 import distributed
 import pytest
 
+from afterslip.error_class import ErrorClass
 from afterslip_service.db import attempts, jobs
 from afterslip_service.db.notify import Listener
 from afterslip_service.db.session import Database
@@ -45,7 +46,7 @@ def test_claim_that_is_not_placed_gives_its_slot_back_at_once(
         dispatcher.tick()
     job = model_job(database, campaign)
     assert job.state is JobState.WAITING
-    assert job.failures == {retry.INTERRUPTED: 1}
+    assert job.failures == {ErrorClass.INTERRUPTED: 1}
     turn(dispatcher, campaign, CampaignState.COMPLETE)
     assert len(refused) == 1
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from afterslip.error_class import ErrorClass
 from afterslip_service.engine import retry
 from afterslip_service.engine.campaign import Standing, derive, greens_done
 from afterslip_service.engine.ids import sortable
@@ -123,8 +124,8 @@ def test_input_that_is_wrong_is_never_tried_again(error_class):
 def test_stopping_the_service_never_uses_up_attempts():
     failures = {}
     for _ in range(100):
-        failures = retry.counted(failures, retry.INTERRUPTED)
-        assert retry.judge(retry.INTERRUPTED, failures).action is Action.RETRY
+        failures = retry.counted(failures, ErrorClass.INTERRUPTED)
+        assert retry.judge(ErrorClass.INTERRUPTED, failures).action is Action.RETRY
     failures = retry.counted(failures, "killed")
     assert retry.judge("killed", failures).action is Action.RETRY
 

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from afterslip.error_class import ErrorClass
 from afterslip_service.db import attempts, bulk, campaigns, claims, jobs, leases
 from afterslip_service.db.jobs import NewJob
-from afterslip_service.engine import retry
 from afterslip_service.engine.states import AttemptState, JobKind, JobState
 from afterslip_service.errors import LeaseLostError
 from afterslip_service.placement.base import Ended
@@ -94,7 +94,7 @@ def test_failure_of_an_attempt_that_was_followed_by_another_changes_nothing(
     """Between the look at the job and the write, its next attempt has begun."""
     first = group.claim()
     looked_at = group.job
-    watch.give_up(group.context, group.attempt(first), retry.INTERRUPTED, "silent")
+    watch.give_up(group.context, group.attempt(first), ErrorClass.INTERRUPTED, "silent")
     second = group.claim()
     before = group.job
     with database.write() as connection:
@@ -102,7 +102,7 @@ def test_failure_of_an_attempt_that_was_followed_by_another_changes_nothing(
         assert not failures.cancelled(connection, looked_at, first)
     assert group.job == before
     assert before.token == second
-    assert group.attempt(first).error_class == retry.INTERRUPTED
+    assert group.attempt(first).error_class == ErrorClass.INTERRUPTED
 
 
 def test_attempt_that_stored_its_result_meanwhile_is_not_given_up(group):

@@ -16,10 +16,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from afterslip.error_class import ErrorClass
 from afterslip_service.db import attempts, bulk, campaigns, claims, jobs
 from afterslip_service.db.jobs import NewJob
 from afterslip_service.db.session import Database
-from afterslip_service.engine import retry
 from afterslip_service.engine.states import AttemptState, JobKind, JobState
 from afterslip_service.placement.base import Ended
 from afterslip_service.reconcile import acceptance, failures, receipts, watch
@@ -118,7 +118,7 @@ class Groups(RuleBasedStateMachine):
         with self.database.read() as connection:
             attempt = attempts.get(connection, token)
         if attempt.state in attempts.LIVE:
-            watch.give_up(self.context, attempt, retry.INTERRUPTED, "lease lost")
+            watch.give_up(self.context, attempt, ErrorClass.INTERRUPTED, "lease lost")
 
     @rule()
     def look_at_what_is_under_way(self):

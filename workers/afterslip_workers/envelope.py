@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from afterslip.error_class import ErrorClass
 from afterslip_workers.errors import TaskError
 from afterslip_workers.store import paths, spool
 from afterslip_workers.store.place import Place, place_of
@@ -33,7 +34,10 @@ class Envelope:
         :func:`afterslip_workers.store.reuse.take`.
     inversion : {"id", "name", "datasets", ...}, for kind "inversion".
     backend : "auto", "cpu" or "gpu".
-    strict : times that the group did not converge before; more iterations each.
+    strict : times that the group did not converge before, see
+        :func:`afterslip_workers.settings.stricter`.
+    avoid : names of workers on which the work failed for want of memory or a device;
+        the placement gives it to another one as long as there is one.
     timeout_s : longest time allowed, s; None for ever.
     trace : context of OpenTelemetry, of what the attempt is a part; None: untraced.
     version : of this envelope.
@@ -49,6 +53,7 @@ class Envelope:
     inversion: dict[str, Any] | None = None
     backend: str = "auto"
     strict: int = 0
+    avoid: Sequence[str] = ()
     timeout_s: float | None = None
     trace: dict[str, str] | None = None
     version: int = VERSION
@@ -80,7 +85,7 @@ def parse(content: Mapping[str, Any]) -> Envelope:
     version = content.get("version")
     if version != VERSION:
         raise TaskError(
-            "internal",
+            ErrorClass.INTERNAL,
             f"the envelope has version {version!r}, this worker reads {VERSION}: "
             "install the same release of afterslip in the service and its workers",
         )
@@ -89,23 +94,26 @@ def parse(content: Mapping[str, Any]) -> Envelope:
     missing = sorted({"token", "kind", "campaign", "spec", "store"} - set(content))
     if unknown or missing:
         raise TaskError(
-            "internal",
+            ErrorClass.INTERNAL,
             f"the envelope has unknown fields {unknown}, lacks {missing}",
         )
     envelope = Envelope(**dict(content))
     if envelope.kind not in KINDS:
         raise TaskError(
-            "internal", f"the envelope's kind {envelope.kind!r} is none of {KINDS}"
+            ErrorClass.INTERNAL,
+            f"the envelope's kind {envelope.kind!r} is none of {KINDS}",
         )
     if envelope.kind == "greens" and not envelope.group:
-        raise TaskError("internal", "the envelope of a group names no group")
+        raise TaskError(ErrorClass.INTERNAL, "the envelope of a group names no group")
     if envelope.kind == "inversion" and not envelope.inversion:
-        raise TaskError("internal", "the envelope of an inversion describes none")
+        raise TaskError(
+            ErrorClass.INTERNAL, "the envelope of an inversion describes none"
+        )
     try:
         paths.checked(envelope.token)
         paths.checked(envelope.campaign)
     except ValueError as error:
-        raise TaskError("internal", str(error)) from error
+        raise TaskError(ErrorClass.INTERNAL, str(error)) from error
     return envelope
 
 
@@ -140,6 +148,6 @@ def failed(
     return Receipt(
         token=token,
         outcome="failed",
-        error={"class": error.error_class, "message": error.message},
+        error={"class": error.error_class.value, "message": error.message},
         stats=stats or {},
     )

@@ -4,7 +4,7 @@
 
     TaskError            error_class, message
     ├── Cancelled        somebody asked for it
-    └── (any other class is given by name, see CLASSES)
+    └── (any other class is given by name, see `afterslip.error_class`)
 """
 
 from __future__ import annotations
@@ -12,28 +12,10 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING, Any
 
+from afterslip.error_class import ErrorClass
+
 if TYPE_CHECKING:
     from afterslip_workers.store.place import Place
-
-CLASSES = frozenset(
-    {
-        "bad_input",
-        "mesh",
-        "oom",
-        "no_memory",
-        "gpu_error",
-        "gpu_lost",
-        "worker_lost",
-        "not_converged",
-        "nan",
-        "store_full",
-        "store_lost",
-        "damaged",
-        "killed",
-        "timeout",
-        "internal",
-    }
-)
 
 _BAD_INPUT = frozenset(
     {
@@ -48,9 +30,9 @@ _BAD_INPUT = frozenset(
     }
 )
 # a result is kept on the worker's disk until the store is back
-AWAY = frozenset({"store_full", "store_lost"})
+AWAY = frozenset({ErrorClass.STORE_FULL, ErrorClass.STORE_LOST})
 # what leaves a process, or a device, unfit for another task
-POISON = frozenset({"oom", "gpu_error", "gpu_lost"})
+POISON = frozenset({ErrorClass.OOM, ErrorClass.GPU_ERROR, ErrorClass.GPU_LOST})
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -60,11 +42,11 @@ class TaskError(Exception):
 
     Parameters
     ----------
-    error_class : one of ``CLASSES``; decides whether it is tried again.
+    error_class : decides whether it is tried again.
     message : what happened and what to do about it.
     """
 
-    def __init__(self, error_class: str, message: str) -> None:
+    def __init__(self, error_class: ErrorClass, message: str) -> None:
         super().__init__(message)
         self.error_class = error_class
         self.message = message
@@ -102,7 +84,7 @@ def classify(error: BaseException, place: Place | None = None) -> TaskError:
         return device
     if isinstance(error, MemoryError) or "OutOfMemoryError" in names:
         return TaskError(
-            "oom",
+            ErrorClass.OOM,
             f"memory ran out ({text}): use a coarser mesh, fewer workers, "
             "or a machine with more memory",
         )
@@ -111,13 +93,13 @@ def classify(error: BaseException, place: Place | None = None) -> TaskError:
         if away is not None:
             return away
     if "DamagedError" in names:
-        return TaskError("damaged", str(error))
+        return TaskError(ErrorClass.DAMAGED, str(error))
     if names & _BAD_INPUT:
-        return TaskError("bad_input", str(error))
+        return TaskError(ErrorClass.BAD_INPUT, str(error))
     if "MeshError" in names:
-        return TaskError("mesh", str(error))
+        return TaskError(ErrorClass.MESH, str(error))
     where = _innermost(error)
-    return TaskError("internal", f"{type(error).__name__}: {text}{where}")
+    return TaskError(ErrorClass.INTERNAL, f"{type(error).__name__}: {text}{where}")
 
 
 def _away(
@@ -127,15 +109,16 @@ def _away(
     full = _full_disk(error)
     if full is not None:
         return TaskError(
-            "store_full",
+            ErrorClass.STORE_FULL,
             f"no space left to write {full.filename or 'the result'} "
             f"({full.strerror}): free space in the store, then retry",
         )
     if "StoreLostError" in names or (place is not None and not place.reachable()):
-        return TaskError("store_lost", f"the store cannot be reached: {text}")
+        return TaskError(ErrorClass.STORE_LOST, f"the store cannot be reached: {text}")
     if place is not None and place.full():
         return TaskError(
-            "store_full", f"no space left in the store ({text}): free some, then retry"
+            ErrorClass.STORE_FULL,
+            f"no space left in the store ({text}): free some, then retry",
         )
     return None
 
@@ -165,26 +148,28 @@ _CUDA_LOST = {
 def _device(error: BaseException, names: set[str], text: str) -> TaskError | None:
     """Understand what CUDA's runtime and driver raise through CuPy."""
     if "RankLostError" in names:
-        return TaskError("gpu_error", f"one of several GPUs failed ({text})")
+        return TaskError(ErrorClass.GPU_ERROR, f"one of several GPUs failed ({text})")
     if not names & {"CUDARuntimeError", "CUDADriverError"}:
         if names & {"CUBLASError", "CUSPARSEError", "CUSOLVERError", "CuFFTError"}:
-            return TaskError("gpu_error", f"a library of the GPU failed ({text})")
+            return TaskError(
+                ErrorClass.GPU_ERROR, f"a library of the GPU failed ({text})"
+            )
         return None
     status: Any = getattr(error, "status", None)
     if status in _CUDA_MEMORY:
         return TaskError(
-            "oom",
+            ErrorClass.OOM,
             f"the GPU's memory ran out ({text}): use a coarser mesh, "
             "or a GPU with more memory",
         )
     if status in _CUDA_LOST:
         return TaskError(
-            "gpu_lost",
+            ErrorClass.GPU_LOST,
             f"the GPU is lost, {_CUDA_LOST[status]} ({text}): see nvidia-smi and the "
             "kernel's log, and restart its worker when it is back",
         )
     return TaskError(
-        "gpu_error",
+        ErrorClass.GPU_ERROR,
         f"the GPU failed ({text}): the process that used it was ended, "
         "its next task starts afresh",
     )

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from afterslip.error_class import ErrorClass
 from afterslip.files import Files, LocalFiles
 from afterslip.identity import canonical_spec, digest, model_digest
 from afterslip.inputs import Inputs, resolve
@@ -147,7 +148,8 @@ def _solve(
     report({"phase": "solving"})
     found = prepared.solve(slip, places.trace, report)
     if found.outcome != "converged":
-        kind = "nan" if found.outcome == "nan" else "not_converged"
+        bad = found.outcome == "nan"
+        kind = ErrorClass.NAN if bad else ErrorClass.NOT_CONVERGED
         raise TaskError(kind, f"{found.advice} (residual {found.residual.max():.1e})")
     return found
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
+from afterslip.error_class import ErrorClass
 from afterslip_solver.greens.time_plan import plan_time
 from afterslip_solver.memory import (
     Estimate,
@@ -61,7 +62,7 @@ def require(
         try:
             check(needed, free)
         except MemoryShortageError as error:
-            raise TaskError("no_memory", str(error)) from error
+            raise TaskError(ErrorClass.NO_MEMORY, str(error)) from error
     return needed
 
 

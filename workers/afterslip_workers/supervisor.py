@@ -14,6 +14,7 @@ from typing import Any
 
 import structlog
 
+from afterslip.error_class import ErrorClass
 from afterslip_workers import handover, logs, memory, telemetry
 from afterslip_workers import progress as progress_file
 from afterslip_workers.delivery import deliverer
@@ -285,7 +286,9 @@ class _Watch:
         stats["memory"] = memory.see_free(self._child, before, warm)
         if self._stop_reason == "timeout":
             text = f"stopped after its time limit of {self._envelope.timeout_s:g} s"
-            return failed(self._envelope.token, TaskError("timeout", text), stats)
+            return failed(
+                self._envelope.token, TaskError(ErrorClass.TIMEOUT, text), stats
+            )
         return Receipt(self._envelope.token, "cancelled", stats=stats)
 
     def _buried(self, memory_kill: bool) -> Receipt:
@@ -307,7 +310,9 @@ class _Watch:
         self._progress.beat(force=True)
         seconds = time.monotonic() - self._started
         return failed(
-            self._envelope.token, TaskError("killed", text), {"seconds": seconds}
+            self._envelope.token,
+            TaskError(ErrorClass.KILLED, text),
+            {"seconds": seconds},
         )
 
 
@@ -321,7 +326,10 @@ def _stored(envelope: Envelope) -> Receipt | None:
             stats = dict(manifest.get("stats", {}))
             receipt = Receipt(token, "stored", manifest=manifest, stats=stats)
             if folder == kept and not envelope.place.remote:
-                _delay(receipt, TaskError("store_lost", "the result is in the spool"))
+                _delay(
+                    receipt,
+                    TaskError(ErrorClass.STORE_LOST, "the result is in the spool"),
+                )
             return receipt
     if envelope.place.remote:
         # sent before, by this worker or another

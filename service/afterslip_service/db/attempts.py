@@ -53,6 +53,23 @@ def live_queued_by(connection: Connection, dispatcher: str) -> list[str]:
     return list(connection.execute(query).scalars())
 
 
+def workers_that_failed(
+    connection: Connection, job: str, classes: Collection[str]
+) -> list[str]:
+    """Return the workers on which attempts at a job failed in some ways."""
+    query = (
+        sa.select(attempts.c.worker)
+        .distinct()
+        .where(
+            attempts.c.job_id == job,
+            attempts.c.error_class.in_(classes),
+            attempts.c.worker.is_not(None),
+        )
+        .order_by(attempts.c.worker)
+    )
+    return list(connection.execute(query).scalars())
+
+
 def many(connection: Connection, tokens: Collection[str]) -> dict[str, Attempt]:
     """Return attempts by their tokens."""
     found = _select(connection, attempts.c.token.in_(tokens))

@@ -14,6 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from afterslip.error_class import ErrorClass
 from afterslip_service import clock
 from afterslip_service.db import events, queue
 from afterslip_service.db.tables import attempts, campaigns, inversions, jobs
@@ -299,7 +300,7 @@ def stored(connection: Connection, most: int = 200) -> list[Job]:
             jobs.c.state == JobState.STORED,
             sa.or_(
                 sa.not_(campaigns.c.paused),
-                campaigns.c.error_class.is_distinct_from("store_full"),
+                campaigns.c.error_class.is_distinct_from(ErrorClass.STORE_FULL),
             ),
         )
         .order_by(jobs.c.id)

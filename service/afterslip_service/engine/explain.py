@@ -8,29 +8,44 @@ from datetime import datetime
 from statistics import median
 from typing import Any
 
+from afterslip.error_class import ErrorClass
 from afterslip_service.engine.states import CampaignState, JobState
 
-ADVICE = {
-    "killed": "the solving process died: look at the end of its log",
-    "worker_lost": "its machine or connection was lost: look at the workers",
-    "oom": "memory ran out: use a coarser mesh or a larger machine",
-    "no_memory": "the model does not fit into the memory that was free: see what "
-    "else uses it, use a coarser mesh or a larger machine, then retry",
-    "gpu_error": "the GPU failed: look at the end of its log, and at nvidia-smi if it "
-    "happens again",
-    "gpu_lost": "the GPU is gone: look at nvidia-smi and the kernel's log, and restart "
-    "its worker",
-    "timeout": "it took longer than allowed: raise AFTERSLIP_ATTEMPT_TIMEOUT",
-    "not_converged": "the solver gave up, also with more iterations: look at the "
-    "mesh's quality, or loosen solver.tolerance",
-    "nan": "numbers became infinite: look at the materials and the mesh",
-    "store_full": "free space in the store, then resume the campaign",
-    "store_lost": "the store cannot be reached: it is tried again when it is back",
-    "damaged": "a file of the store is damaged: run `afterslip fsck --repair`, then "
-    "retry",
-    "bad_input": "the spec is at fault: correct it and submit again",
-    "mesh": "no mesh could be made: correct geometry or sizes and submit again",
-    "internal": "an error of this program: look at the log, and report it",
+ADVICE: dict[str, str] = {
+    ErrorClass.KILLED: "the solving process died: look at the end of its log",
+    ErrorClass.WORKER_LOST: "its machine or connection was lost: look at the workers",
+    ErrorClass.OOM: "memory ran out: use a coarser mesh or a larger machine",
+    ErrorClass.NO_MEMORY: (
+        "the model does not fit into the memory that was free: see what else uses it, "
+        "use a coarser mesh or a larger machine, then retry"
+    ),
+    ErrorClass.GPU_ERROR: (
+        "the GPU failed: look at the end of its log, and at nvidia-smi if it happens "
+        "again"
+    ),
+    ErrorClass.GPU_LOST: (
+        "the GPU is gone: look at nvidia-smi and the kernel's log, and restart its "
+        "worker"
+    ),
+    ErrorClass.TIMEOUT: "it took longer than allowed: raise AFTERSLIP_ATTEMPT_TIMEOUT",
+    ErrorClass.NOT_CONVERGED: (
+        "the solver gave up, also with more iterations: look at the mesh's quality, "
+        "or loosen solver.tolerance"
+    ),
+    ErrorClass.NAN: "numbers became infinite: look at the materials and the mesh",
+    ErrorClass.STORE_FULL: "free space in the store, then resume the campaign",
+    ErrorClass.STORE_LOST: (
+        "the store cannot be reached: it is tried again when it is back"
+    ),
+    ErrorClass.DAMAGED: (
+        "a file of the store is damaged: run `afterslip fsck --repair`, then retry"
+    ),
+    ErrorClass.BAD_INPUT: "the spec is at fault: correct it and submit again",
+    ErrorClass.MESH: (
+        "no mesh could be made: correct geometry or sizes and submit again"
+    ),
+    ErrorClass.INTERRUPTED: "the service or its worker was stopped: it is tried again",
+    ErrorClass.INTERNAL: "an error of this program: look at the log, and report it",
 }
 MOST_DIFFERENCES = 6
 
@@ -89,8 +104,11 @@ def why_waiting(s: Situation) -> list[Reason]:
 
 
 def _hindrances(s: Situation) -> Iterator[Reason]:
-    if s.paused and s.error_class == "store_full":
-        yield Reason("store_full", s.error_message or ADVICE["store_full"])
+    if s.paused and s.error_class == ErrorClass.STORE_FULL:
+        yield Reason(
+            ErrorClass.STORE_FULL.value,
+            s.error_message or ADVICE[ErrorClass.STORE_FULL],
+        )
     elif s.paused:
         yield Reason("paused", "the campaign is paused: resume it")
     if s.state is CampaignState.FAILED:

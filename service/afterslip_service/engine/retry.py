@@ -6,33 +6,39 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-# a service that was stopped, or an attempt that it drained, is nobody's fault:
-# it never counts against the job
-INTERRUPTED = "interrupted"
+from afterslip.error_class import ErrorClass
 
 # times that a job may be tried when it fails in this way
 ATTEMPTS: dict[str, int] = {
-    "oom": 3,
-    "no_memory": 3,
-    "gpu_error": 3,
-    "gpu_lost": 3,
-    "timeout": 3,
-    "internal": 3,
-    "not_converged": 2,
-    "nan": 2,
-    "bad_input": 1,
-    "mesh": 1,
-    "damaged": 1,
+    ErrorClass.OOM: 3,
+    ErrorClass.NO_MEMORY: 3,
+    ErrorClass.GPU_ERROR: 3,
+    ErrorClass.GPU_LOST: 3,
+    ErrorClass.TIMEOUT: 3,
+    ErrorClass.INTERNAL: 3,
+    ErrorClass.NOT_CONVERGED: 2,
+    ErrorClass.NAN: 2,
+    ErrorClass.BAD_INPUT: 1,
+    ErrorClass.MESH: 1,
+    ErrorClass.DAMAGED: 1,
 }
 ATTEMPTS_IN_ALL = 4
 # the process or its worker died: a group that exhausts the memory does this to every
 # worker, so it has an end, but where machines come and go it says nothing of the group
-LOSSES = frozenset({"killed", "worker_lost"})
+LOSSES: frozenset[str] = frozenset({ErrorClass.KILLED, ErrorClass.WORKER_LOST})
 LOST_LIMIT = 3
-# the store was away: whoever works next would find the same, so it never counts
-AWAY = "store_lost"
 AWAY_S = 15.0
-FREE = frozenset({INTERRUPTED, AWAY})
+# a service that was stopped, or an attempt that it drained, is nobody's fault, and
+# where the store is away any other worker would find the same: neither ever counts
+FREE: frozenset[str] = frozenset({ErrorClass.INTERRUPTED, ErrorClass.STORE_LOST})
+# another worker may have more memory, or a device that is sound
+MEMORY: frozenset[str] = frozenset({ErrorClass.OOM, ErrorClass.NO_MEMORY})
+ELSEWHERE: frozenset[str] = MEMORY | {
+    ErrorClass.GPU_ERROR,
+    ErrorClass.GPU_LOST,
+    ErrorClass.KILLED,
+}
+CPU_AFTER = 2
 BACKOFF_S = (1.0, 5.0, 20.0)
 
 
@@ -66,11 +72,11 @@ def judge(
     lost_limit : times that the job may lose its process or its worker; these do not
         count towards the failures of its own.
     """
-    if error_class == INTERRUPTED:
+    if error_class == ErrorClass.INTERRUPTED:
         return Verdict(Action.RETRY, BACKOFF_S[0], "the service was stopped")
-    if error_class == AWAY:
+    if error_class == ErrorClass.STORE_LOST:
         return Verdict(Action.RETRY, AWAY_S, "the store could not be reached")
-    if error_class == "store_full":
+    if error_class == ErrorClass.STORE_FULL:
         return Verdict(
             Action.PAUSE,
             0.0,
@@ -82,10 +88,10 @@ def judge(
             text = f"lost its process or worker {times} times"
             return Verdict(Action.FAIL, 0.0, text)
         return Verdict(Action.RETRY, _delay(times), f"lost for the {times}. time")
-    kind = error_class if error_class in ATTEMPTS else "internal"
+    kind = error_class if error_class in ATTEMPTS else ErrorClass.INTERNAL
     of_kind = failures.get(error_class, 0)
     in_all = sum(n for c, n in failures.items() if c not in FREE | LOSSES)
-    if kind == "damaged":
+    if kind == ErrorClass.DAMAGED:
         return Verdict(
             Action.FAIL, 0.0, "the store is damaged: run `afterslip fsck --repair`"
         )
@@ -100,9 +106,36 @@ def _delay(times: int) -> float:
     return BACKOFF_S[min(times, len(BACKOFF_S)) - 1]
 
 
-def strictness(failures: Mapping[str, int]) -> int:
-    """Return how much harder the solver should try: once for each time it did not."""
-    return failures.get("not_converged", 0)
+@dataclass(frozen=True, slots=True)
+class Escalation:
+    """What the next attempt at a job does differently.
+
+    Attributes
+    ----------
+    strict : times that the solver did not converge; it tries harder each time.
+    avoid : classes of failures whose workers are not asked again while others are
+        there.
+    backend : "cpu" where devices ran out of memory twice; None: as configured.
+    """
+
+    strict: int = 0
+    avoid: frozenset[str] = frozenset()
+    backend: str | None = None
+
+
+def escalate(failures: Mapping[str, int]) -> Escalation:
+    """Return what the next attempt does differently, from the failures before it.
+
+    A group is solved four lanes at a time by every kernel, idle ones included, so
+    that fewer lanes would need as much memory: another worker is asked, and at last
+    the memory of a machine, which is mostly larger than that of its devices.
+    """
+    memory = sum(failures.get(kind, 0) for kind in MEMORY)
+    return Escalation(
+        strict=failures.get(ErrorClass.NOT_CONVERGED, 0),
+        avoid=frozenset(kind for kind in ELSEWHERE if failures.get(kind)),
+        backend="cpu" if memory >= CPU_AFTER else None,
+    )
 
 
 def counted(failures: Mapping[str, int], error_class: str) -> dict[str, int]:

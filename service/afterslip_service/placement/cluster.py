@@ -11,7 +11,7 @@ import queue
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 import dask
 import distributed
 
+from afterslip.error_class import ErrorClass
 from afterslip_service.errors import ServiceError
 from afterslip_service.placement.base import Ended, WorkerFacts
 from afterslip_service.placement.local import LocalCluster
@@ -90,6 +91,7 @@ class Cluster:
             key=f"{envelope['kind']}-{token}",
             retries=0,
             pure=False,
+            **self._others(envelope.get("avoid") or ()),
         )
         with self._lock:
             self._held[token] = future
@@ -97,6 +99,21 @@ class Cluster:
             # the attempt outlives this dispatcher: its successor reads the manifest
             _dask.fire_and_forget(future)
         future.add_done_callback(lambda done: self._on_done(token, done))
+
+    def _others(self, avoid: Collection[str]) -> dict[str, Any]:
+        """Return the wish for other workers than some; none where there are no others.
+
+        It is a wish: should the others leave, the attempt does not wait for them.
+        """
+        if not avoid:
+            return {}
+        known = self._known()
+        left = [
+            address
+            for address, worker in known.items()
+            if str(worker.get("name", address)) not in avoid
+        ]
+        return {"workers": left, "allow_other_workers": True} if left else {}
 
     def _on_done(self, token: str, future: Any) -> None:
         ended = _outcome(token, future)
@@ -240,7 +257,8 @@ def _outcome(token: str, future: Any) -> Ended | None:
         name = type(error).__name__
         lost = name in {"KilledWorker", "NoValidWorkerError", "CommClosedError"}
         text = str(error) or name
-        return Ended(token, None, "worker_lost" if lost else "internal", text)
+        kind = ErrorClass.WORKER_LOST if lost else ErrorClass.INTERNAL
+        return Ended(token, None, kind, text)
     # cancelled: by us, or because the scheduler went away. The heartbeat in the
     # store tells the two apart, so nothing is concluded here.
     return None

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from afterslip.error_class import ErrorClass
 from afterslip_service.placement.base import Ended, WorkerFacts
 
 Execute = Callable[[Mapping[str, Any]], dict[str, Any]]
@@ -59,7 +60,9 @@ class InProcess:
             else:
                 ended = Ended(token, self._execute(envelope))
         except Exception as error:  # noqa: BLE001 - as a worker's death would end it
-            ended = Ended(token, None, "internal", f"{type(error).__name__}: {error}")
+            ended = Ended(
+                token, None, ErrorClass.INTERNAL, f"{type(error).__name__}: {error}"
+            )
         with self._lock:
             self._dropped.discard(token)
         self._done.put(ended)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from afterslip.error_class import ErrorClass
 from afterslip_service import clock
 from afterslip_service.db import (
     attempts,
@@ -29,7 +30,7 @@ from afterslip_workers import entry
 
 ASK_AGAIN_S = 2.0
 PROMOTERS = 8
-Problem = tuple[str, str]
+Problem = tuple[ErrorClass, str]
 
 
 @dataclass(slots=True)
@@ -92,7 +93,7 @@ def _promote(context: Context, job: Job, attempt: Attempt | None) -> _Promoted |
     """Move the files into the campaign; None if they are still to come."""
     began = clock.now()
     if attempt is None or attempt.manifest is None:
-        return _Promoted(job, {}, ("internal", "the manifest is gone"), began)
+        return _Promoted(job, {}, (ErrorClass.INTERNAL, "the manifest is gone"), began)
     manifest = attempt.manifest
     try:
         entry.promote(context.store, job.campaign_id, manifest)
@@ -109,9 +110,9 @@ def _promote(context: Context, job: Job, attempt: Attempt | None) -> _Promoted |
         if spooled and clock.now() - since < limit:
             context.postponed[attempt.token] = context.ticks() + ASK_AGAIN_S
             return None
-        return _Promoted(job, manifest, ("internal", str(error)), began)
+        return _Promoted(job, manifest, (ErrorClass.INTERNAL, str(error)), began)
     except entry.StoreError as error:
-        return _Promoted(job, manifest, ("internal", str(error)), began)
+        return _Promoted(job, manifest, (ErrorClass.INTERNAL, str(error)), began)
     except OSError as error:
         # it may be back by now
         away = isinstance(error, entry.StoreLostError)
@@ -119,7 +120,7 @@ def _promote(context: Context, job: Job, attempt: Attempt | None) -> _Promoted |
             context.postponed[attempt.token] = context.ticks() + ASK_AGAIN_S
             return None
         message = f"the result could not be moved into the store: {error}"
-        return _Promoted(job, manifest, ("store_full", message), began)
+        return _Promoted(job, manifest, (ErrorClass.STORE_FULL, message), began)
 
 
 def _accept(
@@ -135,7 +136,7 @@ def _accept(
             continue
         if item.problem is None:
             good.append(item)
-        elif item.problem[0] == "store_full":
+        elif item.problem[0] is ErrorClass.STORE_FULL:
             failures.pause_full(
                 connection, job.campaign_id, item.problem[1], item.began
             )

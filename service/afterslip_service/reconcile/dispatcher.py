@@ -268,7 +268,14 @@ class Dispatcher:
         """Return what the worker is told."""
         job, settings = claim.job, self.context.settings
         greens = {"index": job.index, **job.payload}
-        strict = retry.strictness(job.failures)
+        next_time = retry.escalate(job.failures)
+        changed: dict[str, object] = {}
+        if next_time.strict:
+            changed["strict"] = next_time.strict
+        if next_time.avoid:
+            changed["avoid"] = self._avoided(job.id, next_time.avoid)
+        if next_time.backend and settings.backend == "auto" and not _parts(claim):
+            changed["backend"] = next_time.backend
         return {
             "version": entry.VERSION,
             "token": claim.token,
@@ -281,8 +288,13 @@ class Dispatcher:
             "inversion": job.payload if job.kind is JobKind.INVERSION else None,
             "backend": settings.backend,
             "timeout_s": settings.attempt_timeout,
-            **({"strict": strict} if strict else {}),
+            **changed,
         }
+
+    def _avoided(self, job: str, classes: frozenset[str]) -> list[str]:
+        """Return the workers that another attempt at a job should not go to."""
+        with self.context.database.read() as connection:
+            return attempts.workers_that_failed(connection, job, classes)
 
     def _sweep(self) -> None:
         """Drop what nobody will ask for again."""
@@ -307,3 +319,8 @@ class Dispatcher:
             settled = attempts.settled(connection, tokens, clock.now() - LINGER)
         for token in settled:
             entry.discard(store, token)
+
+
+def _parts(claim: Claim) -> bool:
+    """Tell whether the model is solved in parts, which takes GPUs."""
+    return int((claim.canonical.get("solver") or {}).get("gpus") or 1) > 1

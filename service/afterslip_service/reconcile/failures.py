@@ -7,6 +7,7 @@ from typing import Any
 
 import structlog
 
+from afterslip.error_class import ErrorClass
 from afterslip_service import clock
 from afterslip_service.db import attempts, campaigns, jobs, sources
 from afterslip_service.db.jobs import Job
@@ -133,9 +134,11 @@ def pause_full(
     """
     if campaigns.resumed_since(connection, campaign, began):
         return
-    reason = retry.judge("store_full", {"store_full": 1}).reason
+    reason = retry.judge(ErrorClass.STORE_FULL, {ErrorClass.STORE_FULL: 1}).reason
     campaigns.set_paused(connection, campaign, True)
-    campaigns.set_error(connection, campaign, "store_full", f"{reason}. {message}")
+    campaigns.set_error(
+        connection, campaign, ErrorClass.STORE_FULL, f"{reason}. {message}"
+    )
     campaigns.refresh(connection, campaign)
 
 
@@ -148,7 +151,7 @@ def cancelled(connection: Connection, job: Job, token: str, **attempt: Any) -> b
             connection,
             job,
             token,
-            retry.INTERRUPTED,
+            ErrorClass.INTERRUPTED,
             "the worker stopped the attempt",
             state=AttemptState.CANCELLED,
             **attempt,

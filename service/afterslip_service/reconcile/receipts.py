@@ -7,6 +7,7 @@ from typing import Any
 
 import structlog
 
+from afterslip.error_class import ErrorClass
 from afterslip_service import clock
 from afterslip_service.db import attempts, jobs
 from afterslip_service.db.jobs import Job
@@ -39,7 +40,9 @@ class _Told:
         if self.outcome != "stored":
             self.log = entry.read_log(context.store, ended.token) or None
         error = self.receipt.get("error") or {}
-        self.error_class = error.get("class") or ended.error_class or "internal"
+        self.error_class = (
+            error.get("class") or ended.error_class or ErrorClass.INTERNAL
+        )
         self.message = (
             error.get("message") or ended.message or "the worker gave no reason"
         )
@@ -138,7 +141,7 @@ def _write_stored(
     )
     for item, job in stored:
         refused = (item.stats or {}).get("spooled") or {}
-        if refused.get("class") == "store_full":
+        if refused.get("class") == ErrorClass.STORE_FULL:
             began = attempts.began(connection, item.token)
             failures.pause_full(connection, job.campaign_id, refused["message"], began)
     return {item.token for item, _ in stored}

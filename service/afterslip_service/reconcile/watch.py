@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from afterslip.error_class import ErrorClass
 from afterslip_service import clock
 from afterslip_service.db import attempts, campaigns, events, jobs
 from afterslip_service.db.attempts import Attempt
 from afterslip_service.db.jobs import Job
 from afterslip_service.db.session import Connection
-from afterslip_service.engine import retry
 from afterslip_service.engine.states import AttemptState, JobKind, JobState
 from afterslip_service.placement.base import Ended
 from afterslip_service.reconcile import failures, receipts
@@ -65,7 +65,7 @@ def _look_at(
     if attempt.state is AttemptState.QUEUED and progress is None and held:
         watched.seen = now
     elif _silent(context, attempt):
-        give_up(context, attempt, "worker_lost", _silence(context, attempt))
+        give_up(context, attempt, ErrorClass.WORKER_LOST, _silence(context, attempt))
         return None
     if progress is not None and now - watched.told >= TELL_EVERY_S:
         watched.told = now
@@ -153,7 +153,7 @@ def orphans(context: Context) -> None:
         begun = not idle or entry.read_progress(context.store, attempt.token)
         if context.placement.mortal or not begun:
             message = "the service was stopped while the attempt was under way"
-            give_up(context, attempt, retry.INTERRUPTED, message)
+            give_up(context, attempt, ErrorClass.INTERRUPTED, message)
 
 
 def unplaced(context: Context) -> None:
@@ -164,7 +164,7 @@ def unplaced(context: Context) -> None:
         for token, message in context.unplaced.items():
             job = jobs.by_token(connection, token)
             if job is not None:
-                failures.fail(connection, job, token, retry.INTERRUPTED, message)
+                failures.fail(connection, job, token, ErrorClass.INTERRUPTED, message)
     context.unplaced.clear()
 
 

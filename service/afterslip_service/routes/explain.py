@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
+from afterslip.error_class import ErrorClass
 from afterslip_service import clock
 from afterslip_service.db import attempts, campaigns, jobs, leases, sources, standing
 from afterslip_service.db.campaigns import Campaign
@@ -174,14 +175,17 @@ def _failures(
         tries = attempts.of_job(connection, failed[0].id)
         told = [(t.error_class, t.error_message or "") for t in tries if t.error_class]
     else:
-        told = [(j.error_class or "internal", j.error_message or "") for j in failed]
+        told = [
+            (j.error_class or ErrorClass.INTERNAL, j.error_message or "")
+            for j in failed
+        ]
     counts = Counter(error_class for error_class, _ in told)
     last = dict(told)
     return [
         FailureShape(
             error_class=name,
             count=count,
-            advice=ADVICE.get(name, ADVICE["internal"]),
+            advice=ADVICE.get(name, ADVICE[ErrorClass.INTERNAL]),
             message=last[name],
         )
         for name, count in counts.most_common()

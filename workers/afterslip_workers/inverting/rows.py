@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from afterslip.error_class import ErrorClass
 from afterslip.tables.observations import SAME_PLACE, Observations
 from afterslip_solver.model import Float, Int
 from afterslip_workers.errors import TaskError
@@ -92,7 +93,7 @@ def _same_place(
     apart = float(np.hypot(first[0] - here[0], first[1] - here[1]))
     if apart > SAME_PLACE:
         raise TaskError(
-            "bad_input",
+            ErrorClass.BAD_INPUT,
             f"dataset {dataset}, station {name} = {apart:.0f} m away: another data set "
             "has this station elsewhere; rename one of them",
         )

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from afterslip.error_class import ErrorClass
 from afterslip_solver.model import Model
 from afterslip_workers.errors import TaskError
 from afterslip_workers.store import durable, model_file, paths
@@ -30,7 +31,7 @@ def load_model(place: Place, digest: str) -> Model:
     meta = find(place, digest)
     if meta is None:
         raise TaskError(
-            "internal",
+            ErrorClass.INTERNAL,
             f"model {digest} is missing from the store or damaged: "
             "submit the campaign again, which builds it anew",
         )
@@ -53,7 +54,7 @@ def campaign_facts(place: Place, campaign: str) -> dict[str, Any]:
     try:
         return facts_of(place, campaign)
     except StoreError as error:
-        raise TaskError("internal", str(error)) from error
+        raise TaskError(ErrorClass.INTERNAL, str(error)) from error
 
 
 def _file(digest: str, meta: dict[str, Any]) -> str:
@@ -98,5 +99,7 @@ def get_or_build(
     if meta is not None and _file(digest, meta) != ours:
         place.remove(ours)
     if meta is None:
-        raise TaskError("internal", f"model {digest} was damaged while it was written")
+        raise TaskError(
+            ErrorClass.INTERNAL, f"model {digest} was damaged while it was written"
+        )
     return _load(place, digest, meta), meta, True

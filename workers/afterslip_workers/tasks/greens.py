@@ -19,6 +19,7 @@ from afterslip.archive import (
     group_arrays,
 )
 from afterslip.archive.layout import POLYGON_ORDER
+from afterslip.error_class import ErrorClass
 from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.fault import Sources
 from afterslip.spec import parse_campaign
@@ -32,13 +33,13 @@ from afterslip_workers.errors import CancelledError, TaskError
 from afterslip_workers.modelling.cache import campaign_facts, load_model
 from afterslip_workers.modelling.sources import UnitSources, unit_slip
 from afterslip_workers.modelling.template import Template, template_of
-from afterslip_workers.settings import backend_of, prepared_for, settings_of
+from afterslip_workers.settings import backend_of, prepared_for, settings_of, stricter
 from afterslip_workers.store import manifest, reuse
 from afterslip_workers.store.checkpoint import Checkpoints, digest_of
 from afterslip_workers.store.parts import GROUP
 from afterslip_workers.store.reuse import COVERS, Lane
 
-_FAILURES = {"not_converged": "not_converged", "nan": "nan"}
+_FAILURES = {str(kind): kind for kind in (ErrorClass.NOT_CONVERGED, ErrorClass.NAN)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,10 +256,8 @@ def _run(
 
 def _ready(context: Context, campaign: Campaign, digest: str) -> _Ready:
     """Prepare the model, unless an earlier group left it warm."""
-    settings = settings_of(campaign.times, campaign.solver)
-    # more of the same each time that the iterations did not suffice
-    most = settings.max_iterations * 4**context.envelope.strict
-    settings = replace(settings, max_iterations=most)
+    known = settings_of(campaign.times, campaign.solver)
+    settings = stricter(known, context.envelope.strict)
     backend = backend_of(campaign.solver, context.envelope.backend)
     gpus = campaign.solver.gpus
 
@@ -372,7 +371,8 @@ def _read_back(part: Path, values: dict[str, Any]) -> None:
         # bit for bit: NaN is the same NaN
         if there.shape != meant.shape or not np.array_equal(_bits(there), _bits(meant)):
             raise TaskError(
-                "store_full", f"{name} reads back differently: check the store's disk"
+                ErrorClass.STORE_FULL,
+                f"{name} reads back differently: check the store's disk",
             )
 
 

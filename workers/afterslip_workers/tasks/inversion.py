@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from afterslip.archive import GreensStore
+from afterslip.error_class import ErrorClass
 from afterslip.exports import write_geojson
 from afterslip.frame import Frame
 from afterslip.inputs import read_dataset
@@ -95,7 +96,9 @@ def _rows(
     known = {item.name: item for item in [*extra, *campaign.datasets]}
     missing = [name for name in request.datasets if name not in known]
     if missing:
-        raise TaskError("bad_input", f"there is no data set {', '.join(missing)}")
+        raise TaskError(
+            ErrorClass.BAD_INPUT, f"there is no data set {', '.join(missing)}"
+        )
     tables = {
         name: read_dataset(known[name], campaign.model, campaign.times, files)
         for name in request.datasets
@@ -147,9 +150,9 @@ def _solve(
     try:
         solution = invert(problem, settings, report)
     except InversionError as error:
-        raise TaskError("bad_input", str(error)) from error
+        raise TaskError(ErrorClass.BAD_INPUT, str(error)) from error
     if solution.outcome != "converged":
-        raise TaskError("not_converged", solution.advice)
+        raise TaskError(ErrorClass.NOT_CONVERGED, solution.advice)
     return solution
 
 
