@@ -52,8 +52,8 @@ def main() -> None:
     made = prepare(model, SolverSettings(), options.backend)
     wait(made.backend)
     print(f"{made.n_unknowns} unknowns, set up in {time.perf_counter() - begin:.1f} s")
-    operator = made._elastic.operator
-    f = made._loads.force(operator, made._loads.offsets(made._lanes(slip)[0]))
+    operator = made.elastic.system.operator
+    f = made.elastic.load(slip)
     print("degree local coarse safety nested visits | iterations cost | s ms GB")
     for settings in BELOW if options.below else ROWS:
         _row(operator, f, settings)

@@ -38,7 +38,8 @@ class System:
     """K and its preconditioner on the CPU, four lanes at a time."""
 
     def __init__(self, made: Prepared) -> None:
-        self._operator, self._cycle = made._elastic.operator, made._elastic.cycle
+        system = made.elastic.system
+        self._operator, self._cycle = system.operator, system.cycle
 
     def times(self, u: Float) -> Float:
         """K u, any number of lanes that is a multiple of four."""
@@ -132,13 +133,12 @@ def main() -> None:
     system = System(made)
 
     def force(values: Float) -> Float:
-        lanes = made._lanes({FAULT: values})[0]
-        return made._loads.force(made._elastic.operator, made._loads.offsets(lanes))
+        return made.elastic.load({FAULT: values})
 
     f = force(slip[FAULT])
     fault = model.faults[FAULT]
     others = [slip_of(source, fault) for source in unit_sources(fault, 12, 5)[:4]]
-    operator, cycle = made._elastic.operator, made._elastic.cycle
+    operator, cycle = made.elastic.system.operator, made.elastic.system.cycle
     alone = pcg(operator, cycle, f, tolerance=TOLERANCE).iterations
     values, _ = ritz(system, f)
     _, vectors = ritz(system, force(np.stack(others, axis=2)))

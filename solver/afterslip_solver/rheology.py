@@ -37,7 +37,7 @@ class Branch:
     modulus: _Float
 
 
-class Relaxation(Protocol):
+class RelaxingBody(Protocol):
     """What a plan in time must know of a body: how fast its stress relaxes."""
 
     @property
@@ -54,7 +54,7 @@ class Relaxation(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RelaxationRates:
-    """Rates of all branches; see `Relaxation`.
+    """Rates of all branches; see `RelaxingBody`.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class RelaxationRates:
 
     @property
     def anywhere(self) -> bool:
-        """See `Relaxation`."""
+        """See `RelaxingBody`."""
         return any(bool((rate > 0.0).any()) for rate in self.creep)
 
     def largest(self) -> _Float:
@@ -90,11 +90,11 @@ class RelaxationRates:
 
     @property
     def fastest(self) -> float:
-        """See `Relaxation`."""
+        """See `RelaxingBody`."""
         return float(self.largest().max())
 
     def softening(self, shift: float) -> float:
-        """See `Relaxation`; a branch softens no further than its spring lets it."""
+        """See `RelaxingBody`; a branch softens no further than its spring lets it."""
         rate = np.zeros_like(self.creep[0])
         for creep, recovery in zip(self.creep, self.recovery, strict=True):
             rate[: len(creep)] += creep / (1.0 + shift * recovery)

@@ -102,7 +102,7 @@ def test_rate_operator_is_self_adjoint_and_not_negative(small):
     model = burgers_model(small)
     settings = SolverSettings(until=YEAR, scheme="polynomial")
     prepared = prepare(model, settings, "cpu")
-    creep, elastic = prepared._creep, prepared._elastic
+    creep, elastic = prepared.relaxation.creep, prepared.elastic.system
     dot = small.backend.dot
     assert 0 < creep.n_kelvin < len(creep.which)
     a, b = np.random.default_rng(0).standard_normal((2, *creep.shape))
@@ -133,9 +133,9 @@ def test_resolvent_inverts_one_plus_shift_times_the_operator(small):
     shift = 0.3 * YEAR
     settings = SolverSettings(until=YEAR, scheme="polynomial")
     prepared = prepare(model, settings, "cpu")
-    creep, elastic = prepared._creep, prepared._elastic
+    creep, elastic = prepared.relaxation.creep, prepared.elastic.system
     resolvent = Resolvent(creep, shift)
-    softened = prepared._softened(resolvent.softened)
+    softened = prepared.elastic.softened(creep.which, resolvent.softened)
     q = np.random.default_rng(1).standard_normal(creep.shape)
     f = resolvent.load(q) * elastic.operator.free
     w = pcg(softened.operator, softened.cycle, f, tolerance=1e-13).values

@@ -37,18 +37,19 @@ def test_creep_operator_is_self_adjoint_with_bounded_spectrum(small):
     model = small.box_model((4, 4, 4))
     settings = curve_settings(YEAR, scheme="polynomial", tolerance=1e-11)
     prepared = prepare(model, settings, "cpu")
-    spectral, creep = prepared._integrator, prepared._creep
+    spectral, creep = prepared.relaxation.integrator, prepared.relaxation.creep
+    elastic = prepared.elastic.system
     dot, rng = small.backend.dot, np.random.default_rng(0)
     a, b = rng.standard_normal((2, *creep.shape))
 
     def apply(q):
-        f = creep.divergence(2.0 * creep.mu, q) * prepared._elastic.operator.free
+        f = creep.divergence(2.0 * creep.mu, q) * elastic.operator.free
         from afterslip_solver.krylov import pcg
 
-        u = pcg(prepared._elastic.operator, prepared._elastic.cycle, f, tolerance=1e-12)
+        u = pcg(elastic.operator, elastic.cycle, f, tolerance=1e-12)
         return creep.field(creep.rate) * (q - creep.strain(u.values))
 
-    assert spectral.shift == 0.0
+    assert spectral.plan.shift == 0.0
     left, right = dot(apply(a), creep.weighted(b)), dot(a, creep.weighted(apply(b)))
     size = np.sqrt(dot(a, creep.weighted(a)) * dot(b, creep.weighted(b)))
     assert (np.abs(left - right) < 1e-11 * size * creep.rate.max()).all()
@@ -275,11 +276,8 @@ def test_elastic_response_satisfies_a_direct_solve(small):
     slip = small.patch_slip(model.faults["main"], 1)
     prepared = prepare(model, SolverSettings(tolerance=1e-10), "cpu")
     result = prepared.solve({"main": slip}, np.arange(len(model.mesh.nodes)))
-    host = prepared._elastic.operator.host
-    padded = {"main": np.concatenate([slip, np.zeros((*slip.shape[:2], 3))], axis=2)}
-    f = prepared._loads.force(
-        prepared._elastic.operator, prepared._loads.offsets(padded)
-    )
+    host = prepared.elastic.system.operator.host
+    f = prepared.elastic.load({"main": slip})
     lu = splu(bsr_array((host.data, host.indices, host.indptr)).tocsc())
     u = lu.solve(f[:, :, 0].ravel()).reshape(-1, 3)
     expected = u[prepared.space.rank]

@@ -14,7 +14,7 @@ YEAR = 31557600.0
 
 
 def foretold(model, prepared, modes, backend="cpu", scheme=None):
-    visco = prepared._creep
+    visco = prepared.relaxation.creep
     return estimate(
         prepared.n_unknowns,
         len(model.mesh.elements),

@@ -49,7 +49,7 @@ def test_a_plan_from_materials_is_the_plan_of_the_prepared_model(small, case, bo
     prepared = prepare(model, settings, "cpu")
     assert prepared.scheme == scheme
     if scheme != "elastic":
-        used = prepared._integrator.plan
+        used = prepared.relaxation.integrator.plan
         facts = ("until", "span", "shift", "step", "n_step", "limit")
         assert [getattr(used, f) for f in facts] == [getattr(plan, f) for f in facts]
         assert np.array_equal(used.times, plan.times)

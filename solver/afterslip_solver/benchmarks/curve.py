@@ -79,7 +79,7 @@ class _Bench:
 
     def kernels(self, made: Prepared) -> None:
         """Operations on creep, beside the time in which a copy moves their bytes."""
-        backend, creep, xp = self.backend, made._creep, self.backend.xp
+        backend, creep, xp = self.backend, made.relaxation.creep, self.backend.xp
         n, rows = made.space.n_node, creep.shape[0]
         u = backend.asarray(np.random.default_rng(0).standard_normal((n, 3, LANES)))
         state = xp.empty(creep.shape)
@@ -147,7 +147,8 @@ def records(
     result, seconds = bench.solved(made)
     curve = float(seconds.sum())
     bench.memory("after set-up and two curves")
-    size = f"{made.n_unknowns} unknowns, {len(made._creep.which)} viscoelastic elements"
+    creeping = len(made.relaxation.creep.which)
+    size = f"{made.n_unknowns} unknowns, {creeping} viscoelastic elements"
     per_solve = [entry["iterations"] for entry in result.history]
     solving = sum(entry["seconds"] for entry in result.history)
     change = np.abs(evaluate_curve(result, bench.times[1:]) - result.response[:, :1])

@@ -53,7 +53,7 @@ def records(
     foretold = memory.estimate(
         n,
         len(model.mesh.elements),
-        len(made._creep.which) if curve else 0,
+        len(made.relaxation.creep.which) if curve else 0,
         _MODES if curve else 0,
         made.backend.name,
         "polynomial" if curve else "elastic",
@@ -106,8 +106,8 @@ def _median(
     made: Prepared, slip: dict[str, Float], tolerance: float
 ) -> tuple[SolveResult, float]:
     """Solve once to compile, then take the median of a few."""
-    operator, cycle = made._elastic.operator, made._elastic.cycle
-    f = made._loads.force(operator, made._loads.offsets(made._lanes(slip)[0]))
+    operator, cycle = made.elastic.system.operator, made.elastic.system.cycle
+    f = made.elastic.load(slip)
     result = pcg(operator, cycle, f, tolerance=tolerance)
     seconds = []
     for _ in range(_REPEATS):

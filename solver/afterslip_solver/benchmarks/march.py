@@ -14,7 +14,7 @@ from afterslip_solver.backend import LANES
 from afterslip_solver.benchmarks.record import Record, record
 from afterslip_solver.benchmarks.timing import DAY, STEPS, Clock, wait
 from afterslip_solver.greens import Prepared
-from afterslip_solver.greens.group_solve import Solvable
+from afterslip_solver.greens.elastic_model import ElasticModel, Solvable
 from afterslip_solver.greens.stepping import Stepping
 from afterslip_solver.greens.time_parallel import TimeParallel
 from afterslip_solver.model import Float, GroupResult, Model, SolverSettings
@@ -52,14 +52,15 @@ class March:
         return np.array([max(entry["initial"]) for entry in self.solves])
 
 
-class _OneCycle(Prepared):
+class _OneCycle(ElasticModel):
     """A model whose elastic K and K^v of a day, much alike, share one cycle."""
 
     _cycle: Preconditioner | None = None
 
-    def _preconditioner(self, operator: Elasticity) -> Preconditioner:
+    def preconditioner(self, operator: Elasticity) -> Preconditioner:
+        """See `ElasticModel`."""
         if self._cycle is None:
-            self._cycle = super()._preconditioner(operator)
+            self._cycle = super().preconditioner(operator)
         return self._cycle
 
 
@@ -95,8 +96,8 @@ class Marches:
             preconditioner="multigrid",
         )
         check_model(model)
-        self.made = _OneCycle(model, steps, self.backend)
-        chosen = self.made._integrator
+        self.made = Prepared(_OneCycle(model, self.backend), steps)
+        chosen = self.made.relaxation.integrator
         if not isinstance(chosen, Stepping) or not isinstance(
             chosen.system.cycle, Cycle
         ):
@@ -136,7 +137,7 @@ class Marches:
         values = {f.name: getattr(self.stepping, f.name) for f in fields(Stepping)}
         values["system"] = Solvable(self.operator, preconditioner)
         values["predictor"] = predictor
-        self.made._integrator = kind(**values)
+        self.made.relaxation.integrator = kind(**values)
         slip = {name: part[:, :, :lanes] for name, part in self.slip.items()}
         clock = Clock(self.backend)
         nodes = self.model.surface.nodes

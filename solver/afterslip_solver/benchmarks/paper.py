@@ -89,7 +89,8 @@ def _kernels(bench: Marches) -> None:
 def _preconditioners(bench: Marches) -> None:
     """Solve to the tolerance from zero, with their preconditioner and with ours."""
     backend, operator, made = bench.backend, bench.operator, bench.made
-    f = made._loads.force(operator, made._loads.offsets(bench.slip))
+    loads = made.elastic.loads
+    f = loads.force(operator, loads.offsets(bench.slip))
     tolerance = made.settings.tolerance
     seconds, counts = {}, {}
     for name, m in (("theirs", bench.three), ("ours", bench.cycle)):
@@ -213,16 +214,12 @@ def _steps(bench: Marches) -> dict[str, March]:
 def _ours(bench: Marches, published: dict[str, March]) -> None:
     """Our cycle with every guess, and the whole curve at once."""
     theirs = published["dmd"]
-    made = bench.made
-    steps = made.settings
-    made.settings = replace(steps, integrator="spectral")
-    made._integrator = made._choose()
+    made = bench.made.adapted(replace(bench.made.settings, integrator="spectral"))
     nodes = bench.model.surface.nodes
     made.solve(bench.slip, nodes)
     begin = time.perf_counter()
     result = made.solve(bench.slip, nodes)
     curve = time.perf_counter() - begin
-    made.settings = steps
     bench.say(
         "our_curve_30d_s",
         curve,

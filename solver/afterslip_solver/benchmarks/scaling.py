@@ -151,7 +151,7 @@ def _exchange(endpoint: RankEndpoint) -> tuple[list[float], int]:
     backend: RankBackend = prepared.backend
     n, xp = prepared.space.n_node, backend.xp
     n_vertex = len(prepared.space.vertices)
-    levels = prepared._elastic.cycle.levels
+    levels = prepared.elastic.system.cycle.levels
     aggregates = xp.zeros_like(levels[2].b) if len(levels) > 2 else xp.zeros(LANES)
     nodal = {
         (rows, real): xp.zeros((rows, 3, LANES), dtype=real)

@@ -82,9 +82,9 @@ def measured(
     made: Prepared, slip: dict[str, Float], settings: SolverSettings, setup: float
 ) -> list[Record]:
     """Measure a prepared model, which took ``setup`` s."""
-    system = made._elastic
+    system = made.elastic.system
     operator = system.operator
-    f = made._loads.force(operator, made._loads.offsets(made._lanes(slip)[0]))
+    f = made.elastic.load(slip)
     _timed(made, f, system.cycle, settings)
     result, seconds = _timed(made, f, system.cycle, settings)
     jacobi = BlockJacobi(operator)
@@ -128,7 +128,7 @@ def _cudss(made: Prepared, f: Float, ours: float) -> list[Record]:
     if library is None:
         log.warning("cuDSS is not there")
         return []
-    matrix = _matrix(made._elastic.operator)
+    matrix = _matrix(made.elastic.system.operator)
     try:
         return direct.cudss(library, made.backend.xp, matrix, f, ours)
     except ArithmeticError:
@@ -149,7 +149,7 @@ def _timed(
     wait(made.backend)
     begin = time.perf_counter()
     result = pcg(
-        made._elastic.operator,
+        made.elastic.system.operator,
         preconditioner,
         f,
         tolerance=settings.tolerance,

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from afterslip_solver.greens.checkpoint import Checkpointer, StateError
 from afterslip_solver.greens.curve import evaluate_curve, mode_weights
+from afterslip_solver.greens.elastic_model import ElasticModel
 from afterslip_solver.greens.prepared import Prepared, prepare
+from afterslip_solver.greens.relaxation import Relaxation
 from afterslip_solver.greens.settings import SettingsError
 
 __all__ = [
     "Checkpointer",
+    "ElasticModel",
     "Prepared",
+    "Relaxation",
     "SettingsError",
     "StateError",
     "evaluate_curve",

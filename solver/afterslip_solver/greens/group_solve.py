@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from afterslip_solver.backend import LANES, Backend
 from afterslip_solver.greens.checkpoint import Checkpointer, State, StateError
+from afterslip_solver.greens.elastic_model import Solvable
 from afterslip_solver.krylov import SolveResult, SurfaceErrorCriterion, pcg
 from afterslip_solver.krylov.result import Outcome
 from afterslip_solver.model import Float, Progress, ShouldStop
-from afterslip_solver.multigrid import Preconditioner
-from afterslip_solver.operators import Elasticity
 
 # what the history says of a solve
 _ENTRY = (
@@ -30,19 +29,6 @@ _ENTRY = (
     "inner",
     "predictor",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Solvable:
-    """A stiffness matrix and its preconditioner."""
-
-    operator: Elasticity
-    cycle: Preconditioner
-
-    @property
-    def bytes(self) -> int:
-        """Memory on the backend."""
-        return self.operator.bytes + self.cycle.bytes
 
 
 class GroupSolve:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import fields
 
@@ -10,39 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from afterslip_solver import backend as backends
-from afterslip_solver.array_cache import ArrayCache, Arrays, CacheScope, digest, makers
+from afterslip_solver.array_cache import ArrayCache, digest, makers
 from afterslip_solver.backend import LANES, Backend
-from afterslip_solver.backend.base import Tets
 from afterslip_solver.greens.checkpoint import Checkpointer
-from afterslip_solver.greens.exponential_step import ExponentialStep
-from afterslip_solver.greens.group_solve import GroupSolve, Modes, Solvable
-from afterslip_solver.greens.settings import SettingsError, check_settings
-from afterslip_solver.greens.source import Loads
-from afterslip_solver.greens.spectral import Spectral
-from afterslip_solver.greens.stepping import Stepping
-from afterslip_solver.greens.time_parallel import TimeParallel
-from afterslip_solver.greens.time_plan import plan_time
+from afterslip_solver.greens.elastic_model import ElasticModel
+from afterslip_solver.greens.group_solve import GroupSolve, Modes
+from afterslip_solver.greens.relaxation import Relaxation
+from afterslip_solver.greens.settings import check_settings
+from afterslip_solver.greens.source import Slip, padded
+from afterslip_solver.greens.time_plan import Scheme
 from afterslip_solver.model import (
     Float,
     GroupResult,
-    Int,
     Model,
     Progress,
     ShouldStop,
     SolverSettings,
 )
-from afterslip_solver.multigrid import Preconditioner, make_preconditioner
-from afterslip_solver.operators import (
-    Creep,
-    Elasticity,
-    Resolvent,
-    Space,
-    Springs,
-    along_curve,
-    check_model,
-)
-
-Slip = Mapping[str, Float] | Sequence[Float] | Float
+from afterslip_solver.operators import Creep, Space, check_model
 
 
 def prepare(
@@ -72,57 +56,49 @@ def prepare(
     chosen = backend
     if isinstance(chosen, str):
         chosen = backends.get(chosen, deterministic=settings.deterministic)
-    return Prepared(model, settings, chosen, cache)
+    elastic = ElasticModel(model, chosen, settings.preconditioner, cache)
+    return Prepared(elastic, settings)
 
 
 class Prepared:
     """A model ready to be solved for group after group; see `prepare`.
 
+    Parameters
+    ----------
+    elastic : the model. settings : that `check_settings` has passed.
+    creep_kind, solve_kind : classes of a part of a model that several devices share.
+
     Attributes
     ----------
-    model, settings, backend : as given.
-    space : the solver's numbering.
+    elastic, settings : as given. relaxation : on top of the elastic model.
     """
-
-    # a part of a model that several devices share has its own kinds of these
-    _springs_kind: type[Springs] = Springs
-    _creep_kind: type[Creep] = Creep
-    _solve_kind: type[GroupSolve] = GroupSolve
 
     def __init__(
         self,
-        model: Model,
+        elastic: ElasticModel,
         settings: SolverSettings,
-        backend: Backend,
-        cache: ArrayCache | None = None,
+        creep_kind: type[Creep] = Creep,
+        solve_kind: type[GroupSolve] = GroupSolve,
     ) -> None:
-        self.model = model
+        self.elastic = elastic
         self.settings = settings
-        self.backend = backend
-        self.space = space = _space(model, backend, CacheScope(cache))
-        order = space.element_order
-        materials = model.materials
-        self._lam, self._mu = materials.lam[order], materials.mu[order]
-        self._viscosity = materials.viscosity[order]
-        kelvin = None
-        modulus, slow = materials.kelvin_modulus, materials.kelvin_viscosity
-        if modulus is not None and slow is not None:
-            kelvin = modulus[order], slow[order]
-        self._tets = Tets(
-            backend.asarray(space.elements),
-            backend.asarray(space.gradients),
-            backend.asarray(space.volume),
-        )
-        self._springs = None
-        if model.restoring is not None:
-            self._springs = self._springs_kind(backend, space, model.restoring)
-        self._soft: tuple[Float, Solvable] | None = None
-        self._elastic = self._system(self._mu)
-        self._creep = self._creep_kind(
-            backend, space, self._mu, self._viscosity, kelvin
-        )
-        self._loads = Loads(backend, space, self._tets, model.splits, self._creep)
-        self._integrator = self._choose()
+        self.relaxation = Relaxation(elastic, settings, creep_kind)
+        self._solve_kind = solve_kind
+
+    @property
+    def model(self) -> Model:
+        """The model."""
+        return self.elastic.model
+
+    @property
+    def backend(self) -> Backend:
+        """Where it is solved."""
+        return self.elastic.backend
+
+    @property
+    def space(self) -> Space:
+        """The solver's numbering."""
+        return self.elastic.space
 
     @property
     def n_unknowns(self) -> int:
@@ -132,17 +108,12 @@ class Prepared:
     @property
     def bytes(self) -> int:
         """Memory used on the backend between groups."""
-        total = self._elastic.bytes + self._tets.bytes + self._creep.bytes
-        if self._integrator and self._integrator.system is not self._elastic:
-            total += self._integrator.system.bytes
-        if self._springs is not None:
-            total += self._springs.bytes
-        return total
+        return self.elastic.bytes + self.relaxation.bytes
 
     @property
-    def scheme(self) -> str:
+    def scheme(self) -> Scheme:
         """Say how time is treated: elastic, polynomial, shift_invert or stepping."""
-        return "elastic" if self._integrator is None else self._integrator.plan.scheme
+        return self.relaxation.plan.scheme
 
     def solve(
         self,
@@ -175,33 +146,32 @@ class Prepared:
         StateError
             If the checkpointer's state is of another problem.
         """
-        by_fault, n_lane = self._lanes(slip)
-        settings = self.settings
+        by_fault, n_lane = padded(self.model, slip)
+        settings, elastic, relaxation = self.settings, self.elastic, self.relaxation
         run = self._solve_kind(
             self.backend,
             settings.tolerance,
             settings.max_iterations,
-            self._places(trace_nodes),
+            elastic.places(trace_nodes),
             progress,
             should_stop,
             checkpointer,
             lambda: self._digest(by_fault, trace_nodes),
         )
-        state = run.resumed() if self._integrator is not None else None
-        if state is not None and self._integrator is not None:
-            return _result(run, self._integrator.resume(run, state), n_lane)
-        operator = self._elastic.operator
-        offsets = self._loads.offsets(by_fault)
-        f = self._loads.force(operator, offsets)
-        u = run.solve(self._elastic, f, "elastic").values
-        elastic = run.trace_of(u)
-        modes = Modes([elastic])
-        if self._integrator is not None and run.going():
-            strain = self._creep.strain(u)
-            self._loads.add_strain(offsets, strain)
-            # two vectors that the integrator need not hold beside its own
+        integrator = relaxation.integrator
+        state = run.resumed() if integrator is not None else None
+        if state is not None and integrator is not None:
+            return _result(run, integrator.resume(run, state), n_lane)
+        offsets = elastic.loads.offsets(by_fault)
+        f = elastic.loads.force(elastic.system.operator, offsets)
+        u = run.solve(elastic.system, f, "elastic").values
+        response = run.trace_of(u)
+        modes = Modes([response])
+        if integrator is not None and run.going():
+            strain = relaxation.strain(u, offsets)
+            # two vectors that the integrator need not store beside its own
             del f, u
-            modes = self._integrator.integrate(run, elastic, strain)
+            modes = integrator.integrate(run, response, strain)
         return _result(run, modes, n_lane)
 
     def _digest(
@@ -215,52 +185,6 @@ class Prepared:
         what = makers(), self.settings, name, mesh.nodes, *own, trace_nodes, *named
         return np.frombuffer(digest(*what), dtype=np.uint8)
 
-    def _lanes(self, slip: Slip) -> tuple[dict[str, Float], int]:
-        """Slip by fault, padded to four lanes, and the number of real ones."""
-        names = list(self.model.splits)
-        if isinstance(slip, np.ndarray):
-            slip = [slip]
-        if not isinstance(slip, Mapping):
-            if len(slip) != len(names):
-                message = f"slip is given for {len(slip)} of {len(names)} faults"
-                raise SettingsError(message)
-            slip = dict(zip(names, slip, strict=True))
-        counts = {values.shape[2] for values in slip.values()}
-        if len(counts) != 1 or not 1 <= max(counts) <= LANES:
-            message = f"slip must have the same 1 to {LANES} lanes on every fault"
-            raise SettingsError(message)
-        n_lane = counts.pop()
-        padded = {}
-        for name, values in slip.items():
-            if name not in names:
-                message = f"there is no fault {name!r}; there are {', '.join(names)}"
-                raise SettingsError(message)
-            expected = (len(self.model.faults[name].nodes), 3, n_lane)
-            if values.shape != expected:
-                message = f"slip on {name!r} has shape {values.shape}, not {expected}"
-                raise SettingsError(message)
-            if not np.isfinite(values).all():
-                raise SettingsError(f"slip on {name!r} is not finite everywhere")
-            padded[name] = np.zeros((*values.shape[:2], LANES))
-            padded[name][:, :, :n_lane] = values
-        return padded, n_lane
-
-    def _system(self, mu: Float) -> Solvable:
-        """Operator with shear modulus mu and the model's bulk modulus."""
-        lam = self._lam + 2.0 / 3.0 * (self._mu - mu)
-        operator = Elasticity(
-            self.backend, self.space, self._tets, lam, mu, self._springs
-        )
-        return Solvable(operator, self._preconditioner(operator))
-
-    def _preconditioner(self, operator: Elasticity) -> Preconditioner:
-        return make_preconditioner(self.settings.preconditioner, operator)
-
-    def _places(self, trace_nodes: NDArray[np.integer]) -> Int:
-        """Positions of mesh nodes in vectors."""
-        places: Int = self.space.rank[trace_nodes]
-        return places
-
     def adapted(self, settings: SolverSettings) -> Prepared:
         """Return the same model under other settings; what they share is not redone.
 
@@ -272,59 +196,8 @@ class Prepared:
         check_settings(settings)
         other = copy(self)
         other.settings = settings
-        other._integrator = other._choose()
+        other.relaxation = self.relaxation.adapted(settings)
         return other
-
-    def _softened(self, values: Float) -> Solvable:
-        """K^v of shear moduli (n_visco,); the last one is stored."""
-        if self._soft is None or not np.array_equal(self._soft[0], values):
-            mu = self._mu.copy()
-            mu[self._creep.which] = values
-            self._soft = None
-            self._soft = values, self._system(mu)
-        return self._soft[1]
-
-    def _choose(self) -> Spectral | Stepping | None:
-        """Make the plan's integrator, or None for a purely elastic problem."""
-        settings, creep = self.settings, self._creep
-        plan = plan_time(creep, settings)
-        if plan.scheme == "elastic":
-            return None
-        if plan.scheme == "stepping":
-            local = ExponentialStep(creep, plan.step)
-            four = settings.predictor == "four_steps"
-            return (TimeParallel if four else Stepping)(
-                self.backend,
-                creep,
-                local,
-                self._softened(local.softened),
-                plan,
-                settings.predictor,
-            )
-        system = self._elastic
-        if plan.scheme == "shift_invert":
-            system = self._softened(Resolvent(creep, plan.shift).softened)
-        return Spectral(self.backend, creep, system, plan, settings.time_tolerance)
-
-
-def _space(model: Model, backend: Backend, cache: CacheScope) -> Space:
-    """Give a model's mesh the numbering that suits the backend."""
-    mesh, force = model.mesh, model.restoring
-    cache = cache.keyed(backend.name, mesh.nodes, mesh.elements)
-
-    def orders() -> Arrays:
-        found = backend.numbering(mesh.nodes, mesh.elements)
-        nodes, elements = found or along_curve(mesh.nodes, mesh.elements)
-        return {"nodes": nodes, "elements": elements}
-
-    numbering = cache.get("numbering", orders)
-    springs = () if force is None else (force.faces, force.stiffness, force.owners)
-    return Space.build(
-        mesh,
-        model.fixed,
-        (numbering["nodes"], numbering["elements"]),
-        cache.keyed(model.fixed, *springs),
-    )
 
 
 def _result(run: GroupSolve, modes: Modes, n_lane: int) -> GroupResult:

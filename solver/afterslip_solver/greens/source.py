@@ -7,15 +7,19 @@ the touching elements are those of u with their offset, not of u alone.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from afterslip_solver.backend import Backend
+from afterslip_solver.backend import LANES, Backend
 from afterslip_solver.backend.base import Tets
-from afterslip_solver.model import Float, SplitNodes
-from afterslip_solver.operators import Creep, Elasticity, Space
+from afterslip_solver.greens.settings import SettingsError
+from afterslip_solver.model import Float, Int, Model, SplitNodes
+from afterslip_solver.operators import Elasticity, Space
+
+Slip = Mapping[str, Float] | Sequence[Float] | Float
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +28,6 @@ class _Touching:
     index: Any
     sign: Any
     elements: Any
-    rows: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,13 @@ class Offsets:
 
 
 class Loads:
-    """Loads and offset strains of slip on all faults of a model."""
+    """Loads of slip on all faults of a model.
+
+    Attributes
+    ----------
+    touching : by fault, (n_touch,) the solver's numbers of the touching elements.
+    body : (n_node, 3, lane) N, nodal forces that are added to every load, or None.
+    """
 
     def __init__(
         self,
@@ -49,21 +58,20 @@ class Loads:
         space: Space,
         tets: Tets,
         splits: dict[str, SplitNodes],
-        creep: Creep,
     ) -> None:
         self._backend = backend
         self._n_node = space.n_node
         self._tets = tets
-        self._creep = creep
+        self.body: Any = None
+        self.touching: dict[str, Int] = {}
         self._faults: dict[str, _Touching] = {}
         for name, split in splits.items():
-            elements = space.element_rank[split.elements]
+            elements = self.touching[name] = space.element_rank[split.elements]
             self._faults[name] = _Touching(
                 split,
                 backend.asarray(np.maximum(split.index, 0).astype(np.int32)),
                 backend.asarray(split.sign[:, :, None, None]),
                 backend.asarray(elements),
-                backend.asarray(creep.rows(elements)),
             )
 
     def offsets(self, slip: dict[str, Float]) -> dict[str, Offsets]:
@@ -96,14 +104,47 @@ class Loads:
                 seeing = elements[self._backend.to_host(own.at)]
                 operator.springs.add_offset_load(seeing, own.values, f)
         f *= operator.free
+        if self.body is not None:
+            f += self.body * operator.free
         return f
 
-    def add_strain(self, offsets: dict[str, Offsets], strain: Any) -> None:
-        """Add the deviatoric strain of the offsets to a state."""
-        for name, own in offsets.items():
-            rows = self._faults[name].rows[own.at]
-            creeps = self._backend.xp.flatnonzero(rows >= 0)
-            if len(creeps):
-                self._backend.add_offset_strain(
-                    self._creep.tets, rows[creeps], own.values[creeps], strain
-                )
+
+def padded(model: Model, slip: Slip) -> tuple[dict[str, Float], int]:
+    """Slip by fault, padded to four lanes, and the number of real ones.
+
+    Parameters
+    ----------
+    slip : per fault (n_fault_node, 3, n_lane) float64, m, see `Prepared.solve`.
+
+    Raises
+    ------
+    SettingsError
+        If it does not fit the model's faults, or is not finite.
+    """
+    names = list(model.splits)
+    if isinstance(slip, np.ndarray):
+        slip = [slip]
+    if not isinstance(slip, Mapping):
+        if len(slip) != len(names):
+            message = f"slip is given for {len(slip)} of {len(names)} faults"
+            raise SettingsError(message)
+        slip = dict(zip(names, slip, strict=True))
+    counts = {values.shape[2] for values in slip.values()}
+    if len(counts) != 1 or not 1 <= max(counts) <= LANES:
+        message = f"slip must have the same 1 to {LANES} lanes on every fault"
+        raise SettingsError(message)
+    n_lane = counts.pop()
+    out = {}
+    for name, values in slip.items():
+        if name not in names:
+            message = f"there is no fault {name!r}; there are {', '.join(names)}"
+            raise SettingsError(message)
+        expected = (len(model.faults[name].nodes), 3, n_lane)
+        if values.shape != expected:
+            message = f"slip on {name!r} has shape {values.shape}, not {expected}"
+            raise SettingsError(message)
+        if not np.isfinite(values).all():
+            raise SettingsError(f"slip on {name!r} is not finite everywhere")
+        out[name] = np.zeros((*values.shape[:2], LANES))
+        out[name][:, :, :n_lane] = values
+    return out, n_lane

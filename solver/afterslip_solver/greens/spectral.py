@@ -26,7 +26,8 @@ from afterslip_solver.greens.accuracy import (
     truncation,
 )
 from afterslip_solver.greens.checkpoint import State, pack, unpack
-from afterslip_solver.greens.group_solve import GroupSolve, Modes, Solvable
+from afterslip_solver.greens.elastic_model import Solvable
+from afterslip_solver.greens.group_solve import GroupSolve, Modes
 from afterslip_solver.greens.time_plan import TimePlan
 from afterslip_solver.krylov import SurfaceErrorCriterion
 from afterslip_solver.model import Float

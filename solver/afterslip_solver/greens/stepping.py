@@ -14,8 +14,9 @@ import numpy as np
 from afterslip_solver.backend import LANES, Backend
 from afterslip_solver.greens.accuracy import StepError
 from afterslip_solver.greens.checkpoint import State
+from afterslip_solver.greens.elastic_model import Solvable
 from afterslip_solver.greens.exponential_step import ExponentialStep
-from afterslip_solver.greens.group_solve import GroupSolve, Modes, Solvable
+from afterslip_solver.greens.group_solve import GroupSolve, Modes
 from afterslip_solver.greens.predictor import Predictor, make_predictor
 from afterslip_solver.greens.time_plan import TimePlan
 from afterslip_solver.model import Float

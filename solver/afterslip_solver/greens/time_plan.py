@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from afterslip_solver.model import Float, SolverSettings
-from afterslip_solver.rheology import Relaxation
+from afterslip_solver.rheology import RelaxingBody
 
 Scheme = Literal["elastic", "polynomial", "shift_invert", "stepping"]
 
@@ -49,7 +49,7 @@ class TimePlan:
         return recorded_steps(self.times, self.step, self.n_step, self.limit)
 
 
-def plan_time(body: Relaxation, settings: SolverSettings) -> TimePlan:
+def plan_time(body: RelaxingBody, settings: SolverSettings) -> TimePlan:
     """Decide how the groups of a model are solved in time.
 
     Parameters

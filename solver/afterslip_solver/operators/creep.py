@@ -101,11 +101,11 @@ class Creep:
 
     @property
     def fastest(self) -> float:
-        """See `Relaxation`."""
+        """See `RelaxingBody`."""
         return self._rates.fastest
 
     def softening(self, shift: float) -> float:
-        """See `Relaxation`."""
+        """See `RelaxingBody`."""
         return self._rates.softening(shift)
 
     @property

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from afterslip_solver.greens.checkpoint import Checkpointer, State, StateError
+from afterslip_solver.greens.elastic_model import ElasticModel
 from afterslip_solver.greens.group_solve import GroupSolve
-from afterslip_solver.greens.prepared import Prepared, Slip
+from afterslip_solver.greens.prepared import Prepared
 from afterslip_solver.greens.settings import SettingsError, check_settings
+from afterslip_solver.greens.source import Slip
 from afterslip_solver.jit.threads import over
 from afterslip_solver.model import (
     Bool,
@@ -56,41 +58,38 @@ class RankSolve(GroupSolve):
         return found
 
 
-class RankModel(Prepared):
-    """One rank's end of a prepared model.
+class RankElasticModel(ElasticModel):
+    """One rank's part of an elastic model.
 
     Parameters
     ----------
-    part : of the model. settings : of the solver. endpoint : the rank's.
+    part : of the model. endpoint : the rank's.
     """
 
     _springs_kind = RankSprings
-    _creep_kind = RankCreep
-    _solve_kind = RankSolve
 
-    def __init__(
-        self, part: Part, settings: SolverSettings, endpoint: RankEndpoint
-    ) -> None:
+    def __init__(self, part: Part, endpoint: RankEndpoint) -> None:
         self._part = part
         self._endpoint = endpoint
         self._known: tuple[NDArray[np.integer], Int] | None = None
         backend = RankBackend(endpoint.backend, endpoint.communicator, part)
-        super().__init__(part.model, settings, backend)
+        super().__init__(part.model, backend)
 
-    def _preconditioner(self, operator: Elasticity) -> Preconditioner:
+    def preconditioner(self, operator: Elasticity) -> Preconditioner:
+        """See `ElasticModel`; all ranks make it together."""
         nodes = self._part.nodes[self.space.order]
         return build_part(operator, self._endpoint, nodes[self.space.vertices])
 
-    def _places(self, trace_nodes: NDArray[np.integer]) -> Int:
-        """Positions of the mesh's nodes in vectors, -1 where another part owns."""
+    def places(self, nodes: NDArray[np.integer]) -> Int:
+        """See `ElasticModel`; nodes of the whole mesh."""
         # groups of a campaign have the same trace
-        if self._known is not None and np.array_equal(self._known[0], trace_nodes):
+        if self._known is not None and np.array_equal(self._known[0], nodes):
             return self._known[1]
-        nodes = self._part.nodes
-        at = np.minimum(np.searchsorted(nodes, trace_nodes), len(nodes) - 1)
-        mine = (nodes[at] == trace_nodes) & (self._part.sharing[at] < 2)
+        own = self._part.nodes
+        at = np.minimum(np.searchsorted(own, nodes), len(own) - 1)
+        mine = (own[at] == nodes) & (self._part.sharing[at] < 2)
         places = np.where(mine, self.space.rank[at], -1)
-        self._known = trace_nodes, places
+        self._known = nodes, places
         return places
 
 
@@ -145,7 +144,9 @@ def _each(slip: Any, change: Callable[[Any], Any]) -> Any:
 def _prepare_part(
     endpoint: RankEndpoint, part: Part, settings: SolverSettings
 ) -> tuple[int, str]:
-    prepared = endpoint.stored["prepared"] = RankModel(part, settings, endpoint)
+    elastic = RankElasticModel(part, endpoint)
+    prepared = Prepared(elastic, settings, RankCreep, RankSolve)
+    endpoint.stored["prepared"] = prepared
     return prepared.bytes, prepared.scheme
 
 
@@ -158,7 +159,7 @@ def _solve_part(
     keeps: bool,
 ) -> tuple[GroupResult, Int] | Exception:
     """Solve on a part; returns what it found and which trace nodes are its own."""
-    prepared: RankModel = endpoint.stored["prepared"]
+    prepared: Prepared = endpoint.stored["prepared"]
 
     def report(news: dict[str, Any]) -> None:
         endpoint.ask(_REPORT, news)
@@ -177,7 +178,7 @@ def _solve_part(
     except (SettingsError, StateError) as error:
         # all ranks see the same before they compute, and are ready for another job
         return error
-    return found, np.flatnonzero(prepared._places(trace_nodes) >= 0)
+    return found, np.flatnonzero(prepared.elastic.places(trace_nodes) >= 0)
 
 
 @dataclass(frozen=True, slots=True)

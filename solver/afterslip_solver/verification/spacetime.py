@@ -13,16 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from afterslip_solver.backend import LANES
-from afterslip_solver.greens import Prepared, evaluate_curve
-from afterslip_solver.greens.source import Loads
+from afterslip_solver.greens import evaluate_curve
 from afterslip_solver.mesh import surface_trace
 from afterslip_solver.model import Float, Int, Model, SolverSettings, TetMesh
-from afterslip_solver.operators import Elasticity
 from afterslip_solver.verification.blocks import (
     FAULT,
     cut_box,
@@ -48,22 +45,6 @@ TIGHT = SolverSettings(
 EXACT = "u = a(t) grad(phi) + b(t) curl(psi), body force by hand"
 
 
-class _Forced(Loads):
-    """Loads of a body force beside those of slip."""
-
-    def __init__(self, prepared: Prepared, force: Float) -> None:
-        # the same arrays as the model's own loads
-        self.__dict__.update(vars(prepared._loads))
-        f = np.zeros((len(force), 3, LANES))
-        f[:, :, : force.shape[2]] = force[prepared.space.order]
-        self._extra = prepared.backend.asarray(f)
-
-    def force(self, operator: Elasticity, offsets: dict[str, Any]) -> Any:
-        f = super().force(operator, offsets)
-        f += self._extra * operator.free
-        return f
-
-
 def forced_curve(
     model: Model, settings: SolverSettings, force: Float, trace: Int, times: Float
 ) -> Float:
@@ -74,7 +55,9 @@ def forced_curve(
     (n_lane, n_time, n_trace, 3) m.
     """
     ready = prepared(model, settings)
-    ready._loads = _Forced(ready, force)
+    body = np.zeros((len(force), 3, LANES))
+    body[:, :, : force.shape[2]] = force[ready.space.order]
+    ready.elastic.loads.body = ready.backend.asarray(body)
     n_fault = len(model.faults[FAULT].nodes)
     result = ready.solve(np.zeros((n_fault, 3, force.shape[2])), trace)
     if result.outcome != "converged":
