@@ -79,6 +79,11 @@ def group_of_document(key: str) -> int | None:
     return int(found[1]) if found else None
 
 
+def is_document(key: str) -> bool:
+    """Tell whether a key is a document of checksums."""
+    return key == FIXED or group_of_document(key) is not None
+
+
 def checksum(document: Mapping[str, Any]) -> str:
     """Return the SHA-256 of a node's canonical JSON without its ``checksum``."""
     attributes = dict(document.get("attributes") or {})
@@ -162,11 +167,13 @@ class Root:
     version : of the layout.
     store : its ``store_id``; empty before version 2.
     status : "building", "complete".
+    groups : number of groups that it is made for.
     """
 
     version: int
     store: str
     status: str
+    groups: int = 0
 
     @property
     def sealed(self) -> bool:
@@ -201,7 +208,18 @@ def read_root(content: bytes) -> Root:
     if version not in ((2,) if sealed else (1,)):
         raise ValueError(f"has format_version {version!r} and no valid checksum")
     store = str(attributes.get("store_id", ""))
-    return Root(version, store, str(attributes.get("status")))
+    return Root(version, store, str(attributes.get("status")), _groups(document))
+
+
+def _groups(root: Mapping[str, Any]) -> int:
+    """Return the number of groups from the description of one of their arrays."""
+    members = (root.get("consolidated_metadata") or {}).get("metadata") or {}
+    try:
+        node = members["mode_count"]
+        chunk = node["chunk_grid"]["configuration"]["chunk_shape"][0]
+        return -(-int(node["shape"][0]) // int(chunk))
+    except (KeyError, TypeError, IndexError):
+        return 0
 
 
 def json_of(content: bytes) -> dict[str, Any]:
@@ -360,12 +378,8 @@ class Checksums:
         if digest is not None:
             raise self.damaged(key, text, group_of(key))
 
-    def groups(self, count: int) -> dict[int, dict[str, str]]:
+    def groups(self) -> dict[int, dict[str, str]]:
         """Return the files of every accepted group.
-
-        Parameters
-        ----------
-        count : number of groups that the store is made for.
 
         Raises
         ------
@@ -373,7 +387,7 @@ class Checksums:
             Also where a complete store lacks one.
         """
         found = {}
-        for group in range(count):
+        for group in range(self.root.groups):
             files = self._files(group)
             if files is not None:
                 found[group] = files
@@ -403,6 +417,26 @@ class Checksums:
             return None
         self._documents[group] = self.check_document(key, content)
         return self._documents[group]
+
+    def require_document(self, key: str, content: bytes | None) -> None:
+        """Compare a document of checksums with what it must be.
+
+        Parameters
+        ----------
+        content : None: there is none.
+
+        Raises
+        ------
+        DamagedError
+            Also where there must be one.
+        """
+        if content is not None:
+            self.check_document(key, content)
+            return
+        group = group_of_document(key)
+        accepted = self.root.status != "building" and group in range(self.root.groups)
+        if group is None or accepted:
+            raise self.damaged(key, "is missing", group)
 
     def check_document(self, key: str, content: bytes) -> dict[str, str]:
         """Return the checksums by key that a document of this store holds.

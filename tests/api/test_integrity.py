@@ -77,7 +77,7 @@ def test_attributes_that_change_renew_the_checksum_of_the_root(tmp_path: Path) -
     path = tmp_path / "a.zarr"
     create(path)
     set_attributes(path, status="complete")
-    assert checksums_of(path).root == integrity.Root(2, "c1", "complete")
+    assert checksums_of(path).root == integrity.Root(2, "c1", "complete", 2)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from afterslip.integrity import (
     ROOT,
     Checksums,
     file_digests,
-    group_of_document,
+    is_document,
 )
 
 
@@ -103,8 +103,9 @@ class VerifiedStore(WrapperStore[Store]):
             return await self._fetch(key, prototype, byte_range)
         if key.startswith(f"{FOLDER}/"):
             body = await self._fetch(key, prototype)
-            if body is not None and _is_document(key):
-                self._sums.check_document(key, body.to_bytes())
+            if is_document(key):
+                content = None if body is None else body.to_bytes()
+                self._sums.require_document(key, content)
             return body
         if self._sums.ready(key):
             expected = self._sums.expected(key)
@@ -195,10 +196,6 @@ def _again(
     digest: Callable[[str], str | None] | None,
 ) -> VerifiedStore:
     return VerifiedStore(store, name, store_id=store_id, folder=folder, digest=digest)
-
-
-def _is_document(key: str) -> bool:
-    return key == f"{FOLDER}/{ROOT}" or group_of_document(key) is not None
 
 
 def _sha256(body: Buffer) -> str:

@@ -98,7 +98,7 @@ def copy_greens(transport: Transport, campaign: str, target: Path) -> Path:
 
     known = Checksums(f"{transport.url}{base}", read, lambda _: False, campaign)
     if known.check_root(raw).sealed:
-        _copy_sealed(known, read, target, _groups(json.loads(raw)))
+        _copy_sealed(known, read, target)
     else:
         _copy_plain(known, read, target, json.loads(raw))
     _write(target / ROOT, raw)
@@ -106,10 +106,10 @@ def copy_greens(transport: Transport, campaign: str, target: Path) -> Path:
 
 
 def _copy_sealed(
-    known: Checksums, read: Callable[[str], bytes | None], target: Path, groups: int
+    known: Checksums, read: Callable[[str], bytes | None], target: Path
 ) -> None:
     parts: dict[int | None, dict[str, str]] = {None: known.fixed()}
-    parts |= dict(known.groups(groups).items())
+    parts |= dict(known.groups().items())
     for group, files in parts.items():
         for key, digest in files.items():
             path = _inside(target, key)
@@ -124,13 +124,6 @@ def _copy_sealed(
         document = FIXED if group is None else group_key(group)
         content = write_checksums(known.root.store, files, group)
         _write(target / document, content)
-
-
-def _groups(root: dict[str, Any]) -> int:
-    """Return the number of groups that a store is made for."""
-    node = root["consolidated_metadata"]["metadata"]["mode_count"]
-    size = node["chunk_grid"]["configuration"]["chunk_shape"][0]
-    return int(-(-node["shape"][0] // size))
 
 
 def _copy_plain(

@@ -63,18 +63,18 @@ def greens_digest(place: Place, campaign: str, key: str) -> str | None:
     root = paths.greens(campaign)
     found = place.digest(f"{root}/{integrity.ROOT}")
     if found is None:
-        return None
-    known = _known(place.name, campaign, found)
-    own = key == integrity.FIXED or integrity.group_of_document(key) is not None
-    if key == integrity.ROOT or (own and known.root.sealed):
-        content = place.read(f"{root}/{key}")
-        if content is None:
+        if place.size(f"{root}/{integrity.FIXED}") is None:
             return None
-        if key == integrity.ROOT:
-            known.check_root(content)
-        else:
-            known.check_document(key, content)
+        raise integrity.damaged(root, integrity.ROOT, "is missing")
+    known = _known(place.name, campaign, found)
+    if key == integrity.ROOT:
+        content = place.read(f"{root}/{key}") or b""
+        known.check_root(content)
         return hashlib.sha256(content).hexdigest()
+    if integrity.is_document(key) and known.root.sealed:
+        document = place.read(f"{root}/{key}")
+        known.require_document(key, document)
+        return None if document is None else hashlib.sha256(document).hexdigest()
     if not known.root.sealed:
         return place.digest(f"{root}/{key}")
     expected = known.expected(key)
