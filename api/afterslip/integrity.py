@@ -477,6 +477,10 @@ class FileDigests:
         # two readers of one file wait for one another, of two files hardly ever
         self._locks = [threading.Lock() for _ in range(64)]
 
+    def clear(self) -> None:
+        """Take all of them again."""
+        self._known.clear()
+
     def cached(self, path: Path) -> str | None:
         """Return the SHA-256 of a file that has not changed since it was taken."""
         known = self._known.get(path)

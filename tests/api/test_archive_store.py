@@ -3,6 +3,7 @@
 import functools
 import http.server
 import json
+import pickle
 import re
 import shutil
 import threading
@@ -25,7 +26,7 @@ from afterslip.archive import (
     open_greens,
     set_attributes,
 )
-from afterslip.errors import ArchiveError, SpecError
+from afterslip.errors import ArchiveError, DamagedError, SpecError
 from afterslip.units import YEAR
 
 
@@ -265,3 +266,72 @@ def test_a_group_that_does_not_fit_is_refused_before_it_is_written(
 def test_what_is_no_store_is_refused_in_our_words(tmp_path: Path) -> None:
     with pytest.raises(ArchiveError, match="cannot be opened"):
         open_greens(tmp_path / "nothing.zarr")
+
+
+def first_release(path: Path) -> None:
+    """Make a store what 0.1.0 wrote: no checksums, version 1."""
+    shutil.rmtree(path / integrity.FOLDER, ignore_errors=True)
+    root = json.loads((path / "zarr.json").read_text())
+    root["attributes"]["format_version"] = 1
+    for name in ("checksum", "store_id"):
+        del root["attributes"][name]
+    (path / "zarr.json").write_text(json.dumps(root))
+
+
+def test_a_store_of_the_first_release_is_read_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "greens.zarr"
+    sizes = create_campaign_store(
+        path,
+        sources=sources(),
+        surface=square(),
+        stations=stations(),
+        times=TIMES,
+        until=10 * YEAR,
+        n_mode=N_MODE,
+        crc32c=False,
+    )
+    first_release(path)
+    values = group_values(4, seed=1)
+    create_group_store(tmp_path / "g0.zarr", sizes, values, crc32c=False)
+    accept(tmp_path / "g0.zarr", path, 0, sizes)
+    codecs = json.loads((path / "start_norm" / "zarr.json").read_text())["codecs"]
+    assert [codec["name"] for codec in codecs] == ["bytes", "zstd"]
+    check_content(open_greens(path), [values])
+    assert GreensStore(path).mode_count.tolist() == [4, 4, 4, 4, 0, 0]
+
+
+@pytest.mark.parametrize("key", ["response/c/1/0/0/0", "shift/c/1", "node_x/c/0"])
+@pytest.mark.parametrize("what", ["flip", "delete"])
+@pytest.mark.parametrize("how", ["folder", "HTTP"])
+def test_damage_is_an_error_that_names_the_file(
+    store, served: str, key: str, what: str, how: str
+) -> None:
+    path, _ = store
+    set_attributes(path, status="complete")
+    content = bytearray((path / key).read_bytes())
+    content[len(content) // 2] ^= 16
+    (path / key).unlink()
+    if what == "flip":
+        (path / key).write_bytes(content)
+    # this server compares nothing: over it the client has to notice
+    where = path if how == "folder" else f"{served}/{path.name}"
+    name = key.partition("/")[0]
+    with pytest.raises(DamagedError) as error:
+        # a part of the shard, which is not read whole
+        open_greens(where)[name][-2:].load()
+    assert error.value.file.startswith(name)
+    assert "fsck --repair" in str(error.value)
+
+
+def test_files_of_other_groups_are_read_beside_a_damaged_one(store) -> None:
+    path, values = store
+    (path / "response/c/0/0/0/0").write_bytes(b"")
+    found = open_greens(path)["response"][4:, :6].values
+    np.testing.assert_array_equal(found, values[1]["response"].astype("f4"))
+
+
+def test_a_verified_store_survives_pickling(store) -> None:
+    path, _ = store
+    array = open_greens(path)["response"]
+    again = pickle.loads(pickle.dumps(array))
+    np.testing.assert_array_equal(again, array)

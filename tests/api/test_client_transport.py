@@ -1,10 +1,14 @@
 """The line between client and server may break, stall or answer nonsense."""
 
+import base64
+import hashlib
+
 import httpx
 import pytest
 
 from afterslip import ApiError, NoServerError
 from afterslip.client.transport import Transport
+from afterslip.errors import DamagedError
 
 
 def make(handler, **options):
@@ -123,3 +127,26 @@ def test_the_token_is_sent_with_every_request():
 def test_an_address_without_scheme_is_refused_at_once():
     with pytest.raises(NoServerError, match="http://"):
         Transport("localhost:8000")
+
+
+def test_a_body_that_arrives_damaged_is_asked_for_again_and_then_an_error():
+    digest = base64.b64encode(hashlib.sha256(b"meant").digest()).decode()
+    bodies = iter([b"mea", b"meant", *[b"meent"] * 9])
+
+    def handler(_request):
+        headers = {"Repr-Digest": f"sha-512=:AAAA:, sha-256=:{digest}:"}
+        return httpx.Response(200, content=next(bodies), headers=headers)
+
+    transport, pauses = make(handler)
+    assert transport.read("/v1/x") == b"meant"
+    assert len(pauses) == 1
+    with pytest.raises(DamagedError, match="arrives damaged"):
+        transport.read("/v1/x")
+
+
+def test_what_is_damaged_on_the_server_is_not_asked_for_again():
+    answer = httpx.Response(503, headers={"X-Problem": "damaged"}, json={"detail": "x"})
+    transport, pauses = make(lambda _: answer)
+    with pytest.raises(ApiError, match="x"):
+        transport.read("/v1/x")
+    assert pauses == []

@@ -171,7 +171,11 @@ class Damager:
     def __init__(self, store, seed):
         self.store, self.random = store, random.Random(seed)
         greens = [key for key in store.files if "/greens.zarr/" in key]
-        results = [key for key in store.files if "/greens.zarr/" not in key]
+        served = (".nc", ".csv", ".html", ".png", ".json")
+        results = [
+            key for key in set(store.files) - set(greens) if key.endswith(served)
+        ]
+        results.sort()
         self.pools = [greens] * 4 + [results]
 
     def harm(self):
@@ -303,17 +307,19 @@ class Readers:
         kept = [path for path in files if path.name != "campaign.json"]
         return fingerprint(*(_plain(path.name, path.read_bytes()) for path in kept))
 
-    def paths(self):
-        return {
+    def paths(self, requests):
+        """Return readers by name; those with ``requests`` make dozens of them."""
+        found = {
             "open_greens": self.local,
             "GreensStore": self.evaluated,
             "sample": self.sampled,
             "design matrix": self.design,
             "export": self.exported,
             "POST sample": self.posted,
-            "open_greens over HTTP": self.over_http,
-            "fetch": self.fetched,
         }
+        if requests:
+            found |= {"open_greens over HTTP": self.over_http, "fetch": self.fetched}
+        return found
 
     def url_of(self, key):
         """Address of a file; None: it is not served."""
@@ -354,16 +360,22 @@ def _plain(name, content):
     return json.dumps(json.loads(content)) if described else content.hex()
 
 
-def run(store, folder, count, seed, every_file):
-    """Harm the store, read it by every path, restore it; count the outcomes."""
+def run(store, folder, count, seed, often):
+    """Harm the store, read it by every path, restore it; count the outcomes.
+
+    Parameters
+    ----------
+    often : every which time the whole store is read through the server as well; the
+        files that were harmed are asked for each time.
+    """
     readers, damager = Readers(store, folder), Damager(store, seed)
-    expected = {name: read() for name, read in readers.paths().items()}
+    expected = {name: read() for name, read in readers.paths(True).items()}
     assert not list(readers.wrong_answers(store.files))
     outcomes, silent = Counter(), []
-    for _ in range(count):
+    for number in range(count):
         what, keys = damager.harm()
         noticed = 0
-        for name, read in readers.paths().items():
+        for name, read in readers.paths(number % often == 0).items():
             try:
                 found = read()
             except ArchiveError:
@@ -376,15 +388,14 @@ def run(store, folder, count, seed, every_file):
                 continue
             if found != expected[name]:
                 silent.append((what, name))
-        # what one file's harm may change is itself, and what its checksums are of
-        asked = store.files if every_file else [*keys, *_beside(store, keys)]
-        for key, error in readers.wrong_answers(asked):
+        for key, error in readers.wrong_answers([*keys, *_beside(store, keys)]):
             noticed += error
             if not error:
                 silent.append((what, f"GET {key}"))
         outcomes["noticed" if noticed else "equal"] += 1
         store.restore(keys)
     readers.close()
+    sys.stderr.write(f"{count} damages, seed {seed}: {dict(outcomes)}, {silent=}\n")
     assert not silent, silent
     return outcomes
 
@@ -396,13 +407,13 @@ def _beside(store, keys):
 
 
 def test_no_damage_is_silent(store, tmp_path):
-    outcomes = run(store, tmp_path, 60, SEED, every_file=False)
-    assert outcomes["noticed"] > 50, outcomes
+    outcomes = run(store, tmp_path, 60, SEED, often=20)
+    assert outcomes["noticed"] > 45, outcomes
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_no_damage_of_a_thousand_is_silent(store, tmp_path):
     count = int(os.environ.get("AFTERSLIP_DAMAGES", "1000"))
-    outcomes = run(store, tmp_path, count, SEED + 1, every_file=False)
-    assert outcomes["noticed"] > 0.9 * count, outcomes
+    outcomes = run(store, tmp_path, count, SEED + 1, often=10)
+    assert outcomes["noticed"] > 0.75 * count, outcomes

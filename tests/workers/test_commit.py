@@ -2,12 +2,16 @@
 
 import json
 import os
+import pickle
 
 import numpy as np
 import pytest
 import zarr
 
+from afterslip import integrity
+from afterslip.errors import DamagedError
 from afterslip_workers import entry
+from afterslip_workers.errors import classify
 from afterslip_workers.store import durable
 from afterslip_workers.store.place import LocalPlace, StoreLostError
 
@@ -277,3 +281,24 @@ def test_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch):
     monkeypatch.undo()
     assert durable.read_json(path) == {"old": 1}
     assert [p.name for p in tmp_path.iterdir()] == ["x.json"]
+
+
+def test_a_group_is_accepted_when_its_checksums_are_there(store, monkeypatch):
+    """A crash after the renames leaves it as not accepted; repeating finishes."""
+    manifest = attempt(store, 0, "a0")
+    document = store / "campaigns/c1/greens.zarr" / integrity.group_key(0)
+    with monkeypatch.context() as patch:
+        patch.setattr(integrity, "write_checksums", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            entry.promote(store, "c1", manifest)
+    assert not document.exists()
+    entry.promote(store, "c1", manifest)
+    files = integrity.read_checksums(document.read_bytes(), "c1", 0)
+    assert files == manifest["files"]
+
+
+def test_a_damaged_file_is_a_class_of_its_own():
+    error = DamagedError("greens.zarr", "shift/c/0", "is missing", group=0)
+    found = classify(pickle.loads(pickle.dumps(error)))
+    assert found.error_class == "damaged"
+    assert "shift/c/0 of group 0 is missing" in found.message
