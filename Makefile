@@ -4,12 +4,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 OUT ?= demo-out
+ROOMS := api migrations service solver workers benchmarks deploy examples .ci
+# of each fuzz; drawn anew each time
+EXAMPLES ?= 2000
+FUZZ := tests/api/test_spec_fuzz.py tests/api/test_table_fuzz.py \
+  tests/api/test_array_fuzz.py tests/service/test_raw_fuzz.py
 # all of them, also those that run with every other test, the soak at its full length
 FAULTS := -m "" tests/faults tests/service/test_deployed.py \
   tests/workers/test_dask.py::test_child_dies_with_a_killed_worker
 
-.PHONY: demo test serve lint bench faults kills scan test-dashboard test-extras setup system \
-  clean
+.PHONY: demo test serve lint bench faults fuzz kills scan test-dashboard test-extras \
+  setup system clean
 
 demo: setup
 	$(BIN)/python examples/tohoku2011/demo.py --out $(OUT)
@@ -25,6 +30,7 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml $(ROOMS)
 
 faults: setup
 	@# the page follows the record also where a test has failed
@@ -37,6 +43,10 @@ kills: setup
 	  AFTERSLIP_KILLS_JSON=benchmarks/kills-2core.json \
 	  $(BIN)/pytest -s -m faults tests/faults/test_kills.py; \
 	  status=$$?; $(BIN)/python tests/faults/measured.py; exit $$status
+
+fuzz: setup
+	EXAMPLES=$(EXAMPLES) $(BIN)/pytest -o timeout=0 $(FUZZ)
+	$(BIN)/pytest -m slow tests/service/test_contract.py
 
 bench: setup
 	$(BIN)/afterslip bench service
