@@ -50,7 +50,7 @@ def files_of(place: Place, base: str | Path | None = None) -> StoredFiles:
 def keep(place: Place, content: bytes) -> str:
     """Write a content into the store and return its reference."""
     ref = content_ref(content)
-    if place.size(paths.file(ref)) is None:
+    if not _whole(place, ref):
         place.write(paths.file(ref), content)
     return ref
 
@@ -58,6 +58,11 @@ def keep(place: Place, content: bytes) -> str:
 def keep_file(place: Place, path: Path) -> str:
     """Copy a file into the store and return its reference."""
     ref = f"sha256:{durable.sha256(path)}"
-    if place.size(paths.file(ref)) is None:
+    if not _whole(place, ref):
         place.upload(path, paths.file(ref))
     return ref
+
+
+def _whole(place: Place, ref: str) -> bool:
+    """Tell whether an upload is there; a damaged one is uploaded again."""
+    return place.digest(paths.file(ref)) == ref.removeprefix("sha256:")
