@@ -12,6 +12,7 @@ import xarray as xr
 
 from afterslip.client.transport import Transport
 from afterslip.errors import Problem, SpecError, one_problem
+from afterslip.tables.cells import restored
 
 if TYPE_CHECKING:
     from afterslip.client.campaign import CampaignHandle
@@ -120,7 +121,8 @@ def _from_csv(path: Path) -> Iterator[dict[str, Any]]:
     problems, rows = [], []
     for number, row in enumerate(table, 2):
         try:
-            rows.append(_from_mapping("", row))
+            found = _from_mapping("", row)
+            rows.append({**found, "name": restored(found["name"])})
         except SpecError:
             values = ",".join(str(row[k]) for k in keys)
             problems.append(

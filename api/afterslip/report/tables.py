@@ -16,6 +16,7 @@ from afterslip.result import (
     normalised_residual,
     vectors,
 )
+from afterslip.tables.cells import guarded
 
 Float = NDArray[np.float64]
 
@@ -44,7 +45,8 @@ def write_fit(result: xr.Dataset, path: str | Path) -> Path:
             result["sigma"].values.tolist(),
             strict=True,
         ):
-            out.writerow([*row[:3], f"{row[3]:.6g}", *(f"{v:.5f}" for v in row[4:])])
+            words = [guarded(str(word)) for word in row[:3]]
+            out.writerow([*words, f"{row[3]:.6g}", *(f"{v:.5f}" for v in row[4:])])
     return path
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from afterslip.errors import Problem
 from afterslip.frame import Frame
+from afterslip.tables.cells import LONGEST_NAME, NAME_ADVICE, restored
 from afterslip.tables.delimited import Float, Int, Table, read_table
 from afterslip.units import KM
 
@@ -164,10 +165,12 @@ def station_names(table: Table) -> tuple[str, ...]:
     """Return the names of a table's stations; note the empty ones."""
     if not table.has("station"):
         return ("",) * len(table)
-    names = table.texts("station")
+    names = [restored(name) for name in table.texts("station")]
     table.refuse(np.array([not n for n in names], bool), "station", "is missing")
-    long = np.array([len(n) > 100 or not n.isprintable() for n in names], bool)
-    table.refuse(long, "station", "is no name of a station")
+    wrong = [len(n) > LONGEST_NAME or not n.isprintable() for n in names]
+    table.refuse(
+        np.array(wrong, bool), "station", "is no name of a station", NAME_ADVICE
+    )
     return tuple(names)
 
 

@@ -18,6 +18,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from afterslip.errors import Problem, SpecError, one_problem
+from afterslip.tables.cells import LONGEST_NAME, NAME_ADVICE, guarded
 from afterslip.tables.delimited import Float, shortened, text_lines
 from afterslip.units import COMPONENTS, DAY, UnitError, parse_time
 
@@ -246,7 +247,8 @@ def write_offsets(offsets: Iterable[xr.Dataset], path: str | Path) -> Path:
             numbers = [*item["offset"].values, *item["sigma"].values]
             place = [f"{item.attrs[key]:.7f}" for key in ("lon", "lat")]
             motion = [f"{number:.6f}" for number in numbers]
-            out.writerow([item.attrs["station"], *place, *motion, "gnss"])
+            name = guarded(str(item.attrs["station"]))
+            out.writerow([name, *place, *motion, "gnss"])
     return path
 
 
@@ -266,6 +268,10 @@ class _Raw:
         if self.lon is None or self.lat is None:
             raise one_problem(
                 label, None, "has no position of the station", "give lon and lat"
+            )
+        if not self.station.isprintable() or not 0 < len(self.station) <= LONGEST_NAME:
+            raise one_problem(
+                label, self.station, "is no name of a station", NAME_ADVICE
             )
         # some centres count longitudes from -360
         lon = (self.lon + 180.0) % 360.0 - 180.0
