@@ -25,6 +25,21 @@ if [ ! -s object_store_key ]; then
     openssl rand -hex 10 > object_store_id
     openssl rand -hex 24 > object_store_key
 fi
-# containers read them as another user
-chmod 644 database_password database_url dask-ca.pem dask.pem dask.key object_store_id object_store_key
-echo "secrets are in $(pwd); keep ca.key elsewhere"
+# the object store's own administrator; the service has an account of one bucket
+if [ ! -s object_store_root_key ]; then
+    openssl rand -hex 10 > object_store_root_id
+    openssl rand -hex 24 > object_store_root_key
+fi
+# who holds this key can make certificates: nothing that runs needs it
+if [ -f ca.key ]; then
+    mkdir -p authority
+    mv ca.key authority/
+fi
+if [ ! -s grafana_password ]; then
+    openssl rand -hex 16 > grafana_password
+fi
+# containers read them as another user; the folder is closed to other accounts
+chmod 644 database_password database_url dask-ca.pem dask.pem dask.key object_store_* \
+    grafana_password
+chmod 700 .
+echo "secrets are in $(pwd); move authority/ca.key to where it is safe"

@@ -37,6 +37,7 @@ SERVICES = ("scheduler", "api", "dispatcher", "worker")
 READY_S = 90.0
 RESTART_S = 2.0
 STOP_S = 30.0
+UNTRANSLATED = ("TMPDIR", "FORWARDED_ALLOW_IPS")
 COMPUTING = "afterslip_workers.child"
 # how far above a computing process each of its forebears is
 ABOVE = {"child": 0, "worker": 1, "nanny": 2}
@@ -117,11 +118,11 @@ class Deployment:
             return self._database_command(), dict(os.environ)
         service = self.compose["services"][name.partition("-")[0]]
         words = [self._here(name, word) for word in service["command"]]
-        # kernels are compiled for this machine already
+        # kernels are compiled for this machine already, and its /tmp is a disk
         ours = {
             key: value
             for key, value in service["environment"].items()
-            if not key.endswith("_CACHE_DIR")
+            if not key.endswith("_CACHE_DIR") and key not in UNTRANSLATED
         }
         return [str(ROOT / "deploy/docker/entrypoint.sh"), *words], {
             **{k: v for k, v in os.environ.items() if not k.startswith("AFTERSLIP_")},

@@ -10,15 +10,14 @@ _BY_GROUP_OR_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def ours(found: os.stat_result) -> bool:
-    """Tell whether only we, root or the owner of this program may change a file.
+    """Tell whether only we and root may change a file.
 
     Parameters
     ----------
     found : of the file, best of its open handle, or of a folder. A folder may be
         writable by its group: what lies in it is asked for each file's own owner.
     """
-    # whoever owns the program may change what we run anyway
-    owners = {os.getuid(), 0, Path(__file__).stat().st_uid}
+    owners = {os.getuid(), 0}
     kept_out = _BY_GROUP_OR_OTHERS
     if stat.S_ISDIR(found.st_mode):
         kept_out = stat.S_IWOTH
