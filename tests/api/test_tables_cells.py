@@ -4,12 +4,12 @@ import csv
 
 import numpy as np
 import pytest
+from example_result import example_result
 from hypothesis import given
 from hypothesis import strategies as st
 
 from afterslip.errors import SpecError
 from afterslip.frame import Frame
-from afterslip.report.example import example_result
 from afterslip.report.tables import write_fit
 from afterslip.tables.cells import guarded, restored
 from afterslip.tables.observations import read_observations
