@@ -8,7 +8,8 @@ ROOMS := api migrations service solver workers benchmarks deploy examples .ci
 # of each fuzz; drawn anew each time
 EXAMPLES ?= 2000
 FUZZ := tests/api/test_spec_fuzz.py tests/api/test_table_fuzz.py \
-  tests/api/test_array_fuzz.py tests/service/test_raw_fuzz.py
+  tests/api/test_array_fuzz.py tests/solver/test_mesh_fuzz.py \
+  tests/service/test_raw_fuzz.py
 # all of them, also those that run with every other test, the soak at its full length
 FAULTS := -m "" tests/faults tests/service/test_deployed.py \
   tests/workers/test_dask.py::test_child_dies_with_a_killed_worker

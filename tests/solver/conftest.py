@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,6 +15,8 @@ from afterslip_solver.mesh.trace import surface_trace
 from afterslip_solver.model import Materials, Model
 from afterslip_solver.operators import Elasticity, Space
 from afterslip_solver.testing.box import box_mesh, box_with_fault
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 YEAR = 31557600.0
 KM = 1000.0

@@ -53,7 +53,7 @@ def import_mesh(
     if not path.is_file():
         raise MeshError(f"mesh file {path} does not exist")
     if path.suffix.lower() in (".exo", ".e", ".ex2", ".g"):
-        external = read_exodus(path)
+        external = _from_exodus(path)
     else:
         external = _from_meshio(path)
     missing = [name for name in faults if name not in external.surfaces]
@@ -105,13 +105,27 @@ def export_vtu(
     meshio.Mesh(mesh.nodes, cells, point_data=points, cell_data=data).write(path)
 
 
+def _from_exodus(path: Path) -> External:
+    try:
+        return read_exodus(path)
+    except MeshError:
+        raise
+    except Exception as error:
+        raise MeshError(_unreadable(path, error)) from error
+
+
+def _unreadable(path: Path, error: BaseException) -> str:
+    reason = str(error) or type(error).__name__
+    return f"cannot read mesh file {path.name}: {reason[:500]}"
+
+
 def _from_meshio(path: Path) -> External:
     try:
         # meshio prints what it would better raise
         with contextlib.redirect_stdout(io.StringIO()):
             read = meshio.read(path)
     except (Exception, SystemExit) as error:
-        raise MeshError(f"cannot read mesh file {path.name}: {error}") from error
+        raise MeshError(_unreadable(path, error)) from error
     tag_key = next((key for key in _TAGS if key in read.cell_data), None)
     volumes, surfaces = [], []
     for i, block in enumerate(read.cells):

@@ -81,10 +81,19 @@ def _side_sets(names: set[str], read: Read, cells: Int) -> dict[str, Int]:
         element = np.asarray(read(f"elem_ss{part + 1}"), dtype=np.int64) - 1
         side = np.asarray(read(f"side_ss{part + 1}"), dtype=np.int64) - 1
         label = given[part] if part < len(given) and given[part] else ""
+        if not (_within(element, len(cells)) and _within(side, len(_SIDES))):
+            raise MeshError(
+                f"side set {part + 1} of the Exodus file names elements or sides that "
+                "are not there; export the mesh again"
+            )
         triangles = cells[element[:, None], _SIDES[side]]
         surfaces[label or f"side_set_{int(numbers[part])}"] = triangles
         part += 1
     return surfaces
+
+
+def _within(numbers: Int, count: int) -> bool:
+    return bool(((numbers >= 0) & (numbers < count)).all())
 
 
 def _labels(names: set[str], read: Read, key: str) -> list[str]:

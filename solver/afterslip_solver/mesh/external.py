@@ -36,6 +36,18 @@ class External:
 
 def checked(external: External, scale: float) -> External:
     """Scale to metres, drop unused points, refuse what cannot be solved on."""
+    count = len(external.points)
+    for name, corners in {"": external.cells, **external.surfaces}.items():
+        # a negative number would count from the end
+        wrong = ((corners < 0) | (corners >= count)).any(axis=1)
+        if wrong.any():
+            where = f"of surface {name!r} " if name else ""
+            raise MeshError(
+                f"{int(wrong.sum())} elements {where}name points that are not there "
+                f"(there are {count}); export the mesh again"
+            )
+    if len(external.tags) != len(external.cells):
+        raise MeshError("the mesh does not have one tag for each element")
     used, inverse = np.unique(external.cells, return_inverse=True)
     number = np.full(len(external.points), -1, dtype=np.int64)
     number[used] = np.arange(len(used))
