@@ -75,7 +75,7 @@ def estimate(
     modes: int,
     backend: str,
     scheme: Scheme = "polynomial",
-    kelvin: int = 0,
+    further_rows: int = 0,
     time_tolerance: float = 1e-6,
     predictor: str = "galerkin",
     span: float = inf,
@@ -89,7 +89,7 @@ def estimate(
     modes : Lanczos modes beside the elastic one; of no account for stepping.
     backend : "gpu" (its memory; the host holds the mesh besides) or "cpu".
     scheme : as `Prepared.scheme` says it.
-    kelvin : number of elements with a Kelvin element too.
+    further_rows : of a state, for branches of the rheology beside the first.
     time_tolerance : of the curve.
     span : its length in shortest relaxation times; both decide how a basis is stored,
         in FP64 where the span is not known.
@@ -98,7 +98,7 @@ def estimate(
     n, t = unknowns / 3.0, float(elements)
     systems = 1 if scheme in ("elastic", "polynomial") else 2
     linear = 1.5 * n + 0.5 * t
-    states = viscoelastic + kelvin
+    states = viscoelastic + further_rows
     if backend == "gpu":
         # the elements of each node, for sums without atomics, come with the creep
         mesh = 144.0 * t + 200.0 * viscoelastic + 4.0 * n
@@ -118,10 +118,10 @@ def estimate(
         vectors += _NODE * n * _MARCH[predictor]
         # a pool of a device's memory has room that no further array fits into
         work = 1.0 if backend == "gpu" else 0.0
-        creep = ((2.0 if kelvin == 0 else 4.0) + work) * _STATE * states
+        creep = ((2.0 if further_rows == 0 else 4.0) + work) * _STATE * states
     elif scheme != "elastic":
         one = 0.5 if narrow_basis(time_tolerance, span) else 1.0
-        work = 2.5 if kelvin == 0 else 4.5
+        work = 2.5 if further_rows == 0 else 4.5
         creep = _STATE * states * (one * (modes + 1) + work)
     parts = (mesh, operator, hierarchy, vectors, creep, setup)
     return Estimate(*(int(_MARGIN * part) for part in parts))

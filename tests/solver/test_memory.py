@@ -22,7 +22,7 @@ def foretold(model, prepared, modes, backend="cpu", scheme=None):
         modes,
         backend,
         scheme or prepared.scheme,
-        visco.n_kelvin,
+        visco.further_rows,
     )
 
 

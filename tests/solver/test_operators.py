@@ -14,6 +14,7 @@ from afterslip_solver.model import TET_EDGES
 from afterslip_solver.operators import Creep, ModelError, check_model
 from afterslip_solver.operators.checks import rigid_motions
 from afterslip_solver.operators.elasticity import assemble
+from afterslip_solver.rheology import burgers
 
 
 def duffy_points(order=4):
@@ -229,7 +230,7 @@ def test_divergence_is_the_adjoint_of_strain(small, shaken_box):
     s = shaken_box
     k = small.elasticity(s.mesh, s.fixed, s.lam, s.mu)
     eta = np.where(np.arange(len(s.mu)) % 3 == 0, np.inf, 2.0 + s.mu)
-    creep = Creep(small.backend, k.space, np.asarray(k.mu), eta)
+    creep = Creep(small.backend, k.space, np.asarray(k.mu), burgers(eta))
     rng = np.random.default_rng(4)
     u = rng.standard_normal(k.shape)
     state = rng.standard_normal(creep.shape)
@@ -242,7 +243,7 @@ def test_divergence_is_the_adjoint_of_strain(small, shaken_box):
 def test_deviatoric_components_keep_the_double_contraction(small, shaken_box):
     s = shaken_box
     k = small.elasticity(s.mesh, s.fixed, s.lam, s.mu)
-    creep = Creep(small.backend, k.space, np.asarray(k.mu), np.ones(len(s.mu)))
+    creep = Creep(small.backend, k.space, np.asarray(k.mu), burgers(np.ones(len(s.mu))))
     gradient = np.random.default_rng(5).standard_normal((3, 3, 4))
     u = np.ascontiguousarray(np.einsum("nj,ijl->nil", k.space.nodes, gradient))
     strain = 0.5 * (gradient + gradient.transpose(1, 0, 2))

@@ -96,7 +96,7 @@ def foretell(
         modes=min(settings.max_modes, _LIKELY_MODES),
         backend=backend,
         scheme=plan.scheme,
-        kelvin=sum(int(has.sum()) for has in creeping[1:]),
+        further_rows=sum(int(has.sum()) for has in creeping[1:]),
         time_tolerance=settings.time_tolerance,
         predictor=settings.predictor,
         span=plan.span,

@@ -14,6 +14,7 @@ from afterslip_solver.greens.time_parallel import TimeParallel
 from afterslip_solver.greens.time_plan import TimePlan, plan_time
 from afterslip_solver.model import SolverSettings
 from afterslip_solver.operators import Creep, Resolvent
+from afterslip_solver.rheology import Branch
 
 Integrator = Spectral | Stepping
 
@@ -41,12 +42,11 @@ class Relaxation:
         self.elastic = elastic
         backend, space = elastic.backend, elastic.space
         materials, order = elastic.model.materials, space.element_order
-        kelvin = None
-        modulus, slow = materials.kelvin_modulus, materials.kelvin_viscosity
-        if modulus is not None and slow is not None:
-            kelvin = modulus[order], slow[order]
-        viscosity = materials.viscosity[order]
-        self.creep = creep_kind(backend, space, elastic.mu, viscosity, kelvin)
+        branches = [
+            Branch(branch.viscosity[order], branch.modulus[order])
+            for branch in materials.branches
+        ]
+        self.creep = creep_kind(backend, space, elastic.mu, branches)
         touching = elastic.loads.touching.items()
         self._rows = {
             name: backend.asarray(self.creep.rows(elements))

@@ -10,6 +10,7 @@ from afterslip_solver.jit.threads import over
 from afterslip_solver.mesh.tables import tetrahedra
 from afterslip_solver.mesh.tables.sorting import pieces
 from afterslip_solver.model import Bool, Float, Materials, Model, Restoring, TetMesh
+from afterslip_solver.rheology import Branch
 
 MOTIONS = (
     "translation in x",
@@ -94,6 +95,18 @@ def _check_materials(materials: Materials, mesh: TetMesh) -> None:
         "a viscosity that is not positive",
         "use a positive viscosity in Pa s, or leave the rheology out where elastic",
     )
+    for number, branch in enumerate(materials.branches, start=1):
+        _check_branch(branch, f"branch {number} of the rheology", mesh)
+
+
+def _check_branch(branch: Branch, name: str, mesh: TetMesh) -> None:
+    shape = (len(mesh.elements),)
+    if branch.viscosity.shape != shape or branch.modulus.shape != shape:
+        raise ModelError(f"{name} must have {shape[0]} viscosities and moduli")
+    bad = ~(branch.viscosity > 0.0)
+    _refuse(mesh, bad, f"a viscosity of {name} that is not positive", "inf is none")
+    bad = ~((branch.modulus >= 0.0) & np.isfinite(branch.modulus))
+    _refuse(mesh, bad, f"a modulus of {name} that is negative or infinite", "0 is none")
 
 
 def _check_kelvin(materials: Materials, mesh: TetMesh) -> None:

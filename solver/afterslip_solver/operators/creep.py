@@ -5,20 +5,21 @@ element, (n_visco, 4, 5, lane), in an orthonormal basis of deviatoric tensors.
 Because the strain of a quadratic field is linear in an element, the state space
 contains every creep strain that can arise, and nothing is interpolated.
 
-A Burgers body creeps by its Maxwell dashpot and by its Kelvin element, strains e_m
-and e_k. Elements with a Kelvin element come first among the viscoelastic ones, and
-their e_k are further rows of the state behind all e_m. With the total creep
-e = e_m + e_k and d the deviatoric strain of the elastic response to it,
+A body creeps by the branches of its rheology, strains e_i. Elements with more branches
+come first among the viscoelastic ones; their second branches are further rows of the
+state behind all first ones, and so on. With the total creep e = sum e_i and d the
+deviatoric strain of the elastic response to it,
 
-    A (e_m, e_k) = (mu/eta_m (e - d), mu/eta_k (e - d) + mu_k/eta_k e_k)
+    (A e)_i = mu/eta_i (e - d) + mu_i/eta_i e_i
 
-is self-adjoint and non-negative in <a, b> = int 2 eta_m a_m : b_m
-+ 2 eta_k a_k : b_k, because <a, A b> = int 2 mu a : (b - d_b) + 2 mu_k a_k : b_k.
+is self-adjoint and non-negative in <a, b> = sum_i int 2 eta_i a_i : b_i, because
+<a, A b> = int 2 mu a : (b - d_b) + sum_i 2 mu_i a_i : b_i.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,29 @@ from afterslip_solver.backend import LANES, Backend
 from afterslip_solver.backend.base import Tets
 from afterslip_solver.model import Float
 from afterslip_solver.operators.space import Space
-from afterslip_solver.rheology import RelaxationRates
+from afterslip_solver.rheology import Branch, RelaxationRates
+
+
+@dataclass(frozen=True, slots=True)
+class BranchRows:
+    """A branch of the rheology in states; the first ``count`` elements have it.
+
+    Attributes
+    ----------
+    rows : of a state. count : number of elements.
+    rate : (count,) 1/s, mu over its viscosity.
+    recovery : (count,) 1/s, modulus of its spring over its viscosity.
+    """
+
+    rows: slice
+    count: int
+    rate: Float
+    recovery: Float
+
+    @property
+    def sprung(self) -> bool:
+        """Whether any dashpot of it has a spring beside it."""
+        return bool((self.recovery > 0.0).any())
 
 
 class Creep:
@@ -37,62 +60,63 @@ class Creep:
     Parameters
     ----------
     backend, space : as for `Elasticity`.
-    mu, viscosity : (n_elem,) float64, Pa and Pa s (inf where elastic), in the
-        solver's order of elements.
-    kelvin : (n_elem,) modulus, Pa, and viscosity, Pa s, of the Kelvin elements; inf
-        where there is none.
+    mu : (n_elem,) float64, Pa, in the solver's order of elements.
+    branches : the rheology, in the same order.
 
     Attributes
     ----------
     which : (n_visco,) the solver's numbers of the viscoelastic elements.
-    n_kelvin : how many of them, the first ones, have a Kelvin element.
-    mu : (n_visco,) Pa. rate : (n_visco,) mu / viscosity, 1/s. Both host arrays.
-    delayed, back : (n_kelvin,) mu and Kelvin modulus over Kelvin viscosity, 1/s.
+    branches : their branches, one at least, by falling number of elements.
+    mu : (n_visco,) Pa. rate : (n_visco,) 1/s, of the first branch. Both host arrays.
     """
 
     def __init__(
-        self,
-        backend: Backend,
-        space: Space,
-        mu: Float,
-        viscosity: Float,
-        kelvin: tuple[Float, Float] | None = None,
+        self, backend: Backend, space: Space, mu: Float, branches: Sequence[Branch]
     ) -> None:
         self.backend = backend
         self.n_node = space.n_node
-        self.which = np.flatnonzero(np.isfinite(viscosity))
-        delays = np.empty(0, dtype=np.int64)
-        if kelvin is not None:
-            has = np.isfinite(kelvin[0]) & np.isfinite(kelvin[1])
-            delays = self.which[has[self.which]]
-            self.which = np.concatenate([delays, self.which[~has[self.which]]])
-        self.n_kelvin = len(delays)
+        viscosity, modulus = _present_first(branches)
+        count = np.isfinite(viscosity).sum(axis=0)
+        self.which = np.flatnonzero(count)
+        self.which = self.which[np.argsort(-count[self.which], kind="stable")]
         self.mu = mu[self.which]
-        self.rate = self.mu / viscosity[self.which]
         self.tets = Tets(
             backend.asarray(space.elements[self.which]),
             backend.asarray(space.gradients[self.which]),
             backend.asarray(space.volume[self.which]),
         )
-        energy = 2.0 * viscosity[self.which] * space.volume[self.which] / 20.0
-        self.delayed = self.back = np.empty(0)
-        if kelvin is not None:
-            modulus, slow = kelvin[0][delays], kelvin[1][delays]
-            self.delayed, self.back = mu[delays] / slow, modulus / slow
-            energy = np.append(energy, 2.0 * slow * space.volume[delays] / 20.0)
-        creep, recovery = [self.rate], [np.zeros_like(self.rate)]
-        if self.n_kelvin:
-            creep, recovery = [*creep, self.delayed], [*recovery, self.back]
-        self._rates = RelaxationRates(creep, recovery)
-        self._energy = backend.asarray(energy)
+        found, energy, start = list[BranchRows](), list[Float](), 0
+        for k in range(len(viscosity)):
+            own = self.which[count[self.which] > k]
+            if k and not len(own):
+                break
+            eta, rows = viscosity[k, own], slice(start, start + len(own))
+            rates = mu[own] / eta, modulus[k, own] / eta
+            found.append(BranchRows(rows, len(own), *rates))
+            energy.append(2.0 * eta * space.volume[own] / 20.0)
+            start = rows.stop
+        self.branches = tuple(found)
+        self.rate = found[0].rate
+        self._rates = RelaxationRates(
+            [branch.rate for branch in found], [branch.recovery for branch in found]
+        )
+        self._n_row = start
+        # one dashpot alone: operations on states are single passes
+        self.single = len(found) == 1 and not found[0].sprung
+        self._energy = backend.asarray(np.concatenate(energy))
         self._rate = backend.asarray(self.rate)
-        self._row = np.full(len(viscosity), -1, dtype=np.int64)
+        self._row = np.full(len(mu), -1, dtype=np.int64)
         self._row[self.which] = np.arange(len(self.which))
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
         """Shape of a state of four lanes."""
-        return (len(self.which) + self.n_kelvin, 4, 5, LANES)
+        return (self._n_row, 4, 5, LANES)
+
+    @property
+    def further_rows(self) -> int:
+        """Rows of a state behind those of the first branch."""
+        return self._n_row - len(self.which)
 
     @property
     def anywhere(self) -> bool:
@@ -148,18 +172,18 @@ class Creep:
     def driven(self, strain: Any) -> Any:
         """Rate of a state where the deviatoric stress is 2 mu strain (n_visco, ...)."""
         own = self._rate[:, None, None, None] * strain
-        if self.n_kelvin == 0:
+        if len(self.branches) == 1:
             return own
-        delayed = self.field(self.delayed) * strain[: self.n_kelvin]
-        return self.backend.xp.concatenate([own, delayed])
+        others = [self.field(b.rate) * strain[: b.count] for b in self.branches[1:]]
+        return self.backend.xp.concatenate([own, *others])
 
     def total(self, state: Any) -> Any:
-        """Creep strain e_m + e_k (n_visco, 4, 5, lane); may be the state itself."""
-        if self.n_kelvin == 0:
+        """Creep strain of all branches (n_visco, 4, 5, lane); may be the state."""
+        if len(self.branches) == 1:
             return state
-        n = len(self.which)
-        out = state[:n].astype(np.float64)
-        out[: self.n_kelvin] += state[n:]
+        out = state[: len(self.which)].astype(np.float64)
+        for branch in self.branches[1:]:
+            out[: branch.count] += state[branch.rows]
         return out
 
     def blended(self, keep: Any, state: Any, gain: Any, u: Any) -> Any:
@@ -170,21 +194,34 @@ class Creep:
 
     def relaxation(self, state: Any, u: Any) -> Any:
         """Return A state, from the elastic response u to it."""
-        if self.n_kelvin == 0:
+        if self.single:
             return self.blended(self._rate, state, -self._rate, u)
-        n = len(self.which)
         out = self.driven(self.total(state) - self.strain(u))
-        out[n:] += self.field(self.back) * state[n:]
+        for branch in self.branches:
+            if branch.sprung:
+                out[branch.rows] += self.field(branch.recovery) * state[branch.rows]
         return out
+
+
+def _present_first(branches: Sequence[Branch]) -> tuple[Float, Float]:
+    """Viscosity and modulus (n_branch, n_elem), absent branches of an element last."""
+    viscosity = np.stack([branch.viscosity for branch in branches])
+    modulus = np.stack([branch.modulus for branch in branches])
+    there = np.isfinite(viscosity)
+    if (there[1:] <= there[:-1]).all():
+        return viscosity, modulus
+    order = np.argsort(~there, axis=0, kind="stable")
+    along = np.take_along_axis
+    return along(viscosity, order, axis=0), along(modulus, order, axis=0)
 
 
 class Resolvent:
     """S = (1 + shift A)^-1 around one elastic solve with the softened K^v.
 
-    With theta = shift mu/eta_m, theta_k = shift mu/eta_k and kappa = 1 + shift
-    mu_k/eta_k, eliminating e_k leaves the Maxwell form with
-    Theta = theta + theta_k/kappa and q = q_m + q_k/kappa: K^v w = int B^T 2 mu^v q
-    with mu^v = mu/(1 + Theta), and w is the elastic response of S q.
+    With theta_i = shift mu/eta_i and kappa_i = 1 + shift mu_i/eta_i, the strain of
+    the whole creep has the Maxwell form with Theta = sum theta_i/kappa_i and
+    q = sum q_i/kappa_i: K^v w = int B^T 2 mu^v q with mu^v = mu/(1 + Theta), and w is
+    the elastic response of S q.
 
     Parameters
     ----------
@@ -197,14 +234,16 @@ class Resolvent:
 
     def __init__(self, creep: Creep, shift: float) -> None:
         self._creep = creep
-        theta = shift * creep.rate
-        self._own = creep.field(theta)
-        backend = creep.backend
-        self._delayed = creep.field(shift * creep.delayed)
-        kappa = 1.0 + shift * creep.back
-        self._kappa = creep.field(kappa)
-        theta = theta.copy()
-        theta[: creep.n_kelvin] += shift * creep.delayed / kappa
+        backend, branches = creep.backend, creep.branches
+        self._theta = [creep.field(shift * branch.rate) for branch in branches]
+        self._kappa = [
+            creep.field(1.0 + shift * b.recovery) if b.sprung else None
+            for b in branches
+        ]
+        theta = np.zeros(len(creep.which))
+        for branch in branches:
+            kappa = 1.0 + shift * branch.recovery
+            theta[: branch.count] += shift * branch.rate / kappa
         self.softened = creep.mu / (1.0 + theta)
         self._factor = backend.asarray(2.0 * creep.mu / (1.0 + theta))
         self._strain_part = backend.asarray(theta / (1.0 + theta))
@@ -217,22 +256,27 @@ class Resolvent:
     def state(self, q: Any, u: Any) -> Any:
         """S q from the result u of the solve."""
         creep = self._creep
-        k, n = creep.n_kelvin, len(creep.which)
-        if k == 0:
+        if creep.single:
             return creep.blended(self._state_part, q, self._strain_part, u)
         lag = self._merged(q)
         lag -= creep.strain(u)
         lag *= self._state_part[:, None, None, None]
         out = q.astype(np.float64)
-        out[:n] -= self._own * lag
-        out[n:] -= self._delayed * lag[:k]
-        out[n:] /= self._kappa
+        parts = zip(creep.branches, self._theta, self._kappa, strict=True)
+        for branch, theta, kappa in parts:
+            out[branch.rows] -= theta * lag[: branch.count]
+            if kappa is not None:
+                out[branch.rows] /= kappa
         return out
 
     def _merged(self, q: Any) -> Any:
-        k, n = self._creep.n_kelvin, len(self._creep.which)
-        if k == 0:
+        creep = self._creep
+        if creep.single:
             return q
-        out = q[:n].astype(np.float64)
-        out[:k] += q[n:] / self._kappa
+        out = q[: len(creep.which)].astype(np.float64)
+        if self._kappa[0] is not None:
+            out /= self._kappa[0]
+        for branch, kappa in zip(creep.branches[1:], self._kappa[1:], strict=True):
+            own = q[branch.rows]
+            out[: branch.count] += own if kappa is None else own / kappa
         return out

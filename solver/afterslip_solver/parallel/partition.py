@@ -7,7 +7,7 @@ counts them in inner products.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pymetis
@@ -161,17 +161,10 @@ def _local_model(model: Model, elements: Int, nodes: Int, number: Int) -> Model:
 
 
 def _local_materials(materials: Materials, elements: Int) -> Materials:
-    def cut(values: Float | None) -> Float | None:
-        return None if values is None else values[elements]
-
-    return Materials(
-        materials.lam[elements],
-        materials.mu[elements],
-        materials.rho[elements],
-        materials.viscosity[elements],
-        cut(materials.kelvin_viscosity),
-        cut(materials.kelvin_modulus),
-    )
+    """Materials of some elements, whatever properties they have."""
+    values = {item.name: getattr(materials, item.name) for item in fields(materials)}
+    known = {name: v[elements] for name, v in values.items() if v is not None}
+    return replace(materials, **known)
 
 
 def _local_split(whole: SplitNodes, inside: Int) -> SplitNodes:

@@ -152,7 +152,7 @@ def _materials(spec: earth.Model, inputs: Inputs, geometry: Geometry) -> Materia
 def _facts(model: Model, notes: list[str]) -> dict[str, Any]:
     quality = asdict(meshes.quality_report(model.mesh))
     materials = model.materials
-    flowing = materials.relaxation_time[np.isfinite(materials.viscosity)]
+    flowing = materials.relaxation_time[materials.creeps]
     return {
         "n_node": len(model.mesh.nodes),
         "n_unknowns": 3 * len(model.mesh.nodes),
