@@ -14,7 +14,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 import small_campaign
 
 from afterslip import integrity
+from afterslip.archive import open_greens
 from afterslip_workers import entry
+from afterslip_workers.store import reading
 
 SURFACE = {"node_x", "node_y", "node_z", "node_lon", "node_lat"}
 SURFACE |= {"face_node_connectivity"}
@@ -105,3 +107,12 @@ def test_another_mesh_is_no_substitute(store):
     before = (greens / "node_x/c/0").read_bytes()
     assert entry.repair_store(store, entry.check_store(store)) == {}
     assert (greens / "node_x/c/0").read_bytes() == before
+
+
+def test_checksums_follow_when_the_sources_are_arranged(store):
+    place = entry.place_of(store)
+    with open_greens(reading.greens(place, "c1")) as data:
+        for name in data.coords:
+            data[name].load()
+    facts = json.loads((store / "campaigns/c1/model.json").read_text())
+    assert reading.checksums(place, "c1").fixed() == facts["files"]

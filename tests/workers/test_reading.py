@@ -1,0 +1,118 @@
+"""Green's functions are compared with their checksums in a folder and in a bucket."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "api"))
+
+import buckets
+from small_store import TIMES, accept, group_values, sources, square, stations
+
+from afterslip.archive import (
+    GreensStore,
+    create_campaign_store,
+    create_group_store,
+    open_greens,
+    set_attributes,
+)
+from afterslip.errors import DamagedError
+from afterslip.units import YEAR
+from afterslip_workers import entry
+from afterslip_workers.store import paths, reading
+
+ROOT = paths.greens("c1")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A complete store of two groups, and what is in it."""
+    path = tmp_path_factory.mktemp("made") / "greens.zarr"
+    sizes = create_campaign_store(
+        path,
+        sources=sources(),
+        surface=square(),
+        stations=stations(),
+        times=TIMES,
+        until=10 * YEAR,
+        n_mode=4,
+        store_id="c1",
+    )
+    for index, lanes in enumerate((4, 2)):
+        part = path.with_name(f"g{index}.zarr")
+        create_group_store(part, sizes, group_values(lanes, seed=index))
+        accept(part, path, index, sizes)
+    set_attributes(path, status="complete")
+    with open_greens(path) as data:
+        return path, data.load()
+
+
+@pytest.fixture(params=["folder", "bucket"])
+def place(request, made, tmp_path, monkeypatch):
+    if request.param == "folder":
+        found = entry.place_of(tmp_path)
+        found.prepare()
+        server = None
+    else:
+        server = buckets.server(monkeypatch)
+        found = entry.place_of(server.__enter__().bucket())
+    path, _ = made
+    for file in path.rglob("*"):
+        if file.is_file():
+            found.upload(file, f"{ROOT}/{file.relative_to(path).as_posix()}")
+    yield found
+    if server is not None:
+        server.__exit__(None, None, None)
+
+
+def test_what_is_whole_is_read_bit_for_bit(place, made):
+    data = open_greens(reading.greens(place, "c1")).load()
+    assert data.identical(made[1])
+    for key in place.keys(ROOT):
+        name = key.removeprefix(f"{ROOT}/")
+        assert reading.greens_digest(place, "c1", name) == place.sha256(key)
+
+
+@pytest.mark.parametrize("key", ["response/c/1/0/0/0", "shift/c/1", "node_y/c/0"])
+@pytest.mark.parametrize("gone", [False, True])
+def test_damage_is_found_before_any_of_the_file_is_used(place, key, gone):
+    name = key.partition("/")[0]
+    assert np.isfinite(open_greens(reading.greens(place, "c1"))[name][-1]).any()
+    assert reading.greens_digest(place, "c1", key)
+    content = bytearray(place.read(f"{ROOT}/{key}"))
+    content[7] ^= 1
+    place.remove(f"{ROOT}/{key}")
+    if not gone:
+        place.write(f"{ROOT}/{key}", bytes(content))
+    # of a shard only the last lane is wanted, and the flipped bit is of the first
+    with pytest.raises(DamagedError, match=key):
+        open_greens(reading.greens(place, "c1"))[name][-1].load()
+    with pytest.raises(DamagedError, match=key):
+        reading.greens_digest(place, "c1", key)
+
+
+def test_the_store_of_another_campaign_is_refused(place):
+    for key in place.keys(ROOT):
+        place.write(key.replace("/c1/", "/c2/"), place.read(key))
+    with pytest.raises(DamagedError, match="belongs to the store 'c1'"):
+        GreensStore(reading.greens(place, "c2"))
+
+
+def test_files_that_the_checksums_do_not_name_are_not_served(place):
+    place.write(f"{ROOT}/other/c/0", b"x")
+    assert reading.greens_digest(place, "c1", "other/c/0") is None
+
+
+def test_a_root_or_checksums_that_are_gone_are_damage(place):
+    place.remove(f"{ROOT}/checksums/1/zarr.json")
+    with pytest.raises(DamagedError, match="of group 1 is missing"):
+        reading.greens_digest(place, "c1", "checksums/1/zarr.json")
+    with pytest.raises(DamagedError, match="of group 1 is missing"):
+        open_greens(reading.greens(place, "c1"))["shift"].load()
+    assert reading.greens_digest(place, "c1", "checksums/2/zarr.json") is None
+    place.remove(f"{ROOT}/zarr.json")
+    with pytest.raises(DamagedError, match=r"zarr.json is missing"):
+        reading.greens_digest(place, "c1", "shift/c/0")
