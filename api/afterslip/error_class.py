@@ -18,6 +18,7 @@ class ErrorClass(StrEnum):
     # the machine
     OOM = "oom"
     NO_MEMORY = "no_memory"
+    OUT_OF_MEMORY = "out_of_memory"
     GPU_ERROR = "gpu_error"
     GPU_LOST = "gpu_lost"
     KILLED = "killed"

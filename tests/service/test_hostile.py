@@ -256,6 +256,7 @@ def test_huge_meshes_and_campaigns_are_refused_with_the_numbers(serve):
         spec["model"]["mesh"]["size"] = {"fault": 0.001, "far": 0.001}
         detail = refused(client.post("/v1/campaigns", json=spec))
         assert "elements or more, and 1,000,000" in detail
+        assert "mesh.size.far or the domain coarser" in detail
         spec = tiny_worker.spec()
         spec["sources"] |= {"along_strike": 60, "down_dip": 2}
         detail = refused(client.post("/v1/campaigns", json=spec))

@@ -67,6 +67,10 @@ def _act(context, order):  # noqa: C901 - a list of misdeeds
             ctypes.string_at(0)
         case "cuda":
             raise CUDARuntimeError(order["status"], order["text"])
+        case "grow":
+            _KEPT.append(np.ones(int(order["bytes"]) // 8))
+            _sleep(context, order["seconds"])
+            _KEPT.clear()
         case "memory":
             raise MemoryError("Unable to allocate 9 TiB")
         case "mesh":

@@ -116,6 +116,7 @@ def test_trimming_without_a_gpu_is_harmless(monkeypatch):
 
 
 def test_remembered_files_are_not_taken_for_used_memory(monkeypatch, tmp_path):
+    monkeypatch.setenv("AFTERSLIP_CHILD_MEMORY", "0")
     (tmp_path / "memory.max").write_text(f"{8 * GIB}\n")
     (tmp_path / "memory.current").write_text(f"{7 * GIB}\n")
     (tmp_path / "memory.stat").write_text(

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from afterslip_workers import device, progress, supervisor
 from afterslip_workers.envelope import VERSION, failed, parse
 from afterslip_workers.errors import TaskError, classify
+from afterslip_workers.limit import SHARES_ENV
 from afterslip_workers.store import (
     check,
     checkpoint,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from afterslip.files import StoredFiles
 
 __all__ = [
+    "SHARES_ENV",
     "VERSION",
     "Expected",
     "Finding",

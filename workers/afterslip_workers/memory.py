@@ -29,10 +29,14 @@ class Held:
 
 def of(pid: int) -> Held:
     """Ask for the memory of a process; a process that is gone holds none."""
-    resident = 0
+    return Held(resident(pid), _on_gpu(pid))
+
+
+def resident(pid: int) -> int:
+    """Bytes that a process holds of the host's memory; 0 if it is gone."""
     with suppress(psutil.Error):
-        resident = int(psutil.Process(pid).memory_info().rss)
-    return Held(resident, _on_gpu(pid))
+        return int(psutil.Process(pid).memory_info().rss)
+    return 0
 
 
 def _on_gpu(pid: int) -> int:

@@ -20,6 +20,7 @@ from afterslip_solver.memory import (
     estimate,
 )
 from afterslip_solver.model import Model, SolverSettings
+from afterslip_workers import limit
 from afterslip_workers.device import graphics, has_context, trim
 from afterslip_workers.errors import TaskError
 
@@ -104,13 +105,16 @@ def foretell(
 
 
 def free_on_host() -> int:
-    """Bytes that this process can still get, of the machine and of its cgroup."""
+    """Bytes that this process can still get of machine, cgroup and its own limit."""
     free = int(psutil.virtual_memory().available)
     group = Path("/sys/fs/cgroup")
     with suppress(OSError, ValueError):
-        limit = int((group / "memory.max").read_text())
+        most = int((group / "memory.max").read_text())
         used = int((group / "memory.current").read_text())
-        free = min(free, limit - used + _reclaimable(group))
+        free = min(free, most - used + _reclaimable(group))
+    allowed = limit.of_child()
+    if allowed is not None:
+        free = min(free, allowed - int(psutil.Process().memory_info().rss))
     return max(free, 0)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import structlog
 
 from afterslip.error_class import ErrorClass
-from afterslip_workers import handover, logs, memory, telemetry
+from afterslip_workers import handover, limit, logs, memory, telemetry
 from afterslip_workers import progress as progress_file
 from afterslip_workers.delivery import deliverer
 from afterslip_workers.drain import drain
@@ -189,6 +189,7 @@ class _Watch:
         self._asked = float("-inf")
         self._stop_since: float | None = None
         self._stop_reason = ""
+        self._most = limit.of_child()
 
     def run(self, children: Pool, child: Child, **more: str) -> Receipt:
         """Have a child work, and give it back when it is done; see `_watched`.
@@ -228,6 +229,10 @@ class _Watch:
             if not alive:
                 return self._buried(kernel_oom_kills() > oom_kills)
             self._progress.beat()
+            if self._most is not None:
+                held = memory.resident(self._child.pid)
+                if held > self._most:
+                    return self._outgrown(held, self._most)
             self._enforce()
 
     def _listen(self, wait_s: float) -> dict[str, Any] | None:
@@ -277,6 +282,21 @@ class _Watch:
             manifest=answer.get("manifest"),
             error=answer.get("error"),
             stats=answer.get("stats", {}),
+        )
+
+    def _outgrown(self, held: int, most: int) -> Receipt:
+        """End a child that holds more than it may, before the kernel ends others."""
+        self._child.kill()
+        text = (
+            f"the computing process held {held / 1e9:.2f} GB of memory, and "
+            f"{most / 1e9:.2f} GB are allowed: make the mesh coarser (mesh.size, "
+            f"mesh.refine), run fewer workers on the machine, or raise {limit.ENV}"
+        )
+        self._progress.update({"phase": "failed"})
+        self._progress.beat(force=True)
+        stats = {"seconds": time.monotonic() - self._started, "memory_held": held}
+        return failed(
+            self._envelope.token, TaskError(ErrorClass.OUT_OF_MEMORY, text), stats
         )
 
     def _stopped(self, stats: dict[str, Any]) -> Receipt:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import psutil
 
+from afterslip_workers import limit
+
 
 class WarmCache:
     """Least recently used first out, bounded by bytes.
@@ -57,9 +59,14 @@ class WarmCache:
 
 
 def warm_limit() -> int:
-    """Bytes that warm models may hold: AFTERSLIP_WARM_BYTES or a quarter of memory."""
+    """Bytes that warm models may hold: AFTERSLIP_WARM_BYTES or a quarter of memory.
+
+    It is a quarter of what this process may hold, if that is limited.
+    """
     given = os.environ.get("AFTERSLIP_WARM_BYTES")
-    return int(float(given)) if given else psutil.virtual_memory().total // 4
+    if given:
+        return int(float(given))
+    return (limit.of_child() or int(psutil.virtual_memory().total)) // 4
 
 
 def resident_bytes() -> int:

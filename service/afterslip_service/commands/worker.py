@@ -47,11 +47,14 @@ def worker(
     over; a second one stops at once.
     """
     from afterslip_service.placement.launch import has_gpu, worker_command
+    from afterslip_service.placement.local import gpus
+    from afterslip_workers.entry import SHARES_ENV
 
     logs.choose(json=json_logs)
     # the nannies write lines of their own
     os.environ.setdefault(NANNY, "['afterslip_workers.logs']")
     wanted = has_gpu() if gpu is None else gpu
+    os.environ.setdefault(SHARES_ENV, str(gpus() if wanted else workers))
     command = worker_command(scheduler, workers, gpu=wanted, name=name)
     with tempfile.TemporaryDirectory(
         prefix="afterslip-worker-", dir=os.environ.get(SCRATCH)

@@ -15,6 +15,10 @@ ADVICE: dict[str, str] = {
     ErrorClass.KILLED: "the solving process died: look at the end of its log",
     ErrorClass.WORKER_LOST: "its machine or connection was lost: look at the workers",
     ErrorClass.OOM: "memory ran out: use a coarser mesh or a larger machine",
+    ErrorClass.OUT_OF_MEMORY: (
+        "the computing process outgrew its share of the machine's memory: make the "
+        "mesh coarser, run fewer workers, or raise AFTERSLIP_CHILD_MEMORY"
+    ),
     ErrorClass.NO_MEMORY: (
         "the model does not fit into the memory that was free: see what else uses it, "
         "use a coarser mesh or a larger machine, then retry"

@@ -18,6 +18,7 @@ ATTEMPTS: dict[str, int] = {
     ErrorClass.INTERNAL: 3,
     ErrorClass.NOT_CONVERGED: 2,
     ErrorClass.NAN: 2,
+    ErrorClass.OUT_OF_MEMORY: 1,
     ErrorClass.BAD_INPUT: 1,
     ErrorClass.MESH: 1,
     ErrorClass.DAMAGED: 1,

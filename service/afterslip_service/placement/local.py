@@ -84,9 +84,13 @@ def _start(workers: int | None, security: Any) -> Any:
     }
     if gpus() and (cuda := _cuda_cluster()) is not None:
         visible = list(range(min(workers or gpus(), gpus())))
+        # dask-cuda has its own use for the variables that a nanny is given
+        os.environ.setdefault(entry.SHARES_ENV, str(len(visible)))
         return cuda(CUDA_VISIBLE_DEVICES=visible, preload=[PRELOAD], **options)
+    count = workers or cores()
     return _dask.LocalCluster(
-        n_workers=workers or cores(),
+        n_workers=count,
+        env={entry.SHARES_ENV: os.environ.get(entry.SHARES_ENV) or str(count)},
         processes=True,
         memory_limit=0,
         preload=[PRELOAD],

@@ -56,9 +56,10 @@ def check_campaign(service: Service, data: Any) -> CheckedCampaign:
     if not isinstance(data, dict):
         raise SpecError([Problem("", None, "must be a mapping of keys to values")])
     campaign = parse_campaign(data)
-    limits.check_work(service, campaign)
+    limits.check_sources(service, campaign)
     limits.check_files(service, campaign)
-    resolve(campaign, service.files)
+    inputs = resolve(campaign, service.files)
+    limits.check_elements(service, campaign, inputs)
     canonical = canonical_spec(campaign, service.files)
     if service.files.local is not None:
         # what was named by a path on the server is kept like an upload

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-
 from pydantic import BaseModel
 
 from afterslip.errors import Problem, SpecError
+from afterslip.inputs import Inputs
 from afterslip.references import refs
 from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.values import SHA256
 from afterslip_service.db import datasets
 from afterslip_service.routes.deps import Service
+from afterslip_service.routes.elements import elements
 
 MESH_FILE = "model.mesh.file"
-# volume of a regular tetrahedron and area of a triangle, of unit edges
-TETRAHEDRON = math.sqrt(2.0) / 12.0
-TRIANGLE = math.sqrt(3.0) / 4.0
 
 
 def check_files(service: Service, spec: BaseModel) -> None:
@@ -51,44 +47,39 @@ def _size(service: Service, ref: str) -> int | None:
         return None
 
 
-def check_work(service: Service, campaign: Campaign) -> None:
-    """Refuse a campaign that would fill the machine before it could fail.
+def check_sources(service: Service, campaign: Campaign) -> None:
+    """Refuse a campaign with too many unit sources.
 
     Raises
     ------
     SpecError
         With the numbers.
     """
-    settings = service.settings
-    problems = list(_sources(campaign, settings.max_sources))
-    problems += _elements(campaign, settings.max_elements)
-    if problems:
-        raise SpecError(problems)
-
-
-def _sources(campaign: Campaign, most: int) -> Iterator[Problem]:
-    sources = campaign.sources
+    sources, most = campaign.sources, service.settings.max_sources
     count = sources.along_strike * sources.down_dip * len(sources.components)
     if count > most:
         message = f"makes {count:,} unit sources, and {most:,} are allowed here"
-        yield Problem("sources", None, message, "ask for fewer, or an operator")
+        mend = "ask for fewer, or an operator"
+        raise SpecError([Problem("sources", None, message, mend)])
 
 
-def _elements(campaign: Campaign, most: int) -> Iterator[Problem]:
-    """Bound the elements of the mesh from below by edges of the lengths asked for."""
-    model = campaign.model
-    size = model.mesh.size
-    if size is None:
-        return
-    (west, east), (south, north) = model.domain.x, model.domain.y
-    volume = (east - west) * (north - south) * model.domain.depth
-    count = volume / (TETRAHEDRON * size.far**3)
-    for fault in model.faults:
-        if fault.plane is not None:
-            # each triangle of a fault has an element on both of its sides
-            area = fault.plane.length * fault.plane.width
-            count = max(count, 2.0 * area / (TRIANGLE * size.fault**2))
-    count *= 8.0**model.mesh.refine
+def check_elements(service: Service, campaign: Campaign, inputs: Inputs) -> None:
+    """Refuse a mesh that would fill the machine before it could fail.
+
+    Parameters
+    ----------
+    inputs : the campaign's files.
+
+    Raises
+    ------
+    SpecError
+        With the numbers, and what makes most of the elements.
+    """
+    model, most = campaign.model, service.settings.max_elements
+    size = None if model.mesh.file is None else _size(service, model.mesh.file)
+    parts = elements(model, inputs, size)
+    count = sum(parts.values())
     if count > most:
         message = f"makes {count:,.0f} elements or more, and {most:,} are allowed here"
-        yield Problem("model.mesh", None, message, "make size or domain coarser")
+        mend = f"most are {max(parts, key=lambda part: parts[part])}"
+        raise SpecError([Problem("model.mesh", None, message, mend)])

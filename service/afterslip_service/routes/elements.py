@@ -1,0 +1,101 @@
+"""How many elements a mesh will have, before it is built."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import ConvexHull, QhullError
+
+from afterslip.inputs import Inputs, Interface
+from afterslip.schemas.earth import MeshSize, Model
+from afterslip.schemas.fault import Fault
+
+Float = NDArray[np.float64]
+
+KM = 1e3
+# of a regular tetrahedron with unit edges
+VOLUME = math.sqrt(2.0) / 12.0
+# as the mesher has it: growth of the size with the distance from a fault, and size
+# in a layer over its thickness
+GROWTH = 0.35
+FLATNESS = 5.0
+# bytes that an element and its share of the nodes take in a mesh file, at most
+BYTES = 200
+# a surface is taken to be at most this many times larger than its map
+STEEPEST = 10.0
+
+
+def elements(model: Model, inputs: Inputs, size: int | None = None) -> dict[str, float]:
+    """Return about how many elements a mesh will have at least, by their cause.
+
+    The causes end a sentence that says what to make coarser.
+
+    Parameters
+    ----------
+    size : bytes of the file, where the mesh is imported.
+    """
+    mesh = model.mesh
+    if mesh.size is None:
+        parts = {"in model.mesh.file: use a coarser mesh": (size or 0) / BYTES}
+    else:
+        parts = _built(model, mesh.size, inputs)
+    if mesh.refine:
+        most = max(parts, key=lambda part: parts[part])
+        parts = {f"{most}, or lower model.mesh.refine": sum(parts.values())}
+    return {cause: count * 8.0**mesh.refine for cause, count in parts.items()}
+
+
+def _built(model: Model, size: MeshSize, inputs: Inputs) -> dict[str, float]:
+    """Divide volumes by those of elements of the sizes asked for."""
+    domain = model.domain
+    area = (domain.x[1] - domain.x[0]) * (domain.y[1] - domain.y[0])
+    far = area * domain.depth / (VOLUME * size.far**3)
+    parts = {"far from the faults: make mesh.size.far or the domain coarser": far}
+    # both sides of a fault: one size of it that stays, then growth up to far
+    reach = 1.0 + (1.0 - (size.fault / size.far) ** 2) / (2.0 * GROWTH)
+    on_fault = 2.0 * reach / (VOLUME * size.fault**2)
+    for fault in model.faults:
+        cause = f"on the fault {fault.name}: make mesh.size.fault coarser"
+        parts[cause] = on_fault * _area(fault, inputs)
+    if not any(fault.surface for fault in model.faults):
+        # beside a curved fault layers are not embedded
+        parts["in thin layers: join layers"] = sum(
+            area * thickness / (VOLUME * max(FLATNESS * thickness, size.fault) ** 3)
+            for thickness in _thicknesses(model)
+            if 0.5 * size.fault <= thickness < size.far / FLATNESS
+        )
+    return parts
+
+
+def _thicknesses(model: Model) -> list[float]:
+    bottoms = [min(layer.bottom, model.domain.depth) for layer in model.layers]
+    return [low - high for high, low in pairwise([0.0, *bottoms])]
+
+
+def _area(fault: Fault, inputs: Inputs) -> float:
+    """Return the area of a fault, km2."""
+    if fault.plane is not None:
+        return fault.plane.length * fault.plane.width
+    found = inputs.interfaces.get(fault.name)
+    return 0.0 if found is None else surface_area(found) / KM**2
+
+
+def surface_area(interface: Interface) -> float:
+    """Return the area of a curved fault from its outline, or else its points, m2.
+
+    What bounds it in the map is stretched by the mean slope of the points.
+    """
+    points = interface.points
+    bounds = points[:, :2] if interface.outline is None else interface.outline
+    centred = points - points.mean(axis=0)
+    # the direction in which the points vary least
+    normal = np.linalg.eigh(centred.T @ centred)[1][:, 0]
+    stretch = 1.0 / max(abs(float(normal[2])), 1.0 / STEEPEST)
+    try:
+        # of a flat set Qhull calls the area volume
+        return float(ConvexHull(bounds).volume) * stretch
+    except (QhullError, ValueError):
+        return 0.0  # of no width: the mesher refuses it
