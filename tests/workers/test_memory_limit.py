@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import small_campaign
 from supervised import FAKE, envelope
 
 from afterslip_workers import entry, limit, supervisor
@@ -48,6 +50,27 @@ def test_process_that_outgrows_its_limit_is_ended_and_the_next_task_runs(
     after = entry.execute(envelope(tmp_path, "a2", do="nothing"))
     assert after["outcome"] == "stored"
     assert after["manifest"]["pid"] != small["manifest"]["pid"]
+
+
+@pytest.mark.slow
+def test_mesh_that_is_too_large_is_stopped_while_it_is_built(tmp_path, monkeypatch):
+    monkeypatch.setattr(supervisor, "pool", Pool())
+    entry.prepare(tmp_path)
+    spec = copy.deepcopy(small_campaign.SPEC)
+    spec["model"]["mesh"]["size"] = {"fault": 0.4, "far": 50}
+    made = small_campaign.SmallCampaign(tmp_path, spec)
+    monkeypatch.setenv(limit.ENV, "500M")
+    try:
+        receipt = entry.execute(made.envelope("model", "a1", timeout_s=300))
+        assert receipt["error"]["class"] == "out_of_memory", receipt["error"]
+        assert "0.52 GB are allowed" in receipt["error"]["message"]
+        # the next one has a process of its own, and room
+        made = small_campaign.SmallCampaign(tmp_path, identity="c2")
+        monkeypatch.setenv(limit.ENV, "4G")
+        receipt = entry.execute(made.envelope("model", "a2", timeout_s=300))
+        assert receipt["outcome"] == "stored", receipt["error"]
+    finally:
+        supervisor.pool.close()
 
 
 def test_process_below_its_limit_is_left_alone(tmp_path, monkeypatch, pool):
