@@ -6,7 +6,16 @@ other module asks which device it is on.
 
 from __future__ import annotations
 
-from afterslip_solver.backend.base import LANES, Backend, BackendError, Blocks
+from afterslip_solver.backend.base import LANES, BackendError, Blocks
+from afterslip_solver.backend.protocols import Backend, Capabilities
 from afterslip_solver.backend.select import available, get
 
-__all__ = ["LANES", "Backend", "BackendError", "Blocks", "available", "get"]
+__all__ = [
+    "LANES",
+    "Backend",
+    "BackendError",
+    "Blocks",
+    "Capabilities",
+    "available",
+    "get",
+]

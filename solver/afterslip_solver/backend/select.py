@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 
-from afterslip_solver.backend.base import Backend, BackendError
+from afterslip_solver.backend.base import BackendError
 from afterslip_solver.backend.cpu.backend import CpuBackend
+from afterslip_solver.backend.protocols import Backend
 
 
 def available() -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from afterslip_solver.backend import Backend
+from afterslip_solver.backend.protocols import VectorOps
 
 State = dict[str, NDArray[Any]]
 
@@ -35,13 +35,13 @@ class StateError(ValueError):
     """A checkpoint is of another problem or incomplete: drop it and start anew."""
 
 
-def pack(backend: Backend, name: str, arrays: Sequence[Any]) -> State:
+def pack(backend: VectorOps, name: str, arrays: Sequence[Any]) -> State:
     """Copy a list of arrays to the host under ``name.count`` and ``name.0``, ...."""
     state = {f"{name}.{k}": backend.to_host(array) for k, array in enumerate(arrays)}
     return {f"{name}.count": np.array(len(arrays)), **state}
 
 
-def unpack(backend: Backend, name: str, state: State) -> list[Any]:
+def unpack(backend: VectorOps, name: str, state: State) -> list[Any]:
     """Copy a list that `pack` wrote to the backend."""
     count = int(state[f"{name}.count"])
     return [backend.asarray(state[f"{name}.{k}"].copy()) for k in range(count)]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from afterslip_solver.backend.protocols import DeviceIteration
 from afterslip_solver.krylov.result import Ending, SolveResult
 from afterslip_solver.krylov.surface_error import StoppingCriterion
 from afterslip_solver.multigrid.cycle import Cycle
@@ -164,10 +165,11 @@ class _Lockstep:
         self, u: Any, r: Any, size: NDArray[Any], active: NDArray[Any]
     ) -> Iteration:
         """Let the device iterate alone where the backend can, else step by step."""
-        on_device = getattr(self.backend, "iteration", None)
-        if on_device is not None and isinstance(self.preconditioner, Cycle):
+        on_device = self.backend.capabilities.device_iteration
+        if on_device and isinstance(self.preconditioner, Cycle):
             vectors = (self.operator, self.preconditioner, u, r)
-            found: Iteration = on_device(
+            device = cast(DeviceIteration, self.backend)
+            found: Iteration = device.iteration(
                 *vectors, self.unit, size, active, self.tolerance
             )
             return found

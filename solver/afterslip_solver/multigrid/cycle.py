@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from afterslip_solver.backend import LANES, Backend, Blocks
+from afterslip_solver.backend.protocols import AddedProduct
 from afterslip_solver.multigrid.smoother import Chebyshev, LocalSmoother
 
 
@@ -64,7 +65,8 @@ class BlockTransfer:
         self._up = up
         self._down = down
         small = up.rows == up.columns == 3
-        self._add = None if small else getattr(backend, "add_product", None)
+        one_pass = backend.capabilities.added_product and not small
+        self._add = cast(AddedProduct, backend).add_product if one_pass else None
         self.bytes = up.bytes + down.bytes
         if self._add is None:
             shape = (up.n_rows, up.rows, LANES)

@@ -34,7 +34,7 @@ def build(operator: Elasticity, settings: MultigridSettings | None = None) -> Cy
     settings = settings or MultigridSettings()
     backend, space = operator.backend, operator.space
     unit = float(np.trace(operator.diagonal, axis1=1, axis2=2).mean() / 3.0)
-    store = getattr(backend, "storage", np.float32)
+    store = backend.capabilities.coarse_storage
     cache = space.cache.keyed(*operator.moduli, settings)
     host = host_levels(operator, settings, unit, store, cache)
     transfers = _nodal_transfers(backend, space, host.sizes)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from afterslip_solver.array_cache import Arrays, CacheScope
-from afterslip_solver.backend.base import Fused
+from afterslip_solver.backend.protocols import LocalRows
 from afterslip_solver.model import Bool, Float
 from afterslip_solver.multigrid.cycle import Cycle
 from afterslip_solver.multigrid.settings import MultigridSettings
@@ -74,9 +74,9 @@ def smooth_slow_elements(
     cache : arrays keyed by the operator and the settings.
     """
     space, backend, top = operator.space, operator.backend, cycle.levels[0]
-    if not hasattr(backend, "relax_rows"):
+    if not backend.capabilities.local_rows:
         return
-    fused = cast(Fused, backend)
+    local = cast(LocalRows, backend)
 
     def find() -> Arrays:
         return {"chosen": slow_elements(operator, cycle, settings.local_share)}
@@ -93,10 +93,10 @@ def smooth_slow_elements(
         return indptr, indices, data / cycle.unit
 
     lam, mu = (values / cycle.unit for values in operator.moduli)
-    matrix = fused.stiffness_rows(space, lam, mu, chosen, rows, assembled)
+    matrix = local.stiffness_rows(space, lam, mu, chosen, rows, assembled)
     smoother = top.smoother
     top.local = LocalSmoother(
-        fused,
+        local,
         matrix,
         backend.asarray(rows.astype(np.int32)),
         smoother.inverse,

@@ -9,7 +9,7 @@ from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 
 from afterslip_solver.backend import LANES, Backend, Blocks
-from afterslip_solver.backend.base import Fused
+from afterslip_solver.backend.protocols import LocalRows
 from afterslip_solver.jit.threads import over
 
 # numbers of a random vector that one generator makes
@@ -168,14 +168,14 @@ class LocalSmoother:
 
     Parameters
     ----------
-    matrix : those rows, from `Fused.stiffness_rows`. rows : (n,) int32.
+    matrix : those rows, from `LocalRows.stiffness_rows`. rows : (n,) int32.
     inverse : (n_node, 3, 3) float32 inverse diagonal blocks of all rows.
     degree, top : as in `Chebyshev`.
     """
 
     def __init__(
         self,
-        backend: Fused,
+        backend: LocalRows,
         matrix: Blocks,
         rows: Any,
         inverse: Any,

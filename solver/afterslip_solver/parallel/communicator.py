@@ -18,7 +18,10 @@ class Communicator(Protocol):
     Attributes
     ----------
     size : number of ranks. rank : of this one, from 0.
+    device_iteration : it is a `DeviceCommunicator`.
     """
+
+    device_iteration: bool
 
     @property
     def size(self) -> int:
@@ -38,6 +41,13 @@ class Communicator(Protocol):
         """Send rows of a buffer to peers and fill others with theirs."""
 
 
+class DeviceCommunicator(Communicator, Protocol):
+    """A communicator of devices that iterate by themselves."""
+
+    def iteration(self, *arguments: Any) -> Any:
+        """Conjugate gradients whose inner products are summed over the ranks."""
+
+
 class Meeting:
     """Where the threads of one process meet.
 
@@ -54,6 +64,8 @@ class Meeting:
 
 class ThreadCommunicator:
     """One thread of a `Meeting`; arrays are NumPy's."""
+
+    device_iteration = False
 
     def __init__(self, meeting: Meeting, rank: int) -> None:
         self._meeting = meeting

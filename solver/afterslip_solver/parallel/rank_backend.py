@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from afterslip_solver.backend import LANES, Backend, Blocks
 from afterslip_solver.backend.base import Discretisation, Tets
+from afterslip_solver.backend.protocols import Capabilities, DeviceIteration
 from afterslip_solver.operators.space import along_curve
-from afterslip_solver.parallel.communicator import Communicator
+from afterslip_solver.parallel.communicator import Communicator, DeviceCommunicator
 from afterslip_solver.parallel.halo import Halo
 from afterslip_solver.parallel.partition import Part
 
@@ -51,11 +52,10 @@ class RankBackend:
         self._part = part
         self._halos: dict[int, Halo] = {}
         self._ghosts: dict[Any, Any] = {}
-        # what others look for before they use it
-        alone = communicator.size == 1
-        if hasattr(inner if alone else communicator, "iteration"):
-            own = inner.iteration if alone else self._iteration  # type: ignore[attr-defined]
-            self.iteration = own
+        # one rank alone iterates as its device does
+        self._alone = communicator.size == 1
+        on_device = inner.capabilities if self._alone else communicator
+        self.capabilities = Capabilities(device_iteration=on_device.device_iteration)
 
     def halo(self, n: int) -> Halo:
         """Return the halo of nodal vectors with n rows."""
@@ -172,16 +172,17 @@ class RankBackend:
         step += x
         out -= step
 
-    def _iteration(
-        self, operator: Any, cycle: Any, u: Any, r: Any, *limits: Any
-    ) -> Any:
-        """Conjugate gradients with their scalars on the device; see `pcg`."""
+    def iteration(self, operator: Any, cycle: Any, u: Any, r: Any, *limits: Any) -> Any:
+        """See `DeviceIteration`."""
+        if self._alone:
+            alone = cast(DeviceIteration, self.inner)
+            return alone.iteration(operator, cycle, u, r, *limits)
 
         def product(p: Any, q: Any) -> None:
             operator.apply(p, q)
 
         owned = self._halos[len(u)].owned
-        make = self.communicator.iteration  # type: ignore[attr-defined]
+        make = cast(DeviceCommunicator, self.communicator).iteration
         # the springs' operations may allocate memory, which a graph may not
         capture = operator.springs is None
         return make(product, cycle, u, r, (*limits, capture), owned)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import bsr_array, csr_array, diags_array
 
 from afterslip_solver.backend import LANES, Blocks
-from afterslip_solver.backend.base import Fused
+from afterslip_solver.backend.protocols import LocalRows
 from afterslip_solver.jit.threads import over
 from afterslip_solver.mesh.tables.bisection import compact_order
 from afterslip_solver.model import Bool, Float, Int, TetMesh
@@ -269,13 +269,13 @@ def build_part(
         _linear_level(backend, linear, share, unit, settings),
     ]
     inner = backend.inner
-    store = getattr(inner, "storage", np.float32)
+    store = inner.capabilities.coarse_storage
     levels += [
         aggregated_level(inner, host, 1.0, settings, store) for host in share.below
     ]
     inverse = coarsest_inverse(inner, share.coarsest, unit)
     cycle = Cycle(backend, levels, inverse, share.coarsest.blocksize[0], unit)
-    if settings.local_degree and hasattr(inner, "relax_rows"):
+    if settings.local_degree and inner.capabilities.local_rows:
         _smooth_slow_elements(operator, backend, cycle, endpoint, settings.local_degree)
     return cycle
 
@@ -308,7 +308,7 @@ def _smooth_slow_elements(
         return indptr, indices, data / cycle.unit
 
     lam, mu = (values / cycle.unit for values in operator.moduli)
-    inner = cast(Fused, backend.inner)
+    inner = cast(LocalRows, backend.inner)
     top.local = LocalSmoother(
         inner,
         inner.stiffness_rows(space, lam, mu, chosen, rows, assembled),
@@ -328,7 +328,7 @@ def _linear_level(
 ) -> Level:
     n, p = len(linear.indptr) - 1, share.prolongation
     halo, inner = backend.halo(n), backend.inner
-    store = getattr(inner, "storage", np.float32)
+    store = inner.capabilities.coarse_storage
     rows_of = np.repeat(np.arange(n), np.diff(linear.indptr))
     scale = unit * share.sizes[rows_of] * share.sizes[linear.indices]
     data = linear.data / scale[:, None, None]

@@ -15,13 +15,15 @@ _SUM, _MOST, _SWAP = "sum", "most", "swap"
 
 def open_rank(
     rank: int, size: int, ask: Callable[[str, Any], Any]
-) -> tuple[Backend, DeskCommunicator]:
+) -> tuple[Backend, HostCommunicator]:
     """One core and a way to the others; see `ProcessRankGroup`."""
-    return get("cpu", threads=1), DeskCommunicator(rank, size, ask)
+    return get("cpu", threads=1), HostCommunicator(rank, size, ask)
 
 
-class DeskCommunicator:
+class HostCommunicator:
     """See `Communicator`."""
+
+    device_iteration = False
 
     def __init__(self, rank: int, size: int, ask: Callable[[str, Any], Any]) -> None:
         self.rank = rank

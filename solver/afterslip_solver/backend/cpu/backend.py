@@ -14,6 +14,7 @@ from afterslip_solver.backend.base import LANES, Blocks, Discretisation, Tets
 from afterslip_solver.backend.cpu import blocks as block_kernels
 from afterslip_solver.backend.cpu import tets as tet_kernels
 from afterslip_solver.backend.cpu import vectors as vector_kernels
+from afterslip_solver.backend.protocols import Capabilities
 
 
 class CpuBackend:
@@ -26,6 +27,7 @@ class CpuBackend:
 
     name = "cpu"
     xp: Any = np
+    capabilities = Capabilities(local_rows=True, added_product=True)
 
     def __init__(self, threads: int = 1) -> None:
         self.threads = max(1, threads)
@@ -85,7 +87,7 @@ class CpuBackend:
         self._product(matrix, x, out, False)
 
     def add_product(self, matrix: Blocks, x: Any, out: Any) -> None:
-        """See `Fused`."""
+        """See `AddedProduct`."""
         self._product(matrix, x, out, True)
 
     def _product(self, matrix: Blocks, x: Any, out: Any, add: bool) -> None:
@@ -134,7 +136,7 @@ class CpuBackend:
         rows: NDArray[np.int64],
         assembled: Callable[[], tuple[Any, Any, Any]],
     ) -> Blocks:
-        """See `Fused`; assembled."""
+        """See `LocalRows`; assembled."""
         del lam, mu, chosen, rows
         indptr, indices, data = assembled()
         return self.blocks(indptr, indices, data.astype(np.float32), len(space.nodes))
@@ -149,7 +151,7 @@ class CpuBackend:
         gain: float,
         spare: Any,
     ) -> None:
-        """See `Fused`."""
+        """See `LocalRows`."""
         vectors = (rows, *(v.reshape(-1) for v in (inverse, b, x)), x.dtype.type(gain))
         out, parts = spare.reshape(-1), matrix.parts
         self._sweep(

@@ -29,6 +29,7 @@ from afterslip_solver.backend.cuda.matrix_free import MatrixFree, PlanOnDevice
 from afterslip_solver.backend.cuda.plan import block_numbering
 from afterslip_solver.backend.cuda.slices import ROWS as SLICE
 from afterslip_solver.backend.cuda.slices import in_slices
+from afterslip_solver.backend.protocols import Capabilities
 from afterslip_solver.mesh.tables.bisection import centres
 
 # thread blocks of an inner product
@@ -46,7 +47,12 @@ class GpuBackend(CreepOnDevice):
 
     name = "gpu"
     xp: Any = cupy
-    storage = np.float16
+    capabilities = Capabilities(
+        coarse_storage=np.float16,
+        local_rows=True,
+        added_product=True,
+        device_iteration=True,
+    )
 
     def __init__(self, repeatable: bool = False) -> None:
         self._repeatable = repeatable
@@ -177,7 +183,7 @@ class GpuBackend(CreepOnDevice):
         rows: NDArray[np.int64],
         assembled: Callable[[], tuple[Any, Any, Any]],
     ) -> Blocks:
-        """See `Fused`; without a matrix."""
+        """See `LocalRows`; without a matrix."""
         del assembled
         plan = PlanOnDevice.of_rows(space, self._repeatable, chosen, rows)
         moduli = (lam[chosen], mu[chosen])
@@ -194,14 +200,14 @@ class GpuBackend(CreepOnDevice):
         gain: float,
         spare: Any,
     ) -> None:
-        """See `Fused`."""
+        """See `LocalRows`."""
         matrix.parts[0].relax_rows(inverse, b, x, gain, spare)
         copy = _sparse("copy_rows", x)
         grid = -(-3 * len(rows) // 128)
         copy((grid,), (128,), (np.int32(len(rows)), rows, spare, x))
 
     def add_product(self, matrix: Blocks, x: Any, out: Any) -> None:
-        """See `Fused`; blocks other than 3 x 3."""
+        """See `AddedProduct`; blocks other than 3 x 3."""
         self._residual(matrix, out, x, out)
 
     def iteration(
@@ -215,7 +221,7 @@ class GpuBackend(CreepOnDevice):
         active: NDArray[Any],
         tolerance: float,
     ) -> GraphIteration:
-        """Conjugate gradients whose iteration is one launch; see `GraphIteration`.
+        """See `DeviceIteration`; an iteration is one launch, see `GraphIteration`.
 
         The restoring springs' operations may allocate memory, which a graph may not.
         """

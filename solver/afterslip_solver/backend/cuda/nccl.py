@@ -73,6 +73,8 @@ def open_rank(
 class NcclCommunicator:
     """One GPU's end; calls are queued on the current stream. See `Communicator`."""
 
+    device_iteration = True
+
     def __init__(self, size: int, unique: Any, rank: int) -> None:
         self.size = size
         self.rank = rank
