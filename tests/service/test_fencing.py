@@ -29,7 +29,7 @@ class OneGroup:
 
     def __init__(self, database):
         self.database = database
-        settings = SimpleNamespace(store="/nowhere", spool_wait=60.0)
+        settings = SimpleNamespace(store="/nowhere", spool_wait=60.0, lost_limit=3)
         placement = SimpleNamespace(forget=lambda token: None)
         self.context = Context(database, placement, settings, "d")
         with database.write() as connection:
