@@ -60,8 +60,8 @@ def cudss_library() -> ctypes.CDLL | None:
         [pointer] + 3 * [size] + [pointer] + 2 * [number]
     )
     library.cudssExecute.argtypes = [pointer, number, *5 * [pointer]]
-    told = [number, pointer, ctypes.c_size_t, pointer]
-    library.cudssDataGet.argtypes = [*2 * [pointer], *told]
+    rest = [number, pointer, ctypes.c_size_t, pointer]
+    library.cudssDataGet.argtypes = [*2 * [pointer], *rest]
     library.cudssDataCreate.argtypes = 2 * [pointer]
     library.cudssDataDestroy.argtypes = 2 * [pointer]
     for name in ("MatrixDestroy", "ConfigDestroy", "Destroy"):

@@ -19,7 +19,7 @@ from afterslip_solver.model import Float, Model, SolverSettings
 
 DAY = 86400.0
 _REPEATS = 3
-# of thirty days, for the memory that is foretold
+# of thirty days, for the memory that is predicted
 _MODES = 5
 # a device that is not full takes as long for fewer unknowns
 FULL = 4_000_000
@@ -50,7 +50,7 @@ def records(
     setup = time.perf_counter() - begin
     n = made.n_unknowns
     result, seconds = _median(made, slip, settings.tolerance)
-    foretold = memory.estimate(
+    predicted = memory.estimate(
         n,
         len(model.mesh.elements),
         len(made.relaxation.creep.which) if curve else 0,
@@ -60,15 +60,15 @@ def records(
         span=0.0,
     )
     size = f"{n} unknowns, {len(model.mesh.elements)} elements, {LANES} lanes"
-    told = f"{size}, to {result.relative.max():.1e} ({result.ending})"
+    note = f"{size}, to {result.relative.max():.1e} ({result.ending})"
     first = _first(before, "growth_iterations")
     full = _first(before, "growth_ns_per_unknown", FULL)
     each = 1e9 * seconds / n
     out = [
         record("growth_unknowns", n, "1", None, size),
-        record("growth_iterations", result.iterations, "1", first, told),
-        record("growth_solve_s", seconds, "s", None, told),
-        record("growth_ns_per_unknown", each, "ns", full, f"{told}, all lanes"),
+        record("growth_iterations", result.iterations, "1", first, note),
+        record("growth_solve_s", seconds, "s", None, note),
+        record("growth_ns_per_unknown", each, "ns", full, f"{note}, all lanes"),
         record("growth_setup_s", setup, "s", None, f"{size}, the model being there"),
         record("growth_kept_gb", made.bytes / 1e9, "GB", None, f"{size}, by its count"),
         record(
@@ -83,9 +83,9 @@ def records(
         out.append(_curve(made, slip, size))
     if made.backend.name == "gpu":
         pool = made.backend.xp.get_default_memory_pool()
-        text = f"{size}, largest taken; baseline: foretold"
+        text = f"{size}, largest taken; baseline: predicted"
         peak = pool.total_bytes() / 1e9
-        out.append(record("growth_peak_gb", peak, "GB", foretold.needed / 1e9, text))
+        out.append(record("growth_peak_gb", peak, "GB", predicted.needed / 1e9, text))
     if lanes:
         out += _lanes(made, slip, settings.tolerance, size)
     return out

@@ -109,7 +109,7 @@ class _Bench:
         self.records.append(record(metric, value, "ms", floor, text))
 
     def vector(self, real: Any, lanes: int = LANES) -> Any:
-        """Make a random field that is zero on held components."""
+        """Make a random field that is zero on fixed components."""
         rng = self.xp.random.default_rng(int(time.time()))
         u = rng.standard_normal((self.space.n_node, 3, lanes)) * self.free
         return u.astype(real)

@@ -65,7 +65,7 @@ def records(
     settings : polynomial scheme or elastic, so that all solves are with one matrix.
     counts : numbers of devices, in the order of the runs; efficiencies are against
         one, where that is among them.
-    say : told of each run. keep : given all records so far after each.
+    say : called with a line for each run. keep : given all records so far after each.
     """
     whole = _Same(model.mesh, model.fixed)
     measured: dict[int, _Measured] = {}
@@ -179,7 +179,7 @@ def _describe(
     iterations = [h["iterations"] for h in m.found.history]
     note = (
         f"{size}, four lanes, {count} GPUs, iterations {iterations}, residual "
-        f"{m.found.residual.max():.1e}, {m.bytes / 1e9:.1f} GB kept on the fullest GPU"
+        f"{m.found.residual.max():.1e}, {m.bytes / 1e9:.1f} GB used on the fullest GPU"
     )
     ideal = None if one is None else one.elastic / count
     out = [
@@ -211,9 +211,9 @@ def _describe(
             ("wall", m.wall, one.wall),
         ):
             name = f"efficiency_{what}_{count}_gpus"
-            told = f"{size}; response differs by {differ:.1e} from one GPU's"
-            out.append(record(name, alone / (count * mine), "1", 0.8, told))
+            note = f"{size}; response differs by {differ:.1e} from one GPU's"
+            out.append(record(name, alone / (count * mine), "1", 0.8, note))
     share = m.exchange / m.elastic
-    told = f"{size}; {m.rows} shared nodes of the part that has most, exchanged alone"
-    out.append(record(f"exchange_share_{count}_gpus", share, "1", None, told))
+    note = f"{size}; {m.rows} shared nodes of the part that has most, exchanged alone"
+    out.append(record(f"exchange_share_{count}_gpus", share, "1", None, note))
     return out

@@ -15,7 +15,7 @@ COMPONENTS = ("strike", "dip")
 
 
 class InversionError(ValueError):
-    """A problem that has no answer as posed; the message says what to mend."""
+    """A problem that has no answer as posed; the message says how to repair it."""
 
 
 @dataclass(frozen=True, slots=True)

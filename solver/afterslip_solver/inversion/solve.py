@@ -125,7 +125,7 @@ def _fit_by_kind(problem: InversionProblem, residual: Float) -> dict[str, Fit]:
 
 
 def _inverse(quadratic: Float) -> Float:
-    """Inverse of the precision; of its seen part where nothing fixes the rest."""
+    """Inverse of the precision; of its resolved part where nothing fixes the rest."""
     try:
         factor = scipy.linalg.cho_factor(quadratic)
     except scipy.linalg.LinAlgError:

@@ -81,7 +81,7 @@ def ancestor(model: Model) -> Ancestor | None:
     fixed[: coarse.n_vertex] = model.fixed[level.vertices]
     for k, (a, b) in enumerate(TET_EDGES):
         ends = coarse.cells[:, [a, b]]
-        # the middle of an edge is held as both its ends are
+        # the middle of an edge is fixed as both its ends are
         fixed[coarse.elements[:, 4 + k]] = fixed[ends].all(axis=1)
     lam, mu = (
         values.reshape(-1, children).mean(axis=1)

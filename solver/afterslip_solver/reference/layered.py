@@ -6,7 +6,7 @@ Lorenzo-Martin and Roth 2006, Computers & Geosciences 32, 527-541), but with all
 in one linear system of solutions that decay away from their own boundary, which stays
 well conditioned for any thickness. The surface's motion is summed over wavenumbers by
 Gauss-Legendre quadrature. Viscoelastic layers follow by the correspondence principle,
-mu -> mu(p) with the bulk modulus kept; the transform is inverted on the parabola of
+mu -> mu(p) with the same bulk modulus; the transform is inverted on the parabola of
 Weideman and Trefethen (2007, Math. Comput. 76, 1341-1356), right because all
 singularities lie on the negative real axis. No gravity. Derived here from the equations
 of equilibrium: nothing is shared with the half-space formulas or the finite elements.
@@ -54,7 +54,7 @@ class Stratum:
     viscosity: float = float("inf")
 
     def moduli(self, p: Complex) -> tuple[Complex, Complex]:
-        """Lamé parameters at Laplace variables (1/s), bulk modulus kept; Pa."""
+        """Lamé parameters at Laplace variables (1/s), the bulk modulus stays; Pa."""
         mu = np.asarray(self.mu * p / (p + self.mu / self.viscosity), dtype=p.dtype)
         lam = np.asarray(self.lam + 2.0 / 3.0 * (self.mu - mu), dtype=p.dtype)
         return lam, mu

@@ -59,10 +59,10 @@ def on_sides(mesh: TetMesh) -> tuple[Bool, Bool]:
 
 
 def held_sides_and_bottom(mesh: TetMesh) -> Bool:
-    """(n_node, 3) bool: all but the free surface held."""
+    """(n_node, 3) bool: all but the free surface fixed."""
     low, high = on_sides(mesh)
-    held = low.any(axis=1) | high[:, :2].any(axis=1)
-    return np.repeat(np.asarray(held)[:, None], 3, axis=1)
+    wall = low.any(axis=1) | high[:, :2].any(axis=1)
+    return np.repeat(np.asarray(wall)[:, None], 3, axis=1)
 
 
 def slip_moment(mesh: TetMesh, fault: FaultMesh, slip: Float) -> Float:

@@ -108,9 +108,11 @@ def misfit(top: float, growth: float, refine: int) -> tuple[float, float]:
     if result.outcome != "converged":
         raise ArithmeticError(result.advice)
     split = geometry.splits[FAULT]
-    seen = np.zeros(len(fault.nodes))
-    seen[split.index[split.sign != 0]] = 1.0
-    nodal = (slips * seen[:, None, None])[np.searchsorted(fault.nodes, fault.triangles)]
+    split_nodes = np.zeros(len(fault.nodes))
+    split_nodes[split.index[split.sign != 0]] = 1.0
+    nodal = (slips * split_nodes[:, None, None])[
+        np.searchsorted(fault.nodes, fault.triangles)
+    ]
     points = mesh.nodes[surface.nodes]
     slipping = fault.nodes[np.abs(slips).max(axis=(1, 2)) > 0]
     distance = KDTree(mesh.nodes[slipping]).query(points)[0]

@@ -27,7 +27,7 @@ def solve_directly(matrix: sp.csr_matrix, position: Float, right: Float) -> Floa
     (n, n_right). Raises LinAlgError where the matrix is not positive definite.
     """
     matrix.eliminate_zeros()
-    # held rows hold a diagonal alone
+    # fixed rows hold a diagonal alone
     alone = np.diff(matrix.indptr) < 2
     levels = _levels(matrix, position, ~alone)
     factors: list[Float] = []

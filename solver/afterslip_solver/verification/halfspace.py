@@ -230,9 +230,9 @@ def solve(
     chosen = order[(distance[order] > edge / 2**refine) & (distance[order] < WITHIN)]
     step = max(1, (len(chosen) - NEAR) // FAR)
     keep = np.concatenate((chosen[:NEAR], chosen[NEAR::step]))
-    seen = _seen(fault, geometry.splits[FAULT])
+    split_nodes = _split_nodes(fault, geometry.splits[FAULT])
     place = np.searchsorted(fault.nodes, fault.triangles)
-    nodal = [(slips[:, :, k] * seen[:, None])[place] for k in range(2)]
+    nodal = [(slips[:, :, k] * split_nodes[:, None])[place] for k in range(2)]
     active = np.abs(nodal[1]).max(axis=(1, 2)) > 0
     return Surface(
         points[keep, :2],
@@ -244,11 +244,11 @@ def solve(
     )
 
 
-def _seen(fault: FaultMesh, split: SplitNodes) -> Float:
+def _split_nodes(fault: FaultMesh, split: SplitNodes) -> Float:
     """(n_fault_node,) 1 where a node is split, 0 on the rim."""
-    seen = np.zeros(len(fault.nodes))
-    seen[split.index[split.sign != 0]] = 1.0
-    return seen
+    split_nodes = np.zeros(len(fault.nodes))
+    split_nodes[split.index[split.sign != 0]] = 1.0
+    return split_nodes
 
 
 def _median_error(found: Surface) -> float:

@@ -95,8 +95,8 @@ def _across_the_fault() -> Iterator[Check]:
         "u = A x + s/2 on the + side, A x - s/2 on the - side",
         ROUNDING,
     )
-    held = np.repeat(low[:, :1], 3, axis=1)
-    system = System.build(mesh, varied_materials(mesh), held)
+    fixed = np.repeat(low[:, :1], 3, axis=1)
+    system = System.build(mesh, varied_materials(mesh), fixed)
     u = system.solve(system.offset_load(split, slip), 1e-12)[:, :, 0]
     # a fault node carries the mean of its two sides
     exact = np.where(side > 0, 1.0, np.where(side == 0, 0.5, 0.0))[:, None] * JUMP
@@ -105,6 +105,6 @@ def _across_the_fault() -> Iterator[Check]:
         "rigid motion of a block that slips freely, relative error",
         float(np.abs(u - exact).max() / np.abs(JUMP).max()),
         1e-8,
-        "the + block moves by the slip, the held block not at all",
+        "the + block moves by the slip, the fixed block not at all",
         "the linear solver stops at a relative residual of 1e-12",
     )

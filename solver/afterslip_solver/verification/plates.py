@@ -3,7 +3,7 @@
 The geometry and the numbers are those of the Savage-Prescott benchmark of the SCEC/CIG
 crustal deformation suite, as PyLith's manual states them: an elastic plate of 40 km,
 locked to 20 km, rigidity 30 GPa, viscosity 2.36682e19 Pa s, an earthquake every 200
-years, ten cycles. The mesh is one element thick along strike and held so that motion is
+years, ten cycles. The mesh is one element thick along strike, fixed so that motion is
 along strike only, which makes the three-dimensional model exactly antiplane.
 """
 

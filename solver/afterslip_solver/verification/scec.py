@@ -48,7 +48,7 @@ SIDE, LAYER, REACH, WHOLE = 24e3, 12e3, 16e3, 12e3
 MU, VISCOSITY = 30e9, 1e18
 YEAR = 365.25 * 86400.0
 TIMES = YEAR * np.array([0.0, 1.0, 5.0, 10.0])
-HELD = "sides"
+SIDES = "sides"
 COARSEST = 6
 CASES = {"strike-slip": 90.0, "reverse-slip": 45.0}
 EXACT = "Okada (1992), point forces in a half-space, integrated over the fault"
@@ -163,7 +163,7 @@ def solve(n: int, dip: float) -> Solution:
     outer, fixed = _held(mesh, dip)
     sources = _sources(dip)
     nodes = np.flatnonzero(outer)
-    held = interior_displacement(mesh.nodes[nodes], sources)
+    imposed = interior_displacement(mesh.nodes[nodes], sources)
     body, split = _lifted(mesh, fault, nodes)
     below = mesh.nodes[mesh.cells].mean(axis=1)[:, 2] < -LAYER
     ones = np.ones(len(below))
@@ -175,8 +175,8 @@ def solve(n: int, dip: float) -> Solution:
         ),
         fixed,
         surface,
-        {**geometry.faults, HELD: body},
-        {**geometry.splits, HELD: split},
+        {**geometry.faults, SIDES: body},
+        {**geometry.splits, SIDES: split},
     )
     settings = SolverSettings(
         times=tuple(TIMES), until=float(TIMES[-1]), time_tolerance=1e-5
@@ -185,7 +185,7 @@ def solve(n: int, dip: float) -> Solution:
     value = taper(fault.along, -mesh.nodes[fault.nodes, 2])
     slip = value[:, None] * _direction(geometry_plane(dip))
     result = prepared(model, settings).solve(
-        {FAULT: slip[:, :, None], HELD: held[:, :, None]}, surface.nodes
+        {FAULT: slip[:, :, None], SIDES: imposed[:, :, None]}, surface.nodes
     )
     if result.outcome != "converged":
         raise ArithmeticError(result.advice)
@@ -267,7 +267,7 @@ def _held(mesh: TetMesh, dip: float) -> tuple[Bool, Bool]:
 def _lifted(
     mesh: TetMesh, fault: FaultMesh, nodes: Int
 ) -> tuple[FaultMesh, SplitNodes]:
-    """Held sides as a source: every element there sees u plus the held displacement.
+    """Sides as a source: elements there move by u plus the imposed displacement.
 
     u itself is then zero on the sides, and strains and stresses are those of the sum,
     as on a split node of which all elements lie on one side.
@@ -280,7 +280,7 @@ def _lifted(
     line = np.zeros(len(nodes))
     body = replace(
         fault,
-        name=HELD,
+        name=SIDES,
         nodes=nodes,
         along=line,
         down=line,

@@ -4,7 +4,7 @@ A Maxwell box under a body force that appears at t = 0 and stays. Its irrotation
 grad(phi) meets the modulus lam + 2 mu, which relaxes to the bulk modulus: displacement
 creeps to a limit with the rate K / (K + 4/3 mu) / tau. Its solenoidal part curl(psi)
 meets mu alone and creeps for ever, as 1 + t / tau. With products of sin^2 both vanish
-on all sides of the box, so the sum is an exact solution for held sides:
+on all sides of the box, so the sum is an exact solution for fixed sides:
 u = a(t) grad(phi) + b(t) curl(psi), and
 -f = (lam + 2 mu) grad(lap phi) + mu curl(lap psi).
 """
@@ -117,15 +117,15 @@ def _steps(size: Size) -> Iterator[Check]:
 
 
 def _problem(n: int) -> tuple[TetMesh, Model, Float, Quadrature]:
-    """Build the unit cube with held sides, and the load of the body force."""
+    """Build the unit cube with fixed sides, and the load of the body force."""
     geometry = cut_box((n, n, n), (1.0, 1.0, 1.0))
     mesh = geometry.mesh
     low, high = on_sides(mesh)
-    held = np.asarray(low | high).any(axis=1)
+    wall = np.asarray(low | high).any(axis=1)
     model = Model(
         mesh,
         uniform_materials(mesh, LAM, MU, MU * TAU),
-        np.repeat(np.asarray(held)[:, None], 3, axis=1),
+        np.repeat(np.asarray(wall)[:, None], 3, axis=1),
         surface_trace(mesh),
         geometry.faults,
         geometry.splits,

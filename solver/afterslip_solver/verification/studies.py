@@ -122,7 +122,7 @@ def _domain(size: Size) -> Iterator[Check]:
         float(errors[-1]),
         1e-2,
         "the same elements in a box four times larger",
-        "relative to the largest displacement; sides and bottom held",
+        "relative to the largest displacement; sides and bottom fixed",
         1e-3,
     )
 
