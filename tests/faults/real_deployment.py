@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import random
 import time
@@ -132,12 +133,23 @@ class RealDeployment(deployed.Deployment):
         old = [leader for leader in self._sessions if leader not in current]
         return [process for leader in old for process in arena.session(leader)]
 
-    def fsck(self, *options):
-        """Run ``afterslip fsck`` with the database; return its exit status."""
+    def fsck(self):
+        """Run ``afterslip fsck`` with the database; return all that it found.
+
+        Raises
+        ------
+        AssertionError
+            If it could not read the store or the database.
+        """
+        report, log = self.folder / "fsck.json", self.folder / "fsck.log"
         command = [arena.AFTERSLIP, "fsck", str(self.store)]
-        command += ["--database", self.database, *options]
-        log = self.folder / "fsck.log"
-        return arena.start(log, *command, **self.environment).wait(300)
+        command += ["--database", self.database, "--json", str(report)]
+        status = arena.start(log, *command, **self.environment).wait(300)
+        assert report.is_file(), log.read_text()
+        found = json.loads(report.read_text())
+        assert (status == 0) == found["sound"], log.read_text()
+        assert found["groups"], "it has looked at nothing"
+        return found["findings"]
 
     def sweep(self, seconds=60):
         """Let a dispatcher whose clock is 20 minutes ahead remove what was lost.

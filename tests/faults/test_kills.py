@@ -212,8 +212,8 @@ def leftovers(here):
         yield "lost", f"the spool holds {spooled}"
     if swept := here.sweep():
         yield "lost", f"the sweep left the attempts {swept}"
-    if here.fsck() != 0:
-        yield "lost", (here.folder / "fsck.log").read_text()
+    for finding in here.fsck():
+        yield "lost", f"fsck: {finding}"
 
 
 def _table(counter):
