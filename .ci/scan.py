@@ -99,7 +99,7 @@ def audit() -> int:
     audited = [item for item in found if "skip_reason" not in item]
     holes = [(item, hole) for item in audited for hole in item["vulns"]]
     for item, hole in holes:
-        print(f"{item['name']} {item['version']}: {hole['id']}, mended in "
+        print(f"{item['name']} {item['version']}: {hole['id']}, fixed in "
               f"{', '.join(hole['fix_versions']) or 'no version yet'}")  # fmt: skip
     if not audited:
         return _not_audited(f"no advisories of any of {len(found)} are here")

@@ -79,14 +79,14 @@ def places_outside(
     outside = chosen[~box.holds(places.x[chosen], places.y[chosen])]
     for row in outside[:MAX_PROBLEMS].tolist():
         lon, lat = places.lon[row], places.lat[row]
-        mend = f"the domain is {box.text()}: make it larger or remove the {noun}"
+        hint = f"the domain is {box.text()}: make it larger or remove the {noun}"
         swapped = frame.geographic and abs(lon) <= 90
         if swapped and box.holds(*frame.to_local(lat, lon)).all():
-            mend = "lon and lat look swapped"
+            hint = "lon and lat look swapped"
         x, y = places.x[row] / KM, places.y[row] / KM
         message = f"{noun} outside the domain, at x {x:.1f} km, y {y:.1f} km"
         name = None if isinstance(places, Points) else places.name[row]
-        found.append(Problem(places.place(row), name, message, mend))
+        found.append(Problem(places.place(row), name, message, hint))
     if len(outside) > MAX_PROBLEMS:
         more = len(outside) - MAX_PROBLEMS
         message = f"{more} more places are outside the domain"

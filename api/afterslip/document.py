@@ -57,7 +57,7 @@ def loads(raw: bytes | str, name: str = "spec") -> dict[str, Any]:
         data = _json(text) if name.endswith(".json") else _yaml(text)
     except _SyntaxError as error:
         raise one_problem(
-            f"{name} {error.where}".strip(), None, error.message, error.mend
+            f"{name} {error.where}".strip(), None, error.message, error.hint
         ) from None
     except RecursionError:
         raise one_problem(name, None, "is nested too deeply") from None
@@ -69,8 +69,8 @@ def loads(raw: bytes | str, name: str = "spec") -> dict[str, Any]:
 
 
 class _SyntaxError(Exception):
-    def __init__(self, where: str, message: str, mend: str = "") -> None:
-        self.where, self.message, self.mend = where, message, mend
+    def __init__(self, where: str, message: str, hint: str = "") -> None:
+        self.where, self.message, self.hint = where, message, hint
         super().__init__(message)
 
 
@@ -142,9 +142,9 @@ class _Loader(yaml.SafeLoader):
         data.update(self.construct_mapping(node))
 
 
-def _at(mark: Any, message: str, mend: str = "") -> _SyntaxError:
+def _at(mark: Any, message: str, hint: str = "") -> _SyntaxError:
     where = f"line {mark.line + 1}, column {mark.column + 1}"
-    return _SyntaxError(where, message, mend)
+    return _SyntaxError(where, message, hint)
 
 
 def _integer(loader: _Loader, node: Any) -> int:
@@ -187,8 +187,8 @@ def _yaml(text: str) -> Any:
         failure = f"is not YAML: {reason}"
         if mark is None:
             raise _SyntaxError("", failure) from None
-        mend = "indent with spaces" if "\\t" in reason else ""
-        raise _at(mark, failure, mend) from None
+        hint = "indent with spaces" if "\\t" in reason else ""
+        raise _at(mark, failure, hint) from None
     except yaml.YAMLError:
         raise _SyntaxError("", "holds characters that YAML does not allow") from None
 

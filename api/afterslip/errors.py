@@ -21,26 +21,26 @@ _ITEMS = 20
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong and how to mend it.
+    """One thing that is wrong and how to correct it.
 
     Attributes
     ----------
     path : where, e.g. ``model.layers[1].vs`` or ``stations.csv line 7``.
     value : what stands there; None where nothing stands there.
     message : what is wrong with it, e.g. "must be below vp/1.155".
-    mend : what to write instead; may be empty.
+    hint : what to write instead; may be empty.
     """
 
     path: str
     value: Any
     message: str
-    mend: str = ""
+    hint: str = ""
 
     def __str__(self) -> str:
         where = self.path or "spec"
         value = "" if self.value is None else f" = {show(self.value)}"
-        mend = f" ({self.mend})" if self.mend else ""
-        return f"{where}{value}: {self.message}{mend}"
+        hint = f" ({self.hint})" if self.hint else ""
+        return f"{where}{value}: {self.message}{hint}"
 
     def under(self, prefix: str) -> Problem:
         """Return the same problem, with its path below ``prefix``."""
@@ -48,10 +48,14 @@ class Problem:
             return self
         joint = "" if not self.path or self.path.startswith("[") else "."
         path = f"{prefix}{joint}{self.path}"
-        return Problem(path, self.value, self.message, self.mend)
+        return Problem(path, self.value, self.message, self.hint)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return JSON-able fields path, value, message, mend."""
+        """Return JSON-able fields path, value, message, hint.
+
+        The hint stands a second time under ``mend``, its old key, which is
+        deprecated and goes in 0.3.
+        """
         value = self.value
         plain = value is None or isinstance(value, bool)
         if isinstance(value, str | int | float) and not isinstance(value, bool):
@@ -62,7 +66,8 @@ class Problem:
             "path": self.path,
             "value": value if plain else show(value),
             "message": self.message,
-            "mend": self.mend,
+            "hint": self.hint,
+            "mend": self.hint,
         }
 
 
@@ -134,9 +139,9 @@ def _damaged(text: str, store: str, file: str, group: int | None) -> DamagedErro
     return found
 
 
-def one_problem(path: str, value: Any, message: str, mend: str = "") -> SpecError:
+def one_problem(path: str, value: Any, message: str, hint: str = "") -> SpecError:
     """Return an error that carries a single problem."""
-    return SpecError([Problem(path, value, message, mend)])
+    return SpecError([Problem(path, value, message, hint)])
 
 
 def show(value: Any) -> str:

@@ -148,7 +148,7 @@ class _Reader:
             try:
                 content = self.files.read(ref)
             except SpecError as error:
-                found = (Problem(path, ref, p.message, p.mend) for p in error.problems)
+                found = (Problem(path, ref, p.message, p.hint) for p in error.problems)
                 raise SpecError(found) from None
             self._content[ref] = content
         return content

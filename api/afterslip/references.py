@@ -92,7 +92,7 @@ def contents(spec: BaseModel, files: Files) -> dict[str, tuple[str, bytes]]:
                 read[ref] = files.read(ref)
         except SpecError as error:
             problems += [
-                Problem(path, ref, item.message, item.mend) for item in error.problems
+                Problem(path, ref, item.message, item.hint) for item in error.problems
             ]
             continue
         digest = content_ref(read[ref])

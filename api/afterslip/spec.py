@@ -26,7 +26,7 @@ def parse_campaign(data: Any, base: str | Path | None = None) -> Campaign:
     Raises
     ------
     SpecError
-        With every problem found, each with path, value and mend.
+        With every problem found, each with path, value and hint.
     """
     return Campaign.from_dict(data, base)
 

@@ -42,11 +42,11 @@ _QUANTITY = re.compile(
 
 
 class UnitError(ValueError):
-    """A text is not a quantity of the wanted kind; says why and how to mend it."""
+    """A text is not a quantity of the wanted kind; says why and how to correct it."""
 
-    def __init__(self, message: str, mend: str = "") -> None:
+    def __init__(self, message: str, hint: str = "") -> None:
         self.message = message
-        self.mend = mend
+        self.hint = hint
         super().__init__(message)
 
 
@@ -94,8 +94,8 @@ def parse_number(text: str, unit: str = "") -> float:
     factor = factors.get(given.replace("·", ".").replace("³", "3").replace("^", ""))
     if factor is None:
         wanted = f"must be in {unit}" if unit else "must be a number without a unit"
-        mend = f"write the number in {unit}" if unit else "write the number alone"
-        raise UnitError(f"{wanted}, not {given!r}", mend)
+        hint = f"write the number in {unit}" if unit else "write the number alone"
+        raise UnitError(f"{wanted}, not {given!r}", hint)
     return float(number * factor)
 
 

@@ -27,7 +27,7 @@ def validate(model: type[M], data: Any) -> M:
     Raises
     ------
     SpecError
-        With every problem found, each with its path, value and mend.
+        With every problem found, each with its path, value and hint.
     """
     try:
         return model.model_validate(data)
@@ -60,11 +60,11 @@ def _problems(detail: ErrorDetails, model: type[BaseModel]) -> Iterator[Problem]
     if kind == "afterslip_many":
         yield from (problem.under(path) for problem in context["problems"])
     elif kind == "afterslip":
-        yield Problem(path, value, context["says"], context["mend"])
+        yield Problem(path, value, context["says"], context["hint"])
     elif kind == "missing":
-        yield Problem(path, None, "is missing", _missing_mend(loc, model))
+        yield Problem(path, None, "is missing", _missing_hint(loc, model))
     elif kind == "extra_forbidden":
-        yield Problem(path, value, "is not a known key", _unknown_mend(loc, model))
+        yield Problem(path, value, "is not a known key", _unknown_hint(loc, model))
     else:
         yield Problem(path, value, *_plain(kind, value, context))
 
@@ -106,7 +106,7 @@ def path_text(loc: Sequence[str | int]) -> str:
     return text
 
 
-def _missing_mend(loc: Sequence[str | int], model: type[BaseModel]) -> str:
+def _missing_hint(loc: Sequence[str | int], model: type[BaseModel]) -> str:
     parent = _model_at(loc[:-1], model)
     field = parent.model_fields.get(str(loc[-1])) if parent else None
     if field is None or not field.description:
@@ -114,7 +114,7 @@ def _missing_mend(loc: Sequence[str | int], model: type[BaseModel]) -> str:
     return f"add {loc[-1]}: {field.description}"
 
 
-def _unknown_mend(loc: Sequence[str | int], model: type[BaseModel]) -> str:
+def _unknown_hint(loc: Sequence[str | int], model: type[BaseModel]) -> str:
     parent = _model_at(loc[:-1], model)
     if parent is None:
         return ""

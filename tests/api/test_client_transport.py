@@ -72,7 +72,7 @@ def test_a_refusal_is_not_repeated_and_reads_like_a_sentence():
             "detail": "2 problems",
             "errors": [
                 {"path": "model.layers[1].vs", "value": 9.9,
-                 "message": "must be below vp/1.155", "mend": "at most 6.9"},
+                 "message": "must be below vp/1.155", "hint": "at most 6.9"},
                 {"path": "name", "message": "is missing"},
             ],
         }  # fmt: skip
@@ -87,6 +87,15 @@ def test_a_refusal_is_not_repeated_and_reads_like_a_sentence():
     assert "model.layers[1].vs = 9.9: must be below vp/1.155 (at most 6.9)" in text
     assert "name: is missing" in text
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("key", ["hint", "mend"])
+def test_hint_is_read_from_a_server_of_either_age(key):
+    error = {"path": "name", "value": "", "message": "is empty", key: "write a name"}
+    (found,) = ApiError.of(422, {"errors": [error]}).problems
+    assert found.hint == "write a name"
+    both = {**error, "hint": "write a name", "mend": "an old text"}
+    assert ApiError.of(422, {"errors": [both]}).problems[0].hint == "write a name"
 
 
 def test_no_server_says_how_to_start_one():

@@ -85,7 +85,7 @@ def test_everything_wrong_is_told_at_once(folder: Path) -> None:
     assert "file not found" in found[0].message
     assert found[1].value == "FAR"
     assert "station outside the domain, at x 1536.5 km" in found[1].message
-    assert "x -700 to 700 km" in found[1].mend
+    assert "x -700 to 700 km" in found[1].hint
 
 
 def test_swapped_coordinates_that_both_fit_are_noticed(folder: Path) -> None:
@@ -99,7 +99,7 @@ def test_swapped_coordinates_that_both_fit_are_noticed(folder: Path) -> None:
 
     (folder / "stations.csv").write_text("station,lon,lat\nAQUI,42.4,13.4\n")
     (problem,) = problems(folder, change=move)
-    assert problem.mend == "lon and lat look swapped"
+    assert problem.hint == "lon and lat look swapped"
 
 
 PLANE = {"x": 0, "y": 0, "top": 5, "strike": 0, "dip": 30, "length": 80, "width": 60}
@@ -146,7 +146,7 @@ def test_an_interface_deeper_than_the_domain_is_told(folder: Path) -> None:
         data["model"]["layers"] = data["model"]["layers"][:1]
 
     found = problems(folder, change=shallow)
-    assert "limit the outline" in found[0].mend
+    assert "limit the outline" in found[0].hint
     assert "fault outside the domain: it reaches" in found[0].message
 
 

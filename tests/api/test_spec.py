@@ -94,7 +94,7 @@ def test_json_schema_can_be_made() -> None:
 
 
 MISTAKES = [
-    # path, value, path of the problem, words in message, words in mend
+    # path, value, path of the problem, words in message, words in hint
     ("model.layrs", 1, "model.layrs", "not a known key", "layers"),
     ("colour", 1, "colour", "not a known key", "known here: name, model"),
     ("sources.fault", KeyError, "sources.fault", "is missing", "name of the fault"),
@@ -217,17 +217,17 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "where", "says", "mend"),
+    ("path", "value", "where", "says", "hint"),
     MISTAKES,
     ids=[f"{m[0]}={str(m[1])[:20]}" for m in MISTAKES],
 )
-def test_every_mistake_has_its_path_and_mend(
-    campaign: dict, path: str, value: object, where: str, says: str, mend: str
+def test_every_mistake_has_its_path_and_hint(
+    campaign: dict, path: str, value: object, where: str, says: str, hint: str
 ) -> None:
     problem = only_problem(put(campaign, path, value))
     assert problem.path == where
     assert says in problem.message
-    assert mend in problem.mend
+    assert hint in problem.hint
     assert "pydantic" not in str(problem)
 
 
@@ -366,6 +366,6 @@ def test_densities_must_not_fall_downwards_with_a_restoring_force() -> None:
         parse_campaign(data)
     (problem,) = caught.value.problems
     assert problem.path == "model.layers[1].rho"
-    assert "3400 or more" in problem.mend
+    assert "3400 or more" in problem.hint
     data["model"]["gravity"] = {"restoring": False}
     assert parse_campaign(data).model.layers[0].rho == 3400

@@ -137,7 +137,7 @@ def test_deleted_campaign_is_hidden_but_its_greens_stay(client, settings, wait_f
     assert tiny_worker.stored(settings.store, made["id"]).shape[0] == 10
 
 
-def test_wrong_spec_names_path_value_and_mend_and_leaves_nothing(client, settings):
+def test_wrong_spec_names_path_value_and_hint_and_leaves_nothing(client, settings):
     spec = tiny_worker.spec()
     spec["model"]["layers"][1]["vs"] = 7.9
     spec["sources"]["alongstrike"] = 3
@@ -147,7 +147,8 @@ def test_wrong_spec_names_path_value_and_mend_and_leaves_nothing(client, setting
     found = {error["path"]: error for error in answer.json()["errors"]}
     assert "vp/1.155" in found["model.layers[1].vs"]["message"]
     assert found["model.layers[1].vs"]["value"] in (7.9, "7.9")
-    assert "along_strike" in found["sources.alongstrike"]["mend"]
+    assert "along_strike" in found["sources.alongstrike"]["hint"]
+    assert all(error["mend"] == error["hint"] for error in found.values())
     assert client.get("/v1/campaigns").json()["items"] == []
     assert not any((settings.store / "campaigns").iterdir())
 
@@ -158,7 +159,7 @@ def test_spec_with_a_file_that_was_not_uploaded(client):
     assert answer.status_code == 422
     (error,) = answer.json()["errors"]
     assert error["path"] == "stations.file"
-    assert "upload" in error["mend"]
+    assert "upload" in error["hint"]
 
 
 def test_spec_with_a_path_is_told_to_upload(client):
@@ -166,7 +167,7 @@ def test_spec_with_a_path_is_told_to_upload(client):
         stations={"file": "stations.csv"}
     ))  # fmt: skip
     assert answer.status_code == 422
-    assert "upload" in answer.json()["errors"][0]["mend"]
+    assert "upload" in answer.json()["errors"][0]["hint"]
 
 
 def test_uploaded_stations_are_checked_against_the_domain(client):

@@ -97,7 +97,7 @@ def test_refused_mesh_is_told_its_number_the_limit_and_what_makes_it(serve, fold
             return answer.json()["detail"]
 
         assert client.post("/v1/campaigns", json=spec(size)).status_code == 201
-        for made, mend in (
+        for made, hint in (
             (spec({"fault": 0.1, "far": 30}), "mesh.size.fault coarser"),
             (spec({"fault": 0.8, "far": 30}, [CURVED]), "the fault main"),
             (spec({"fault": 3, "far": 3}), "mesh.size.far or the domain"),
@@ -110,7 +110,7 @@ def test_refused_mesh_is_told_its_number_the_limit_and_what_makes_it(serve, fold
         ):  # fmt: skip
             text = detail(made)
             assert "elements or more, and 100,000 are allowed here" in text
-            assert mend in text, text
+            assert hint in text, text
         # each of them alone is allowed
         many = [plane(f"f{n}", -90 + 20 * n, 40, 20) for n in range(9)]
         assert client.post(

@@ -1,4 +1,4 @@
-"""``afterslip fsck`` finds what is not as promised, and has it mended."""
+"""``afterslip fsck`` finds what is not as promised, and has it repaired."""
 
 from __future__ import annotations
 
@@ -78,7 +78,8 @@ def test_damaged_shard_comes_back_from_another_campaign(solved, run, settings):
     assert report["findings"][0]["group"] == 0
     status, report = run("--repair")
     assert status == 0
-    assert list(report["mended"].values()) == ["copied from where it is whole"]
+    assert list(report["repaired"].values()) == ["copied from where it is whole"]
+    assert report["mended"] == report["repaired"], "the old key, until 0.3"
     assert path.read_bytes() == whole
     assert run()[0] == 0
 
@@ -92,10 +93,10 @@ def test_lost_shard_that_nobody_else_has_is_solved_again(
         shard(settings, campaign).unlink()
     status, report = run()
     assert (status, kinds(report)) == (1, ["missing", "missing"])
-    assert run("--repair")[0] == 1, "the store alone cannot mend it"
+    assert run("--repair")[0] == 1, "the store alone cannot repair it"
     status, report = run("--repair", "--database", settings.database)
     assert status == 0
-    assert set(report["mended"].values()) == {"group 0 will be solved again"}
+    assert set(report["repaired"].values()) == {"group 0 will be solved again"}
     with database.read() as connection:
         found = jobs.of_campaign(connection, one, JobKind.GREENS)
     assert found[0].state is JobState.WAITING

@@ -114,7 +114,7 @@ def test_database_stands_in_for_lost_manifests_and_writes_them_anew(one, run, se
     assert done.report["groups"] == 3
     done = run("--database", settings.database, "--repair")
     assert done.status == 0
-    assert set(done.report["mended"].values()) == {"written from the database"}
+    assert set(done.report["repaired"].values()) == {"written from the database"}
     after = {path.name: path.read_bytes() for path in manifests(settings, campaign)}
     assert {n: json.loads(t) for n, t in after.items()} == {
         n: json.loads(t) for n, t in before.items()

@@ -139,4 +139,4 @@ def test_sample_with_degrees_in_a_local_frame_is_refused(client, complete):
     body = {"stations": [{"name": "A", "lon": 1, "lat": 2}], "times": ["0 d"]}
     answer = client.post(f"/v1/campaigns/{complete['id']}/sample", json=body)
     assert answer.status_code == 422
-    assert "x_km" in answer.json()["errors"][0]["mend"]
+    assert "x_km" in answer.json()["errors"][0]["hint"]

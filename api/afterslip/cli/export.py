@@ -70,7 +70,7 @@ def _seconds(times: list[str]) -> list[float]:
     try:
         return [parse_time(text) for text in times]
     except UnitError as error:
-        raise one_problem("--time", None, error.message, error.mend) from None
+        raise one_problem("--time", None, error.message, error.hint) from None
 
 
 def _hypocentre(text: str | None) -> tuple[float, float, float] | None:

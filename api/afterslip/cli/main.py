@@ -131,7 +131,7 @@ def describe(error: BaseException) -> str:
 
 
 def exit_code(error: BaseException) -> int:
-    """Return 2 for what the user can mend in the input, else 1."""
+    """Return 2 for what the user can correct in the input, else 1."""
     from afterslip.errors import SpecError
 
     told = getattr(error, "exit_code", None)

@@ -49,7 +49,7 @@ SUMMARIES = {
     "worker": "Join a scheduler as a worker.",
     "verify": "Compare the solver with exact solutions.",
     "bench": "Measure speed beside the machine's bounds.",
-    "fsck": "Check a store against its manifests, and mend it.",
+    "fsck": "Check a store against its manifests, and repair it.",
     "doctor": "Say what this machine can do, and what is wrong.",
 }
 

@@ -22,7 +22,7 @@ class ApiError(AfterslipError):
     ----------
     status : HTTP status.
     title, detail : of the problem document.
-    problems : each with path, value, message and mend; may be empty.
+    problems : each with path, value, message and hint; may be empty.
     """
 
     def __init__(
@@ -56,7 +56,8 @@ class ApiError(AfterslipError):
                 str(item.get("path") or ""),
                 item.get("value"),
                 str(item.get("message") or "is not valid"),
-                str(item.get("mend") or ""),
+                # an older server sends it as mend
+                str(item.get("hint") or item.get("mend") or ""),
             )
             for item in (errors if isinstance(errors, list) else [])
             if isinstance(item, dict)

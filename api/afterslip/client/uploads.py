@@ -44,7 +44,7 @@ def prepare(
                 content[ref] = files.read(ref)
         except SpecError as error:
             problems += [
-                Problem(path, ref, found.message, found.mend)
+                Problem(path, ref, found.message, found.hint)
                 for found in error.problems
             ]
     if problems:

@@ -11,11 +11,11 @@ from pydantic_core import PydanticCustomError
 from afterslip.errors import Problem
 
 
-def refusal(message: str, mend: str = "") -> PydanticCustomError:
+def refusal(message: str, hint: str = "") -> PydanticCustomError:
     """Return what a validator raises to refuse a value in our own words."""
-    text = message if not mend else f"{message} ({mend})"
+    text = message if not hint else f"{message} ({hint})"
     escaped = text.replace("{", "(").replace("}", ")")
-    return PydanticCustomError("afterslip", escaped, {"says": message, "mend": mend})
+    return PydanticCustomError("afterslip", escaped, {"says": message, "hint": hint})
 
 
 class Schema(BaseModel):

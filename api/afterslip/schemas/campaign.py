@@ -131,5 +131,5 @@ def known_name(path: str, name: str, known: list[str], noun: str) -> Iterator[Pr
     if name in known:
         return
     near = nearest(name, known)
-    mend = f"did you mean {near}?" if near else f"known: {', '.join(known) or 'none'}"
-    yield Problem(path, name, f"is not the name of a {noun}", mend)
+    hint = f"did you mean {near}?" if near else f"known: {', '.join(known) or 'none'}"
+    yield Problem(path, name, f"is not the name of a {noun}", hint)

@@ -52,7 +52,7 @@ class Duration(float):
         try:
             seconds = parse_time(value)
         except UnitError as error:
-            raise refusal(error.message, error.mend) from None
+            raise refusal(error.message, error.hint) from None
         if not math.isfinite(seconds) or seconds < 0:
             raise refusal("must be zero or more", "times count from the event")
         return cls(seconds, value.strip())
@@ -138,7 +138,7 @@ def path_problem(ref: str) -> str:
 class Within:
     """A number in a unit, in a range.
 
-    ``hint`` may add a mend for a value that looks like another unit.
+    ``hint`` may add advice for a value that looks like another unit.
     """
 
     unit: str = ""
@@ -160,8 +160,8 @@ class Within:
         for broken, word, bound in bounds:
             if broken:
                 unit = f" {self.unit}" if self.unit else ""
-                mend = self.hint(number) if self.hint else ""
-                raise refusal(f"must be {word} {bound:g}{unit}", mend)
+                hint = self.hint(number) if self.hint else ""
+                raise refusal(f"must be {word} {bound:g}{unit}", hint)
         return number + 0.0  # no negative zero, it would change the digest
 
     def __get_pydantic_core_schema__(
@@ -216,7 +216,7 @@ def _number(value: Any, unit: str) -> float:
     try:
         number = parse_number(value, unit) if isinstance(value, str) else float(value)
     except UnitError as error:
-        raise refusal(error.message, error.mend) from None
+        raise refusal(error.message, error.hint) from None
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):

@@ -98,9 +98,9 @@ class Table:
             if name not in self._cells:
                 near = nearest(name, self.columns)
                 known = ", ".join(show(column) for column in self.columns[:20])
-                mend = f"rename {show(near)}?" if near else f"columns are: {known}"
+                hint = f"rename {show(near)}?" if near else f"columns are: {known}"
                 self.problems.append(
-                    Problem(self.label, None, f"has no column {name}", mend)
+                    Problem(self.label, None, f"has no column {name}", hint)
                 )
         return self.has(*names)
 
@@ -130,7 +130,7 @@ class Table:
         empty = np.array([not c for c in cells], dtype=bool)
         wrong = ~np.isfinite(values) & ~empty
         wrong |= np.array(["_" in c for c in cells], dtype=bool)
-        self.refuse(wrong, name, "is not a finite number", _number_mend)
+        self.refuse(wrong, name, "is not a finite number", _number_hint)
         if needed:
             self.refuse(empty, name, "is missing")
         return np.where(wrong, np.nan, values)
@@ -140,7 +140,7 @@ class Table:
         rows: Bool,
         column: str,
         message: str,
-        mend: str | Mapping[str, str] = "",
+        hint: str | Mapping[str, str] = "",
     ) -> None:
         """Note a problem for every row that is marked.
 
@@ -148,15 +148,15 @@ class Table:
         ----------
         rows : (n_row,) bool.
         column : where; empty: the whole line.
-        mend : what to do, or what to do by the field's text in lower case.
+        hint : what to do, or what to do by the field's text in lower case.
         """
         for index in np.flatnonzero(rows):
             cells = self._cells.get(column)
             text = cells[index] if cells else None
-            if isinstance(mend, str):
-                help_text = mend
+            if isinstance(hint, str):
+                help_text = hint
             else:
-                help_text = mend.get((text or "").lower(), mend.get("", ""))
+                help_text = hint.get((text or "").lower(), hint.get("", ""))
             place = self.place(int(index), column)
             self.problems.append(Problem(place, text or None, message, help_text))
 
@@ -177,7 +177,7 @@ class Table:
             raise SpecError(shortened(self.problems, self.label))
 
 
-_number_mend = {
+_number_hint = {
     "nan": "leave the field empty where there are no data",
     "na": "leave the field empty where there are no data",
     "-": "leave the field empty where there are no data",

@@ -395,4 +395,4 @@ def _window(text: str) -> np.timedelta64:
     try:
         return _span(parse_time(text))
     except UnitError as error:
-        raise one_problem("window", text, error.message, error.mend) from None
+        raise one_problem("window", text, error.message, error.hint) from None

@@ -42,7 +42,7 @@ def read_slip(content: bytes, frame: Frame, label: str = "slip") -> SlipTable:
     )
     for i, name in enumerate(("strike", "dip")):
         large = np.abs(slip[:, i]) > 200
-        mend = "write slip in metres; strike and dip are slips here, not angles"
-        table.refuse(large, name, "is more than 200 m", mend)
+        hint = "write slip in metres; strike and dip are slips here, not angles"
+        table.refuse(large, name, "is more than 200 m", hint)
     table.check()
     return SlipTable(np.column_stack([x, y, -depth]), slip)

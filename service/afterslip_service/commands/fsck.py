@@ -83,7 +83,12 @@ def fsck(
     _show(found, repaired)
     open_ones = [f for f in found.findings if f.harmful and f.key not in repaired]
     if report is not None:
-        content = {**found.as_json(), "mended": repaired, "lost": len(open_ones)}
+        content = {
+            **found.as_json(),
+            "repaired": repaired,
+            "mended": repaired,  # the old key; deprecated, goes in 0.3
+            "lost": len(open_ones),
+        }
         report.write_text(json.dumps(content, indent=1))
     raise typer.Exit(DAMAGED if open_ones else 0)
 

@@ -48,7 +48,10 @@ class Finding(BaseModel):
     path: str = Field(description="where, e.g. model.layers[1].vs")
     value: Any = Field(None, description="what stands there")
     message: str = Field(description="what is wrong with it")
-    mend: str = Field("", description="what to write instead")
+    hint: str = Field("", description="what to write instead")
+    mend: str = Field(
+        "", deprecated=True, description="the hint under its old key, until 0.3"
+    )
 
 
 class Problem(BaseModel):
@@ -131,6 +134,7 @@ def _finding(detail: dict[str, Any]) -> dict[str, Any]:
         "path": where,
         "value": value if plain else None,
         "message": detail["msg"],
+        "hint": "",
         "mend": "",
     }
 
