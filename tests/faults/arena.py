@@ -88,14 +88,19 @@ def _hear_the_terminal():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def session(leader):
-    """Return the processes of a session, also those whose parent has died."""
+def session(leader, mark=None):
+    """Return the processes of a session, also those whose parent has died.
+
+    The number of a dead leader is given to others some day: where that matters,
+    ``mark`` is a variable, and its value, that only our processes were started with.
+    """
     found = []
     for pid in psutil.pids():
         with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess):
             if os.getsid(pid) == leader:
                 process = psutil.Process(pid)
-                if process.status() != psutil.STATUS_ZOMBIE:
+                ours = mark is None or process.environ().get(mark[0]) == mark[1]
+                if ours and process.status() != psutil.STATUS_ZOMBIE:
                     found.append(process)
     return found
 
@@ -114,9 +119,9 @@ def ancestor(process, generations):
     return found
 
 
-def end(leader):
-    """Kill everything in a session."""
-    for process in session(leader):
+def end(leader, mark=None):
+    """Kill everything in a session; see `session`."""
+    for process in session(leader, mark):
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 import shutil
 import sys
 import threading
@@ -72,7 +73,9 @@ class Deployment:
         self.clock.write_text("0")
         self.port, self.scheduler = arena.free_port(), arena.free_port()
         self.via = self.workers_via = self.scheduler
+        self.mark = "AFTERSLIP_FAULTS_RUN", secrets.token_hex(8)
         self.environment = {
+            self.mark[0]: self.mark[1],
             "PYTHONPATH": str(QUICK),
             "AFTERSLIP_FAULTS_HOLDS": str(self.holds),
             "AFTERSLIP_FAULTS_CLOCK": str(self.clock),
@@ -154,7 +157,7 @@ class Deployment:
         if self._keeper.is_alive():
             self._keeper.join()
         for leader in self._sessions:
-            arena.end(leader)
+            arena.end(leader, self.mark)
         for process in self.processes.values():
             process.wait(20)
 

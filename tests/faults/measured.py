@@ -96,13 +96,12 @@ def keep_kills(path, rows, at):
 
     Parameters
     ----------
-    at : the commit; a record of another one is begun anew.
+    at : the commit.
     """
-    content = json.loads(path.read_text()) if path.is_file() else {}
-    known = content.get("rows", []) if content.get("commit") == at else []
-    by_deployment = {row["deployment"]: row for row in [*known, *rows]}
-    content = {"device": device_name(), "commit": at}
-    content["rows"] = list(by_deployment.values())
+    content = json.loads(path.read_text()) if path.is_file() else {"rows": []}
+    fresh = [{"commit": at, **row} for row in rows]
+    by_deployment = {row["deployment"]: row for row in [*content["rows"], *fresh]}
+    content = {"device": device_name(), "rows": list(by_deployment.values())}
     path.write_text(json.dumps(content, indent=1) + "\n")
 
 
@@ -112,9 +111,9 @@ def kills_page(text, record=KILLS):
     rows = content["rows"]
     kills = {row["deployment"]: _sum(row["kills"].values()) for row in rows}
     head = ["deployment", "kills", "pauses", "campaigns", "jobs", "jobs again", "lost"]
-    head += ["duplicates", "s", "seed"]
+    head += ["duplicates", "s", "seed", "commit"]
     lines = [
-        f"{content['device']}; commit {content['commit']}; "
+        f"{content['device']}; "
         f"{sum(sum(found.values()) for found in kills.values())} kills.",
         "",
         *_head(head),
@@ -122,8 +121,9 @@ def kills_page(text, record=KILLS):
     for row in rows:
         cells = [row["deployment"], sum(kills[row["deployment"]].values())]
         cells.append(sum(_sum(row["pauses"].values()).values()))
-        cells += [row[name] for name in head[3:-2]]
-        lines.append(_line([*cells, round(row["seconds"]), row["seed"]]))
+        cells += [row[name] for name in head[3:-3]]
+        cells += [round(row["seconds"]), row["seed"], row["commit"]]
+        lines.append(_line(cells))
     by_victim = _by_victim(rows)
     moments = sorted({moment for found in by_victim.values() for moment in found})
     lines += ["", *_head(["killed", *moments, "in all"])]

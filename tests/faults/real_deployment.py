@@ -120,7 +120,7 @@ class RealDeployment(deployed.Deployment):
         found = []
         for number in range(1, deployed.WORKERS + 1):
             leader = self.processes[f"worker-{number}"].pid
-            members = arena.session(leader)
+            members = arena.session(leader, self.mark)
             if role == "machine":
                 found += [members] if members else []
             else:
@@ -131,7 +131,7 @@ class RealDeployment(deployed.Deployment):
         """Return the processes of starts that are over."""
         current = {process.pid for process in self.processes.values()}
         old = [leader for leader in self._sessions if leader not in current]
-        return [process for leader in old for process in arena.session(leader)]
+        return [p for leader in old for p in arena.session(leader, self.mark)]
 
     def fsck(self):
         """Run ``afterslip fsck`` with the database; return all that it found.

@@ -23,6 +23,19 @@ def family(tmp_path):
     leader.wait(10)
 
 
+def test_process_with_the_number_of_a_dead_leader_is_left_alone(tmp_path):
+    """Numbers come again: a session that others lead by now is not ended."""
+    theirs = arena.start(tmp_path / "log", "sleep", "60", RUN="theirs")
+    try:
+        assert arena.session(theirs.pid, ("RUN", "ours")) == []
+        arena.end(theirs.pid, ("RUN", "ours"))
+        assert theirs.poll() is None
+        assert arena.session(theirs.pid, ("RUN", "theirs"))
+    finally:
+        arena.end(theirs.pid, ("RUN", "theirs"))
+        assert theirs.wait(10) != 0
+
+
 def test_ancestors_are_found(family):
     oldest, parent, youngest = family
     assert arena.ancestor(youngest, 0) == youngest
