@@ -5,6 +5,7 @@ import shutil
 import sys
 import threading
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import httpx
@@ -15,10 +16,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 import postgres
 import tiny_worker
 
-from afterslip_service import logs
-from afterslip_service.db import campaigns, jobs, migrate
+from afterslip_service import clock, logs
+from afterslip_service.db import campaigns, jobs, migrate, tokens
 from afterslip_service.db.jobs import NewJob
 from afterslip_service.db.session import Database
+from afterslip_service.engine.access import Role
 from afterslip_service.engine.states import JobKind
 from afterslip_service.main import create_app
 from afterslip_service.placement.inprocess import InProcess
@@ -101,6 +103,18 @@ def add_campaign(database, name="tiny"):
 @pytest.fixture
 def new_campaign(database):
     return lambda name="tiny": add_campaign(database, name)
+
+
+@pytest.fixture
+def new_token(database):
+    def make(user="ada", role=Role.SUBMITTER, days=1):
+        end = clock.now() + timedelta(days=days)
+        with database.write() as connection:
+            return tokens.create(
+                connection, name="test", user=user, role=role, expires_at=end
+            )
+
+    return make
 
 
 @pytest.fixture
