@@ -31,7 +31,7 @@ from afterslip_solver.mesh import builder
 from afterslip_solver.mesh.mesher import RawMesh
 from afterslip_workers.modelling.building import build_model
 from afterslip_workers.modelling.cache import get_or_build
-from afterslip_workers.store.place import place_of
+from afterslip_workers.store.backend import open_store
 
 SPEC = Path(__file__).parents[1] / "examples" / "tohoku2011" / "campaign.yaml"
 
@@ -103,10 +103,10 @@ def main() -> None:
         begin = time.perf_counter()
         parsed, files = parse_campaign(spec), LocalFiles(SPEC.parent)
         inputs = resolve(parsed, files)
-        place = place_of(out / "store")
-        place.prepare()
+        backend = open_store(out / "store")
+        backend.prepare()
         get_or_build(
-            place,
+            backend,
             model_digest(parsed, files),
             lambda: build_model(parsed.model, inputs, files, print),
         )

@@ -27,7 +27,7 @@ from afterslip_solver.model import Model, SolverSettings
 from afterslip_solver.multigrid import MultigridSettings
 from afterslip_solver.multigrid.coarse_levels import host_levels
 from afterslip_solver.operators import Space
-from afterslip_workers.shelf import FolderShelf
+from afterslip_workers.setup_cache import SetupCache
 
 YEAR = 31557600.0
 CURVE = SolverSettings(times=(0.0, 10 * YEAR), until=10 * YEAR)
@@ -82,7 +82,7 @@ def compared(name: str, call: object, model: Model, folder: Path) -> list[Record
     n = call(model, None)
     told = {"made": [], "kept": [], "taken": []}
     for k in range(2):
-        shelf = FolderShelf(folder / f"{name}-{k}")
+        shelf = SetupCache(folder / f"{name}-{k}")
         told["made"].append(seconds(call, model, None))
         told["kept"].append(seconds(call, model, shelf))
         told["taken"].append(seconds(call, model, shelf))

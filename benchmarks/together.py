@@ -23,7 +23,7 @@ from afterslip_solver.benchmarks.record import device_name, document, record
 from afterslip_solver.benchmarks.timing import wait
 from afterslip_solver.greens import Prepared, prepare
 from afterslip_solver.model import Model, SolverSettings
-from afterslip_workers.shelf import FolderShelf
+from afterslip_workers.setup_cache import SetupCache
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ def set_up(model: Model, name: str, folder: Path) -> tuple[Prepared, float]:
     settings = replace(SolverSettings(), times=(), until=0.0)
     backend = backends.get(name)
     begin = time.perf_counter()
-    made = prepare(model, settings, backend, FolderShelf(folder))
+    made = prepare(model, settings, backend, SetupCache(folder))
     wait(backend)
     return made, time.perf_counter() - begin
 

@@ -146,7 +146,7 @@ class Settings(BaseSettings):
     def _folder_or_bucket(cls, value: Any) -> Any:
         """Keep a bucket's address as it is written; everything else is a folder."""
         if entry.is_bucket(value):
-            return entry.place_of(value).name
+            return entry.open_store(value).name
         return Path(value).expanduser().absolute()
 
     @field_validator("files", "tls_certificate", "tls_key")

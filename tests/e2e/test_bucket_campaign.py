@@ -70,7 +70,7 @@ def test_campaign_in_a_bucket_is_read_over_http(server, tmp_path):
         base = f"{service.url}/v1/campaigns/{campaign.id}/greens.zarr"
         key = "response/c/0/0/0/0"
         whole = httpx.get(f"{base}/{key}").content
-        assert whole == entry.place_of(address).read(
+        assert whole == entry.open_store(address).read(
             f"campaigns/{campaign.id}/greens.zarr/{key}"
         )
         for header, part in (
@@ -86,7 +86,7 @@ def test_campaign_in_a_bucket_is_read_over_http(server, tmp_path):
         assert httpx.get(f"{base}/response/c/9").status_code == 404
         assert httpx.get(f"{base}/../model.json").status_code == 404
 
-    names = entry.place_of(address).names("attempts")
+    names = entry.open_store(address).names("attempts")
     assert names == [], "what was accepted is swept"
     log = (tmp_path / "service" / "service.log").read_text()
     assert buckets.SECRET not in log

@@ -179,7 +179,7 @@ class Readers:
         self.transport = Transport(store.url, tries=1)
         self.client = Client(store.url)
         self.campaign = self.client.campaign(store.campaign)
-        self.place = entry.place_of(store.root)
+        self.backend = entry.open_store(store.root)
         spec = parse_campaign(store.spec)
         files = StoredFiles(store.root)
         table = read_dataset(spec.datasets[0], spec.model, spec.times, files)
@@ -205,7 +205,7 @@ class Readers:
         return fingerprint(entry.sample(self.store.root, self.store.campaign, *where))
 
     def design(self):
-        greens = GreensStore(reading.greens(self.place, self.store.campaign))
+        greens = GreensStore(reading.greens(self.backend, self.store.campaign))
         return fingerprint(predict.design_matrix(greens, self.rows))
 
     def exported(self):

@@ -73,9 +73,9 @@ class RealDeployment(deployed.Deployment):
         self.known.close()
 
     @property
-    def place(self):
+    def backend(self):
         """The store, to be read."""
-        return entry.place_of(self.store)
+        return entry.open_store(self.store)
 
     def _keep(self):
         """Start again what has died, each after a delay of its own."""

@@ -147,7 +147,7 @@ def stamps_of(here, campaign, group):
 
     Empty where the store is a bucket.
     """
-    if here.place.remote:
+    if here.backend.remote:
         return {}
     root = here.store / "campaigns" / campaign / "greens.zarr"
     found = {}

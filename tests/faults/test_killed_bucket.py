@@ -32,15 +32,18 @@ class InBucket(arena.Service):
         return next(self.spool.glob("*"), self.spool)
 
     def greens(self, campaign):
-        return entry.place_of(self.store).zarr(f"campaigns/{campaign}/greens.zarr")
+        return entry.open_store(self.store).zarr(f"campaigns/{campaign}/greens.zarr")
 
     def stamps(self, campaign, index):
         """Return checksum and number of writes of every object of a group."""
-        place, root = entry.place_of(self.store), f"campaigns/{campaign}/greens.zarr"
+        backend, root = (
+            entry.open_store(self.store),
+            f"campaigns/{campaign}/greens.zarr",
+        )
         writes = self.objects.writes()
         return {
-            key: (place.sha256(key), writes[f"/{self.store[5:]}/{key}"])
-            for key in place.keys(root)
+            key: (backend.sha256(key), writes[f"/{self.store[5:]}/{key}"])
+            for key in backend.keys(root)
             if key.removeprefix(root).split("/")[2:4] == ["c", str(index)]
         }
 

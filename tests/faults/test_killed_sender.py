@@ -33,7 +33,7 @@ def worker(address, instead):
         from afterslip_workers import entry, supervisor
         from afterslip_workers.process import Pool
         from afterslip_workers.store import spool
-        from afterslip_workers.store.bucket import BucketPlace
+        from afterslip_workers.store.bucket import BucketBackend
         supervisor.pool = Pool(({supervised.FAKE!r},))
         {instead}
         entry.execute({supervised.envelope(address, do="write", seconds=0)!r})
@@ -48,20 +48,20 @@ def worker(address, instead):
         ("spool.deliver = lambda *_: time.sleep(60)", "receipt.json"),
         # some files are there, the receipt is not
         (
-            "spool.write_json = lambda place, key, content: time.sleep(60)",
+            "spool.write_json = lambda backend, key, content: time.sleep(60)",
             "receipt.json",
         ),
     ],
 )
 def test_result_of_a_killed_worker_reaches_the_bucket(address, instead, sign):
-    place = entry.place_of(address)
-    folder = spool.entry(place, "a1")
+    backend = entry.open_store(address)
+    folder = spool.entry(backend, "a1")
     process = worker(address, instead)
     try:
         arena.until((folder / sign).exists, 60)
         if "write_json" in instead:
             shard = "attempts/a1/group.zarr/x/c/0"
-            arena.until(lambda: place.size(shard) is not None, 30)
+            arena.until(lambda: backend.size(shard) is not None, 30)
         assert delivery.deliver_all() == 0, "its worker still works on it"
         assert entry.read_receipt(address, "a1") is None
     finally:
@@ -71,7 +71,7 @@ def test_result_of_a_killed_worker_reaches_the_bucket(address, instead, sign):
     receipt = entry.read_receipt(address, "a1")
     assert receipt["outcome"] == "stored"
     for name, digest in receipt["manifest"]["files"].items():
-        assert place.sha256(f"attempts/a1/group.zarr/{name}") == digest
+        assert backend.sha256(f"attempts/a1/group.zarr/{name}") == digest
     assert spool.waiting() == []
     again = entry.execute(supervised.envelope(address, do="die"))
     assert again["outcome"] == "stored", "told twice, it is not solved again"

@@ -47,8 +47,8 @@ class Quiet:
         return self.service.store
 
     @property
-    def place(self):
-        return entry.place_of(self.store)
+    def backend(self):
+        return entry.open_store(self.store)
 
 
 @pytest.fixture(scope="module")
@@ -208,7 +208,7 @@ def leftovers(here):
         names = [f"{p.pid} {' '.join(p.cmdline())}" for p in here.leftovers()]
         yield "lost", f"processes of dead starts live on: {names}"
     spooled = [p for p in here.spool.glob("*/*") if p.is_dir()]
-    if here.place.remote and spooled:
+    if here.backend.remote and spooled:
         yield "lost", f"the spool holds {spooled}"
     if swept := here.sweep():
         yield "lost", f"the sweep left the attempts {swept}"

@@ -49,8 +49,8 @@ def test_killed_group_resumes_from_its_last_solve(tmp_path, pool, record, kind):
     entry.promote(campaign.root, "c1", made["manifest"])
     whole = entry.execute(campaign.group("whole", *GROUP))
     assert whole["outcome"] == "stored", whole["error"]
-    place = entry.place_of(campaign.root)
-    place.remove(f"checkpoints/{whole['stats']['checkpoint']}")
+    backend = entry.open_store(campaign.root)
+    backend.remove(f"checkpoints/{whole['stats']['checkpoint']}")
 
     answers = []
     thread = threading.Thread(
@@ -68,7 +68,7 @@ def test_killed_group_resumes_from_its_last_solve(tmp_path, pool, record, kind):
     child.kill()
     thread.join(30)
     assert answers[0]["error"]["class"] == "killed"
-    assert place.keys("checkpoints"), "the state outlives its attempt"
+    assert backend.keys("checkpoints"), "the state outlives its attempt"
     again = entry.execute(campaign.group("again", *GROUP))
     assert again["outcome"] == "stored", again["error"]
     stats = again["stats"]
@@ -77,7 +77,7 @@ def test_killed_group_resumes_from_its_last_solve(tmp_path, pool, record, kind):
     assert stats["solves"] == whole["stats"]["solves"]
     assert again["manifest"]["files"] == whole["manifest"]["files"], "bit for bit"
     entry.promote(campaign.root, "c1", again["manifest"])
-    assert place.keys("checkpoints") == [], "swept with the acceptance"
+    assert backend.keys("checkpoints") == [], "swept with the acceptance"
     record(
         {
             "fault": f"child killed in a {kind.__name__} group",

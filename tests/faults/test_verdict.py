@@ -48,7 +48,7 @@ def test_file_that_is_written_again_is_found(tmp_path):
     shard = tmp_path / "campaigns/c/greens.zarr/response/c/0/0"
     shard.parent.mkdir(parents=True)
     shard.write_bytes(b"numbers")
-    here = SimpleNamespace(store=tmp_path, place=SimpleNamespace(remote=False))
+    here = SimpleNamespace(store=tmp_path, backend=SimpleNamespace(remote=False))
     before = {("c", 0): verdict.submitting.stamps_of(here, "c", 0)}
     assert before["c", 0]
     known = SimpleNamespace(here=here)

@@ -60,8 +60,8 @@ class Account:
         accepted manifests.
         """
         campaign = self.identities[number]
-        place = self.here.place
-        greens = open_greens(place.zarr(f"campaigns/{campaign}/greens.zarr"))
+        backend = self.here.backend
+        greens = open_greens(backend.zarr(f"campaigns/{campaign}/greens.zarr"))
         found = {f"array {name}": _digest(greens[name]) for name in greens.variables}
         for job in self.of(campaign, JobKind.GREENS):
             for name, digest in self.manifest(job)["files"].items():
@@ -69,7 +69,7 @@ class Account:
         for row in self.inversions.values():
             if row.campaign_id == campaign:
                 key = f"campaigns/{campaign}/inversions/{row.id}/{NUMBERS}"
-                with place.local(key) as path, xr.open_dataset(path) as made:
+                with backend.local(key) as path, xr.open_dataset(path) as made:
                     for name in made.variables:
                         found[f"inversion {row.name} {name}"] = _digest(made[name])
         return found
@@ -146,14 +146,14 @@ def _of_its_attempt(account, job, campaign, what):
     stem = "model" if job.kind == JobKind.MODEL else str(job.ordinal)
     if job.kind == JobKind.INVERSION:
         stem = f"inversion-{account.manifest(job)['inversion']['id']}"
-    stored = here.place.read(f"campaigns/{campaign}/manifests/{stem}.json")
+    stored = here.backend.read(f"campaigns/{campaign}/manifests/{stem}.json")
     token = json.loads(stored)["token"] if stored else None
     if token != job.token:
         yield "duplicate", f"{what}: the store has {token}, accepted is {job.token}"
     if not stored:
         return
     for _, key, digest in moves_of(campaign, json.loads(stored)):
-        if here.place.size(key) is None or here.place.sha256(key) != digest:
+        if here.backend.size(key) is None or here.backend.sha256(key) != digest:
             yield "lost", f"{what}: {key} is not what its manifest says"
 
 

@@ -105,7 +105,7 @@ def test_solver_that_did_not_converge_is_told_to_try_harder(
 
     def execute(envelope):
         if parse(envelope).kind == "greens" and envelope["group"]["index"] == 1:
-            asked.append(parse(envelope).strict)
+            asked.append(parse(envelope).escalation)
         return worker(envelope)
 
     campaign = new_campaign()

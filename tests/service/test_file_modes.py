@@ -21,7 +21,7 @@ from afterslip_service import embedded, umask
 from afterslip_service.errors import ServiceError
 from afterslip_service.placement.inprocess import InProcess
 from afterslip_workers.store import spool
-from afterslip_workers.store.place import LocalPlace
+from afterslip_workers.store.backend import LocalBackend
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "workers"))
 from small_campaign import NAMES, SPEC, X_KM, Y_KM
@@ -150,7 +150,7 @@ def test_folder_that_is_there_keeps_its_mode(open_folder, worker):
 
 def test_new_spool_is_closed_to_others(open_folder, monkeypatch):
     monkeypatch.setenv("AFTERSLIP_SPOOL", str(open_folder / "spool"))
-    spool.make(LocalPlace(open_folder / "store"), "a1")
+    spool.make(LocalBackend(open_folder / "store"), "a1")
     assert stat.S_IMODE((open_folder / "spool").stat().st_mode) == 0o700
 
 

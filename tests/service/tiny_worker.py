@@ -68,14 +68,14 @@ class TinyWorker:
         end = time.monotonic() + self.delay_s
         done = 0
         while time.monotonic() < end or not self.gate.is_set():
-            if cancel_requested(envelope.place, envelope.token):
+            if cancel_requested(envelope.store_backend, envelope.token):
                 return False
             done += 1
             news = {"phase": "solving", "solves_done": done, "residual": 10.0**-done}
             progress.update({**news, "solves_expected": 8})
             progress.beat(force=True)
             time.sleep(0.02)
-        return not cancel_requested(envelope.place, envelope.token)
+        return not cancel_requested(envelope.store_backend, envelope.token)
 
     def _receipt(self, envelope, outcome, made=None, error=None):
         stats = {"solves": 3, "iterations": 30, "seconds": 0.1, "residual": 1e-9}

@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 
-from afterslip_workers import child, handover
+from afterslip_workers import child, exchange
 from afterslip_workers.errors import CancelledError, TaskError
 from afterslip_workers.store import manifest as manifests
 
@@ -83,7 +83,7 @@ def _act(context, order):  # noqa: C901 - a list of misdeeds
             (context.folder / "big").write_bytes(bytes(1 << 24))
         case "write":
             end = time.monotonic() + order["seconds"]
-            while context.place.reachable() and time.monotonic() < end:
+            while context.store_backend.reachable() and time.monotonic() < end:
                 time.sleep(0.02)
             written, refused = manifests.keep(context.envelope, _writer(context))
             return written, {} if refused is None else {"spooled": refused}
@@ -98,7 +98,7 @@ def _act(context, order):  # noqa: C901 - a list of misdeeds
 
 def _written(context):
     """Write slowly what another process has solved, or die of it."""
-    facts, arrays = handover.load(context.handed)
+    facts, arrays = exchange.load(context.handed)
     order = context.envelope.group
     if order.get("writing") == "die":
         os.kill(os.getpid(), signal.SIGKILL)
@@ -127,7 +127,7 @@ def _run(context):
         return done
     if context.hand_to:
         response = np.array([1.5, np.nan, -0.0], dtype=np.float32)
-        handover.save(context.hand_to, {"pid": os.getpid()}, {"response": response})
+        exchange.save(context.hand_to, {"pid": os.getpid()}, {"response": response})
         return None
     (context.folder / "group.zarr").mkdir(exist_ok=True)
     manifest = {"token": context.envelope.token, "pid": os.getpid()}

@@ -15,7 +15,7 @@ from supervised import FAKE, envelope
 from afterslip_workers import delivery, entry, supervisor
 from afterslip_workers.process import Pool
 from afterslip_workers.store import bucket, spool
-from afterslip_workers.store.place import StoreLostError
+from afterslip_workers.store.backend import StoreLostError
 
 
 @pytest.fixture
@@ -25,58 +25,58 @@ def server(monkeypatch):
 
 
 @pytest.fixture
-def place(server):
-    return entry.place_of(server.bucket())
+def backend(server):
+    return entry.open_store(server.bucket())
 
 
-def test_files_are_written_listed_and_removed_like_in_a_folder(place, tmp_path):
-    assert place.read("a/b") is None
-    assert place.size("a/b") is None
-    place.write("a/b", b"0123456789")
-    place.write("a/c/d", b"x")
-    assert place.read("a/b") == b"0123456789"
-    assert place.read_range("a/b", 2, 5) == b"234"
-    assert place.tail("a/b", 4) == b"6789"
-    assert place.keys("a") == ["a/b", "a/c/d"]
-    assert place.names("a") == ["b", "c"]
-    place.move([("a/b", "e/f")])
-    assert place.read("e/f") == b"0123456789"
-    place.remove("a")
-    assert place.keys("") == ["e/f"]
+def test_files_are_written_listed_and_removed_like_in_a_folder(backend, tmp_path):
+    assert backend.read("a/b") is None
+    assert backend.size("a/b") is None
+    backend.write("a/b", b"0123456789")
+    backend.write("a/c/d", b"x")
+    assert backend.read("a/b") == b"0123456789"
+    assert backend.read_range("a/b", 2, 5) == b"234"
+    assert backend.tail("a/b", 4) == b"6789"
+    assert backend.keys("a") == ["a/b", "a/c/d"]
+    assert backend.names("a") == ["b", "c"]
+    backend.move([("a/b", "e/f")])
+    assert backend.read("e/f") == b"0123456789"
+    backend.remove("a")
+    assert backend.keys("") == ["e/f"]
 
 
-def test_first_of_two_writers_wins(place):
-    assert place.create("models/m/meta.json", b"first")
-    assert not place.create("models/m/meta.json", b"second")
-    assert place.read("models/m/meta.json") == b"first"
+def test_first_of_two_writers_wins(backend):
+    assert backend.create("models/m/meta.json", b"first")
+    assert not backend.create("models/m/meta.json", b"second")
+    assert backend.read("models/m/meta.json") == b"first"
 
 
-def test_server_that_lets_the_second_writer_win_is_refused(place, monkeypatch):
-    place.prepare()
+def test_server_that_lets_the_second_writer_win_is_refused(backend, monkeypatch):
+    backend.prepare()
     real = bucket.obstore.put
     monkeypatch.setattr(
         bucket.obstore, "put", lambda *a, mode=None, **more: real(*a, **more)
     )
     with pytest.raises(OSError, match="If-None-Match"):
-        place.prepare()
+        backend.prepare()
 
 
-def test_large_file_travels_in_parts_and_reads_back_the_same(place, tmp_path, server):
+def test_large_file_travels_in_parts_and_reads_back_the_same(backend, tmp_path, server):
     content = np.random.default_rng(0).bytes(bucket._PART + 12345)
     path = tmp_path / "large"
     path.write_bytes(content)
-    place.upload(path, "large")
-    assert place.size("large") == len(content)
-    with place.local("large") as here:
+    backend.upload(path, "large")
+    assert backend.size("large") == len(content)
+    with backend.local("large") as here:
         assert here.read_bytes() == content
     assert any("partNumber=2" in line for line in server.requests())
 
 
-def test_object_beyond_the_servers_copy_is_sent_through(place, monkeypatch):
-    place.write("old", b"0123456789")
+def test_object_beyond_the_servers_copy_is_sent_through(backend, monkeypatch):
+    backend.write("old", b"0123456789")
     monkeypatch.setattr(bucket, "COPY_LIMIT", 4)
-    place.move([("old", "new")])
-    assert place.read("new") == b"0123456789"
+    backend.move([("old", "new")])
+    assert backend.read("new") == b"0123456789"
 
 
 @pytest.mark.parametrize(
@@ -84,20 +84,20 @@ def test_object_beyond_the_servers_copy_is_sent_through(place, monkeypatch):
 )
 def test_address_with_keys_is_refused_and_not_repeated(address):
     with pytest.raises(ValueError, match="AWS_SECRET_ACCESS_KEY") as refused:
-        entry.place_of(address)
+        entry.open_store(address)
     assert "secret@" not in str(refused.value)
     assert "key:" not in str(refused.value)
 
 
 def test_errors_are_one_line_without_keys(server, monkeypatch):
-    place = entry.place_of(server.bucket())
+    backend = entry.open_store(server.bucket())
     server.stop()
     monkeypatch.setitem(bucket._RETRY, "max_retries", 0)
     with pytest.raises(StoreLostError) as lost:
-        bucket.BucketPlace(place.name).read("a")
+        bucket.BucketBackend(backend.name).read("a")
     assert "\n" not in str(lost.value)
     assert buckets.SECRET not in str(lost.value)
-    assert not bucket.BucketPlace(place.name).reachable()
+    assert not bucket.BucketBackend(backend.name).reachable()
 
 
 @pytest.fixture
@@ -110,35 +110,35 @@ def pool(monkeypatch, tmp_path):
     pool.close()
 
 
-def test_attempt_works_here_and_leaves_everything_there(place, pool):
-    receipt = entry.execute(envelope(place.name, do="write", seconds=0))
+def test_attempt_works_here_and_leaves_everything_there(backend, pool):
+    receipt = entry.execute(envelope(backend.name, do="write", seconds=0))
     assert receipt["outcome"] == "stored", receipt
     assert "spooled" not in receipt["stats"]
-    there = {key.removeprefix("attempts/a1/") for key in place.keys("attempts/a1")}
+    there = {key.removeprefix("attempts/a1/") for key in backend.keys("attempts/a1")}
     assert there == {
         "group.zarr/x/c/0", "log.txt", "manifest.json", "progress.json", "receipt.json",
     }  # fmt: skip
-    assert "line from compiled code" in entry.read_log(place.name, "a1")
+    assert "line from compiled code" in entry.read_log(backend.name, "a1")
     assert spool.waiting() == []
 
 
-def test_cancel_goes_through_the_bucket(place, pool):
-    entry.request_cancel(place.name, "a1")
-    receipt = entry.execute(envelope(place.name, do="write", seconds=0))
+def test_cancel_goes_through_the_bucket(backend, pool):
+    entry.request_cancel(backend.name, "a1")
+    receipt = entry.execute(envelope(backend.name, do="write", seconds=0))
     assert receipt["outcome"] == "cancelled"
 
 
-def test_result_waits_here_while_the_bucket_is_away(place, pool, server, monkeypatch):
+def test_result_waits_here_while_the_bucket_is_away(backend, pool, server, monkeypatch):
     def away(path, key):
         raise StoreLostError("no route")
 
     with monkeypatch.context() as patch:
-        patch.setattr(place, "upload", away)
-        receipt = entry.execute(envelope(place.name, do="write", seconds=0))
+        patch.setattr(backend, "upload", away)
+        receipt = entry.execute(envelope(backend.name, do="write", seconds=0))
         assert receipt["outcome"] == "stored"
         assert receipt["stats"]["spooled"]["class"] == "store_lost"
         assert delivery.deliver_all() == 1
-    assert entry.read_receipt(place.name, "a1") is None
+    assert entry.read_receipt(backend.name, "a1") is None
     assert delivery.deliver_all() == 0
-    assert entry.read_receipt(place.name, "a1")["manifest"] == receipt["manifest"]
+    assert entry.read_receipt(backend.name, "a1")["manifest"] == receipt["manifest"]
     assert httpx.get(f"{server.url}/bucket").status_code == 200

@@ -137,7 +137,7 @@ def test_damaged_cache_is_built_anew(built, tmp_path):
 def test_stored_responses_are_those_of_the_solver(solved):
     campaign = parse_campaign(solved.spec)
     digest = model_digest(campaign, StoredFiles(solved.root))
-    model = load_model(entry.place_of(solved.root), digest)
+    model = load_model(entry.open_store(solved.root), digest)
     units = UnitSources.of(campaign.sources, model)
     slip = unit_slip(units, [4, 5])
     trace = two_sided(model)

@@ -5,17 +5,17 @@ import pytest
 
 from afterslip_workers import entry
 from afterslip_workers.store import checkpoint
+from afterslip_workers.store.backend import read_json
 from afterslip_workers.store.checkpoint import Checkpoints, digest_of
-from afterslip_workers.store.place import read_json
 
 KEY = digest_of("model", [1, 2])
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def backend(tmp_path, monkeypatch):
     monkeypatch.setenv("AFTERSLIP_SPOOL", str(tmp_path / "spool"))
     entry.prepare(tmp_path / "store")
-    return entry.place_of(tmp_path / "store")
+    return entry.open_store(tmp_path / "store")
 
 
 def state(solves):
@@ -31,35 +31,35 @@ class Clock:
         return self.now
 
 
-def test_newest_state_comes_back_bit_for_bit(place):
-    keeper = Checkpoints(place, KEY, limit_s=0.0)
+def test_newest_state_comes_back_bit_for_bit(backend):
+    keeper = Checkpoints(backend, KEY, limit_s=0.0)
     for solves in (1, 2, 3):
         assert keeper.due()
         keeper.save(state(solves))
-    assert len(place.keys(f"checkpoints/{KEY}")) == 2, "older states are removed"
-    successor = Checkpoints(place, KEY, limit_s=0.0)
+    assert len(backend.keys(f"checkpoints/{KEY}")) == 2, "older states are removed"
+    successor = Checkpoints(backend, KEY, limit_s=0.0)
     found = successor.load()
     assert all(np.array_equal(found[k], v) for k, v in state(3).items())
     assert successor.stats()["resumed_from"] == 3
     assert successor.stats()["solves_repeated"] == 1, "the one that was under way"
 
 
-def test_damaged_state_is_ignored_and_said(place):
-    Checkpoints(place, KEY, limit_s=0.0).save(state(5))
-    (file,) = [k for k in place.keys(f"checkpoints/{KEY}") if k.endswith(".npz")]
-    content = bytearray(place.read(file))
+def test_damaged_state_is_ignored_and_said(backend):
+    Checkpoints(backend, KEY, limit_s=0.0).save(state(5))
+    (file,) = [k for k in backend.keys(f"checkpoints/{KEY}") if k.endswith(".npz")]
+    content = bytearray(backend.read(file))
     content[len(content) // 2] ^= 1
-    place.write(file, bytes(content))
-    successor = Checkpoints(place, KEY, limit_s=0.0)
+    backend.write(file, bytes(content))
+    successor = Checkpoints(backend, KEY, limit_s=0.0)
     assert successor.load() is None
     assert "damaged" in successor.stats()["notes"][0]
     assert "resumed_from" not in successor.stats()
-    assert place.keys("checkpoints") == []
+    assert backend.keys("checkpoints") == []
 
 
-def test_short_groups_are_not_kept(place):
+def test_short_groups_are_not_kept(backend):
     clock = Clock()
-    keeper = Checkpoints(place, KEY, limit_s=60.0, clock=clock)
+    keeper = Checkpoints(backend, KEY, limit_s=60.0, clock=clock)
     keeper.told({"solves_expected": 10})
     clock.now = 5.0
     assert not keeper.due(), "ten solves of five seconds"
@@ -68,9 +68,9 @@ def test_short_groups_are_not_kept(place):
     assert keeper.due(), "thirty take two and a half minutes"
 
 
-def test_saving_takes_a_small_part_of_the_time(place, monkeypatch):
+def test_saving_takes_a_small_part_of_the_time(backend, monkeypatch):
     clock = Clock()
-    keeper = Checkpoints(place, KEY, limit_s=1.0, clock=clock)
+    keeper = Checkpoints(backend, KEY, limit_s=1.0, clock=clock)
     real = keeper._write
     monkeypatch.setattr(
         keeper, "_write", lambda s: (real(s), setattr(clock, "now", clock.now + 2.0))
@@ -83,32 +83,32 @@ def test_saving_takes_a_small_part_of_the_time(place, monkeypatch):
             keeper.save(state(solves))
             saves += 1
     assert 3 <= saves <= 7
-    successor = Checkpoints(place, KEY)
+    successor = Checkpoints(backend, KEY)
     successor.load()
     missing = 200 - successor.resumed_from
     assert successor.repeated == missing + 1, "what was solved in vain is counted"
 
 
-def test_state_that_is_too_large_is_not_written(place):
-    keeper = Checkpoints(place, KEY, limit_s=0.0, most=100.0)
+def test_state_that_is_too_large_is_not_written(backend):
+    keeper = Checkpoints(backend, KEY, limit_s=0.0, most=100.0)
     keeper.save(state(1))
     assert "too large" in keeper.stats()["notes"][0]
-    assert place.keys("checkpoints") == []
+    assert backend.keys("checkpoints") == []
 
 
-def test_store_that_refuses_does_not_end_the_run(place):
-    keeper = Checkpoints(place, KEY, limit_s=0.0)
-    place.root.rename(place.root.with_name("away"))
+def test_store_that_refuses_does_not_end_the_run(backend):
+    keeper = Checkpoints(backend, KEY, limit_s=0.0)
+    backend.root.rename(backend.root.with_name("away"))
     keeper.save(state(1))
     assert "could not be written" in keeper.stats()["notes"][0]
 
 
-def test_only_what_nobody_came_back_for_is_swept(place):
-    Checkpoints(place, KEY, limit_s=0.0).save(state(1))
-    written = read_json(place, f"checkpoints/{KEY}/latest.json")["time"]
-    assert checkpoint.sweep(place, written + 86400.0) == 0
-    assert checkpoint.sweep(place, written + 8 * 86400.0) == 1
-    assert place.keys("checkpoints") == []
+def test_only_what_nobody_came_back_for_is_swept(backend):
+    Checkpoints(backend, KEY, limit_s=0.0).save(state(1))
+    written = read_json(backend, f"checkpoints/{KEY}/latest.json")["time"]
+    assert checkpoint.sweep(backend, written + 86400.0) == 0
+    assert checkpoint.sweep(backend, written + 8 * 86400.0) == 1
+    assert backend.keys("checkpoints") == []
 
 
 def test_other_numerics_have_other_checkpoints():

@@ -13,7 +13,7 @@ from afterslip.errors import DamagedError
 from afterslip_workers import entry
 from afterslip_workers.errors import classify
 from afterslip_workers.store import durable
-from afterslip_workers.store.place import LocalPlace, StoreLostError
+from afterslip_workers.store.backend import LocalBackend, StoreLostError
 
 pytestmark = pytest.mark.filterwarnings("ignore:Consolidated metadata")
 
@@ -110,15 +110,15 @@ def test_attempt_that_another_dispatcher_moves_meanwhile_is_promoted(
 ):
     """A leader that was suspended wakes while its successor moves the same files."""
     manifest = attempt(store, 0, "a0")
-    real, calls = getattr(LocalPlace, step), []
+    real, calls = getattr(LocalBackend, step), []
 
-    def slow(place, *args):
+    def slow(backend, *args):
         calls.append(args)
         if len(calls) == 1:
             entry.promote(store, "c1", manifest)
-        return real(place, *args)
+        return real(backend, *args)
 
-    monkeypatch.setattr(LocalPlace, step, slow)
+    monkeypatch.setattr(LocalBackend, step, slow)
     entry.promote(store, "c1", manifest)
     assert len(calls) > 1
     assert np.array_equal(greens(store)["response"][0], _value(0))
@@ -127,13 +127,13 @@ def test_attempt_that_another_dispatcher_moves_meanwhile_is_promoted(
 @pytest.mark.parametrize("step", ["sha256", "move"])
 def test_file_that_is_nowhere_is_missing(store, monkeypatch, step):
     manifest = attempt(store, 0, "a0")
-    real, shard = getattr(LocalPlace, step), "attempts/a0/group.zarr/mode_count/c/0"
+    real, shard = getattr(LocalBackend, step), "attempts/a0/group.zarr/mode_count/c/0"
 
-    def vanishes(place, *args):
+    def vanishes(backend, *args):
         (store / shard).unlink(missing_ok=True)
-        return real(place, *args)
+        return real(backend, *args)
 
-    monkeypatch.setattr(LocalPlace, step, vanishes)
+    monkeypatch.setattr(LocalBackend, step, vanishes)
     with pytest.raises(entry.StoreError, match="mode_count/c/0 is missing"):
         entry.promote(store, "c1", manifest)
 

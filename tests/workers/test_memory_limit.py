@@ -16,8 +16,8 @@ import small_campaign
 from supervised import FAKE, envelope
 
 from afterslip_workers import entry, limit, supervisor
+from afterslip_workers.model_cache import warm_limit
 from afterslip_workers.process import Pool
-from afterslip_workers.warm import warm_limit
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from supervised import FAKE, envelope, wait_for_phase
 
-from afterslip_workers import device, entry, handover, lifecycle, memory, supervisor
+from afterslip_workers import device, entry, exchange, lifecycle, memory, supervisor
 from afterslip_workers.drain import Drain
 from afterslip_workers.process import Pool
 
@@ -188,9 +188,9 @@ def test_passage_leaves_nothing_behind():
         return psutil.Process().num_fds()
 
     before = held()
-    with handover.passage() as path:
-        handover.save(path, {"n": 1}, {"a": np.arange(5), "b": np.zeros((2, 0))})
-        facts, arrays = handover.load(path)
+    with exchange.exchange_file() as path:
+        exchange.save(path, {"n": 1}, {"a": np.arange(5), "b": np.zeros((2, 0))})
+        facts, arrays = exchange.load(path)
         assert held() == before + 1
     assert facts == {"n": 1}
     np.testing.assert_array_equal(arrays["a"], np.arange(5))

@@ -51,14 +51,14 @@ def made(tmp_path_factory):
 
 
 @pytest.fixture(params=["folder", "bucket"])
-def place(request, made, tmp_path, monkeypatch):
+def backend(request, made, tmp_path, monkeypatch):
     if request.param == "folder":
-        found = entry.place_of(tmp_path)
+        found = entry.open_store(tmp_path)
         found.prepare()
         server = None
     else:
         server = buckets.server(monkeypatch)
-        found = entry.place_of(server.__enter__().bucket())
+        found = entry.open_store(server.__enter__().bucket())
     path, _ = made
     for file in path.rglob("*"):
         if file.is_file():
@@ -68,51 +68,51 @@ def place(request, made, tmp_path, monkeypatch):
         server.__exit__(None, None, None)
 
 
-def test_what_is_whole_is_read_bit_for_bit(place, made):
-    data = open_greens(reading.greens(place, "c1")).load()
+def test_what_is_whole_is_read_bit_for_bit(backend, made):
+    data = open_greens(reading.greens(backend, "c1")).load()
     assert data.identical(made[1])
-    for key in place.keys(ROOT):
+    for key in backend.keys(ROOT):
         name = key.removeprefix(f"{ROOT}/")
-        assert reading.greens_digest(place, "c1", name) == place.sha256(key)
+        assert reading.greens_digest(backend, "c1", name) == backend.sha256(key)
 
 
 @pytest.mark.parametrize("key", ["response/c/1/0/0/0", "shift/c/1", "node_y/c/0"])
 @pytest.mark.parametrize("gone", [False, True])
-def test_damage_is_found_before_any_of_the_file_is_used(place, key, gone):
+def test_damage_is_found_before_any_of_the_file_is_used(backend, key, gone):
     name = key.partition("/")[0]
-    assert np.isfinite(open_greens(reading.greens(place, "c1"))[name][-1]).any()
-    assert reading.greens_digest(place, "c1", key)
-    content = bytearray(place.read(f"{ROOT}/{key}"))
+    assert np.isfinite(open_greens(reading.greens(backend, "c1"))[name][-1]).any()
+    assert reading.greens_digest(backend, "c1", key)
+    content = bytearray(backend.read(f"{ROOT}/{key}"))
     content[7] ^= 1
-    place.remove(f"{ROOT}/{key}")
+    backend.remove(f"{ROOT}/{key}")
     if not gone:
-        place.write(f"{ROOT}/{key}", bytes(content))
+        backend.write(f"{ROOT}/{key}", bytes(content))
     # of a shard only the last lane is wanted, and the flipped bit is of the first
     with pytest.raises(DamagedError, match=key):
-        open_greens(reading.greens(place, "c1"))[name][-1].load()
+        open_greens(reading.greens(backend, "c1"))[name][-1].load()
     with pytest.raises(DamagedError, match=key):
-        reading.greens_digest(place, "c1", key)
+        reading.greens_digest(backend, "c1", key)
 
 
-def test_the_store_of_another_campaign_is_refused(place):
-    for key in place.keys(ROOT):
-        place.write(key.replace("/c1/", "/c2/"), place.read(key))
+def test_the_store_of_another_campaign_is_refused(backend):
+    for key in backend.keys(ROOT):
+        backend.write(key.replace("/c1/", "/c2/"), backend.read(key))
     with pytest.raises(DamagedError, match="belongs to the store 'c1'"):
-        GreensStore(reading.greens(place, "c2"))
+        GreensStore(reading.greens(backend, "c2"))
 
 
-def test_files_that_the_checksums_do_not_name_are_not_served(place):
-    place.write(f"{ROOT}/other/c/0", b"x")
-    assert reading.greens_digest(place, "c1", "other/c/0") is None
+def test_files_that_the_checksums_do_not_name_are_not_served(backend):
+    backend.write(f"{ROOT}/other/c/0", b"x")
+    assert reading.greens_digest(backend, "c1", "other/c/0") is None
 
 
-def test_a_root_or_checksums_that_are_gone_are_damage(place):
-    place.remove(f"{ROOT}/checksums/1/zarr.json")
+def test_a_root_or_checksums_that_are_gone_are_damage(backend):
+    backend.remove(f"{ROOT}/checksums/1/zarr.json")
     with pytest.raises(DamagedError, match="of group 1 is missing"):
-        reading.greens_digest(place, "c1", "checksums/1/zarr.json")
+        reading.greens_digest(backend, "c1", "checksums/1/zarr.json")
     with pytest.raises(DamagedError, match="of group 1 is missing"):
-        open_greens(reading.greens(place, "c1"))["shift"].load()
-    assert reading.greens_digest(place, "c1", "checksums/2/zarr.json") is None
-    place.remove(f"{ROOT}/zarr.json")
+        open_greens(reading.greens(backend, "c1"))["shift"].load()
+    assert reading.greens_digest(backend, "c1", "checksums/2/zarr.json") is None
+    backend.remove(f"{ROOT}/zarr.json")
     with pytest.raises(DamagedError, match=r"zarr.json is missing"):
-        reading.greens_digest(place, "c1", "shift/c/0")
+        reading.greens_digest(backend, "c1", "shift/c/0")

@@ -110,9 +110,9 @@ def test_another_mesh_is_no_substitute(store):
 
 
 def test_checksums_follow_when_the_sources_are_arranged(store):
-    place = entry.place_of(store)
-    with open_greens(reading.greens(place, "c1")) as data:
+    backend = entry.open_store(store)
+    with open_greens(reading.greens(backend, "c1")) as data:
         for name in data.coords:
             data[name].load()
     facts = json.loads((store / "campaigns/c1/model.json").read_text())
-    assert reading.checksums(place, "c1").fixed() == facts["files"]
+    assert reading.checksums(backend, "c1").fixed() == facts["files"]

@@ -15,7 +15,7 @@ import small_campaign
 
 from afterslip import integrity
 from afterslip_workers import entry
-from afterslip_workers.store.place import LocalPlace
+from afterslip_workers.store.backend import LocalBackend
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +128,7 @@ def test_group_without_manifest_is_sealed_by_the_database_only(store):
 
 
 def test_sealing_goes_on_after_a_crash_at_any_write(store, monkeypatch):
-    write = LocalPlace.write
+    write = LocalBackend.write
     left = 0
 
     def dying(self, key, content):
@@ -138,7 +138,7 @@ def test_sealing_goes_on_after_a_crash_at_any_write(store, monkeypatch):
             raise KeyboardInterrupt
         write(self, key, content)
 
-    monkeypatch.setattr(LocalPlace, "write", dying)
+    monkeypatch.setattr(LocalBackend, "write", dying)
     for allowed in range(10):
         left = allowed
         try:
@@ -156,14 +156,14 @@ def test_sealing_goes_on_after_a_crash_at_any_write(store, monkeypatch):
 def test_store_in_a_bucket_is_sealed(store, monkeypatch):
     with buckets.server(monkeypatch) as server:
         address = server.bucket()
-        place = entry.place_of(address)
+        backend = entry.open_store(address)
         for path in store.rglob("*"):
             if path.is_file():
-                place.upload(path, path.relative_to(store).as_posix())
+                backend.upload(path, path.relative_to(store).as_posix())
         assert entry.seal_store(address).sealed == ["c1"]
         report = entry.check_store(address)
         assert (report.groups, report.findings) == (2, [])
-        place.remove("campaigns/c1/greens.zarr/checksums/1/zarr.json")
+        backend.remove("campaigns/c1/greens.zarr/checksums/1/zarr.json")
         report = entry.check_store(address)
         assert kinds(report) == [("checksums", 1)]
 

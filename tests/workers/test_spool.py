@@ -93,9 +93,9 @@ def test_what_was_delivered_before_is_not_sent_twice(store):
 
 
 def test_results_arrive_in_the_order_in_which_they_were_made(store, monkeypatch):
-    place = entry.place_of(store)
+    backend = entry.open_store(store)
     for token in ("b", "a", "c"):
-        folder = spool.make(place, token)
+        folder = spool.make(backend, token)
         receipt = {"token": token, "outcome": "failed"}
         durable.write_json(folder / "receipt.json", receipt)
         time.sleep(0.02)
@@ -109,10 +109,10 @@ def test_results_arrive_in_the_order_in_which_they_were_made(store, monkeypatch)
 
 
 def test_result_of_a_worker_that_died_before_its_receipt_is_delivered(store):
-    place = entry.place_of(store)
-    folder = spool.make(place, "d1")
+    backend = entry.open_store(store)
+    folder = spool.make(backend, "d1")
     durable.write_json(folder / "manifest.json", {"token": "d1", "kind": "model"})
-    with spool.held(place, "d1") as ours:
+    with spool.held(backend, "d1") as ours:
         assert ours
         delivery.deliver_all()
         assert entry.read_receipt(store, "d1") is None, "its worker still works on it"

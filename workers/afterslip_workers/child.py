@@ -27,9 +27,9 @@ from afterslip_workers import channel, device, logs, telemetry
 from afterslip_workers.context import Context
 from afterslip_workers.envelope import Envelope, parse
 from afterslip_workers.errors import POISON, CancelledError, TaskError, classify
+from afterslip_workers.model_cache import ModelCache, warm_limit
 from afterslip_workers.progress import LOG
-from afterslip_workers.store.place import Place
-from afterslip_workers.warm import WarmCache, warm_limit
+from afterslip_workers.store.backend import StoreBackend
 
 _PR_SET_PDEATHSIG = 1
 log = structlog.get_logger()
@@ -52,7 +52,7 @@ def main() -> None:
     _hear(stop)
     inbox: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(requests, inbox), daemon=True).start()
-    warm = WarmCache(warm_limit())
+    warm = ModelCache(warm_limit())
     while True:
         message = inbox.get()
         stop.clear()
@@ -102,7 +102,7 @@ def _answer(
     message: dict[str, Any],
     answers: BinaryIO,
     stop: threading.Event,
-    warm: WarmCache,
+    warm: ModelCache,
 ) -> dict[str, Any]:
     """Run one envelope; whatever happens becomes an answer."""
     started, began = time.monotonic(), time.time()
@@ -152,7 +152,7 @@ def _run(envelope: Envelope, context: Context) -> dict[str, Any]:
     except BaseException as error:  # noqa: BLE001 - every failure is an answer
         with suppress(OSError):
             traceback.print_exc()
-        return _refusal(error, envelope.place)
+        return _refusal(error, envelope.store_backend)
     else:
         phases = {"phases": context.laps.told()}
         if done is None:
@@ -165,8 +165,10 @@ def _run(envelope: Envelope, context: Context) -> dict[str, Any]:
     return {"outcome": "cancelled", "stats": {"warm_bytes": warm}}
 
 
-def _refusal(error: BaseException, place: Place | None = None) -> dict[str, Any]:
-    found = classify(error, place)
+def _refusal(
+    error: BaseException, backend: StoreBackend | None = None
+) -> dict[str, Any]:
+    found = classify(error, backend)
     # after what nobody foresaw the process is not trusted with another task
     unforeseen = found.error_class == "internal" and not isinstance(error, TaskError)
     return {

@@ -10,8 +10,8 @@ from typing import Any
 
 from afterslip_workers.envelope import Envelope
 from afterslip_workers.errors import CancelledError
-from afterslip_workers.store.place import Place
-from afterslip_workers.warm import WarmCache
+from afterslip_workers.model_cache import ModelCache
+from afterslip_workers.store.backend import StoreBackend
 
 
 class Laps:
@@ -53,15 +53,15 @@ class Context:
     envelope: Envelope
     report: Callable[[dict[str, Any]], None]
     should_stop: Callable[[], bool]
-    warm: WarmCache
+    warm: ModelCache
     hand_to: str | None = None
     handed: str | None = None
     laps: Laps = field(default_factory=Laps)
 
     @property
-    def place(self) -> Place:
+    def store_backend(self) -> StoreBackend:
         """The store."""
-        return self.envelope.place
+        return self.envelope.store_backend
 
     @property
     def folder(self) -> Path:

@@ -6,7 +6,7 @@ import threading
 from typing import Final
 
 from afterslip_workers.store import spool
-from afterslip_workers.store.place import Place
+from afterslip_workers.store.backend import StoreBackend
 
 FIRST_WAIT_S = 1.0
 LONGEST_WAIT_S = 30.0
@@ -19,22 +19,22 @@ def deliver_all() -> int:
     the order in which they were made. What another process works on counts not.
     """
     left, refused = 0, set[str]()
-    for place, token in spool.waiting():
-        if place.name in refused:
+    for backend, token in spool.waiting():
+        if backend.name in refused:
             left += 1
             continue
-        with spool.held(place, token) as ours:
+        with spool.held(backend, token) as ours:
             if not ours:
                 continue
-            if not _delivered(place, token):
-                refused.add(place.name)
+            if not _delivered(backend, token):
+                refused.add(backend.name)
                 left += 1
     return left
 
 
-def _delivered(place: Place, token: str) -> bool:
+def _delivered(backend: StoreBackend, token: str) -> bool:
     try:
-        spool.deliver(place, token)
+        spool.deliver(backend, token)
     except OSError:
         return False
     return True

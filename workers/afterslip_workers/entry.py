@@ -26,14 +26,14 @@ from afterslip_workers.store import (
     spool,
     uploads,
 )
-from afterslip_workers.store.findings import Expected, Finding, Report
-from afterslip_workers.store.manifest import NotDeliveredError, StoreError
-from afterslip_workers.store.place import (
+from afterslip_workers.store.backend import (
     StoreLostError,
     is_bucket,
-    place_of,
+    open_store,
     read_json,
 )
+from afterslip_workers.store.findings import Expected, Finding, Report
+from afterslip_workers.store.manifest import NotDeliveredError, StoreError
 from afterslip_workers.store.scrub import Stored
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ __all__ = [
     "is_bucket",
     "keep_content",
     "keep_file",
-    "place_of",
+    "open_store",
     "prepare",
     "probe",
     "promote",
@@ -103,7 +103,7 @@ def execute(envelope: Mapping[str, Any]) -> dict[str, Any]:
     try:
         return supervisor.supervise(parsed).as_json()
     except Exception as error:  # noqa: BLE001 - a worker answers whatever happens
-        return failed(parsed.token, classify(error, parsed.place)).as_json()
+        return failed(parsed.token, classify(error, parsed.store_backend)).as_json()
 
 
 def promote(store: str | Path, campaign: str, manifest: Mapping[str, Any]) -> None:
@@ -118,7 +118,7 @@ def promote(store: str | Path, campaign: str, manifest: Mapping[str, Any]) -> No
     StoreLostError
         While the store is away.
     """
-    commit.promote(place_of(store), campaign, dict(manifest))
+    commit.promote(open_store(store), campaign, dict(manifest))
 
 
 def arrange(store: str | Path, campaign: str, order: Sequence[int]) -> None:
@@ -130,12 +130,12 @@ def arrange(store: str | Path, campaign: str, order: Sequence[int]) -> None:
     """
     from afterslip_workers.store import reuse
 
-    reuse.arrange(place_of(store), campaign, order)
+    reuse.arrange(open_store(store), campaign, order)
 
 
 def discard(store: str | Path, token: str) -> None:
     """Remove everything that an attempt wrote; may be repeated."""
-    commit.discard(place_of(store), token)
+    commit.discard(open_store(store), token)
 
 
 def finish(store: str | Path, campaign: str) -> None:
@@ -146,7 +146,7 @@ def finish(store: str | Path, campaign: str) -> None:
     StoreError
         If a group is missing.
     """
-    commit.finish(place_of(store), campaign)
+    commit.finish(open_store(store), campaign)
 
 
 def read_progress(store: str | Path, token: str) -> dict[str, Any] | None:
@@ -158,12 +158,12 @@ def read_progress(store: str | Path, token: str) -> dict[str, Any] | None:
     "lane_residuals", "updated"}; ``updated`` in s since 1970. It is rewritten at
     least every 2 s while the attempt lives.
     """
-    return progress.read(place_of(store), token)
+    return progress.read(open_store(store), token)
 
 
 def read_manifest(store: str | Path, token: str) -> dict[str, Any] | None:
     """Manifest of a stored attempt whose receipt was lost; None if not stored."""
-    return commit.manifest_of(place_of(store), token)
+    return commit.manifest_of(open_store(store), token)
 
 
 def read_receipt(store: str | Path, token: str) -> dict[str, Any] | None:
@@ -174,13 +174,13 @@ def read_receipt(store: str | Path, token: str) -> dict[str, Any] | None:
     What `execute` returned. Where ``stats`` has ``spooled``, the worker keeps the
     result for {"class", "message"}, and delivers it later.
     """
-    found = read_json(place_of(store), f"{paths.attempt(token)}/{progress.RECEIPT}")
+    found = read_json(open_store(store), f"{paths.attempt(token)}/{progress.RECEIPT}")
     return found if isinstance(found, dict) else None
 
 
 def attempt_tokens(store: str | Path) -> list[str]:
     """Tokens of the attempts of which anything is in the store."""
-    return [name for name in place_of(store).names(paths.ATTEMPTS) if name[0] != "."]
+    return [name for name in open_store(store).names(paths.ATTEMPTS) if name[0] != "."]
 
 
 def prepare(store: str | Path) -> None:
@@ -191,7 +191,7 @@ def prepare(store: str | Path) -> None:
     OSError
         If the store cannot be reached.
     """
-    place_of(store).prepare()
+    open_store(store).prepare()
 
 
 def probe(store: str | Path) -> None:
@@ -202,12 +202,12 @@ def probe(store: str | Path) -> None:
     OSError
         If nothing can be written.
     """
-    place_of(store).probe()
+    open_store(store).probe()
 
 
 def reachable(store: str | Path) -> bool:
     """Tell whether the store can be read and written now."""
-    return place_of(store).reachable()
+    return open_store(store).reachable()
 
 
 def check_store(
@@ -227,7 +227,7 @@ def check_store(
     OSError
         If the store cannot be read.
     """
-    return check.check(place_of(store), expected, tell)
+    return check.check(open_store(store), expected, tell)
 
 
 def repair_store(
@@ -239,7 +239,7 @@ def repair_store(
     ----------
     expected : what the database says now, from which manifests are written anew.
     """
-    return repair.repair(place_of(store), report, expected)
+    return repair.repair(open_store(store), report, expected)
 
 
 def seal_store(
@@ -254,7 +254,7 @@ def seal_store(
     expected : what a database knows; its manifests count.
     tell : called with the name of what is being looked at.
     """
-    return seal.seal(place_of(store), expected, tell)
+    return seal.seal(open_store(store), expected, tell)
 
 
 def retract_result(
@@ -276,37 +276,37 @@ def retract_result(
     OSError
         If the store is away.
     """
-    retract.retract(place_of(store), campaign, dict(manifest), still)
+    retract.retract(open_store(store), campaign, dict(manifest), still)
 
 
 def sweep_checkpoints(store: str | Path) -> int:
     """Remove the checkpoints that nobody came back for; return how many."""
-    return checkpoint.sweep(place_of(store), time.time())
+    return checkpoint.sweep(open_store(store), time.time())
 
 
 def files_of(store: str | Path, base: str | Path | None = None) -> StoredFiles:
     """Return the files that specs may name: uploads, and those below ``base``."""
-    return uploads.files_of(place_of(store), base)
+    return uploads.files_of(open_store(store), base)
 
 
 def keep_content(store: str | Path, content: bytes) -> str:
     """Write a content into the store and return its reference."""
-    return uploads.keep(place_of(store), content)
+    return uploads.keep(open_store(store), content)
 
 
 def keep_file(store: str | Path, path: Path) -> str:
     """Copy a file into the store and return its reference."""
-    return uploads.keep_file(place_of(store), path)
+    return uploads.keep_file(open_store(store), path)
 
 
 def read_log(store: str | Path, token: str, lines: int = 200) -> str:
     """Last lines of what an attempt printed."""
-    return progress.stored_log(place_of(store), token, lines)
+    return progress.stored_log(open_store(store), token, lines)
 
 
 def request_cancel(store: str | Path, token: str) -> None:
     """Ask an attempt to stop; it ends within ten seconds."""
-    progress.request_cancel(place_of(store), token)
+    progress.request_cancel(open_store(store), token)
 
 
 def sample(
@@ -334,7 +334,7 @@ def sample(
     """
     from afterslip.archive import GreensStore
 
-    opened = GreensStore(reading.greens(place_of(store), campaign))
+    opened = GreensStore(reading.greens(open_store(store), campaign))
     points = np.atleast_1d(x).astype(np.float64), np.atleast_1d(y).astype(np.float64)
     return opened.sample(*points, np.asarray(times_s, dtype=np.float64))
 
@@ -347,7 +347,7 @@ def greens_digest(store: str | Path, campaign: str, key: str) -> str | None:
     DamagedError
         The file is missing or damaged.
     """
-    return reading.greens_digest(place_of(store), campaign, key)
+    return reading.greens_digest(open_store(store), campaign, key)
 
 
 def result_digest(
@@ -360,7 +360,7 @@ def result_digest(
     DamagedError
         The file is missing or damaged.
     """
-    return reading.result_digest(place_of(store), campaign, inversion, name)
+    return reading.result_digest(open_store(store), campaign, inversion, name)
 
 
 def spool_room() -> tuple[Path, int]:

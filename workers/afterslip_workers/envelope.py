@@ -10,10 +10,12 @@ from typing import Any
 from afterslip.error_class import ErrorClass
 from afterslip_workers.errors import TaskError
 from afterslip_workers.store import paths, spool
-from afterslip_workers.store.place import Place, place_of
+from afterslip_workers.store.backend import StoreBackend, open_store
 
 VERSION = 1
 KINDS = ("model", "greens", "inversion")
+# what a service of the release before still writes
+_RENAMED = {"strict": "escalation"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class Envelope:
         :func:`afterslip_workers.store.reuse.take`.
     inversion : {"id", "name", "datasets", ...}, for kind "inversion".
     backend : "auto", "cpu" or "gpu".
-    strict : times that the group did not converge before, see
+    escalation : times that the group did not converge before, see
         :func:`afterslip_workers.settings.stricter`.
     avoid : names of workers on which the work failed for want of memory or a device;
         the placement gives it to another one as long as there is one.
@@ -52,21 +54,21 @@ class Envelope:
     group: dict[str, Any] | None = None
     inversion: dict[str, Any] | None = None
     backend: str = "auto"
-    strict: int = 0
+    escalation: int = 0
     avoid: Sequence[str] = ()
     timeout_s: float | None = None
     trace: dict[str, str] | None = None
     version: int = VERSION
 
     @property
-    def place(self) -> Place:
+    def store_backend(self) -> StoreBackend:
         """The store."""
-        return place_of(self.store)
+        return open_store(self.store)
 
     @property
     def folder(self) -> Path:
         """Folder on this machine in which the attempt works."""
-        return spool.work_folder(self.place, self.token)
+        return spool.work_folder(self.store_backend, self.token)
 
     def as_json(self) -> dict[str, Any]:
         """Return the envelope as plain values."""
@@ -89,6 +91,7 @@ def parse(content: Mapping[str, Any]) -> Envelope:
             f"the envelope has version {version!r}, this worker reads {VERSION}: "
             "install the same release of afterslip in the service and its workers",
         )
+    content = _renamed(content)
     known = {item.name for item in fields(Envelope)}
     unknown = sorted(set(content) - known)
     missing = sorted({"token", "kind", "campaign", "spec", "store"} - set(content))
@@ -97,7 +100,7 @@ def parse(content: Mapping[str, Any]) -> Envelope:
             ErrorClass.INTERNAL,
             f"the envelope has unknown fields {unknown}, lacks {missing}",
         )
-    envelope = Envelope(**dict(content))
+    envelope = Envelope(**content)
     if envelope.kind not in KINDS:
         raise TaskError(
             ErrorClass.INTERNAL,
@@ -115,6 +118,11 @@ def parse(content: Mapping[str, Any]) -> Envelope:
     except ValueError as error:
         raise TaskError(ErrorClass.INTERNAL, str(error)) from error
     return envelope
+
+
+def _renamed(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Give fields the names of this release; read for one release after a renaming."""
+    return {_RENAMED.get(name, name): value for name, value in content.items()}
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from afterslip.error_class import ErrorClass
 
 if TYPE_CHECKING:
-    from afterslip_workers.store.place import Place
+    from afterslip_workers.store.backend import StoreBackend
 
 _BAD_INPUT = frozenset(
     {
@@ -60,14 +60,14 @@ def _names(error: BaseException) -> set[str]:
     return {kind.__name__ for kind in type(error).__mro__}
 
 
-def classify(error: BaseException, place: Place | None = None) -> TaskError:
+def classify(error: BaseException, backend: StoreBackend | None = None) -> TaskError:
     """Turn whatever a task raised into a class and a readable message.
 
     Device errors are known by name, because CuPy may not be installed.
 
     Parameters
     ----------
-    place : where the task wrote. Libraries that lose the system's reason for a
+    backend : where the task wrote. Libraries that lose the system's reason for a
         failed write are then understood from how the store is now.
     """
     if isinstance(error, TaskError):
@@ -89,7 +89,7 @@ def classify(error: BaseException, place: Place | None = None) -> TaskError:
             "or a machine with more memory",
         )
     if isinstance(error, OSError):
-        away = _away(error, names, text, place)
+        away = _away(error, names, text, backend)
         if away is not None:
             return away
     if "DamagedError" in names:
@@ -103,7 +103,7 @@ def classify(error: BaseException, place: Place | None = None) -> TaskError:
 
 
 def _away(
-    error: OSError, names: set[str], text: str, place: Place | None
+    error: OSError, names: set[str], text: str, backend: StoreBackend | None
 ) -> TaskError | None:
     """Tell a store that is full or away from other failures of the system."""
     full = _full_disk(error)
@@ -113,9 +113,9 @@ def _away(
             f"no space left to write {full.filename or 'the result'} "
             f"({full.strerror}): free space in the store, then retry",
         )
-    if "StoreLostError" in names or (place is not None and not place.reachable()):
+    if "StoreLostError" in names or (backend is not None and not backend.reachable()):
         return TaskError(ErrorClass.STORE_LOST, f"the store cannot be reached: {text}")
-    if place is not None and place.full():
+    if backend is not None and backend.full():
         return TaskError(
             ErrorClass.STORE_FULL,
             f"no space left in the store ({text}): free some, then retry",

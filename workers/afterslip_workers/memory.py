@@ -62,7 +62,7 @@ def _on_gpu(pid: int) -> int:
     return total
 
 
-def see_free(child: Child, before: Held, warm: int = 0) -> dict[str, Any]:
+def ensure_released(child: Child, before: Held, warm: int = 0) -> dict[str, Any]:
     """See that a stopped process gave its memory back, or end it.
 
     Parameters

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from afterslip_workers.store import paths
-from afterslip_workers.store.place import Place, read_json
+from afterslip_workers.store.backend import StoreBackend, read_json
 
 FILE = "progress.json"
 CANCEL = "cancel"
@@ -33,11 +33,15 @@ class ProgressFile:
     Parameters
     ----------
     folder : in which the attempt works.
-    shared : place that the file is sent to as well, where the folder is not in it.
+    shared : store that the file is sent to as well, where the folder is not in it.
     """
 
     def __init__(
-        self, folder: Path, token: str, beat_s: float = 1.0, shared: Place | None = None
+        self,
+        folder: Path,
+        token: str,
+        beat_s: float = 1.0,
+        shared: StoreBackend | None = None,
     ) -> None:
         self._path = folder / FILE
         self._shared = shared
@@ -77,20 +81,20 @@ class ProgressFile:
             self._shared.write(self._key, json.dumps(self._state).encode())
 
 
-def read(place: Place, token: str) -> dict[str, Any] | None:
+def read(backend: StoreBackend, token: str) -> dict[str, Any] | None:
     """Progress of an attempt; None before its first sign of life."""
-    content = read_json(place, f"{paths.attempt(token)}/{FILE}")
+    content = read_json(backend, f"{paths.attempt(token)}/{FILE}")
     return content if isinstance(content, dict) else None
 
 
-def request_cancel(place: Place, token: str) -> None:
+def request_cancel(backend: StoreBackend, token: str) -> None:
     """Ask an attempt to stop, from any process that sees the store."""
-    place.write(f"{paths.attempt(token)}/{CANCEL}", b"1")
+    backend.write(f"{paths.attempt(token)}/{CANCEL}", b"1")
 
 
-def cancel_requested(place: Place, token: str) -> bool:
+def cancel_requested(backend: StoreBackend, token: str) -> bool:
     """Whether somebody asked the attempt to stop."""
-    return place.size(f"{paths.attempt(token)}/{CANCEL}") is not None
+    return backend.size(f"{paths.attempt(token)}/{CANCEL}") is not None
 
 
 def log_tail(folder: Path, lines: int = 15) -> str:
@@ -104,9 +108,9 @@ def log_tail(folder: Path, lines: int = 15) -> str:
         return ""
 
 
-def stored_log(place: Place, token: str, lines: int) -> str:
+def stored_log(backend: StoreBackend, token: str, lines: int) -> str:
     """Last lines of an attempt's log as the store has it."""
-    return _last(place.tail(f"{paths.attempt(token)}/{LOG}", _TAIL), lines)
+    return _last(backend.tail(f"{paths.attempt(token)}/{LOG}", _TAIL), lines)
 
 
 def _last(content: bytes, lines: int) -> str:

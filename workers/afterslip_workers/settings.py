@@ -8,7 +8,7 @@ from afterslip.schemas.solver import Solver, Times
 from afterslip_solver.greens import Prepared, SettingsError, prepare
 from afterslip_solver.model import Model, SolverSettings
 from afterslip_solver.parallel import DistributedModel, prepare_on_gpus
-from afterslip_workers.shelf import FolderShelf
+from afterslip_workers.setup_cache import SetupCache
 
 # a step is kept on either side of an output time
 _STEPS_PER_TIME = 2
@@ -79,4 +79,4 @@ def prepared_for(
         raise SettingsError(message)
     if solver.gpus > 1:
         return prepare_on_gpus(model, settings, solver.gpus)
-    return prepare(model, settings, backend, FolderShelf.here())
+    return prepare(model, settings, backend, SetupCache.here())

@@ -15,7 +15,7 @@ from typing import Any
 import structlog
 
 from afterslip.error_class import ErrorClass
-from afterslip_workers import handover, limit, logs, memory, telemetry
+from afterslip_workers import exchange, limit, logs, memory, telemetry
 from afterslip_workers import progress as progress_file
 from afterslip_workers.delivery import deliverer
 from afterslip_workers.drain import drain
@@ -24,8 +24,8 @@ from afterslip_workers.errors import TaskError, classify
 from afterslip_workers.process import Child, Pool, describe_exit, kernel_oom_kills
 from afterslip_workers.progress import LOG, MANIFEST, RECEIPT, ProgressFile
 from afterslip_workers.store import durable, paths, spool
-from afterslip_workers.store.place import (
-    LocalPlace,
+from afterslip_workers.store.backend import (
+    LocalBackend,
     StoreLostError,
     read_json,
     write_json,
@@ -52,7 +52,7 @@ def supervise(envelope: Envelope) -> Receipt:
     told = envelope.as_json()
     with (
         drain.working(),
-        spool.held(envelope.place, envelope.token),
+        spool.held(envelope.store_backend, envelope.token),
         logs.about(told),
         telemetry.continued("attempt", told, envelope.trace) as below,
     ):
@@ -78,13 +78,13 @@ def _outcome(receipt: Receipt) -> dict[str, Any]:
 
 
 def _supervise(envelope: Envelope) -> Receipt:
-    token, place = envelope.token, envelope.place
+    token, backend = envelope.token, envelope.store_backend
     try:
         _make_folder(envelope)
         stored = _stored(envelope)
         if stored is not None:
             return stored
-        if drain.asked or progress_file.cancel_requested(place, token):
+        if drain.asked or progress_file.cancel_requested(backend, token):
             return Receipt(token, "cancelled")
         child = _turn(envelope)
         if child is None:
@@ -92,7 +92,7 @@ def _supervise(envelope: Envelope) -> Receipt:
         watch = _Watch(envelope)
         if pool.limit is None:
             return watch.run(pool, child)
-        with handover.passage() as path:
+        with exchange.exchange_file() as path:
             receipt = watch.run(pool, child, hand_to=path)
             if receipt.outcome != "solved":
                 return receipt
@@ -100,7 +100,7 @@ def _supervise(envelope: Envelope) -> Receipt:
             assert writer is not None  # noqa: S101 - their number has no limit
             return _joined(receipt, watch.run(writers, writer, handed=path))
     except OSError as error:
-        return failed(token, classify(error, place))
+        return failed(token, classify(error, backend))
 
 
 def _joined(solved: Receipt, written: Receipt) -> Receipt:
@@ -119,7 +119,7 @@ def _turn(envelope: Envelope) -> Child | None:
 
     It shows no sign of life meanwhile: it has not begun.
     """
-    wait = _ASK_BUCKET_S if envelope.place.remote else _POLL_S
+    wait = _ASK_BUCKET_S if envelope.store_backend.remote else _POLL_S
     while True:
         child = pool.take(wait)
         # the room may come from a child that was killed for the worker's end
@@ -133,41 +133,41 @@ def _turn(envelope: Envelope) -> Child | None:
 
 def _cancelled(envelope: Envelope) -> bool:
     try:
-        return progress_file.cancel_requested(envelope.place, envelope.token)
+        return progress_file.cancel_requested(envelope.store_backend, envelope.token)
     except OSError:
         # a store that is away for a while is no reason to stop
         return False
 
 
 def _make_folder(envelope: Envelope) -> None:
-    place = envelope.place
-    if not isinstance(place, LocalPlace):
-        spool.make(place, envelope.token)
+    backend = envelope.store_backend
+    if not isinstance(backend, LocalBackend):
+        spool.make(backend, envelope.token)
         return
-    if not place.reachable():
+    if not backend.reachable():
         # never made anew: what is missing may be a mount
-        raise StoreLostError(f"the store {place.name} is not there, or not writable")
+        raise StoreLostError(f"the store {backend.name} is not there, or not writable")
     envelope.folder.mkdir(exist_ok=True)
 
 
 def _hand_over(envelope: Envelope, receipt: Receipt) -> None:
     """Put the receipt, and in a bucket all else, where the service will find it."""
-    place, token = envelope.place, envelope.token
-    kept = spool.entry(place, token)
-    if not place.remote and "spooled" not in receipt.stats:
+    backend, token = envelope.store_backend, envelope.token
+    kept = spool.entry(backend, token)
+    if not backend.remote and "spooled" not in receipt.stats:
         try:
-            write_json(place, f"{paths.attempt(token)}/{RECEIPT}", receipt.as_json())
+            write_json(backend, f"{paths.attempt(token)}/{RECEIPT}", receipt.as_json())
         except OSError as error:
-            _delay(receipt, classify(error, place))
+            _delay(receipt, classify(error, backend))
         else:
             return
     try:
-        spool.make(place, token)
+        spool.make(backend, token)
         durable.write_json(kept / RECEIPT, receipt.as_json())
-        if place.remote:
-            spool.deliver(place, token)
+        if backend.remote:
+            spool.deliver(backend, token)
     except OSError as error:
-        _delay(receipt, classify(error, place))
+        _delay(receipt, classify(error, backend))
         with suppress(OSError):
             durable.write_json(kept / RECEIPT, receipt.as_json())
 
@@ -183,7 +183,7 @@ class _Watch:
     def __init__(self, envelope: Envelope) -> None:
         self._envelope = envelope
         self._before: Future[memory.Held] | None = None
-        shared = envelope.place if envelope.place.remote else None
+        shared = envelope.store_backend if envelope.store_backend.remote else None
         self._progress = ProgressFile(envelope.folder, envelope.token, shared=shared)
         self._started = time.monotonic()
         self._asked = float("-inf")
@@ -264,8 +264,8 @@ class _Watch:
         return "cancelled" if self._cancelled(moment) else ""
 
     def _cancelled(self, moment: float) -> bool:
-        place = self._envelope.place
-        if place.remote and moment - self._asked < _ASK_BUCKET_S:
+        backend = self._envelope.store_backend
+        if backend.remote and moment - self._asked < _ASK_BUCKET_S:
             return False
         self._asked = moment
         return _cancelled(self._envelope)
@@ -303,7 +303,7 @@ class _Watch:
         stats.setdefault("seconds", time.monotonic() - self._started)
         warm = int(stats.pop("warm_bytes", 0))
         before = self._before.result() if self._before else memory.Held(0, 0)
-        stats["memory"] = memory.see_free(self._child, before, warm)
+        stats["memory"] = memory.ensure_released(self._child, before, warm)
         if self._stop_reason == "timeout":
             text = f"stopped after its time limit of {self._envelope.timeout_s:g} s"
             return failed(
@@ -339,21 +339,21 @@ class _Watch:
 def _stored(envelope: Envelope) -> Receipt | None:
     """Receipt of an attempt whose manifest is on a disk here."""
     token = envelope.token
-    kept = spool.entry(envelope.place, token)
+    kept = spool.entry(envelope.store_backend, token)
     for folder in dict.fromkeys([envelope.folder, kept]):
         manifest = durable.read_json(folder / MANIFEST)
         if isinstance(manifest, dict) and manifest.get("token") == token:
             stats = dict(manifest.get("stats", {}))
             receipt = Receipt(token, "stored", manifest=manifest, stats=stats)
-            if folder == kept and not envelope.place.remote:
+            if folder == kept and not envelope.store_backend.remote:
                 _delay(
                     receipt,
                     TaskError(ErrorClass.STORE_LOST, "the result is in the spool"),
                 )
             return receipt
-    if envelope.place.remote:
+    if envelope.store_backend.remote:
         # sent before, by this worker or another
-        sent = read_json(envelope.place, f"{paths.attempt(token)}/{MANIFEST}")
+        sent = read_json(envelope.store_backend, f"{paths.attempt(token)}/{MANIFEST}")
         if isinstance(sent, dict) and sent.get("token") == token:
             return Receipt(token, "stored", manifest=sent, stats=sent.get("stats", {}))
     return None

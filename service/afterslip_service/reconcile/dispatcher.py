@@ -271,7 +271,7 @@ class Dispatcher:
         next_time = retry.escalate(job.failures)
         changed: dict[str, object] = {}
         if next_time.strict:
-            changed["strict"] = next_time.strict
+            changed["escalation"] = next_time.strict
         if next_time.avoid:
             changed["avoid"] = self._avoided(job.id, next_time.avoid)
         if next_time.backend and settings.backend == "auto" and not _parts(claim):

@@ -180,8 +180,8 @@ def list_plots(
         found = inversions.get(connection, inversion)
     names: list[str] = []
     if found.state is JobState.ACCEPTED:
-        place = entry.place_of(service.settings.store)
-        there = place.names(_folder(found.campaign_id, found.id))
+        backend = entry.open_store(service.settings.store)
+        there = backend.names(_folder(found.campaign_id, found.id))
         names = sorted(name[:-4] for name in there if name.endswith(".png"))
         names = [name for name in names if after is None or name > after][:limit]
     here = f"/v1/inversions/{inversion}/plots"

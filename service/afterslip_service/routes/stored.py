@@ -59,8 +59,8 @@ def respond(
         if path is None:
             return None
         return FileResponse(path, media_type=media, headers=known, filename=filename)
-    place, key = entry.place_of(store), f"{folder}/{name}"
-    size = place.size(key)
+    backend, key = entry.open_store(store), f"{folder}/{name}"
+    size = backend.size(key)
     if size is None:
         return None
     if filename is not None:
@@ -77,7 +77,7 @@ def respond(
 
     def parts() -> Iterator[bytes]:
         for first in range(start, stop, _PART):
-            yield place.read_range(key, first, min(first + _PART, stop))
+            yield backend.read_range(key, first, min(first + _PART, stop))
 
     return StreamingResponse(parts(), code, media_type=media, headers=known)
 

@@ -12,15 +12,15 @@ from afterslip.error_class import ErrorClass
 from afterslip_solver.model import Model
 from afterslip_workers.errors import TaskError
 from afterslip_workers.store import durable, model_file, paths
+from afterslip_workers.store.backend import StoreBackend, read_json
 from afterslip_workers.store.commit import facts_of
 from afterslip_workers.store.manifest import StoreError
-from afterslip_workers.store.place import Place, read_json
 
 MODEL = "model.npz"
 META = "meta.json"
 
 
-def load_model(place: Place, digest: str) -> Model:
+def load_model(backend: StoreBackend, digest: str) -> Model:
     """Read a model that was built before.
 
     Raises
@@ -28,22 +28,22 @@ def load_model(place: Place, digest: str) -> Model:
     TaskError
         Class ``internal``: it is not in the store, or damaged there.
     """
-    meta = find(place, digest)
+    meta = find(backend, digest)
     if meta is None:
         raise TaskError(
             ErrorClass.INTERNAL,
             f"model {digest} is missing from the store or damaged: "
             "submit the campaign again, which builds it anew",
         )
-    return _load(place, digest, meta)
+    return _load(backend, digest, meta)
 
 
-def _load(place: Place, digest: str, meta: dict[str, Any]) -> Model:
-    with place.local(_file(digest, meta)) as path:
+def _load(backend: StoreBackend, digest: str, meta: dict[str, Any]) -> Model:
+    with backend.local(_file(digest, meta)) as path:
         return model_file.load(path)
 
 
-def campaign_facts(place: Place, campaign: str) -> dict[str, Any]:
+def campaign_facts(backend: StoreBackend, campaign: str) -> dict[str, Any]:
     """Return what a campaign was built from, its ``model.json``.
 
     Raises
@@ -52,7 +52,7 @@ def campaign_facts(place: Place, campaign: str) -> dict[str, Any]:
         Class ``internal``: the campaign's model is not built.
     """
     try:
-        return facts_of(place, campaign)
+        return facts_of(backend, campaign)
     except StoreError as error:
         raise TaskError(ErrorClass.INTERNAL, str(error)) from error
 
@@ -61,29 +61,31 @@ def _file(digest: str, meta: dict[str, Any]) -> str:
     return f"{paths.model(digest)}/{meta.get('file', MODEL)}"
 
 
-def find(place: Place, digest: str) -> dict[str, Any] | None:
+def find(backend: StoreBackend, digest: str) -> dict[str, Any] | None:
     """Return the facts of a cached model; None if it is absent or damaged."""
-    meta = read_json(place, f"{paths.model(digest)}/{META}")
-    if not isinstance(meta, dict) or place.size(_file(digest, meta)) is None:
+    meta = read_json(backend, f"{paths.model(digest)}/{META}")
+    if not isinstance(meta, dict) or backend.size(_file(digest, meta)) is None:
         return None
-    if place.sha256(_file(digest, meta)) != meta.get("sha256"):
+    if backend.sha256(_file(digest, meta)) != meta.get("sha256"):
         return None
     return meta
 
 
 def get_or_build(
-    place: Place, digest: str, build: Callable[[], tuple[Model, dict[str, Any]]]
+    backend: StoreBackend,
+    digest: str,
+    build: Callable[[], tuple[Model, dict[str, Any]]],
 ) -> tuple[Model, dict[str, Any], bool]:
     """Return a model, its facts, and whether it was there already.
 
     What is damaged is built again; of two builders at once the first one's file
     is taken by both, so that all groups solve on one mesh.
     """
-    meta = find(place, digest)
+    meta = find(backend, digest)
     if meta is not None:
-        return _load(place, digest, meta), meta, True
-    if read_json(place, f"{paths.model(digest)}/{META}") is not None:
-        place.remove(paths.model(digest))
+        return _load(backend, digest, meta), meta, True
+    if read_json(backend, f"{paths.model(digest)}/{META}") is not None:
+        backend.remove(paths.model(digest))
     model, facts = build()
     with tempfile.TemporaryDirectory(prefix="afterslip-model-") as folder:
         path = Path(folder) / MODEL
@@ -91,15 +93,15 @@ def get_or_build(
         content = durable.sha256(path)
         # named by its content, so that it may be written beside another builder's
         meta = {**facts, "digest": digest, "sha256": content, "file": f"{content}.npz"}
-        place.upload(path, _file(digest, meta))
+        backend.upload(path, _file(digest, meta))
     text = json.dumps(meta, indent=1, sort_keys=True).encode()
-    if place.create(f"{paths.model(digest)}/{META}", text):
+    if backend.create(f"{paths.model(digest)}/{META}", text):
         return model, meta, False
-    ours, meta = _file(digest, meta), find(place, digest)
+    ours, meta = _file(digest, meta), find(backend, digest)
     if meta is not None and _file(digest, meta) != ours:
-        place.remove(ours)
+        backend.remove(ours)
     if meta is None:
         raise TaskError(
             ErrorClass.INTERNAL, f"model {digest} was damaged while it was written"
         )
-    return _load(place, digest, meta), meta, True
+    return _load(backend, digest, meta), meta, True

@@ -24,8 +24,8 @@ from afterslip_workers.modelling.cache import load_model
 from afterslip_workers.modelling.template import steps_of, template_of
 from afterslip_workers.settings import settings_of
 from afterslip_workers.store import paths
+from afterslip_workers.store.backend import StoreBackend, read_json
 from afterslip_workers.store.commit import facts_of
-from afterslip_workers.store.place import Place, read_json
 
 _COLUMNS = ("fault", "component", "patch", "position", "area", "rigidity")
 
@@ -52,7 +52,7 @@ def plain(sources: SourceTable, stations: StationTable | None) -> dict[str, Any]
     return {"table": table, "stations": columns}
 
 
-def rebuild(place: Place, campaign: str, path: Path) -> None:
+def rebuild(backend: StoreBackend, campaign: str, path: Path) -> None:
     """Write the store of a campaign anew, without groups, from what is stored.
 
     The sources and stations come from ``model.json``, the times from the spec. The
@@ -68,13 +68,13 @@ def rebuild(place: Place, campaign: str, path: Path) -> None:
     KeyError, SpecError
         What is stored says too little of the campaign, or nothing sensible.
     """
-    facts = facts_of(place, campaign)
-    root = read_json(place, f"{paths.greens(campaign)}/zarr.json") or {}
+    facts = facts_of(backend, campaign)
+    root = read_json(backend, f"{paths.greens(campaign)}/zarr.json") or {}
     spec = parse_campaign(json.loads(root["attributes"]["spec"]))
     settings = settings_of(spec.times, spec.solver)
     template = template_of(facts)
     try:
-        model = load_model(place, facts["digest"])
+        model = load_model(backend, facts["digest"])
         surface = surface_of(model, Frame.of(spec.model.frame))
     except TaskError:
         surface = _hollow(template.sizes, Frame.of(spec.model.frame))

@@ -25,7 +25,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, PermissionDeniedError
 from obstore.store import S3Store
 
-from afterslip_workers.store.place import StoreLostError
+from afterslip_workers.store.backend import StoreLostError
 
 # the most that a server copies in one request; more passes through this machine
 COPY_LIMIT = 5 << 30
@@ -38,7 +38,7 @@ _RETRY = {"max_retries": 3, "retry_timeout": timedelta(seconds=30)}
 _PATIENCE = {"connect_timeout": timedelta(seconds=5), "timeout": timedelta(minutes=5)}
 
 
-class BucketPlace:
+class BucketBackend:
     """A bucket, or a part of one below a prefix.
 
     Parameters

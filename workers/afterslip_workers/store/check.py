@@ -10,10 +10,10 @@ from afterslip.errors import ArchiveError
 from afterslip_workers.modelling.cache import META, find
 from afterslip_workers.progress import MANIFEST
 from afterslip_workers.store import checkpoint, paths
+from afterslip_workers.store.backend import StoreBackend, read_json
 from afterslip_workers.store.commit import moves_of
 from afterslip_workers.store.findings import Expected, Finding, Report
 from afterslip_workers.store.manifest import StoreError
-from afterslip_workers.store.place import Place, read_json
 
 _DESCRIPTION = "zarr.json"
 _INVERSION = "inversion-"
@@ -22,7 +22,7 @@ Progress = Callable[[str], None]
 
 
 def check(
-    place: Place,
+    backend: StoreBackend,
     expected: Expected | None = None,
     progress: Progress = lambda _: None,
 ) -> Report:
@@ -33,24 +33,24 @@ def check(
     progress : called with the name of what is being looked at.
     """
     report = Report()
-    for digest in shown(place.names(paths.MODELS)):
+    for digest in shown(backend.names(paths.MODELS)):
         progress(f"model {digest[:12]}")
-        _model(place, digest, report)
-    uploads = set(shown(place.names(paths.FILES)))
+        _model(backend, digest, report)
+    uploads = set(shown(backend.names(paths.FILES)))
     if expected is not None:
         uploads |= expected.uploads
     for name in sorted(uploads):
         progress(f"upload {name[:12]}")
         key = paths.file(name)
-        _file(place, key, name, Finding("upload", key, digest=name), report)
-    campaigns = set(shown(place.names(paths.CAMPAIGNS)))
+        _file(backend, key, name, Finding("upload", key, digest=name), report)
+    campaigns = set(shown(backend.names(paths.CAMPAIGNS)))
     if expected is not None:
         campaigns |= set(expected.manifests)
     for campaign in sorted(campaigns):
         progress(f"campaign {campaign}")
-        check_campaign(place, campaign, expected, report)
-    report.findings += _attempts(place, expected)
-    report.findings += _checkpoints(place)
+        check_campaign(backend, campaign, expected, report)
+    report.findings += _attempts(backend, expected)
+    report.findings += _checkpoints(backend)
     return report
 
 
@@ -59,22 +59,22 @@ def shown(names: list[str]) -> list[str]:
     return [name for name in names if not name.startswith(".")]
 
 
-def _model(place: Place, digest: str, report: Report) -> None:
+def _model(backend: StoreBackend, digest: str, report: Report) -> None:
     report.models += 1
-    if find(place, digest) is None:
+    if find(backend, digest) is None:
         report.findings.append(Finding("model", paths.model(digest)))
         return
-    meta = read_json(place, f"{paths.model(digest)}/{META}")
+    meta = read_json(backend, f"{paths.model(digest)}/{META}")
     key = f"{paths.model(digest)}/{meta.get('file', 'model.npz')}" if meta else ""
     report.files += 1
-    report.bytes += place.size(key) or 0
+    report.bytes += backend.size(key) or 0
 
 
 def _file(
-    place: Place, key: str, digest: str, otherwise: Finding, report: Report
+    backend: StoreBackend, key: str, digest: str, otherwise: Finding, report: Report
 ) -> bool:
     """Compare one file; tell whether it is whole."""
-    size = place.size(key)
+    size = backend.size(key)
     report.files += 1
     if size is None:
         if otherwise.kind == "damaged":
@@ -83,7 +83,7 @@ def _file(
         report.findings.append(otherwise)
         return False
     report.bytes += size
-    if place.sha256(key) != digest:
+    if backend.sha256(key) != digest:
         report.findings.append(otherwise)
         return False
     report.known.setdefault(digest, key)
@@ -91,7 +91,7 @@ def _file(
 
 
 def check_campaign(
-    place: Place, campaign: str, expected: Expected | None, report: Report
+    backend: StoreBackend, campaign: str, expected: Expected | None, report: Report
 ) -> dict[int, dict[str, str]]:
     """Compare the files of one campaign.
 
@@ -100,7 +100,7 @@ def check_campaign(
     The SHA-256 by key below the store that each group was compared with.
     """
     report.campaigns += 1
-    look = _Campaign(place, campaign, expected, report)
+    look = _Campaign(backend, campaign, expected, report)
     look.look()
     return look.groups
 
@@ -109,9 +109,13 @@ class _Campaign:
     """One look over the files of a campaign."""
 
     def __init__(
-        self, place: Place, name: str, expected: Expected | None, report: Report
+        self,
+        backend: StoreBackend,
+        name: str,
+        expected: Expected | None,
+        report: Report,
     ) -> None:
-        self.place = place
+        self.backend = backend
         self.name = name
         self.report = report
         self.root = paths.greens(name)
@@ -124,12 +128,12 @@ class _Campaign:
 
     def look(self) -> None:
         """Compare every file, and list those that nothing speaks of."""
-        facts = read_json(self.place, paths.model_facts(self.name))
+        facts = read_json(self.backend, paths.model_facts(self.name))
         if not isinstance(facts, dict) or not self._read_root():
             self._add("unreadable", paths.campaign(self.name))
             return
         # before the manifests, which are written after what they promise
-        there = self.place.keys(self.root)
+        there = self.backend.keys(self.root)
         fixed = facts.get("files", {})
         if self.sealed and (known := self._document(None)) != fixed:
             if known is None:
@@ -146,7 +150,7 @@ class _Campaign:
             # it may have been accepted since the look at the manifests
             if not self._accepted(str(group)):
                 self._unverified(self.root, group=group)
-        for inversion in shown(self.place.names(f"{self._folder}/inversions")):
+        for inversion in shown(self.backend.names(f"{self._folder}/inversions")):
             if inversion not in self.inversions:
                 self._unverified(paths.inversion(self.name, inversion), inversion)
         if self.status == "complete" and not self.accepted:
@@ -156,7 +160,7 @@ class _Campaign:
 
     def _read_root(self) -> bool:
         """Read what the store says of itself; False if it says nothing sensible."""
-        content = self.place.read(f"{self.root}/{integrity.ROOT}")
+        content = self.backend.read(f"{self.root}/{integrity.ROOT}")
         try:
             found = integrity.read_root(content or b"")
         except (ValueError, ArchiveError):
@@ -167,7 +171,7 @@ class _Campaign:
     def _document(self, group: int | None) -> dict[str, str] | None:
         """Return the checksums of a group, or of what no group writes."""
         name = integrity.FIXED if group is None else integrity.group_key(group)
-        content = self.place.read(f"{self.root}/{name}")
+        content = self.backend.read(f"{self.root}/{name}")
         try:
             return integrity.read_checksums(content or b"", self.name, group)
         except ValueError:
@@ -183,11 +187,11 @@ class _Campaign:
     def _compare(self, key: str, digest: str, **facts: Any) -> None:
         self.promised.add(key)
         damage = Finding("damaged", key, self.name, digest=digest, **facts)
-        _file(self.place, key, digest, damage, self.report)
+        _file(self.backend, key, digest, damage, self.report)
 
     def _names(self, there: list[str]) -> list[str]:
         """Return the names of what was accepted; the database's word counts."""
-        stored = shown(self.place.names(f"{self._folder}/manifests"))
+        stored = shown(self.backend.names(f"{self._folder}/manifests"))
         names = {name.removesuffix(".json") for name in stored} - {"model"}
         keys = (key.removeprefix(f"{self.root}/") for key in there)
         groups = {integrity.group_of_document(key) for key in keys} - {None}
@@ -204,7 +208,7 @@ class _Campaign:
         group = int(name) if name.isdecimal() else None
         inversion = None if group is not None else name.removeprefix(_INVERSION)
         facts = {"group": group, "inversion": inversion}
-        stored = read_json(self.place, key)
+        stored = read_json(self.backend, key)
         manifest = (self.accepted or {}).get(name, stored)
         files = self._files(manifest)
         known = None if group is None else self._document(group)
@@ -261,21 +265,21 @@ class _Campaign:
             self._add("unaccepted", key, **facts)
 
 
-def _attempts(place: Place, expected: Expected | None) -> Iterator[Finding]:
+def _attempts(backend: StoreBackend, expected: Expected | None) -> Iterator[Finding]:
     """Find attempts that nobody waits for; without a database all may be wanted."""
-    for token in shown(place.names(paths.ATTEMPTS)):
+    for token in shown(backend.names(paths.ATTEMPTS)):
         key = paths.attempt(token)
         if expected is None or token in expected.attempts:
             continue
-        stored = place.size(f"{key}/{MANIFEST}") is not None
+        stored = backend.size(f"{key}/{MANIFEST}") is not None
         known = token in expected.settled
         yield Finding("waiting" if stored and not known else "orphan", key)
 
 
-def _checkpoints(place: Place) -> Iterator[Finding]:
-    for name in shown(place.names(paths.CHECKPOINTS)):
+def _checkpoints(backend: StoreBackend) -> Iterator[Finding]:
+    for name in shown(backend.names(paths.CHECKPOINTS)):
         folder = paths.checkpoint(name)
-        known = read_json(place, f"{folder}/{checkpoint.LATEST}") or {}
+        known = read_json(backend, f"{folder}/{checkpoint.LATEST}") or {}
         key = f"{folder}/{known.get('file')}"
-        if place.size(key) is None or place.sha256(key) != known.get("sha256"):
+        if backend.size(key) is None or backend.sha256(key) != known.get("sha256"):
             yield Finding("checkpoint", folder)

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from afterslip_workers.store import durable, paths, spool
-from afterslip_workers.store.place import Place, read_json, write_json
+from afterslip_workers.store.backend import StoreBackend, read_json, write_json
 
 if TYPE_CHECKING:
     from afterslip_solver.greens.checkpoint import State
@@ -66,13 +66,13 @@ class Checkpoints:
 
     def __init__(
         self,
-        place: Place,
+        backend: StoreBackend,
         key: str,
         limit_s: float | None = None,
         most: float | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.place, self.key = place, key
+        self.backend, self.key = backend, key
         self._folder = paths.checkpoint(key)
         self._limit = _number(LIMIT_ENV, _LIMIT_S) if limit_s is None else limit_s
         self._most = _number(BYTES_ENV, _MOST_BYTES) if most is None else most
@@ -94,7 +94,7 @@ class Checkpoints:
     def load(self) -> State | None:
         """Return the newest state that is whole, or None."""
         try:
-            known = read_json(self.place, f"{self._folder}/{LATEST}")
+            known = read_json(self.backend, f"{self._folder}/{LATEST}")
             if not isinstance(known, dict):
                 return None
             state = self._read(known)
@@ -114,9 +114,12 @@ class Checkpoints:
 
     def _read(self, known: dict[str, Any]) -> State | None:
         key = f"{self._folder}/{known.get('file')}"
-        if self.place.size(key) is None or self.place.sha256(key) != known["sha256"]:
+        if (
+            self.backend.size(key) is None
+            or self.backend.sha256(key) != known["sha256"]
+        ):
             return None
-        with self.place.local(key) as path, np.load(path) as stored:
+        with self.backend.local(key) as path, np.load(path) as stored:
             return dict(stored.items())
 
     def due(self) -> bool:
@@ -136,7 +139,7 @@ class Checkpoints:
         if self._note is not None:
             self._note["reached"] = self._done
             with suppress(OSError):
-                write_json(self.place, f"{self._folder}/{LATEST}", self._note)
+                write_json(self.backend, f"{self._folder}/{LATEST}", self._note)
 
     def save(self, state: State) -> None:
         """Keep a state; a store that refuses costs the checkpoint, not the run."""
@@ -163,22 +166,22 @@ class Checkpoints:
                 np.savez(stream, **arrays)
             content = durable.sha256(path)
             file = f"{content}.npz"
-            self.place.upload(path, f"{self._folder}/{file}")
+            self.backend.upload(path, f"{self._folder}/{file}")
         finally:
             path.unlink()
         solves = int(state["solves"])
         self._note = {"file": file, "sha256": content, "solves": solves}
         self._note["time"] = time.time()
-        write_json(self.place, f"{self._folder}/{LATEST}", self._note)
+        write_json(self.backend, f"{self._folder}/{LATEST}", self._note)
         old, self._file = self._file, file
         if old not in {None, file}:
-            self.place.remove(f"{self._folder}/{old}")
+            self.backend.remove(f"{self._folder}/{old}")
 
     def drop(self) -> None:
         """Forget all states."""
         self.resumed_from = self.repeated = self._first = self._done = 0
         with suppress(OSError):
-            discard(self.place, self.key)
+            discard(self.backend, self.key)
 
     def stats(self) -> dict[str, Any]:
         """Return what the attempt's record says of it."""
@@ -196,17 +199,17 @@ def _number(variable: str, default: float) -> float:
     return float(given) if given else default
 
 
-def discard(place: Place, key: str) -> None:
+def discard(backend: StoreBackend, key: str) -> None:
     """Remove a group's checkpoints; absent ones are no error."""
-    place.remove(paths.checkpoint(key))
+    backend.remove(paths.checkpoint(key))
 
 
-def sweep(place: Place, now: float) -> int:
+def sweep(backend: StoreBackend, now: float) -> int:
     """Remove what nobody came back for in a week; return how many."""
     count = 0
-    for key in place.names(paths.CHECKPOINTS):
-        known = read_json(place, f"{paths.checkpoint(key)}/{LATEST}")
+    for key in backend.names(paths.CHECKPOINTS):
+        known = read_json(backend, f"{paths.checkpoint(key)}/{LATEST}")
         if isinstance(known, dict) and now - float(known.get("time", now)) > KEEP_S:
-            discard(place, key)
+            discard(backend, key)
             count += 1
     return count

@@ -16,29 +16,29 @@ from afterslip import integrity
 from afterslip.errors import ArchiveError
 from afterslip_workers.progress import MANIFEST
 from afterslip_workers.store import checkpoint, paths
+from afterslip_workers.store.backend import StoreBackend, StoreLostError, read_json
 from afterslip_workers.store.manifest import (
     VERSION,
     NotDeliveredError,
     StoreError,
 )
-from afterslip_workers.store.parts import PARTS
-from afterslip_workers.store.place import Place, StoreLostError, read_json
+from afterslip_workers.store.result_folders import RESULT_FOLDERS
 
 Moves = list[tuple[str, str, str]]
 
 
 @contextmanager
-def _there(place: Place) -> Iterator[None]:
+def _there(backend: StoreBackend) -> Iterator[None]:
     """Say of a store that is away that it is; all files in it seem to be missing."""
     try:
         yield
     except StoreError as error:
-        if place.reachable():
+        if backend.reachable():
             raise
-        raise StoreLostError(f"the store {place.name} is away") from error
+        raise StoreLostError(f"the store {backend.name} is away") from error
 
 
-def promote(place: Place, campaign: str, manifest: dict[str, Any]) -> None:
+def promote(backend: StoreBackend, campaign: str, manifest: dict[str, Any]) -> None:
     """Move what an accepted attempt wrote into its campaign.
 
     Raises
@@ -51,30 +51,30 @@ def promote(place: Place, campaign: str, manifest: dict[str, Any]) -> None:
     StoreLostError
         While the store is away.
     """
-    with _there(place):
-        _check_owner(place, campaign, manifest)
-        if place.size(f"{paths.greens(campaign)}/zarr.json") is None:
+    with _there(backend):
+        _check_owner(backend, campaign, manifest)
+        if backend.size(f"{paths.greens(campaign)}/zarr.json") is None:
             raise StoreError(f"campaign {campaign} has no greens.zarr")
         moves = moves_of(campaign, manifest)
-        _move(place, manifest["token"], moves)
+        _move(backend, manifest["token"], moves)
         if manifest["kind"] == "greens":
-            write_checksums(place, campaign, manifest, moves)
+            write_checksums(backend, campaign, manifest, moves)
     kept = paths.accepted_manifest(campaign, name_of(manifest))
     # without indents, whose encoder is many times slower: there is one a group
-    place.write(kept, json.dumps(manifest, sort_keys=True).encode())
+    backend.write(kept, json.dumps(manifest, sort_keys=True).encode())
     if key := (manifest.get("stats") or {}).get("checkpoint"):
-        checkpoint.discard(place, key)
+        checkpoint.discard(backend, key)
 
 
 def write_checksums(
-    place: Place, campaign: str, manifest: dict[str, Any], moves: Moves
+    backend: StoreBackend, campaign: str, manifest: dict[str, Any], moves: Moves
 ) -> None:
     """Write the checksums of a group into the store: from now on it is accepted."""
     index = int(manifest["group"]["index"])
     root = paths.greens(campaign)
     files = {new.removeprefix(f"{root}/"): digest for _, new, digest in moves}
     content = integrity.write_checksums(campaign, files, index)
-    place.write(f"{root}/{integrity.group_key(index)}", content)
+    backend.write(f"{root}/{integrity.group_key(index)}", content)
 
 
 def name_of(manifest: dict[str, Any]) -> str:
@@ -89,9 +89,9 @@ def name_of(manifest: dict[str, Any]) -> str:
 def moves_of(campaign: str, manifest: dict[str, Any]) -> Moves:
     """Return for each file of a manifest its keys before and after, and checksum."""
     kind = manifest["kind"]
-    if kind not in PARTS:
+    if kind not in RESULT_FOLDERS:
         return []
-    old = f"{paths.attempt(manifest['token'])}/{PARTS[kind]}"
+    old = f"{paths.attempt(manifest['token'])}/{RESULT_FOLDERS[kind]}"
     if kind == "greens":
         index = int(manifest["group"]["index"])
         new = paths.greens(campaign)
@@ -105,7 +105,9 @@ def moves_of(campaign: str, manifest: dict[str, Any]) -> Moves:
     ]
 
 
-def _check_owner(place: Place, campaign: str, manifest: dict[str, Any]) -> None:
+def _check_owner(
+    backend: StoreBackend, campaign: str, manifest: dict[str, Any]
+) -> None:
     if manifest.get("version") != VERSION:
         raise StoreError(
             f"the manifest has version {manifest.get('version')!r}, "
@@ -116,7 +118,7 @@ def _check_owner(place: Place, campaign: str, manifest: dict[str, Any]) -> None:
             f"the manifest belongs to campaign {manifest.get('campaign')}, "
             f"not to {campaign}"
         )
-    facts = facts_of(place, campaign)
+    facts = facts_of(backend, campaign)
     if manifest.get("model_digest") != facts.get("digest"):
         raise StoreError(
             f"the manifest was made with model {manifest.get('model_digest')}, "
@@ -124,7 +126,7 @@ def _check_owner(place: Place, campaign: str, manifest: dict[str, Any]) -> None:
         )
 
 
-def facts_of(place: Place, campaign: str) -> dict[str, Any]:
+def facts_of(backend: StoreBackend, campaign: str) -> dict[str, Any]:
     """Return what a campaign was built from.
 
     Raises
@@ -132,7 +134,7 @@ def facts_of(place: Place, campaign: str) -> dict[str, Any]:
     StoreError
         If the campaign's model is not built.
     """
-    facts = read_json(place, paths.model_facts(campaign))
+    facts = read_json(backend, paths.model_facts(campaign))
     if not isinstance(facts, dict):
         raise StoreError(f"campaign {campaign} has no model.json yet")
     return facts
@@ -151,7 +153,7 @@ def chunk_key(name: str, index: int) -> str:
     return f"{array}/c/{index}{slash}{others}"
 
 
-def _move(place: Place, token: str, moves: Moves) -> None:
+def _move(backend: StoreBackend, token: str, moves: Moves) -> None:
     """Move files that are still to be moved; all are checked first.
 
     A dispatcher that was suspended may move the same files when it wakes: what has
@@ -160,30 +162,30 @@ def _move(place: Place, token: str, moves: Moves) -> None:
     # a file can only go once
     for _ in moves:
         try:
-            _move_left(place, token, moves)
+            _move_left(backend, token, moves)
         except FileNotFoundError:
             continue
         return
-    _move_left(place, token, moves)
+    _move_left(backend, token, moves)
 
 
-def _move_left(place: Place, token: str, moves: Moves) -> None:
+def _move_left(backend: StoreBackend, token: str, moves: Moves) -> None:
     pending: list[tuple[str, str]] = []
     for old, new, digest in moves:
-        if place.size(old) is not None:
-            _require(place, old, digest)
+        if backend.size(old) is not None:
+            _require(backend, old, digest)
             pending.append((old, new))
-        elif place.size(new) is not None:
-            _require(place, new, digest)
-        elif place.size(f"{paths.attempt(token)}/{MANIFEST}") is None:
+        elif backend.size(new) is not None:
+            _require(backend, new, digest)
+        elif backend.size(f"{paths.attempt(token)}/{MANIFEST}") is None:
             raise NotDeliveredError(f"the result of attempt {token} is not here yet")
         else:
             raise StoreError(f"{old} is missing")
-    place.move(pending)
+    backend.move(pending)
 
 
-def _require(place: Place, key: str, digest: str) -> None:
-    found = place.sha256(key)
+def _require(backend: StoreBackend, key: str, digest: str) -> None:
+    found = backend.sha256(key)
     if found != digest:
         raise StoreError(
             f"{key} has checksum {found[:12]}…, its manifest says {digest[:12]}…: "
@@ -191,32 +193,32 @@ def _require(place: Place, key: str, digest: str) -> None:
         )
 
 
-def discard(place: Place, token: str) -> None:
+def discard(backend: StoreBackend, token: str) -> None:
     """Remove an attempt with everything it wrote; an absent one is no error."""
-    place.remove(paths.attempt(token))
+    backend.remove(paths.attempt(token))
 
 
-def manifest_of(place: Place, token: str) -> dict[str, Any] | None:
+def manifest_of(backend: StoreBackend, token: str) -> dict[str, Any] | None:
     """Manifest of an attempt, for a dispatcher that missed its receipt."""
-    found = read_json(place, f"{paths.attempt(token)}/{MANIFEST}")
+    found = read_json(backend, f"{paths.attempt(token)}/{MANIFEST}")
     return found if isinstance(found, dict) else None
 
 
-def missing_groups(place: Place, campaign: str) -> list[int]:
+def missing_groups(backend: StoreBackend, campaign: str) -> list[int]:
     """Numbers of the groups whose Green's functions are not in the campaign."""
-    count = len(facts_of(place, campaign)["groups"])
+    count = len(facts_of(backend, campaign)["groups"])
     root = paths.greens(campaign)
-    if root_of(place, campaign).sealed:
+    if root_of(backend, campaign).sealed:
         folder = f"{root}/{integrity.FOLDER}"
-        keys = [key.removeprefix(f"{root}/") for key in place.keys(folder)]
+        keys = [key.removeprefix(f"{root}/") for key in backend.keys(folder)]
         there = {integrity.group_of_document(key) for key in keys}
     else:
-        names = place.names(f"{root}/mode_count/c")
+        names = backend.names(f"{root}/mode_count/c")
         there = {int(name) for name in names if name.isdecimal()}
     return [index for index in range(count) if index not in there]
 
 
-def root_of(place: Place, campaign: str) -> integrity.Root:
+def root_of(backend: StoreBackend, campaign: str) -> integrity.Root:
     """Return what a campaign's store says of itself.
 
     Raises
@@ -224,7 +226,7 @@ def root_of(place: Place, campaign: str) -> integrity.Root:
     StoreError
         It is not readable.
     """
-    content = place.read(f"{paths.greens(campaign)}/{integrity.ROOT}")
+    content = backend.read(f"{paths.greens(campaign)}/{integrity.ROOT}")
     if content is None:
         raise StoreError(f"campaign {campaign} has no greens.zarr")
     try:
@@ -235,7 +237,7 @@ def root_of(place: Place, campaign: str) -> integrity.Root:
         ) from None
 
 
-def finish(place: Place, campaign: str) -> None:
+def finish(backend: StoreBackend, campaign: str) -> None:
     """Mark a campaign's store as complete.
 
     Raises
@@ -245,14 +247,14 @@ def finish(place: Place, campaign: str) -> None:
     StoreLostError
         While the store is away.
     """
-    with _there(place):
-        missing = missing_groups(place, campaign)
+    with _there(backend):
+        missing = missing_groups(backend, campaign)
         if missing:
             raise StoreError(f"campaign {campaign} still lacks the groups {missing}")
-        set_status(place, campaign, "complete")
+        set_status(backend, campaign, "complete")
 
 
-def set_status(place: Place, campaign: str, status: str) -> None:
+def set_status(backend: StoreBackend, campaign: str, status: str) -> None:
     """Write a campaign's status into its store, unless it is there already.
 
     Raises
@@ -260,10 +262,10 @@ def set_status(place: Place, campaign: str, status: str) -> None:
     StoreError
         The store's root is damaged or gone.
     """
-    if root_of(place, campaign).status == status:
+    if root_of(backend, campaign).status == status:
         return
     key = f"{paths.greens(campaign)}/{integrity.ROOT}"
-    content = json.loads(place.read(key) or b"{}")
+    content = json.loads(backend.read(key) or b"{}")
     content["attributes"]["status"] = status
     content = integrity.signed_root(content)
-    place.write(key, json.dumps(content, indent=1, sort_keys=True).encode())
+    backend.write(key, json.dumps(content, indent=1, sort_keys=True).encode())

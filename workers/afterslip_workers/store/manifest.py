@@ -11,8 +11,8 @@ from afterslip_workers.envelope import Envelope
 from afterslip_workers.errors import AWAY, TaskError, classify
 from afterslip_workers.progress import MANIFEST
 from afterslip_workers.store import durable, spool
-from afterslip_workers.store.parts import PARTS
-from afterslip_workers.store.place import StoreLostError
+from afterslip_workers.store.backend import StoreLostError
+from afterslip_workers.store.result_folders import RESULT_FOLDERS
 
 VERSION = 1
 
@@ -60,21 +60,21 @@ def keep(
     TaskError
         If neither the store nor the spool takes it.
     """
-    place = envelope.place
+    backend = envelope.store_backend
     try:
-        if not place.remote and not place.reachable():
-            raise StoreLostError(f"the store {place.name} is not there any more")
+        if not backend.remote and not backend.reachable():
+            raise StoreLostError(f"the store {backend.name} is not there any more")
         return write(envelope.folder), None
     except (OSError, TaskError) as error:
-        refused = classify(error, place)
-        if refused.error_class not in AWAY or place.remote:
+        refused = classify(error, backend)
+        if refused.error_class not in AWAY or backend.remote:
             raise refused from error
-    part = PARTS.get(envelope.kind)
+    part = RESULT_FOLDERS.get(envelope.kind)
     if part is not None:
         # what little the store took would only be in the way
         clear(envelope.folder / part)
     try:
-        manifest = write(spool.make(place, envelope.token))
+        manifest = write(spool.make(backend, envelope.token))
     except OSError as error:
         text = f"{refused.message}; nor can the spool take it: {error}"
         raise TaskError(refused.error_class, text) from error

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from afterslip import integrity
 from afterslip.integrity import Checksums
 from afterslip_workers.store import paths
-from afterslip_workers.store.place import Place, place_of, read_json
+from afterslip_workers.store.backend import StoreBackend, open_store, read_json
 
 if TYPE_CHECKING:
     from afterslip.archive.verified import VerifiedStore
 
 
-def greens(place: Place, campaign: str) -> VerifiedStore:
+def greens(backend: StoreBackend, campaign: str) -> VerifiedStore:
     """Return a campaign's store for reading.
 
     Reads raise :class:`afterslip.errors.DamagedError` for what is missing or
@@ -25,26 +25,26 @@ def greens(place: Place, campaign: str) -> VerifiedStore:
     from afterslip.archive.verified import VerifiedStore
 
     root = paths.greens(campaign)
-    inner = place.zarr(root)
+    inner = backend.zarr(root)
     if isinstance(inner, Path):
         return VerifiedStore.of_folder(inner, root, campaign)
     # accepted files never change: one look at each is enough
-    digest = cache(lambda key: place.digest(f"{root}/{key}"))
+    digest = cache(lambda key: backend.digest(f"{root}/{key}"))
     return VerifiedStore(inner, root, store_id=campaign, digest=digest)
 
 
-def checksums(place: Place, campaign: str) -> Checksums:
+def checksums(backend: StoreBackend, campaign: str) -> Checksums:
     """Return what a campaign's store promises of its files."""
     root = paths.greens(campaign)
     return Checksums(
         root,
-        lambda key: place.read(f"{root}/{key}"),
-        lambda key: place.size(f"{root}/{key}") is not None,
+        lambda key: backend.read(f"{root}/{key}"),
+        lambda key: backend.size(f"{root}/{key}") is not None,
         campaign,
     )
 
 
-def greens_digest(place: Place, campaign: str, key: str) -> str | None:
+def greens_digest(backend: StoreBackend, campaign: str, key: str) -> str | None:
     """Return the SHA-256 of a file of a campaign's store that is as it was written.
 
     Parameters
@@ -61,26 +61,26 @@ def greens_digest(place: Place, campaign: str, key: str) -> str | None:
         The file is missing or damaged.
     """
     root = paths.greens(campaign)
-    found = place.digest(f"{root}/{integrity.ROOT}")
+    found = backend.digest(f"{root}/{integrity.ROOT}")
     if found is None:
-        if place.size(f"{root}/{integrity.FIXED}") is None:
+        if backend.size(f"{root}/{integrity.FIXED}") is None:
             return None
         raise integrity.damaged(root, integrity.ROOT, "is missing")
-    known = _known(place.name, campaign, found)
+    known = _known(backend.name, campaign, found)
     if key == integrity.ROOT:
-        content = place.read(f"{root}/{key}") or b""
+        content = backend.read(f"{root}/{key}") or b""
         known.check_root(content)
         return hashlib.sha256(content).hexdigest()
     if integrity.is_document(key) and known.root.sealed:
-        document = place.read(f"{root}/{key}")
+        document = backend.read(f"{root}/{key}")
         known.require_document(key, document)
         return None if document is None else hashlib.sha256(document).hexdigest()
     if not known.root.sealed:
-        return place.digest(f"{root}/{key}")
+        return backend.digest(f"{root}/{key}")
     expected = known.expected(key)
     if expected is None:
         return None
-    found = place.digest(f"{root}/{key}")
+    found = backend.digest(f"{root}/{key}")
     known.require(key, found)
     return found
 
@@ -88,10 +88,12 @@ def greens_digest(place: Place, campaign: str, key: str) -> str | None:
 @lru_cache(maxsize=16)
 def _known(store: str, campaign: str, root: str) -> Checksums:
     """Return a campaign's checksums, read anew when its root has changed."""
-    return checksums(place_of(store), campaign)
+    return checksums(open_store(store), campaign)
 
 
-def result_digest(place: Place, campaign: str, inversion: str, name: str) -> str | None:
+def result_digest(
+    backend: StoreBackend, campaign: str, inversion: str, name: str
+) -> str | None:
     """Return the SHA-256 of a file of an inversion that is as it was written.
 
     Parameters
@@ -109,9 +111,9 @@ def result_digest(place: Place, campaign: str, inversion: str, name: str) -> str
     """
     folder = paths.inversion(campaign, inversion)
     kept = paths.accepted_manifest(campaign, f"inversion-{inversion}")
-    manifest = read_json(place, kept)
+    manifest = read_json(backend, kept)
     files = manifest.get("files") if isinstance(manifest, dict) else None
-    found = place.digest(f"{folder}/{name}")
+    found = backend.digest(f"{folder}/{name}")
     if not isinstance(files, dict):
         raise integrity.damaged(kept, "", "is missing or cannot be read")
     if found is None and name not in files:

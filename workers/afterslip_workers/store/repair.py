@@ -10,13 +10,13 @@ from tempfile import TemporaryDirectory
 from afterslip import integrity
 from afterslip.errors import SpecError
 from afterslip_workers.store import commit, durable, paths
+from afterslip_workers.store.backend import StoreBackend, read_json
 from afterslip_workers.store.commit import moves_of
 from afterslip_workers.store.findings import Expected, Finding, Report
-from afterslip_workers.store.place import Place, read_json
 
 
 def repair(
-    place: Place, report: Report, expected: Expected | None = None
+    backend: StoreBackend, report: Report, expected: Expected | None = None
 ) -> dict[str, str]:
     """Repair what the store itself can repair; return by key what was done.
 
@@ -35,60 +35,62 @@ def repair(
     for finding in report.findings:
         if finding.kind in {"damaged", "missing"}:
             source = report.known.get(finding.digest or "")
-            if source is not None and _copied(place, source, finding):
+            if source is not None and _copied(backend, source, finding):
                 done[finding.key] = "copied from where it is whole"
             elif finding.is_coordinate:
                 derive.setdefault(str(finding.campaign), []).append(finding)
         elif finding.kind == "manifest" and expected is not None:
-            if _recorded(place, finding, expected):
+            if _recorded(backend, finding, expected):
                 done[finding.key] = "written from the database"
         elif finding.kind == "checksums":
-            if _summed(place, finding, expected):
+            if _summed(backend, finding, expected):
                 done[finding.key] = "written from the manifest"
         elif finding.kind in {"orphan", "checkpoint", "model"}:
-            place.remove(finding.key)
+            backend.remove(finding.key)
             done[finding.key] = "removed"
     for campaign, lost in derive.items():
-        for finding in _derived(place, campaign, lost):
+        for finding in _derived(backend, campaign, lost):
             done[finding.key] = "derived anew"
     return done
 
 
-def _copied(place: Place, source: str, finding: Finding) -> bool:
-    with place.local(source) as path:
-        place.upload(path, finding.key)
-    return place.sha256(finding.key) == finding.digest
+def _copied(backend: StoreBackend, source: str, finding: Finding) -> bool:
+    with backend.local(source) as path:
+        backend.upload(path, finding.key)
+    return backend.sha256(finding.key) == finding.digest
 
 
-def _recorded(place: Place, finding: Finding, expected: Expected) -> bool:
+def _recorded(backend: StoreBackend, finding: Finding, expected: Expected) -> bool:
     """Write a manifest that the database has."""
     manifests = expected.manifests.get(str(finding.campaign), {})
     manifest = manifests.get(finding.accepted_as or "")
     if manifest is None:
         return False
-    place.write(finding.key, json.dumps(manifest, sort_keys=True).encode())
+    backend.write(finding.key, json.dumps(manifest, sort_keys=True).encode())
     return True
 
 
-def _summed(place: Place, finding: Finding, expected: Expected | None) -> bool:
+def _summed(backend: StoreBackend, finding: Finding, expected: Expected | None) -> bool:
     """Write checksums anew from the manifest, or from the campaign's description."""
     campaign = str(finding.campaign)
     if finding.group is None:
-        files = (read_json(place, paths.model_facts(campaign)) or {}).get("files")
+        files = (read_json(backend, paths.model_facts(campaign)) or {}).get("files")
         if files:
-            place.write(finding.key, integrity.write_checksums(campaign, files))
+            backend.write(finding.key, integrity.write_checksums(campaign, files))
         return bool(files)
     name = str(finding.group)
-    manifest = read_json(place, paths.accepted_manifest(campaign, name))
+    manifest = read_json(backend, paths.accepted_manifest(campaign, name))
     if expected is not None and campaign in expected.manifests:
         manifest = expected.manifests[campaign].get(name)
     if not isinstance(manifest, dict):
         return False
-    commit.write_checksums(place, campaign, manifest, moves_of(campaign, manifest))
+    commit.write_checksums(backend, campaign, manifest, moves_of(campaign, manifest))
     return True
 
 
-def _derived(place: Place, campaign: str, lost: list[Finding]) -> Iterator[Finding]:
+def _derived(
+    backend: StoreBackend, campaign: str, lost: list[Finding]
+) -> Iterator[Finding]:
     """Write files of coordinates anew, if they come out as they were."""
     # imported late: it needs the solver and zarr
     from afterslip_workers.modelling.coordinates import rebuild
@@ -96,11 +98,11 @@ def _derived(place: Place, campaign: str, lost: list[Finding]) -> Iterator[Findi
     with TemporaryDirectory(prefix="afterslip-greens-") as folder:
         made = Path(folder) / "greens.zarr"
         try:
-            rebuild(place, campaign, made)
+            rebuild(backend, campaign, made)
         except (KeyError, SpecError):
             return
         for finding in lost:
             path = made / finding.key.removeprefix(f"{paths.greens(campaign)}/")
             if path.is_file() and durable.sha256(path) == finding.digest:
-                place.upload(path, finding.key)
+                backend.upload(path, finding.key)
                 yield finding

@@ -7,14 +7,14 @@ from typing import Any
 
 from afterslip import integrity
 from afterslip_workers.store import paths
+from afterslip_workers.store.backend import StoreBackend
 from afterslip_workers.store.commit import moves_of, name_of, set_status
-from afterslip_workers.store.place import Place
 
 Still = Callable[[], bool]
 
 
 def retract(
-    place: Place, campaign: str, manifest: dict[str, Any], still: Still
+    backend: StoreBackend, campaign: str, manifest: dict[str, Any], still: Still
 ) -> None:
     """Remove the files of an accepted group or inversion; may be repeated.
 
@@ -35,10 +35,10 @@ def retract(
     keys = [paths.accepted_manifest(campaign, name_of(manifest))]
     keys += [key for _, key, _ in moves_of(campaign, manifest)]
     if manifest["kind"] == "greens":
-        set_status(place, campaign, "building")
+        set_status(backend, campaign, "building")
         document = integrity.group_key(int(manifest["group"]["index"]))
         keys.insert(0, f"{paths.greens(campaign)}/{document}")
     for key in keys:
         if not still():
             return
-        place.remove(key)
+        backend.remove(key)

@@ -23,8 +23,8 @@ from afterslip.errors import ArchiveError
 from afterslip.units import YEAR
 from afterslip_workers.modelling.template import Template
 from afterslip_workers.store import paths, reading
+from afterslip_workers.store.backend import StoreBackend, read_json, write_json
 from afterslip_workers.store.commit import chunk_key, root_of
-from afterslip_workers.store.place import Place, read_json, write_json
 
 log = logging.getLogger(__name__)
 Float = NDArray[np.float64]
@@ -46,7 +46,7 @@ COLUMNS = {
 }
 
 
-def arrange(place: Place, campaign: str, order: Sequence[int]) -> None:
+def arrange(backend: StoreBackend, campaign: str, order: Sequence[int]) -> None:
     """Change the order of the sources in a store in which nothing is solved yet.
 
     May be repeated, also with another order and after a crash half-way: the order
@@ -57,28 +57,28 @@ def arrange(place: Place, campaign: str, order: Sequence[int]) -> None:
     order : for each place in the store the number of the source in the spec.
     """
     noted = paths.model_facts(campaign)
-    facts = read_json(place, noted)
+    facts = read_json(backend, noted)
     chosen = [int(number) for number in order]
     if not isinstance(facts, dict) or facts.get("order") == chosen:
         return
     root = paths.greens(campaign)
-    group: Any = zarr.open_group(place.zarr(root), mode="r+")
+    group: Any = zarr.open_group(backend.zarr(root), mode="r+")
     for name, column in COLUMNS.items():
         values = np.array(facts["table"][column])[chosen]
         group[name][...] = values.astype(group[name].dtype)
     names = [n for n in facts.get("files", {}) if n.partition("/")[0] in COLUMNS]
-    changed = {name: place.sha256(f"{root}/{name}") for name in names}
+    changed = {name: backend.sha256(f"{root}/{name}") for name in names}
     facts["files"] = {**facts.get("files", {}), **changed}
     facts["order"] = chosen
-    if root_of(place, campaign).sealed:
+    if root_of(backend, campaign).sealed:
         content = integrity.write_checksums(campaign, facts["files"])
-        place.write(f"{root}/{integrity.FIXED}", content)
+        backend.write(f"{root}/{integrity.FIXED}", content)
     kept = paths.accepted_manifest(campaign, "model")
-    manifest = read_json(place, kept)
+    manifest = read_json(backend, kept)
     if isinstance(manifest, dict) and "files" in manifest:
-        write_json(place, kept, {**manifest, "files": facts["files"]})
+        write_json(backend, kept, {**manifest, "files": facts["files"]})
     # last: it says that all of this is done
-    write_json(place, noted, facts)
+    write_json(backend, noted, facts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Wanted:
 
 
 def take(
-    place: Place, origins: Mapping[str, Mapping[str, Any]], wanted: Wanted
+    backend: StoreBackend, origins: Mapping[str, Mapping[str, Any]], wanted: Wanted
 ) -> dict[int, Lane]:
     """Read lanes that other campaigns have stored.
 
@@ -115,18 +115,18 @@ def take(
 
     Returns
     -------
-    Arrays of `group_arrays` by place, each without its axis of sources.
+    Arrays of `group_arrays` by backend, each without its axis of sources.
     """
     taken: dict[int, Lane] = {}
     sound: dict[tuple[str, int], bool] = {}
     for position, origin in origins.items():
         whose = (str(origin["campaign"]), int(origin["group"]))
         if whose not in sound:
-            sound[whose] = _is_sound(place, *whose, origin.get("files") or {})
+            sound[whose] = _is_sound(backend, *whose, origin.get("files") or {})
         if not sound[whose]:
             continue
         try:
-            lane = _read(place, origin, wanted)
+            lane = _read(backend, origin, wanted)
         except (OSError, KeyError, ValueError, IndexError, ArchiveError) as error:
             log.warning("a source of campaign %s cannot be read: %s", whose[0], error)
             continue
@@ -154,14 +154,16 @@ def stack(lanes: Sequence[Lane]) -> dict[str, Any]:
     return found
 
 
-def _is_sound(place: Place, campaign: str, group: int, files: dict[str, str]) -> bool:
+def _is_sound(
+    backend: StoreBackend, campaign: str, group: int, files: dict[str, str]
+) -> bool:
     """Tell whether a stored group reads back as its manifest says."""
     root = paths.greens(campaign)
     try:
         wrong = [
             name
             for name, digest in files.items()
-            if place.sha256(f"{root}/{chunk_key(name, group)}") != digest
+            if backend.sha256(f"{root}/{chunk_key(name, group)}") != digest
         ]
     except OSError as error:
         log.warning("group %d of campaign %s is not there: %s", group, campaign, error)
@@ -171,10 +173,12 @@ def _is_sound(place: Place, campaign: str, group: int, files: dict[str, str]) ->
     return bool(files) and not wrong
 
 
-def _read(place: Place, origin: Mapping[str, Any], wanted: Wanted) -> Lane | None:
+def _read(
+    backend: StoreBackend, origin: Mapping[str, Any], wanted: Wanted
+) -> Lane | None:
     """Read one lane, and evaluate it where it was not evaluated there."""
     campaign, row = str(origin["campaign"]), int(origin["position"])
-    store: Any = zarr.open_group(reading.greens(place, campaign), mode="r")
+    store: Any = zarr.open_group(reading.greens(backend, campaign), mode="r")
     template = wanted.template
     variables = group_arrays(template.sizes, template.integrator)
     lane: Lane = {

@@ -11,8 +11,8 @@ from typing import Any
 from afterslip import integrity
 from afterslip_workers.modelling.cache import META, MODEL
 from afterslip_workers.store import commit, paths
+from afterslip_workers.store.backend import open_store, read_json
 from afterslip_workers.store.commit import facts_of, moves_of, root_of
-from afterslip_workers.store.place import place_of, read_json
 
 # called with the number of bytes after each part of a file; it may wait, or raise
 Read = Callable[[int], None]
@@ -30,12 +30,12 @@ class Stored:
     """
 
     def __init__(self, store: str | Path) -> None:
-        self._place = place_of(store)
+        self._backend = open_store(store)
 
     def names(self, shelf: str) -> list[str]:
         """Return the names of what is on a shelf, "models" or "files", in order."""
         return sorted(
-            name for name in self._place.names(shelf) if not name.startswith(".")
+            name for name in self._backend.names(shelf) if not name.startswith(".")
         )
 
     def of_shelf(self, shelf: str, name: str) -> Promised:
@@ -46,12 +46,12 @@ class Stored:
         if shelf == "files":
             return {paths.file(name): name}
         described = f"{paths.model(name)}/{META}"
-        meta = read_json(self._place, described)
+        meta = read_json(self._backend, described)
         if isinstance(meta, dict) and "sha256" in meta:
             key = f"{paths.model(name)}/{meta.get('file', MODEL)}"
             return {key: str(meta["sha256"])}
         # being written, or removed since it was listed
-        return {} if self._place.size(described) is None else {described: ""}
+        return {} if self._backend.size(described) is None else {described: ""}
 
     def of_campaign(self, campaign: str) -> Promised:
         """Return the SHA-256 by key of what was written with a campaign's store.
@@ -62,9 +62,9 @@ class Stored:
             The store, or what it was made from, cannot be read.
         """
         root = paths.greens(campaign)
-        files = dict(facts_of(self._place, campaign).get("files", {}))
-        if root_of(self._place, campaign).sealed:
-            content = self._place.read(f"{root}/{integrity.FIXED}") or b""
+        files = dict(facts_of(self._backend, campaign).get("files", {}))
+        if root_of(self._backend, campaign).sealed:
+            content = self._backend.read(f"{root}/{integrity.FIXED}") or b""
             try:
                 files = integrity.read_checksums(content, campaign)
             except ValueError:
@@ -89,13 +89,13 @@ class Stored:
 
     def _sha256(self, key: str, read: Read) -> str | None:
         """Return the SHA-256 of a file, read part by part; None where there is none."""
-        size, total = self._place.size(key), hashlib.sha256()
+        size, total = self._backend.size(key), hashlib.sha256()
         if size is None:
             return None
-        part = _REMOTE if self._place.remote else _LOCAL
+        part = _REMOTE if self._backend.remote else _LOCAL
         try:
             for start in range(0, size, part):
-                content = self._place.read_range(key, start, min(start + part, size))
+                content = self._backend.read_range(key, start, min(start + part, size))
                 total.update(content)
                 read(len(content))
         except OSError as error:
@@ -113,10 +113,10 @@ class Stored:
         StoreError
             The store cannot be read.
         """
-        if manifest["kind"] != "greens" or not root_of(self._place, campaign).sealed:
+        if manifest["kind"] != "greens" or not root_of(self._backend, campaign).sealed:
             return True
         group, root = int(manifest["group"]["index"]), paths.greens(campaign)
-        content = self._place.read(f"{root}/{integrity.group_key(group)}") or b""
+        content = self._backend.read(f"{root}/{integrity.group_key(group)}") or b""
         try:
             found = integrity.read_checksums(content, campaign, group)
         except ValueError:
@@ -127,4 +127,6 @@ class Stored:
     def write_checksums(self, campaign: str, manifest: Mapping[str, Any]) -> None:
         """Write the checksums of a group anew from its manifest."""
         plain = dict(manifest)
-        commit.write_checksums(self._place, campaign, plain, moves_of(campaign, plain))
+        commit.write_checksums(
+            self._backend, campaign, plain, moves_of(campaign, plain)
+        )

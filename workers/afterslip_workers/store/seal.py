@@ -14,11 +14,11 @@ from typing import Any
 
 from afterslip import integrity
 from afterslip_workers.store import paths
+from afterslip_workers.store.backend import StoreBackend
 from afterslip_workers.store.check import check_campaign, shown
 from afterslip_workers.store.commit import facts_of, root_of
 from afterslip_workers.store.findings import Expected, Finding, Report
 from afterslip_workers.store.manifest import StoreError
-from afterslip_workers.store.place import Place
 
 # what does not speak against a seal
 _HARMLESS = frozenset({"manifest", "extra", "unaccepted"})
@@ -43,7 +43,7 @@ class Sealed:
 
 
 def seal(
-    place: Place,
+    backend: StoreBackend,
     expected: Expected | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Sealed:
@@ -55,13 +55,13 @@ def seal(
     tell : called with the name of what is being looked at.
     """
     done = Sealed()
-    for campaign in shown(place.names(paths.CAMPAIGNS)):
+    for campaign in shown(backend.names(paths.CAMPAIGNS)):
         tell(f"campaign {campaign}")
         try:
-            if root_of(place, campaign).sealed:
+            if root_of(backend, campaign).sealed:
                 done.before.append(campaign)
                 continue
-            _seal(place, campaign, expected, done)
+            _seal(backend, campaign, expected, done)
         except StoreError as error:
             done.refused[campaign] = str(error)
         else:
@@ -69,7 +69,9 @@ def seal(
     return done
 
 
-def _seal(place: Place, campaign: str, expected: Expected | None, done: Sealed) -> None:
+def _seal(
+    backend: StoreBackend, campaign: str, expected: Expected | None, done: Sealed
+) -> None:
     """Compare a campaign's files, then write their checksums, those of the root last.
 
     Raises
@@ -77,11 +79,11 @@ def _seal(place: Place, campaign: str, expected: Expected | None, done: Sealed) 
     StoreError
         Something is not as it was promised, or was not promised at all.
     """
-    fixed = facts_of(place, campaign).get("files", {})
+    fixed = facts_of(backend, campaign).get("files", {})
     if not fixed:
         raise StoreError("its model.json lists no files, so nothing can be compared")
     found = Report()
-    groups = check_campaign(place, campaign, expected, found)
+    groups = check_campaign(backend, campaign, expected, found)
     done.report.add(found)
     bad = [finding for finding in found.findings if finding.kind not in _HARMLESS]
     if bad:
@@ -89,12 +91,14 @@ def _seal(place: Place, campaign: str, expected: Expected | None, done: Sealed) 
     root = paths.greens(campaign)
     for group, files in groups.items():
         content = integrity.write_checksums(campaign, files, group)
-        place.write(f"{root}/{integrity.group_key(group)}", content)
-    place.write(f"{root}/{integrity.FIXED}", integrity.write_checksums(campaign, fixed))
-    _sign(place, campaign)
+        backend.write(f"{root}/{integrity.group_key(group)}", content)
+    backend.write(
+        f"{root}/{integrity.FIXED}", integrity.write_checksums(campaign, fixed)
+    )
+    _sign(backend, campaign)
 
 
-def _sign(place: Place, campaign: str) -> None:
+def _sign(backend: StoreBackend, campaign: str) -> None:
     """Write the root with its new version and checksum.
 
     A service may change the root's status at the same time; it is then written again
@@ -102,13 +106,13 @@ def _sign(place: Place, campaign: str) -> None:
     """
     key = f"{paths.greens(campaign)}/{integrity.ROOT}"
     for _ in range(3):
-        document = integrity.json_of(place.read(key) or b"")
+        document = integrity.json_of(backend.read(key) or b"")
         attributes: dict[str, Any] = dict(document.get("attributes") or {})
         attributes["format_version"] = integrity.FORMAT_VERSION
         attributes["store_id"] = campaign
         signed = integrity.signed({**document, "attributes": attributes})
-        place.write(key, json.dumps(signed, indent=1, sort_keys=True).encode())
-        if root_of(place, campaign).sealed:
+        backend.write(key, json.dumps(signed, indent=1, sort_keys=True).encode())
+        if root_of(backend, campaign).sealed:
             return
     raise StoreError("its root is being written by somebody else: try again")
 

@@ -25,8 +25,13 @@ from typing import Any
 
 from afterslip_workers.progress import LOG, MANIFEST, RECEIPT
 from afterslip_workers.store import durable, paths
-from afterslip_workers.store.parts import PARTS
-from afterslip_workers.store.place import LocalPlace, Place, place_of, write_json
+from afterslip_workers.store.backend import (
+    LocalBackend,
+    StoreBackend,
+    open_store,
+    write_json,
+)
+from afterslip_workers.store.result_folders import RESULT_FOLDERS
 
 ENV = "AFTERSLIP_SPOOL"
 _STORE = "store"
@@ -62,42 +67,42 @@ def room() -> tuple[Path, int]:
         return folder, shutil.disk_usage(there).free
 
 
-def _home(place: Place) -> Path:
-    return root() / hashlib.sha256(place.name.encode()).hexdigest()[:16]
+def _home(backend: StoreBackend) -> Path:
+    return root() / hashlib.sha256(backend.name.encode()).hexdigest()[:16]
 
 
-def entry(place: Place, token: str) -> Path:
+def entry(backend: StoreBackend, token: str) -> Path:
     """Folder of an attempt in the spool."""
-    return _home(place) / paths.checked(token)
+    return _home(backend) / paths.checked(token)
 
 
-def work_folder(place: Place, token: str) -> Path:
+def work_folder(backend: StoreBackend, token: str) -> Path:
     """Folder in which an attempt works."""
-    if isinstance(place, LocalPlace):
-        return place.root / paths.attempt(token)
-    return entry(place, token)
+    if isinstance(backend, LocalBackend):
+        return backend.root / paths.attempt(token)
+    return entry(backend, token)
 
 
-def make(place: Place, token: str) -> Path:
+def make(backend: StoreBackend, token: str) -> Path:
     """Make an attempt's folder in the spool."""
     made_root()
-    folder = entry(place, token)
+    folder = entry(backend, token)
     folder.mkdir(parents=True, exist_ok=True)
     note = folder.parent / _STORE
     if not note.exists():
-        durable.write_bytes(note, place.name.encode())
+        durable.write_bytes(note, backend.name.encode())
     return folder
 
 
 @contextmanager
-def held(place: Place, token: str) -> Iterator[bool]:
+def held(backend: StoreBackend, token: str) -> Iterator[bool]:
     """Hold an attempt's place in the spool; the kernel frees it when we die.
 
     Yields
     ------
     False if another process or thread holds it, or the spool cannot be written.
     """
-    path = entry(place, f"{token}.lock")
+    path = entry(backend, f"{token}.lock")
     try:
         handle = _opened(path)
     except OSError:
@@ -126,21 +131,21 @@ def _opened(path: Path) -> int:
             return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
 
 
-def waiting() -> list[tuple[Place, str]]:
+def waiting() -> list[tuple[StoreBackend, str]]:
     """List what waits, by store and attempt, the oldest first."""
     found = []
     for home in root().glob("*"):
         with suppress(OSError, ValueError):
-            place = place_of((home / _STORE).read_text())
+            backend = open_store((home / _STORE).read_text())
             found += [
-                (folder.stat().st_mtime_ns, place, folder.name)
+                (folder.stat().st_mtime_ns, backend, folder.name)
                 for folder in home.iterdir()
                 if folder.is_dir()
             ]
-    return [(place, token) for _, place, token in sorted(found, key=lambda f: f[0])]
+    return [(backend, token) for _, backend, token in sorted(found, key=lambda f: f[0])]
 
 
-def deliver(place: Place, token: str) -> None:
+def deliver(backend: StoreBackend, token: str) -> None:
     """Send what an attempt left in the spool, and remove it here; may be repeated.
 
     The receipt goes last: where it is, all is there. What the service does not
@@ -151,7 +156,7 @@ def deliver(place: Place, token: str) -> None:
     OSError
         If the store does not take it; what has arrived is not sent again.
     """
-    folder, there = entry(place, token), paths.attempt(token)
+    folder, there = entry(backend, token), paths.attempt(token)
     receipt = durable.read_json(folder / RECEIPT)
     manifest = durable.read_json(folder / MANIFEST)
     if receipt is None and isinstance(manifest, dict):
@@ -159,28 +164,28 @@ def deliver(place: Place, token: str) -> None:
         stats = manifest.get("stats", {})
         receipt = {"token": token, "outcome": "stored", "manifest": manifest}
         receipt |= {"error": None, "stats": stats}
-    if receipt is not None and place.size(f"{there}/{RECEIPT}") is None:
+    if receipt is not None and backend.size(f"{there}/{RECEIPT}") is None:
         if isinstance(manifest, dict):
-            _send_files(place, folder, there, manifest)
-            write_json(place, f"{there}/{MANIFEST}", manifest)
-        if (folder / LOG).exists() and place.size(f"{there}/{LOG}") is None:
-            place.upload(folder / LOG, f"{there}/{LOG}")
-        write_json(place, f"{there}/{RECEIPT}", receipt)
+            _send_files(backend, folder, there, manifest)
+            write_json(backend, f"{there}/{MANIFEST}", manifest)
+        if (folder / LOG).exists() and backend.size(f"{there}/{LOG}") is None:
+            backend.upload(folder / LOG, f"{there}/{LOG}")
+        write_json(backend, f"{there}/{RECEIPT}", receipt)
     shutil.rmtree(folder)
     if not any(item.is_dir() for item in folder.parent.iterdir()):
         (folder.parent / _STORE).unlink(missing_ok=True)
 
 
 def _send_files(
-    place: Place, folder: Path, there: str, manifest: dict[str, Any]
+    backend: StoreBackend, folder: Path, there: str, manifest: dict[str, Any]
 ) -> None:
-    part = PARTS.get(manifest["kind"])
+    part = RESULT_FOLDERS.get(manifest["kind"])
     if part is None:
         return
     for name, digest in manifest["files"].items():
         key = f"{there}/{part}/{name}"
-        if place.size(key) is not None and place.sha256(key) == digest:
+        if backend.size(key) is not None and backend.sha256(key) == digest:
             continue
-        place.upload(folder / part / name, key)
-        if place.sha256(key) != digest:
+        backend.upload(folder / part / name, key)
+        if backend.sha256(key) != digest:
             raise OSError(f"{key} reads back differently from the store")

@@ -8,7 +8,7 @@ from afterslip.errors import one_problem
 from afterslip.files import StoredFiles, content_ref
 from afterslip.schemas.values import SHA256
 from afterslip_workers.store import durable, paths
-from afterslip_workers.store.place import LocalPlace, Place
+from afterslip_workers.store.backend import LocalBackend, StoreBackend
 
 
 class BucketFiles(StoredFiles):
@@ -16,19 +16,19 @@ class BucketFiles(StoredFiles):
 
     Parameters
     ----------
-    place : the store.
+    backend : the store.
     base : folder for relative paths; None: relative paths are refused.
     """
 
-    def __init__(self, place: Place, base: str | Path | None = None) -> None:
-        super().__init__(place.name, base)
-        self._place = place
+    def __init__(self, backend: StoreBackend, base: str | Path | None = None) -> None:
+        super().__init__(backend.name, base)
+        self._backend = backend
 
     def read(self, ref: str) -> bytes:
         """Return the content of an upload or a file."""
         if not SHA256.match(ref):
             return super().read(ref)
-        content = self._place.read(paths.file(ref))
+        content = self._backend.read(paths.file(ref))
         if content is None:
             raise one_problem(ref, None, "was not uploaded", "upload the file first")
         return content
@@ -37,32 +37,32 @@ class BucketFiles(StoredFiles):
         """Say whether there is such an upload or file."""
         if not SHA256.match(ref):
             return super().exists(ref)
-        return self._place.size(paths.file(ref)) is not None
+        return self._backend.size(paths.file(ref)) is not None
 
 
-def files_of(place: Place, base: str | Path | None = None) -> StoredFiles:
+def files_of(backend: StoreBackend, base: str | Path | None = None) -> StoredFiles:
     """Return the files that specs may name."""
-    if isinstance(place, LocalPlace):
-        return StoredFiles(place.root, base)
-    return BucketFiles(place, base)
+    if isinstance(backend, LocalBackend):
+        return StoredFiles(backend.root, base)
+    return BucketFiles(backend, base)
 
 
-def keep(place: Place, content: bytes) -> str:
+def keep(backend: StoreBackend, content: bytes) -> str:
     """Write a content into the store and return its reference."""
     ref = content_ref(content)
-    if not _whole(place, ref):
-        place.write(paths.file(ref), content)
+    if not _whole(backend, ref):
+        backend.write(paths.file(ref), content)
     return ref
 
 
-def keep_file(place: Place, path: Path) -> str:
+def keep_file(backend: StoreBackend, path: Path) -> str:
     """Copy a file into the store and return its reference."""
     ref = f"sha256:{durable.sha256(path)}"
-    if not _whole(place, ref):
-        place.upload(path, paths.file(ref))
+    if not _whole(backend, ref):
+        backend.upload(path, paths.file(ref))
     return ref
 
 
-def _whole(place: Place, ref: str) -> bool:
+def _whole(backend: StoreBackend, ref: str) -> bool:
     """Tell whether an upload is there; a damaged one is uploaded again."""
-    return place.digest(paths.file(ref)) == ref.removeprefix("sha256:")
+    return backend.digest(paths.file(ref)) == ref.removeprefix("sha256:")

@@ -27,7 +27,7 @@ from afterslip_solver.greens import Prepared, StateError, evaluate_curve
 from afterslip_solver.mesh.slit_surface import Trace, two_sided
 from afterslip_solver.model import Float, GroupResult, Int, Model
 from afterslip_solver.parallel import DistributedModel
-from afterslip_workers import device, handover, preflight
+from afterslip_workers import device, exchange, preflight
 from afterslip_workers.context import Context
 from afterslip_workers.errors import CancelledError, TaskError
 from afterslip_workers.modelling.cache import campaign_facts, load_model
@@ -36,7 +36,7 @@ from afterslip_workers.modelling.template import Template, template_of
 from afterslip_workers.settings import backend_of, prepared_for, settings_of, stricter
 from afterslip_workers.store import manifest, reuse
 from afterslip_workers.store.checkpoint import Checkpoints, digest_of
-from afterslip_workers.store.parts import GROUP
+from afterslip_workers.store.result_folders import GROUP_FOLDER
 from afterslip_workers.store.reuse import COVERS, Lane
 
 _FAILURES = {str(kind): kind for kind in (ErrorClass.NOT_CONVERGED, ErrorClass.NAN)}
@@ -102,26 +102,26 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]] | None:
     """
     envelope = context.envelope
     campaign = parse_campaign(envelope.spec)
-    facts = campaign_facts(context.place, envelope.campaign)
+    facts = campaign_facts(context.store_backend, envelope.campaign)
     template = template_of(facts)
     group = envelope.group or {}
     chosen = [int(source) for source in group["sources"]]
     if context.handed is not None:
-        told, values = handover.load(context.handed)
+        told, values = exchange.load(context.handed)
         solved = _Solved(values, **told)
     else:
         solved = _gather(context, campaign, facts, template, chosen)
     if context.hand_to is not None:
         context.phase("handing over")
         told = {name: getattr(solved, name) for name in ("taken", "stats", "history")}
-        handover.save(context.hand_to, told, solved.values)
+        exchange.save(context.hand_to, told, solved.values)
         return None
     stats = solved.stats
     context.phase("writing")
 
     def write(folder: Path) -> dict[str, Any]:
         context.lap("writing")
-        part = folder / GROUP
+        part = folder / GROUP_FOLDER
         manifest.clear(part)
         written = manifest.new(
             envelope,
@@ -178,7 +178,7 @@ def _take(
         time_tolerance=campaign.solver.time_tolerance,
         stations=stations,
     )
-    return reuse.take(context.place, origins, wanted)
+    return reuse.take(context.store_backend, origins, wanted)
 
 
 def _covers(
@@ -232,7 +232,9 @@ def _keeper(
     sources = campaign.sources.model_dump(mode="json")
     what = (facts["digest"], repr(settings), sources, facts.get("order"), missing)
     backend = backend_of(campaign.solver, context.envelope.backend)
-    return Checkpoints(context.place, digest_of(what, backend, context.envelope.strict))
+    return Checkpoints(
+        context.store_backend, digest_of(what, backend, context.envelope.escalation)
+    )
 
 
 def _run(
@@ -257,13 +259,13 @@ def _run(
 def _ready(context: Context, campaign: Campaign, digest: str) -> _Ready:
     """Prepare the model, unless an earlier group left it warm."""
     known = settings_of(campaign.times, campaign.solver)
-    settings = stricter(known, context.envelope.strict)
+    settings = stricter(known, context.envelope.escalation)
     backend = backend_of(campaign.solver, context.envelope.backend)
     gpus = campaign.solver.gpus
 
     def build() -> _Ready:
         context.phase("preparing the model")
-        model = load_model(context.place, digest)
+        model = load_model(context.store_backend, digest)
         preflight.require(model, settings, backend, gpus, context.warm.clear)
         prepared = prepared_for(model, settings, campaign.solver, backend)
         return _Ready(model, prepared, two_sided(model), prepared.bytes)

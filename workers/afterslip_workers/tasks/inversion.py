@@ -36,7 +36,7 @@ from afterslip_workers.inverting.rows import Rows, collect
 from afterslip_workers.modelling.cache import campaign_facts, load_model
 from afterslip_workers.modelling.sources import UnitSources, slip_on_nodes
 from afterslip_workers.store import manifest, reading, uploads
-from afterslip_workers.store.parts import RESULT
+from afterslip_workers.store.result_folders import INVERSION_FOLDER
 from afterslip_workers.versions import versions
 
 _SIGN = {"positive": 1, "negative": -1, "free": 0}
@@ -50,11 +50,11 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
     extra = [validate(Dataset, item) for item in asked.pop("extra_datasets", [])]
     request = validate(Inversion, asked)
     campaign = parse_campaign(envelope.spec)
-    facts = campaign_facts(context.place, envelope.campaign)
+    facts = campaign_facts(context.store_backend, envelope.campaign)
     context.phase("reading data")
-    model = load_model(context.place, facts["digest"])
+    model = load_model(context.store_backend, facts["digest"])
     rows = _rows(context, campaign, request, extra)
-    store = GreensStore(reading.greens(context.place, envelope.campaign))
+    store = GreensStore(reading.greens(context.store_backend, envelope.campaign))
     context.phase("sampling Green's functions")
     units = UnitSources.of(campaign.sources, model, facts.get("order"))
     problem = _problem(units, request, model, store, rows)
@@ -65,7 +65,7 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
     _annotate(found, context, campaign, request, facts, solution, store)
 
     def write(folder: Path) -> dict[str, Any]:
-        part = folder / RESULT
+        part = folder / INVERSION_FOLDER
         manifest.clear(part)
         part.mkdir()
         result.write_netcdf(found, part / "result.nc")
@@ -92,7 +92,7 @@ def _rows(
 ) -> Rows:
     """Read the data sets of a request; those of the campaign come first."""
     envelope = context.envelope
-    files = uploads.files_of(context.place, envelope.files_base)
+    files = uploads.files_of(context.store_backend, envelope.files_base)
     known = {item.name: item for item in [*extra, *campaign.datasets]}
     missing = [name for name in request.datasets if name not in known]
     if missing:

@@ -25,7 +25,7 @@ from afterslip_workers.modelling.sources import UnitSources
 from afterslip_workers.modelling.template import Template, modes_of
 from afterslip_workers.settings import settings_of
 from afterslip_workers.store import durable, manifest, paths, uploads
-from afterslip_workers.store.place import read_json, write_json
+from afterslip_workers.store.backend import read_json, write_json
 from afterslip_workers.store.reuse import COVERS
 from afterslip_workers.versions import versions
 
@@ -38,12 +38,12 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
     """Build, or find, everything that the groups of a campaign need."""
     envelope = context.envelope
     campaign = parse_campaign(envelope.spec)
-    files = uploads.files_of(context.place, envelope.files_base)
+    files = uploads.files_of(context.store_backend, envelope.files_base)
     context.phase("reading files")
     inputs = resolve(campaign, files)
     digest = model_digest(campaign, files)
     model, known, warm = get_or_build(
-        context.place,
+        context.store_backend,
         digest,
         lambda: build_model(campaign.model, inputs, files, context.phase),
     )
@@ -88,10 +88,10 @@ def _create_store(
 
     The root of the store appears last: where it is, ``model.json`` belongs to it.
     """
-    place, identity = context.place, context.envelope.campaign
+    backend, identity = context.store_backend, context.envelope.campaign
     final, noted = paths.greens(identity), paths.model_facts(identity)
-    before = read_json(place, noted)
-    there = place.size(f"{final}/{ROOT}") is not None
+    before = read_json(backend, noted)
+    there = backend.size(f"{final}/{ROOT}") is not None
     if there and before and before["digest"] == facts["digest"]:
         return dict(before)
     table = units.table(model)
@@ -121,9 +121,9 @@ def _create_store(
             "files": {name: sums[name] for name in sums if name not in _OWN},
         }
         for name in [*facts["files"], FIXED]:
-            place.upload(scratch / name, f"{final}/{name}")
-        write_json(place, noted, facts)
-        place.upload(scratch / ROOT, f"{final}/{ROOT}")
+            backend.upload(scratch / name, f"{final}/{name}")
+        write_json(backend, noted, facts)
+        backend.upload(scratch / ROOT, f"{final}/{ROOT}")
     return facts
 
 

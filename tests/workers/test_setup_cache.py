@@ -11,8 +11,8 @@ import sys
 import numpy as np
 import pytest
 
-from afterslip_workers import shelf
-from afterslip_workers.shelf import FolderShelf
+from afterslip_workers import setup_cache
+from afterslip_workers.setup_cache import SetupCache
 
 
 def arrays(seed=0, n=1000):
@@ -37,71 +37,71 @@ def same(one, other):
 
 
 @pytest.fixture
-def place(tmp_path):
-    return FolderShelf(tmp_path / "setup")
+def cache(tmp_path):
+    return SetupCache(tmp_path / "setup")
 
 
-def test_set_is_made_once(place):
-    place.get("a", arrays)
-    assert same(FolderShelf(place.folder).get("a", never), arrays())
-    assert same(place.get("b", lambda: arrays(1)), arrays(1))
+def test_set_is_made_once(cache):
+    cache.get("a", arrays)
+    assert same(SetupCache(cache.folder).get("a", never), arrays())
+    assert same(cache.get("b", lambda: arrays(1)), arrays(1))
 
 
 @pytest.mark.parametrize("at", [0, 200, -200, None])
-def test_damaged_file_is_made_again(place, at):
-    place.get("a", arrays)
-    (path,) = place.folder.glob("*.npz")
+def test_damaged_file_is_made_again(cache, at):
+    cache.get("a", arrays)
+    (path,) = cache.folder.glob("*.npz")
     content = bytearray(path.read_bytes())
     if at is None:
         del content[len(content) // 2 :]
     else:
         content[at] ^= 0x55
     path.write_bytes(content)
-    assert same(place.get("a", arrays), arrays())
-    assert same(place.get("a", never), arrays())
+    assert same(cache.get("a", arrays), arrays())
+    assert same(cache.get("a", never), arrays())
 
 
-def test_every_changed_byte_of_an_array_is_noticed(place):
+def test_every_changed_byte_of_an_array_is_noticed(cache):
     small = {"values": np.arange(6.0)}
-    place.get("a", lambda: small)
-    (path,) = place.folder.glob("*.npz")
+    cache.get("a", lambda: small)
+    (path,) = cache.folder.glob("*.npz")
     whole = path.read_bytes()
     start = whole.index(small["values"].tobytes())
     for k in range(start, start + small["values"].nbytes):
         path.write_bytes(whole[:k] + bytes([whole[k] ^ 1]) + whole[k + 1 :])
-        assert same(place.get("a", lambda: small), small)
+        assert same(cache.get("a", lambda: small), small)
 
 
 def test_what_was_used_longest_ago_goes_first(tmp_path):
     size = sum(array.nbytes for array in arrays().values())
-    place = FolderShelf(tmp_path, limit=3.5 * size)
+    cache = SetupCache(tmp_path, limit=3.5 * size)
     for k, name in enumerate("abc"):
-        place.get(name, arrays)
+        cache.get(name, arrays)
         os.utime(tmp_path / f"{name}.npz", (k, k))
-    place.get("a", never)
-    place.get("d", arrays)
+    cache.get("a", never)
+    cache.get("d", arrays)
     kept = {path.stem for path in tmp_path.glob("*.npz")}
     assert {"a", "d"} <= kept
     assert "b" not in kept
     total = sum(path.stat().st_size for path in tmp_path.glob("*.npz"))
-    assert total <= place.limit
+    assert total <= cache.limit
 
 
-def test_what_a_dead_process_left_half_written_is_removed(place):
-    place.get("a", arrays)
-    left, fresh = place.folder / "b.1.partial", place.folder / "c.2.partial"
+def test_what_a_dead_process_left_half_written_is_removed(cache):
+    cache.get("a", arrays)
+    left, fresh = cache.folder / "b.1.partial", cache.folder / "c.2.partial"
     left.touch()
     fresh.touch()
     os.utime(left, (1, 1))
-    place.get("d", arrays)
+    cache.get("d", arrays)
     assert not left.exists()
     assert fresh.exists()  # somebody writes it now
 
 
 def test_nothing_is_kept_where_nothing_may_be(tmp_path, monkeypatch):
-    monkeypatch.setenv(shelf.ENV, str(tmp_path))
-    monkeypatch.setenv(shelf.LIMIT_ENV, "0")
-    assert same(FolderShelf.here().get("a", arrays), arrays())
+    monkeypatch.setenv(setup_cache.ENV, str(tmp_path))
+    monkeypatch.setenv(setup_cache.LIMIT_ENV, "0")
+    assert same(SetupCache.here().get("a", arrays), arrays())
     assert list(tmp_path.iterdir()) == []
 
 
@@ -112,14 +112,14 @@ def test_folder_that_takes_nothing_stops_nobody(tmp_path, monkeypatch, kind):
         folder.write_text("not a folder")
     elif kind == "nearly full":
         usage = shutil.disk_usage(tmp_path)._replace(free=100_000)
-        monkeypatch.setattr(shelf.shutil, "disk_usage", lambda _: usage)
+        monkeypatch.setattr(setup_cache.shutil, "disk_usage", lambda _: usage)
     else:
 
         def full(*_args, **_more):
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(shelf.np, "savez", full)
-    assert same(FolderShelf(folder).get("a", arrays), arrays())
+        monkeypatch.setattr(setup_cache.np, "savez", full)
+    assert same(SetupCache(folder).get("a", arrays), arrays())
     assert not folder.is_dir() or not list(folder.glob("*.[np]*"))
 
 
@@ -127,7 +127,7 @@ MAKER = """
 import sys, time
 from pathlib import Path
 import numpy as np
-from afterslip_workers.shelf import FolderShelf
+from afterslip_workers.setup_cache import SetupCache
 
 def make():
     with Path(sys.argv[2]).open("a") as stream:
@@ -135,7 +135,7 @@ def make():
     time.sleep(0.5)
     return {"values": np.arange(5.0)}
 
-FolderShelf(Path(sys.argv[1])).get("a", make)
+SetupCache(Path(sys.argv[1])).get("a", make)
 """
 
 
@@ -147,38 +147,38 @@ def test_one_process_makes_what_the_others_wait_for(tmp_path):
     assert told.read_text() == "made\n"
 
 
-def test_file_system_without_locks_keeps_nobody_waiting(place, monkeypatch):
+def test_file_system_without_locks_keeps_nobody_waiting(cache, monkeypatch):
     def refuse(*_args):
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(shelf.fcntl, "flock", refuse)
-    monkeypatch.setattr(shelf.time, "sleep", never)
-    assert same(place.get("a", arrays), arrays())
-    assert same(place.get("a", never), arrays())
+    monkeypatch.setattr(setup_cache.fcntl, "flock", refuse)
+    monkeypatch.setattr(setup_cache.time, "sleep", never)
+    assert same(cache.get("a", arrays), arrays())
+    assert same(cache.get("a", never), arrays())
 
 
-def test_nobody_waits_for_ever_for_one_that_hangs(place, monkeypatch):
-    monkeypatch.setattr(shelf, "PATIENCE_S", 0.3)
-    with place._held("a"):
-        assert same(FolderShelf(place.folder).get("a", arrays), arrays())
+def test_nobody_waits_for_ever_for_one_that_hangs(cache, monkeypatch):
+    monkeypatch.setattr(setup_cache, "PATIENCE_S", 0.3)
+    with cache._held("a"):
+        assert same(SetupCache(cache.folder).get("a", arrays), arrays())
 
 
 @pytest.mark.parametrize("what", ["file", "folder"])
-def test_set_that_others_could_have_written_is_made_again(place, what):
-    place.get("a", lambda: arrays(1))
-    (path,) = place.folder.glob("*.npz")
-    (path if what == "file" else place.folder).chmod(0o777)
-    assert same(place.get("a", arrays), arrays())
+def test_set_that_others_could_have_written_is_made_again(cache, what):
+    cache.get("a", lambda: arrays(1))
+    (path,) = cache.folder.glob("*.npz")
+    (path if what == "file" else cache.folder).chmod(0o777)
+    assert same(cache.get("a", arrays), arrays())
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_set_of_another_account_is_made_again(place):
-    place.get("a", lambda: arrays(1))
-    (path,) = place.folder.glob("*.npz")
+def test_set_of_another_account_is_made_again(cache):
+    cache.get("a", lambda: arrays(1))
+    (path,) = cache.folder.glob("*.npz")
     os.chown(path, 65534, 65534)
-    assert same(place.get("a", arrays), arrays())
+    assert same(cache.get("a", arrays), arrays())
 
 
-def test_folder_is_closed_to_others(place):
-    place.get("a", arrays)
-    assert place.folder.stat().st_mode & 0o777 == 0o700
+def test_folder_is_closed_to_others(cache):
+    cache.get("a", arrays)
+    assert cache.folder.stat().st_mode & 0o777 == 0o700

@@ -1,6 +1,6 @@
 """Folders in which attempts leave their results, by kind of work."""
 
-GROUP = "group.zarr"
-RESULT = "result"
+GROUP_FOLDER = "group.zarr"
+INVERSION_FOLDER = "result"
 # a model is written into its campaign at once: nothing of it has to be moved
-PARTS = {"greens": GROUP, "inversion": RESULT}
+RESULT_FOLDERS = {"greens": GROUP_FOLDER, "inversion": INVERSION_FOLDER}

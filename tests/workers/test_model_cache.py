@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from afterslip_workers.warm import WarmCache, footprint
+from afterslip_workers.model_cache import ModelCache, footprint
 
 
 def _block(megabytes):
@@ -10,14 +10,14 @@ def _block(megabytes):
 
 
 def test_second_task_finds_the_model_warm():
-    cache = WarmCache(1 << 30)
+    cache = ModelCache(1 << 30)
     first = cache.get("m", lambda: _block(1))
     assert cache.get("m", lambda: _block(1)) is first
     assert cache.builds == 1
 
 
 def test_least_recently_used_goes_first():
-    cache = WarmCache(200 << 20)
+    cache = ModelCache(200 << 20)
     cache.get("a", lambda: _block(60))
     cache.get("b", lambda: _block(60))
     cache.get("a", lambda: _block(60))
@@ -29,7 +29,7 @@ def test_least_recently_used_goes_first():
 
 
 def test_model_larger_than_the_limit_still_works():
-    cache = WarmCache(1)
+    cache = ModelCache(1)
     assert cache.get("m", lambda: _block(4)).nbytes == 4 << 20
     assert len(cache) == 1
 

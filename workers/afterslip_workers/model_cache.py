@@ -13,7 +13,7 @@ import psutil
 from afterslip_workers import limit
 
 
-class WarmCache:
+class ModelCache:
     """Least recently used first out, bounded by bytes.
 
     Parameters

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 
 @contextmanager
-def passage() -> Iterator[str]:
+def exchange_file() -> Iterator[str]:
     """Yield the path by which children of this process reach the memory."""
     handle = os.memfd_create("afterslip-group")
     try:

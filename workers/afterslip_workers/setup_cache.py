@@ -41,7 +41,7 @@ FOREIGN = "another account may have written it: see its owner and mode"
 log = structlog.get_logger()
 
 
-class FolderShelf:
+class SetupCache:
     """Sets of arrays in a folder; see `afterslip_solver.array_cache.ArrayCache`.
 
     Parameters
@@ -54,7 +54,7 @@ class FolderShelf:
         self.folder, self.limit = folder, limit
 
     @classmethod
-    def here(cls) -> FolderShelf:
+    def here(cls) -> SetupCache:
         """Return that of this machine: AFTERSLIP_SETUP, or the user's cache folder."""
         cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
         folder = Path(cache).expanduser() / "afterslip" / "setup"
@@ -84,10 +84,10 @@ class FolderShelf:
     @contextmanager
     def _held(self, name: str) -> Iterator[None]:
         """Wait until nobody else makes this, where that can be known at all."""
-        place = self.folder / f"lock-{hashlib.sha256(name.encode()).hexdigest()[0]}"
+        lock = self.folder / f"lock-{hashlib.sha256(name.encode()).hexdigest()[0]}"
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            stream = place.open("a")
+            stream = lock.open("a")
         except OSError:
             yield
             return

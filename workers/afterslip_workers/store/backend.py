@@ -1,4 +1,4 @@
-"""Where a store lies: a folder that all machines see, or a bucket of objects.
+"""Backends of a store: a folder that all machines share, or a bucket of objects.
 
 Everything above speaks of keys, relative to the store's root. A file is written
 whole or not at all, and is there for good when the call returns.
@@ -26,12 +26,12 @@ class StoreLostError(OSError):
     """The store cannot be reached: a mount, a network or a server is away."""
 
 
-class Place(Protocol):
+class StoreBackend(Protocol):
     """What both kinds of store can do.
 
     Every method may raise OSError; :class:`StoreLostError` where the store as a
     whole is away. ``name`` is for people and holds no credentials; in a ``remote``
-    place nothing can be written in place, so that attempts work on a disk of their
+    store nothing can be written in place, so that attempts work on a disk of their
     own and each look costs a request.
     """
 
@@ -100,7 +100,7 @@ class Place(Protocol):
         """Return what zarr opens: a path or a store."""
 
 
-class LocalPlace:
+class LocalBackend:
     """A folder that the service and all workers see at the same path."""
 
     remote = False
@@ -264,28 +264,28 @@ def is_bucket(store: str | Path) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _open(store: str) -> Place:
+def _open(store: str) -> StoreBackend:
     if is_bucket(store):
-        from afterslip_workers.store.bucket import BucketPlace
+        from afterslip_workers.store.bucket import BucketBackend
 
-        return BucketPlace(store)
-    return LocalPlace(Path(store))
+        return BucketBackend(store)
+    return LocalBackend(Path(store))
 
 
-def place_of(store: str | Path) -> Place:
-    """Return the place of a store: a folder, or ``s3://bucket/prefix``."""
+def open_store(store: str | Path) -> StoreBackend:
+    """Return the backend of a store: a folder, or ``s3://bucket/prefix``."""
     return _open(str(store))
 
 
-def read_json(place: Place, key: str) -> Any | None:
+def read_json(backend: StoreBackend, key: str) -> Any | None:
     """Read a JSON file; None where it is absent or not readable as JSON."""
-    content = place.read(key)
+    content = backend.read(key)
     try:
         return None if content is None else json.loads(content)
     except ValueError:
         return None
 
 
-def write_json(place: Place, key: str, content: Any) -> None:
+def write_json(backend: StoreBackend, key: str, content: Any) -> None:
     """Replace a JSON file."""
-    place.write(key, json.dumps(content, indent=1, sort_keys=True).encode())
+    backend.write(key, json.dumps(content, indent=1, sort_keys=True).encode())
