@@ -13,12 +13,12 @@ from afterslip_service.db import migrate
 from afterslip_service.db.notify import Listener
 from afterslip_service.db.session import Database
 from afterslip_service.placement.base import Placement
-from afterslip_service.placement.told import Told
+from afterslip_service.placement.logged import LoggedPlacement
 from afterslip_service.reconcile.dispatcher import Dispatcher
 from afterslip_service.routes import (
+    api_page,
     bulk,
     campaigns,
-    changes,
     contract,
     datasets,
     events,
@@ -30,8 +30,8 @@ from afterslip_service.routes import (
     inversions,
     metrics,
     page,
+    patch,
     problems,
-    reference,
     sample,
     session,
     tokens,
@@ -42,16 +42,16 @@ from afterslip_service.routes.access import Access, authorize
 from afterslip_service.routes.body import Bodies
 from afterslip_service.routes.deps import Service
 from afterslip_service.routes.guard import Guard
+from afterslip_service.routes.request_id import RequestId
 from afterslip_service.routes.stream import Hub
-from afterslip_service.routes.trail import Trail
 from afterslip_service.settings import Settings
 from afterslip_workers import entry, telemetry
 
 MakePlacement = Callable[[Settings], Placement]
 ROUTERS = (
-    campaigns, changes, bulk, explain, groups, events, greens, sample, files,
+    campaigns, patch, bulk, explain, groups, events, greens, sample, files,
     datasets, inversions, workers, usage, tokens, session, health, metrics, page,
-    reference,
+    api_page,
 )  # fmt: skip
 
 
@@ -95,7 +95,7 @@ def create_app(
         lifespan=lifespan,
         # no route can forget it
         dependencies=[Depends(authorize)],
-        # their pages would load scripts from elsewhere; ours is routes/reference.py
+        # their pages would load scripts from elsewhere; ours is routes/api_page.py
         docs_url=None,
         redoc_url=None,
     )
@@ -110,7 +110,7 @@ def create_app(
     app.add_middleware(Bodies, settings=chosen)
     app.add_middleware(Access, settings=chosen)
     app.add_middleware(Guard, settings=chosen)
-    app.add_middleware(Trail)
+    app.add_middleware(RequestId)
     app.openapi = lambda: contract.openapi(app)  # type: ignore[method-assign]
     return app
 
@@ -130,10 +130,10 @@ def bring_up(app: FastAPI) -> None:
     service.listener.start()
     if placement is None:
         return
-    service.placement = Told(placement(service.settings))
+    service.placement = LoggedPlacement(placement(service.settings))
     dispatcher = Dispatcher(service.database, service.placement, service.settings)
     service.placement.wake = dispatcher.wake
-    dispatcher.context.told = service.hub.wake
+    dispatcher.context.after_commit = service.hub.wake
     service.dispatcher = dispatcher
     dispatcher.start()
 

@@ -21,7 +21,7 @@ from distributed.diagnostics import nvml
 from distributed.system_monitor import SystemMonitor
 from typer.testing import CliRunner
 
-from afterslip_service.commands import doctor, serve, surroundings
+from afterslip_service.commands import doctor, doctor_checks, serve
 from afterslip_service.commands.doctor import examine
 from afterslip_service.placement import cluster as placement
 from afterslip_service.placement import local
@@ -155,7 +155,7 @@ def test_serve_starts_and_stops_in_good_order(tmp_path):
 
 
 def looked_at(**changes):
-    return {f.name: f for f in surroundings.around(Settings(**changes))}
+    return {f.name: f for f in doctor_checks.checks(Settings(**changes))}
 
 
 @pytest.fixture
@@ -219,7 +219,7 @@ def test_doctor_names_a_token_that_others_may_read(tmp_path, monkeypatch):
 def test_doctor_names_a_spool_that_is_small_or_no_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("AFTERSLIP_SPOOL", str(tmp_path / "spool"))
     assert looked_at()["spool"].state in {"ok", "note"}
-    monkeypatch.setattr(surroundings, "SMALL_DISK", 2**70)
+    monkeypatch.setattr(doctor_checks, "SMALL_DISK", 2**70)
     assert looked_at()["spool"].state == "note"
     (tmp_path / "file").touch()
     monkeypatch.setenv("AFTERSLIP_SPOOL", str(tmp_path / "file"))
@@ -227,10 +227,10 @@ def test_doctor_names_a_spool_that_is_small_or_no_folder(tmp_path, monkeypatch):
 
 
 def test_doctor_notes_a_clock_that_differs_from_the_databases(database, monkeypatch):
-    assert surroundings.clock(database).state == "ok"
+    assert doctor_checks.clock(database).state == "ok"
     ahead = datetime.now(UTC) + timedelta(seconds=30)
-    monkeypatch.setattr(surroundings, "moment", lambda _: ahead)
-    found = surroundings.clock(database)
+    monkeypatch.setattr(doctor_checks, "moment", lambda _: ahead)
+    found = doctor_checks.clock(database)
     assert found.state == "note"
     assert "by 30.0 s" in found.detail or "by 29.9 s" in found.detail
 
@@ -240,7 +240,7 @@ def test_doctor_says_that_a_scheduler_has_no_workers():
         n_workers=0, processes=False, dashboard_address=None, host="127.0.0.1",
         protocol="tcp://",
     ) as cluster:  # fmt: skip
-        found = surroundings.scheduler(cluster.scheduler_address)
+        found = doctor_checks.scheduler(cluster.scheduler_address)
     assert found.state == "wrong"
     assert "has no workers" in found.detail
 

@@ -54,7 +54,7 @@ def test_claim_that_is_not_placed_gives_its_slot_back_at_once(
 class _Elsewhere(InProcess):
     """A cluster of others: it forgets nothing when a dispatcher dies."""
 
-    mortal = False
+    dies_with_us = False
 
 
 def test_failure_of_a_dead_dispatchers_attempt_is_read_in_the_store(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from afterslip.error_class import ErrorClass
 from afterslip_service.engine import retry
-from afterslip_service.engine.campaign import Standing, derive, greens_done
+from afterslip_service.engine.campaign import JobTally, derive, greens_done
 from afterslip_service.engine.ids import sortable
 from afterslip_service.engine.retry import Action
 from afterslip_service.engine.states import (
@@ -26,7 +26,7 @@ from afterslip_service.engine.states import (
 
 tallies = st.dictionaries(st.sampled_from(JobState), st.integers(0, 5))
 standings = st.builds(
-    Standing,
+    JobTally,
     jobs=st.dictionaries(st.sampled_from(JobKind), tallies),
     paused=st.booleans(),
     cancelling=st.booleans(),
@@ -59,20 +59,20 @@ def test_sources_are_the_inverse_of_moves():
 
 
 @given(standings)
-def test_campaign_is_never_cancelled_while_something_runs(standing):
+def test_campaign_is_never_cancelled_while_something_runs(tally):
     every = tuple(JobKind)
-    if standing.count(every, ACTIVE_JOBS):
-        assert derive(standing) is not CampaignState.CANCELLED
-    elif standing.cancelling:
-        assert derive(standing) is CampaignState.CANCELLED
+    if tally.count(every, ACTIVE_JOBS):
+        assert derive(tally) is not CampaignState.CANCELLED
+    elif tally.cancelling:
+        assert derive(tally) is CampaignState.CANCELLED
 
 
 @given(standings)
-def test_failed_inversions_never_change_a_campaign(standing):
-    jobs = {**standing.jobs, JobKind.INVERSION: {JobState.FAILED: 3}}
-    without = {**standing.jobs, JobKind.INVERSION: {}}
+def test_failed_inversions_never_change_a_campaign(tally):
+    jobs = {**tally.jobs, JobKind.INVERSION: {JobState.FAILED: 3}}
+    without = {**tally.jobs, JobKind.INVERSION: {}}
     with_, bare = (
-        derive(Standing(kinds, standing.paused, standing.cancelling, standing.finished))
+        derive(JobTally(kinds, tally.paused, tally.cancelling, tally.finished))
         for kinds in (jobs, without)
     )
     assert with_ is bare
@@ -80,7 +80,7 @@ def test_failed_inversions_never_change_a_campaign(standing):
 
 @given(tallies)
 def test_store_is_closed_only_when_every_group_is_accepted(greens):
-    done = greens_done(Standing({JobKind.GREENS: greens}))
+    done = greens_done(JobTally({JobKind.GREENS: greens}))
     others = sum(n for state, n in greens.items() if state is not JobState.ACCEPTED)
     assert done == (others == 0 and greens.get(JobState.ACCEPTED, 0) > 0)
 
@@ -94,7 +94,7 @@ def test_no_sequence_of_failures_is_retried_for_ever(classes):
     for error_class in itertools.cycle(classes):
         tries += 1
         failures = retry.counted(failures, error_class)
-        if retry.judge(error_class, failures).action is Action.FAIL:
+        if retry.decide(error_class, failures).action is Action.FAIL:
             break
     # one less of either kind leaves it alive
     assert tries <= retry.ATTEMPTS_IN_ALL - 1 + retry.LOST_LIMIT
@@ -105,7 +105,7 @@ def test_job_may_lose_its_worker_as_often_as_the_setting_says(limit, classes):
     failures = {}
     for times, error_class in enumerate(classes, 1):
         failures = retry.counted(failures, error_class)
-        action = retry.judge(error_class, failures, limit).action
+        action = retry.decide(error_class, failures, limit).action
         assert action is (Action.RETRY if times < limit else Action.FAIL)
         if times == limit:
             break
@@ -113,21 +113,21 @@ def test_job_may_lose_its_worker_as_often_as_the_setting_says(limit, classes):
 
 def test_lost_workers_leave_a_job_its_own_attempts():
     failures = {"worker_lost": 20, "killed": 20, "oom": 1}
-    assert retry.judge("oom", failures, lost_limit=100).action is Action.RETRY
+    assert retry.decide("oom", failures, lost_limit=100).action is Action.RETRY
 
 
 @pytest.mark.parametrize("error_class", ["bad_input", "mesh"])
 def test_input_that_is_wrong_is_never_tried_again(error_class):
-    assert retry.judge(error_class, {error_class: 1}).action is Action.FAIL
+    assert retry.decide(error_class, {error_class: 1}).action is Action.FAIL
 
 
 def test_stopping_the_service_never_uses_up_attempts():
     failures = {}
     for _ in range(100):
         failures = retry.counted(failures, ErrorClass.INTERRUPTED)
-        assert retry.judge(ErrorClass.INTERRUPTED, failures).action is Action.RETRY
+        assert retry.decide(ErrorClass.INTERRUPTED, failures).action is Action.RETRY
     failures = retry.counted(failures, "killed")
-    assert retry.judge("killed", failures).action is Action.RETRY
+    assert retry.decide("killed", failures).action is Action.RETRY
 
 
 def test_pauses_between_attempts_grow():
@@ -135,7 +135,7 @@ def test_pauses_between_attempts_grow():
     failures = {}
     for error_class in ("killed", "oom", "timeout"):
         failures = retry.counted(failures, error_class)
-        delays.append(retry.judge(error_class, failures).delay_s)
+        delays.append(retry.decide(error_class, failures).delay_s)
     assert delays == sorted(delays)
     assert delays[0] < delays[-1]
 

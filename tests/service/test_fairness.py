@@ -124,8 +124,8 @@ def test_queue_that_was_wrong_is_mended(database, add):
         connection.exec_driver_sql("DELETE FROM shares")
     assert serve(database) == []
     with database.write() as connection:
-        assert queue.mend(connection) == 1
-        assert queue.mend(connection) == 0
+        assert queue.repair(connection) == 1
+        assert queue.repair(connection) == 0
     assert serve(database) == ["lost"]
     assert identity
 

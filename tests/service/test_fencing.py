@@ -181,8 +181,8 @@ def test_lease_of_the_same_holder_but_another_epoch_is_lost(database):
     """It was taken by another one in between, who may have done anything."""
     with database.write() as connection:
         first = leases.acquire(connection, "l", "a", 10.0)
-        standing = leases.look(connection, "l")
-        other = leases.take(connection, standing, "b", 10.0)
+        row = leases.look(connection, "l")
+        other = leases.take(connection, row, "b", 10.0)
         again = leases.take(connection, leases.look(connection, "l"), "a", 10.0)
     assert [first.epoch, other.epoch, again.epoch] == [1, 2, 3]
     for stale in (first, dataclasses.replace(again, epoch=4)):
@@ -218,9 +218,9 @@ def test_dispatcher_that_does_not_stop_in_time_stays_fenced(
     assert entered.wait(20)
     dispatcher.stop(timeout=0.05)
     with database.write() as connection:
-        standing = leases.look(connection, "dispatcher")
-        assert not standing.released
-        leases.take(connection, standing, "another", 10.0)
+        row = leases.look(connection, "dispatcher")
+        assert not row.released
+        leases.take(connection, row, "another", 10.0)
     finish.set()
     dispatcher._thread.join(20)
     assert refused

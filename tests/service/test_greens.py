@@ -11,7 +11,7 @@ import pytest
 import tiny_worker
 import xarray as xr
 
-from afterslip_service.routes.stored import inside
+from afterslip_service.routes.store_files import inside
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mutation import examples
 
-from afterslip_service.routes import problems, trail
+from afterslip_service.routes import problems, request_id
 
 # longer than any answer takes on a busy machine; then it is a hang
 PATIENCE_S = 30
@@ -47,7 +47,7 @@ class Record:
 @pytest.fixture
 def record(monkeypatch):
     made = Record()
-    monkeypatch.setattr(trail, "log", made)
+    monkeypatch.setattr(request_id, "log", made)
     monkeypatch.setattr(problems, "log", made)
     return made
 

@@ -50,7 +50,7 @@ def tries_of(error_class):
     failures = {}
     for tries in range(1, 20):
         failures = retry.counted(failures, error_class)
-        verdict = retry.judge(error_class, failures)
+        verdict = retry.decide(error_class, failures)
         if verdict.action is Action.FAIL:
             return tries
     return None
@@ -63,7 +63,7 @@ def tries_of(error_class):
 def test_page_says_what_the_engine_does(error_class, tries, then):
     if tries == "any number":
         assert tries_of(error_class) is None
-        paused = retry.judge(error_class, {error_class: 1}).action is Action.PAUSE
+        paused = retry.decide(error_class, {error_class: 1}).action is Action.PAUSE
         assert paused == ("paused" in then)
     else:
         assert tries_of(error_class) == int(tries.partition(",")[0])

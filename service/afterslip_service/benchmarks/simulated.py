@@ -22,7 +22,7 @@ class Sleepers:
     seconds : that each takes.
     """
 
-    mortal = True
+    dies_with_us = True
 
     def __init__(self, slots: int, seconds: float) -> None:
         self._slots, self._seconds = slots, seconds

@@ -39,7 +39,7 @@ def dispatch(
     from afterslip_service.db import migrate, session
     from afterslip_service.db.notify import Listener
     from afterslip_service.main import cluster
-    from afterslip_service.placement.told import Told
+    from afterslip_service.placement.logged import LoggedPlacement
     from afterslip_service.reconcile.dispatcher import Dispatcher
     from afterslip_workers import entry, telemetry
 
@@ -55,7 +55,7 @@ def dispatch(
     known = session.Database(settings.database)
     migrate.upgrade(known)
     entry.prepare(settings.store)
-    placement = Told(cluster(settings))
+    placement = LoggedPlacement(cluster(settings))
     dispatcher = Dispatcher(known, placement, settings)
     placement.wake = dispatcher.wake
     listener = Listener(known, dispatcher.wake)

@@ -1,4 +1,4 @@
-"""``afterslip doctor``: what this machine can do, what is wrong, and the mend."""
+"""``afterslip doctor``: what this machine can do, what is wrong, how to correct it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from afterslip_service.commands import surroundings
-from afterslip_service.commands.finding import GIB, SMALL_DISK, Finding
+from afterslip_service.commands import doctor_checks
+from afterslip_service.commands.doctor_checks import GIB, SMALL_DISK, Finding
 from afterslip_service.db import migrate
 from afterslip_service.db.session import Database, SQLAlchemyError, shown_url
 from afterslip_service.settings import Settings
@@ -42,10 +42,10 @@ def doctor(
     """Say what this machine can do and what is wrong; exit 1 if it cannot work."""
     given = {"database": database, "store": store}
     settings = Settings(**{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
-    table = Table("", "", "what", "mend", show_lines=False)
+    table = Table("", "", "what", "hint", show_lines=False)
     findings = list(examine(settings))
     for finding in findings:
-        table.add_row(MARKS[finding.state], finding.name, finding.detail, finding.mend)
+        table.add_row(MARKS[finding.state], finding.name, finding.detail, finding.hint)
     Console().print(table)
     if any(finding.state == "wrong" for finding in findings):
         raise typer.Exit(1)
@@ -62,7 +62,7 @@ def examine(settings: Settings) -> Iterator[Finding]:
     yield from _database(settings)
     yield _store(settings)
     yield _disk(settings)
-    yield from surroundings.around(settings)
+    yield from doctor_checks.checks(settings)
 
 
 def _python() -> Finding:
@@ -78,8 +78,8 @@ def _packages() -> Finding:
         except PackageNotFoundError:
             missing.append(name)
     if missing:
-        mend = "run `make setup`, or pip install afterslip again"
-        return Finding("packages", "wrong", f"missing: {', '.join(missing)}", mend)
+        hint = "run `make setup`, or pip install afterslip again"
+        return Finding("packages", "wrong", f"missing: {', '.join(missing)}", hint)
     return Finding("packages", "ok", ", ".join(found))
 
 
@@ -94,8 +94,8 @@ def _memory() -> Finding:
     memory = psutil.virtual_memory()
     text = f"{memory.available / GIB:.1f} GiB free of {memory.total / GIB:.1f} GiB"
     if memory.available < SMALL_MEMORY:
-        mend = "a campaign of 100,000 unknowns takes about 4 GiB: close something"
-        return Finding("memory", "note", text, mend)
+        hint = "a campaign of 100,000 unknowns takes about 4 GiB: close something"
+        return Finding("memory", "note", text, hint)
     return Finding("memory", "ok", text)
 
 
@@ -106,8 +106,8 @@ def _gpu() -> Iterator[Finding]:
     if not gpus():
         yield Finding("GPU", "ok", "none found: the solver uses the CPU")
     elif not has_gpu() or not _importable("cupy"):
-        mend = "pip install 'afterslip[gpu]'"
-        yield Finding("GPU", "note", f"{gpus()} found, cannot be used", mend)
+        hint = "pip install 'afterslip[gpu]'"
+        yield Finding("GPU", "note", f"{gpus()} found, cannot be used", hint)
     else:
         yield Finding("GPU", "ok", f"{gpus()} found, one worker each")
 
@@ -124,8 +124,8 @@ def _gmsh() -> Finding:
     try:
         gmsh = importlib.import_module("gmsh")
     except (ImportError, OSError) as error:
-        mend = "install its libraries: sh deploy/system-libraries.sh"
-        return Finding("gmsh", "wrong", f"does not load: {error}", mend)
+        hint = "install its libraries: sh deploy/system-libraries.sh"
+        return Finding("gmsh", "wrong", f"does not load: {error}", hint)
     return Finding("gmsh", "ok", f"{gmsh.__version__} loads")
 
 
@@ -142,11 +142,11 @@ def _database(settings: Settings) -> Iterator[Finding]:
     try:
         database.ping()
         have, want = migrate.current(database), migrate.newest(database)
-        agrees = surroundings.clock(database)
+        agrees = doctor_checks.clock(database)
     except SQLAlchemyError as error:
         reason = str(getattr(error, "orig", error)).strip().splitlines()[0]
-        mend = "start it, or name another with --database"
-        yield Finding("database", "wrong", f"{shown}: {reason}", mend)
+        hint = "start it, or name another with --database"
+        yield Finding("database", "wrong", f"{shown}: {reason}", hint)
         return
     finally:
         database.close()
@@ -177,9 +177,9 @@ def _attempt(name: str, detail: str, probe: Callable[[], None]) -> Finding:
     try:
         probe()
     except OSError as error:
-        mend = "mend its permissions, or name another"
+        hint = "correct its permissions, or name another"
         text = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        return Finding(name, "wrong", text, mend)
+        return Finding(name, "wrong", text, hint)
     return Finding(name, "ok", detail)
 
 

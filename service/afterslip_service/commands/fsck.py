@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from afterslip_service.db import contents
+from afterslip_service.db import store_inventory
 from afterslip_service.db.session import Database, SQLAlchemyError, shown_url
 from afterslip_service.reconcile import damage
 from afterslip_service.settings import Settings
@@ -96,10 +96,10 @@ def fsck(
 def _expected(database: Database) -> entry.Expected:
     with database.read() as connection:
         return entry.Expected(
-            manifests=contents.accepted(connection),
-            uploads=contents.uploads(connection),
-            attempts=contents.wanted(connection),
-            settled=contents.settled(connection),
+            manifests=store_inventory.accepted(connection),
+            uploads=store_inventory.uploads(connection),
+            attempts=store_inventory.wanted(connection),
+            settled=store_inventory.settled(connection),
         )
 
 

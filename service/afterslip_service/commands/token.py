@@ -146,7 +146,7 @@ class _OnDatabase:
 
     def create(self, body: dict[str, Any]) -> dict[str, Any]:
         from afterslip_service.db import tokens
-        from afterslip_service.routes.tokens import TokenRequest, TokenShape, expiry
+        from afterslip_service.routes.tokens import TokenRequest, TokenResponse, expiry
 
         try:
             asked = TokenRequest.model_validate(body)
@@ -162,15 +162,15 @@ class _OnDatabase:
                 role=asked.role,
                 expires_at=expiry(asked.days),
             )
-        return {**TokenShape.of(made).model_dump(mode="json"), "token": secret}
+        return {**TokenResponse.of(made).model_dump(mode="json"), "token": secret}
 
     def list(self, user: str | None) -> list[dict[str, Any]]:
         from afterslip_service.db import tokens
-        from afterslip_service.routes.tokens import TokenShape
+        from afterslip_service.routes.tokens import TokenResponse
 
         with self._database.read() as connection:
             found = tokens.page(connection, before=None, limit=None, user=user)
-        return [TokenShape.of(item).model_dump(mode="json") for item in found]
+        return [TokenResponse.of(item).model_dump(mode="json") for item in found]
 
     def revoke(self, identity: str) -> None:
         from afterslip_service.db import tokens

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from afterslip_service import clock
 from afterslip_service.db import events, queue
 from afterslip_service.db.tables import CANCELLING_CAMPAIGN, campaigns, jobs
-from afterslip_service.engine.campaign import Standing, derive, greens_done
+from afterslip_service.engine.campaign import JobTally, derive, greens_done
 from afterslip_service.engine.states import CampaignState, JobKind, JobState
 from afterslip_service.errors import MissingError
 
@@ -164,9 +164,9 @@ def tallies(
     return out
 
 
-def standing(connection: Connection, campaign: Campaign) -> Standing:
+def job_tally(connection: Connection, campaign: Campaign) -> JobTally:
     """Return what the campaign's state is derived from."""
-    return Standing(
+    return JobTally(
         jobs=tallies(connection, [campaign.id])[campaign.id],
         paused=campaign.paused,
         cancelling=campaign.cancelling,
@@ -206,18 +206,18 @@ def refresh_all(
     counts = tallies(connection, identities)
     done, changed = [], {}
     for row in rows:
-        standing = Standing(
+        tally = JobTally(
             jobs=counts[row.id],
             paused=row.paused,
             cancelling=row.cancelling,
             finished=row.finished_at is not None,
         )
-        state = derive(standing)
+        state = derive(tally)
         if state != row.state:
             changed[row.id] = state
             data = {"state": state, "was": row.state, "name": row.name}
             events.append(connection, row.id, events.CAMPAIGN_STATE, data)
-        if row.finished_at is None and greens_done(standing):
+        if row.finished_at is None and greens_done(tally):
             done.append(row.id)
     _set_states(connection, changed)
     # a row is wide and has many indexes: all the rest is written at once

@@ -34,7 +34,7 @@ class _User:
 
     name: str
     priority: int
-    room: int
+    quota_left: int
 
 
 def claim(
@@ -58,8 +58,8 @@ def claim(
     level = max(user.priority for user in users)
     users = [user for user in users if user.priority == level][:most]
     lines = _lines(connection, users, level, now, -(-most // len(users)))
-    room = {user.name: user.room for user in users}
-    return _open(connection, lines, dispatcher, now, most, room)
+    quota_left = {user.name: user.quota_left for user in users}
+    return _open(connection, lines, dispatcher, now, most, quota_left)
 
 
 def _users(connection: Connection, now: datetime, limit: int | None) -> list[_User]:
@@ -79,9 +79,9 @@ def _users(connection: Connection, now: datetime, limit: int | None) -> list[_Us
             nobody = top.where(campaigns.c.owner.is_(None), ready)
             priority = connection.execute(nobody).scalar()
         # nobody in particular is not limited
-        room = 2**31 if limit is None or not name else limit - busy.get(name, 0)
-        if priority is not None and room > 0:
-            found.append(_User(name, priority, room))
+        quota_left = 2**31 if limit is None or not name else limit - busy.get(name, 0)
+        if priority is not None and quota_left > 0:
+            found.append(_User(name, priority, quota_left))
     return found
 
 
@@ -136,7 +136,7 @@ def _open(
     dispatcher: str,
     now: datetime,
     most: int,
-    room: dict[str, int],
+    quota_left: dict[str, int],
 ) -> list[Claim]:
     """Claim jobs of each user's campaigns in turns, and write down whose it was."""
     turn = queue.last_turn(connection)
@@ -154,8 +154,8 @@ def _open(
     turns: dict[str, tuple[str, int]] = {}
     for campaign, row in _in_turns(users):
         owner, job = campaign.owner or queue.NOBODY, of_row(row)
-        if len(claims) < most and room[owner] > 0:
-            room[owner] -= 1
+        if len(claims) < most and quota_left[owner] > 0:
+            quota_left[owner] -= 1
             turn += 1
             turns[campaign.id] = (owner, turn)
             claims.append(

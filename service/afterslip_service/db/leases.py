@@ -27,7 +27,7 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class LeaseRow:
     """A lease as it stands in the database.
 
     Attributes
@@ -55,7 +55,7 @@ class Standing:
         return self.expires_at == RELEASED
 
 
-def look(connection: Connection, name: str) -> Standing | None:
+def look(connection: Connection, name: str) -> LeaseRow | None:
     """Lock a lease and return how it stands; None if nobody ever held it."""
     row = connection.execute(
         sa.select(leases).where(leases.c.name == name).with_for_update()
@@ -63,25 +63,25 @@ def look(connection: Connection, name: str) -> Standing | None:
     if row is None:
         return None
     expired = row.expires_at <= moment(connection)
-    return Standing(name, row.holder, row.epoch, row.expires_at, expired, row.facts)
+    return LeaseRow(name, row.holder, row.epoch, row.expires_at, expired, row.facts)
 
 
 def take(
     connection: Connection,
-    standing: Standing,
+    row: LeaseRow,
     holder: str,
     seconds: float,
     facts: dict[str, Any] | None = None,
 ) -> Lease:
     """Take a lease that this transaction has looked at; its epoch counts changes."""
-    epoch = standing.epoch + (standing.holder != holder)
+    epoch = row.epoch + (row.holder != holder)
     until = moment(connection) + timedelta(seconds=seconds)
     connection.execute(
         leases.update()
-        .where(leases.c.name == standing.name)
+        .where(leases.c.name == row.name)
         .values(holder=holder, epoch=epoch, expires_at=until, facts=facts)
     )
-    return Lease(standing.name, holder, epoch)
+    return Lease(row.name, holder, epoch)
 
 
 def facts(connection: Connection, name: str) -> dict[str, Any] | None:

@@ -66,7 +66,7 @@ def requeue(connection: Connection, identities: Collection[str]) -> None:
     )
 
 
-def mend(connection: Connection) -> int:
+def repair(connection: Connection) -> int:
     """Put campaigns into the queue that wait without being in it; there are none.
 
     What is derived can be wrong only by a mistake of ours, which must not cost a

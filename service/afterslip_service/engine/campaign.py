@@ -16,7 +16,7 @@ Tally = Mapping[JobState, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class JobTally:
     """What the state of a campaign is derived from.
 
     Attributes
@@ -42,29 +42,29 @@ _FAILED = frozenset({JobState.FAILED})
 _STARTED = ACTIVE_JOBS | {JobState.ACCEPTED}
 
 
-def derive(standing: Standing) -> CampaignState:
+def derive(tally: JobTally) -> CampaignState:
     """Return the state of a campaign.
 
     A failed inversion does not fail the campaign: its Green's functions stay
     good and a second inversion may be asked for.
     """
-    if standing.cancelling and not standing.count(_ALL, ACTIVE_JOBS):
+    if tally.cancelling and not tally.count(_ALL, ACTIVE_JOBS):
         return CampaignState.CANCELLED
-    if standing.count(_BUILD, _FAILED):
+    if tally.count(_BUILD, _FAILED):
         return CampaignState.FAILED
-    if standing.finished:
+    if tally.finished:
         return CampaignState.COMPLETE
-    if standing.paused:
+    if tally.paused:
         return CampaignState.PAUSED
-    if standing.count((JobKind.MODEL,), frozenset({JobState.ACCEPTED})):
+    if tally.count((JobKind.MODEL,), frozenset({JobState.ACCEPTED})):
         return CampaignState.RUNNING
-    if standing.count((JobKind.MODEL,), _STARTED):
+    if tally.count((JobKind.MODEL,), _STARTED):
         return CampaignState.BUILDING
     return CampaignState.WAITING
 
 
-def greens_done(standing: Standing) -> bool:
+def greens_done(tally: JobTally) -> bool:
     """Tell whether every group is accepted, so that the store can be closed."""
-    greens = standing.jobs.get(JobKind.GREENS, {})
+    greens = tally.jobs.get(JobKind.GREENS, {})
     total = sum(greens.values())
     return total > 0 and greens.get(JobState.ACCEPTED, 0) == total

@@ -60,7 +60,7 @@ class Verdict:
     reason: str = ""
 
 
-def judge(
+def decide(
     error_class: str, failures: Mapping[str, int], lost_limit: int = LOST_LIMIT
 ) -> Verdict:
     """Decide what follows an attempt that failed.

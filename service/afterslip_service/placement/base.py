@@ -39,7 +39,7 @@ class Placement(Protocol):
 
     # True where the tasks die with this process, so that a successor may take
     # every attempt of its predecessor for lost at once
-    mortal: bool
+    dies_with_us: bool
     # called, from any thread, when something has ended
     wake: Callable[[], None]
 

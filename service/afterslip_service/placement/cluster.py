@@ -61,7 +61,7 @@ class Cluster:
         workers: int | None = None,
         wake: Callable[[], None] = lambda: None,
     ) -> None:
-        self.mortal = address == "local"
+        self.dies_with_us = address == "local"
         self.address = address
         self.wake = wake
         self._cluster: LocalCluster | None = None
@@ -70,7 +70,7 @@ class Cluster:
         self._lock = threading.Lock()
         self._tried = float("-inf")
         dask.config.set(CONFIG)
-        if self.mortal:
+        if self.dies_with_us:
             with _deaf_to_the_terminal():
                 self._cluster = LocalCluster(workers)
                 inside = self._cluster.dask
@@ -95,7 +95,7 @@ class Cluster:
         )
         with self._lock:
             self._held[token] = future
-        if not self.mortal:
+        if not self.dies_with_us:
             # the attempt outlives this dispatcher: its successor reads the manifest
             _dask.fire_and_forget(future)
         future.add_done_callback(lambda done: self._on_done(token, done))
@@ -171,7 +171,7 @@ class Cluster:
         scheduler, and is told by heartbeats and manifests instead.
         """
         now = time.monotonic()
-        if self.mortal or self._client.status in {"running", "connecting"}:
+        if self.dies_with_us or self._client.status in {"running", "connecting"}:
             return
         if now - self._tried < REVIVE_EVERY_S:
             return
@@ -194,7 +194,7 @@ class Cluster:
     def trouble(self) -> str | None:
         """Say if the scheduler is gone or has no workers."""
         if self._client.status != "running":
-            where = "its own cluster" if self.mortal else self.address
+            where = "its own cluster" if self.dies_with_us else self.address
             return f"the Dask scheduler at {where} does not answer: start it again"
         if not self._known():
             return (

@@ -26,7 +26,7 @@ class InProcess:
     wake : called when something has ended.
     """
 
-    mortal = True
+    dies_with_us = True
 
     def __init__(
         self,

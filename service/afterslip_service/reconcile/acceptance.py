@@ -200,6 +200,6 @@ def close_campaign(context: Context, campaign: str) -> None:
     entry.finish(context.store, campaign)
     with context.write() as connection:
         found = campaigns.get(connection, campaign, lock=True, deleted=True)
-        if greens_done(campaigns.standing(connection, found)):
+        if greens_done(campaigns.job_tally(connection, found)):
             campaigns.set_finished(connection, campaign)
             campaigns.refresh(connection, campaign)

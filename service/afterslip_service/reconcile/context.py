@@ -17,19 +17,19 @@ from afterslip_service.settings import Settings
 
 @dataclass(slots=True)
 class Watched:
-    """What this dispatcher last saw of a live attempt.
+    """What this dispatcher last read of a live attempt.
 
     Attributes
     ----------
     updated : time stamp that the worker wrote into its progress file, s.
-    seen : our monotonic clock when that stamp last changed, s. Two machines'
+    changed_at : our monotonic clock when that stamp last changed, s. Two machines'
         clocks are never compared.
-    told : our monotonic clock when progress was last written down, s.
+    recorded_at : our monotonic clock when progress was last recorded, s.
     """
 
     updated: float = -1.0
-    seen: float = 0.0
-    told: float = float("-inf")
+    changed_at: float = 0.0
+    recorded_at: float = float("-inf")
 
 
 @dataclass(slots=True)
@@ -46,8 +46,8 @@ class Context:
     unplaced: dict[str, str] = field(default_factory=dict)
     # results that are still on their worker's disk: when to ask again, by token
     postponed: dict[str, float] = field(default_factory=dict)
-    # called after every transaction, so that listeners need not wait
-    told: Callable[[], None] = lambda: None
+    # called after every commit: the event hub reads at once
+    after_commit: Callable[[], None] = lambda: None
     # s, of a clock that only goes forward
     ticks: Callable[[], float] = time.monotonic
 
@@ -69,4 +69,4 @@ class Context:
             if self.lease is not None:
                 leases.hold(connection, self.lease)
             yield connection
-        self.told()
+        self.after_commit()

@@ -306,8 +306,8 @@ class Dispatcher:
         with self.context.write() as connection:
             events.prune(connection, [events.GROUP_PROGRESS], clock.now() - keep)
             idempotency.prune(connection, clock.now() - KEEP_KEYS)
-            if mended := queue.mend(connection):
-                log.error("campaigns were missing from the queue", count=mended)
+            if repaired := queue.repair(connection):
+                log.error("campaigns were missing from the queue", count=repaired)
         self._sweep_attempts()
         entry.sweep_checkpoints(self.context.store)
 

@@ -43,7 +43,7 @@ def fail(
     message = message.replace("\x00", "")  # PostgreSQL's text holds everything else
     failures = retry.counted(job.failures, error_class)
     campaign = campaigns.hold(connection, job.campaign_id)
-    verdict = retry.judge(error_class, failures, lost_limit)
+    verdict = retry.decide(error_class, failures, lost_limit)
     target = JobState.FAILED if verdict.action is Action.FAIL else JobState.WAITING
     if campaign.cancelling:
         return _ended_by_cancel(
@@ -134,7 +134,7 @@ def pause_full(
     """
     if campaigns.resumed_since(connection, campaign, began):
         return
-    reason = retry.judge(ErrorClass.STORE_FULL, {ErrorClass.STORE_FULL: 1}).reason
+    reason = retry.decide(ErrorClass.STORE_FULL, {ErrorClass.STORE_FULL: 1}).reason
     campaigns.set_paused(connection, campaign, True)
     campaigns.set_error(
         connection, campaign, ErrorClass.STORE_FULL, f"{reason}. {message}"

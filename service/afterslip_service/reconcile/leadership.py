@@ -12,7 +12,7 @@ from typing import Any
 
 from afterslip_service import clock
 from afterslip_service.db import leases
-from afterslip_service.db.leases import Lease, Standing
+from afterslip_service.db.leases import Lease, LeaseRow
 from afterslip_service.db.session import Database
 
 LEASE = "dispatcher"
@@ -65,30 +65,30 @@ class Leadership:
     holder: str
     seconds: float
     ticks: Callable[[], float] = time.monotonic
-    _seen: Standing | None = None
-    _since: float = 0.0
+    _last: LeaseRow | None = None
+    _unchanged_since: float = 0.0
 
     def seek(self, facts: dict[str, Any] | None = None) -> Lease | None:
         """Take or renew the lease; None while another holds it."""
         with self.database.write() as connection:
-            standing = leases.look(connection, LEASE)
-            if standing is None:
+            row = leases.look(connection, LEASE)
+            if row is None:
                 return leases.acquire(
                     connection, LEASE, self.holder, self.seconds, facts
                 )
-            mine = standing.holder == self.holder
-            if not (mine or standing.released or self._abandoned(standing)):
+            mine = row.holder == self.holder
+            if not (mine or row.released or self._abandoned(row)):
                 return None
-            return leases.take(connection, standing, self.holder, self.seconds, facts)
+            return leases.take(connection, row, self.holder, self.seconds, facts)
 
-    def _abandoned(self, standing: Standing) -> bool:
+    def _abandoned(self, row: LeaseRow) -> bool:
         now = self.ticks()
-        if self._seen is None or standing.mark != self._seen.mark:
-            self._since = now
-        self._seen = standing
-        still = now - self._since
+        if self._last is None or row.mark != self._last.mark:
+            self._unchanged_since = now
+        self._last = row
+        still = now - self._unchanged_since
         return (
-            is_dead(standing.holder)
-            or (standing.expired and still >= self.seconds / 2)
+            is_dead(row.holder)
+            or (row.expired and still >= self.seconds / 2)
             or still >= self.seconds
         )

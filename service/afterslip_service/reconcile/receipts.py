@@ -20,10 +20,10 @@ from afterslip_service.reconcile.context import Context
 from afterslip_workers import entry
 
 log = structlog.get_logger()
-_KEPT = frozenset({JobState.STORED, JobState.ACCEPTED})
+_TAKEN = frozenset({JobState.STORED, JobState.ACCEPTED})
 
 
-class _Told:
+class EndedAttempt:
     """An end with all that the store says about it, read before the transaction."""
 
     def __init__(self, context: Context, ended: Ended) -> None:
@@ -66,29 +66,29 @@ def take_all(context: Context, ended: Sequence[Ended]) -> set[str]:
     Tokens whose receipt was taken. Others no longer hold their job; what they wrote
     is swept away, unless it was taken before.
     """
-    told = [_Told(context, item) for item in ended]
+    ends = [EndedAttempt(context, item) for item in ended]
     try:
-        taken, kept = _write_all(context, told)
+        taken, repeated = _write_all(context, ends)
     except (SQLAlchemyError, LeaseLostError):
         raise
     except Exception:
-        if len(told) == 1:
+        if len(ends) == 1:
             raise
         # one that cannot be understood must not hold up the others
-        taken, kept = set(), set()
-        for item in told:
+        taken, repeated = set(), set()
+        for item in ends:
             try:
                 more, again = _write_all(context, [item])
             except (SQLAlchemyError, LeaseLostError):
                 raise
-            except Exception as error:  # noqa: BLE001 - told and left to the watch
+            except Exception as error:  # noqa: BLE001 - logged and left to the watch
                 log.error("receipt not understood", token=item.token, error=str(error))
                 continue
             taken |= more
-            kept |= again
-    for item in told:
+            repeated |= again
+    for item in ends:
         context.watched.pop(item.token, None)
-        if item.token in kept:
+        if item.token in repeated:
             continue
         if item.token not in taken:
             log.warning("late receipt refused", token=item.token, outcome=item.outcome)
@@ -97,29 +97,31 @@ def take_all(context: Context, ended: Sequence[Ended]) -> set[str]:
     return taken
 
 
-def _write_all(context: Context, told: Sequence[_Told]) -> tuple[set[str], set[str]]:
+def _write_all(
+    context: Context, ends: Sequence[EndedAttempt]
+) -> tuple[set[str], set[str]]:
     """Return the tokens that were taken, and those that had been taken before."""
-    taken, kept = set[str](), set[str]()
+    taken, repeated = set[str](), set[str]()
     with context.write() as connection:
-        found = jobs.by_tokens(connection, [item.token for item in told], lock=True)
-        stored: list[tuple[_Told, Job]] = []
-        for item in told:
+        found = jobs.by_tokens(connection, [item.token for item in ends], lock=True)
+        stored: list[tuple[EndedAttempt, Job]] = []
+        for item in ends:
             job = found.get(item.token)
             if job is None or job.token != item.token:
                 continue
-            if job.state in _KEPT:
-                # told twice: what it wrote is still needed, or is in the campaign
-                kept.add(item.token)
+            if job.state in _TAKEN:
+                # it came twice: what it wrote is still needed, or is in the campaign
+                repeated.add(item.token)
             elif item.outcome == "stored" and item.manifest is not None:
                 stored.append((item, job))
             elif _write_failure(connection, item, job, context.settings.lost_limit):
                 taken.add(item.token)
         taken |= _write_stored(connection, stored)
-    return taken, kept
+    return taken, repeated
 
 
 def _write_stored(
-    connection: Connection, stored: Sequence[tuple[_Told, Job]]
+    connection: Connection, stored: Sequence[tuple[EndedAttempt, Job]]
 ) -> set[str]:
     if not stored:
         return set()
@@ -148,7 +150,7 @@ def _write_stored(
 
 
 def _write_failure(
-    connection: Connection, item: _Told, job: Job, lost_limit: int
+    connection: Connection, item: EndedAttempt, job: Job, lost_limit: int
 ) -> bool:
     known = {**item.known, "log": item.log}
     if item.outcome == "cancelled":

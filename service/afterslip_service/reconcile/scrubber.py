@@ -191,7 +191,7 @@ class Scrubber:
         with self._database.write() as connection:
             leases.hold(connection, self._lead)
             yield connection
-        self._context.told()
+        self._context.after_commit()
 
     def _save(self) -> None:
         """Renew the lease and write the record down.

@@ -17,7 +17,7 @@ from afterslip_service.reconcile import failures, receipts
 from afterslip_service.reconcile.context import Context, Watched
 from afterslip_workers import entry
 
-TELL_EVERY_S = 1.0
+RECORD_EVERY_S = 1.0
 HISTORY = 400
 _LIVE = frozenset({JobState.QUEUED, JobState.RUNNING})
 _SHOWN = ("phase", "solves_done", "solves_expected", "residual")
@@ -27,48 +27,48 @@ def live(context: Context) -> None:
     """Read the progress of every live attempt; give up those without a heartbeat."""
     with context.database.read() as connection:
         found = attempts.live(connection)
-    held = context.placement.holds()
+    placed = context.placement.holds()
     if found and not entry.reachable(context.store):
         # where the store is away nobody's silence means anything
         now = context.ticks()
         for watched in context.watched.values():
-            watched.seen = now
+            watched.changed_at = now
         return
     news, ended = [], []
     for attempt in found:
-        # also one that is held: who should tell us may be cut off from its worker
-        if attempt.token not in held or _silent(context, attempt):
+        # also one that is placed: who should tell us may be cut off from its worker
+        if attempt.token not in placed or _silent(context, attempt):
             over = ended_unheard(context, attempt)
             if over is not None:
                 ended.append(over)
                 continue
-        progress = _look_at(context, attempt, held=attempt.token in held)
+        progress = _look_at(context, attempt, placed=attempt.token in placed)
         if progress is not None:
             news.append(_News(attempt, progress))
     for token in set(context.watched) - {attempt.token for attempt in found}:
         del context.watched[token]
     if ended:
         receipts.take_all(context, ended)
-    _tell(context, [item for item in news if item.worth_telling])
+    _record(context, [item for item in news if item.worth_recording])
 
 
 def _look_at(
-    context: Context, attempt: Attempt, *, held: bool
+    context: Context, attempt: Attempt, *, placed: bool
 ) -> dict[str, Any] | None:
-    """Look for a sign of life of one attempt; return progress that is to be told."""
+    """Look for a sign of life of one attempt; return progress worth recording."""
     now = context.ticks()
-    watched = context.watched.setdefault(attempt.token, Watched(seen=now))
+    watched = context.watched.setdefault(attempt.token, Watched(changed_at=now))
     progress = entry.read_progress(context.store, attempt.token)
     if progress is not None and float(progress["updated"]) != watched.updated:
-        watched.updated, watched.seen = float(progress["updated"]), now
+        watched.updated, watched.changed_at = float(progress["updated"]), now
     # an attempt that waits behind others in the placement has not begun to beat
-    if attempt.state is AttemptState.QUEUED and progress is None and held:
-        watched.seen = now
+    if attempt.state is AttemptState.QUEUED and progress is None and placed:
+        watched.changed_at = now
     elif _silent(context, attempt):
         give_up(context, attempt, ErrorClass.WORKER_LOST, _silence(context, attempt))
         return None
-    if progress is not None and now - watched.told >= TELL_EVERY_S:
-        watched.told = now
+    if progress is not None and now - watched.recorded_at >= RECORD_EVERY_S:
+        watched.recorded_at = now
         return progress
     return None
 
@@ -77,7 +77,7 @@ def _silent(context: Context, attempt: Attempt) -> bool:
     """Tell whether an attempt's last sign of life is too long ago."""
     watched = context.watched.get(attempt.token)
     limit = context.settings.lost_after
-    return watched is not None and context.ticks() - watched.seen > limit
+    return watched is not None and context.ticks() - watched.changed_at > limit
 
 
 def _silence(context: Context, attempt: Attempt) -> str:
@@ -136,10 +136,10 @@ def orphans(context: Context) -> None:
     """
     with context.database.read() as connection:
         found = attempts.live(connection)
-    held = context.placement.holds()
+    placed = context.placement.holds()
     left, ended = [], []
     for attempt in found:
-        if attempt.token in held:
+        if attempt.token in placed:
             continue
         over = ended_unheard(context, attempt)
         if over is None:
@@ -151,7 +151,7 @@ def orphans(context: Context) -> None:
     for attempt in left:
         idle = attempt.state is AttemptState.QUEUED
         begun = not idle or entry.read_progress(context.store, attempt.token)
-        if context.placement.mortal or not begun:
+        if context.placement.dies_with_us or not begun:
             message = "the service was stopped while the attempt was under way"
             give_up(context, attempt, ErrorClass.INTERRUPTED, message)
 
@@ -187,12 +187,12 @@ class _News:
         )
 
     @property
-    def worth_telling(self) -> bool:
+    def worth_recording(self) -> bool:
         return self.new or self.attempt.state is not AttemptState.RUNNING
 
 
-def _tell(context: Context, news: list[_News]) -> None:
-    """Write progress into the attempts, and tell those who listen."""
+def _record(context: Context, news: list[_News]) -> None:
+    """Write progress into the attempts and into the events."""
     if not news:
         return
     with context.write() as connection:

@@ -136,8 +136,8 @@ class Bodies:
         try:
             return await run_in_threadpool(json_reader.read, body, most)
         except TooManyValuesError as error:
-            mend = "send less at once, or upload a file"
-            raise _Refused(413, f"the body {error}: {mend}") from None
+            hint = "send less at once, or upload a file"
+            raise _Refused(413, f"the body {error}: {hint}") from None
         except BodyError as error:
             raise _Refused(400, f"the body {error}") from None
 

@@ -15,7 +15,7 @@ from afterslip_service.db.session import Connection
 from afterslip_service.engine.states import CampaignState
 from afterslip_service.errors import ConflictError
 from afterslip_service.routes.body import JsonRoute
-from afterslip_service.routes.deps import KeyedDep
+from afterslip_service.routes.deps import IdempotentDep
 from afterslip_service.routes.problems import responses
 
 router = APIRouter(prefix="/v1/campaigns", tags=["groups"], route_class=JsonRoute)
@@ -55,7 +55,7 @@ class Done(BaseModel):
 
 
 @router.post("/{campaign}/uncancel", response_model=Done, responses=responses(404, 422))
-def uncancel_campaign(keyed: KeyedDep, campaign: str) -> JSONResponse:
+def uncancel_campaign(idempotent: IdempotentDep, campaign: str) -> JSONResponse:
     """Take up a cancelled campaign again; what was accepted still is."""
 
     def effect(connection: Connection) -> Done:
@@ -67,7 +67,7 @@ def uncancel_campaign(keyed: KeyedDep, campaign: str) -> JSONResponse:
             campaign=campaign, action=Action.UNCANCEL, changed=changed, state=state
         )
 
-    return keyed.answer(200, effect)
+    return idempotent.answer(200, effect)
 
 
 def _add(action: Action, summary: str) -> None:
@@ -78,8 +78,8 @@ def _add(action: Action, summary: str) -> None:
         responses=responses(404, 409, 422),
         description=summary,
     )
-    def act(keyed: KeyedDep, campaign: str, choice: Choice) -> JSONResponse:
-        return keyed.answer(200, lambda c: _act(c, campaign, action, choice))
+    def act(idempotent: IdempotentDep, campaign: str, choice: Choice) -> JSONResponse:
+        return idempotent.answer(200, lambda c: _act(c, campaign, action, choice))
 
 
 def _act(connection: Connection, campaign: str, action: Action, choice: Choice) -> Done:

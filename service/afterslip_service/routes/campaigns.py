@@ -13,21 +13,21 @@ from afterslip_service.db.campaigns import Campaign
 from afterslip_service.db.session import Connection
 from afterslip_service.engine.states import CampaignState
 from afterslip_service.errors import ConflictError
-from afterslip_service.routes import intake
+from afterslip_service.routes import submission
 from afterslip_service.routes.body import JsonRoute
 from afterslip_service.routes.deps import (
     CursorDep,
-    KeyedDep,
+    IdempotentDep,
     Limit,
     PrincipalDep,
     ServiceDep,
     next_cursor,
 )
 from afterslip_service.routes.problems import responses
-from afterslip_service.routes.shapes import (
+from afterslip_service.routes.responses import (
     CampaignBrief,
     CampaignPage,
-    CampaignShape,
+    CampaignResponse,
 )
 from afterslip_workers import telemetry
 
@@ -37,38 +37,38 @@ router = APIRouter(prefix="/v1/campaigns", tags=["campaigns"], route_class=JsonR
 SPEC = {"$ref": "#/components/schemas/CampaignSpec"}
 
 
-def show(connection: Connection, identity: str) -> CampaignShape:
+def show(connection: Connection, identity: str) -> CampaignResponse:
     """Return a campaign as the API shows it."""
     found = campaigns.get(connection, identity)
     tallies = campaigns.tallies(connection, [identity])[identity]
     made = inversions.ids(connection, [identity])[identity]
     spent = usage.of_campaign(connection, identity)
-    return CampaignShape.of(found, tallies, made, spent)
+    return CampaignResponse.of(found, tallies, made, spent)
 
 
 @router.post(
     "",
     status_code=201,
-    response_model=CampaignShape,
+    response_model=CampaignResponse,
     responses=responses(400, 413, 422, 503),
     openapi_extra={"requestBody": {"content": {"application/json": {"schema": SPEC}}}},
 )
 def create_campaign(
     service: ServiceDep,
     principal: PrincipalDep,
-    keyed: KeyedDep,
+    idempotent: IdempotentDep,
     spec: Annotated[Any, Body()],
 ) -> JSONResponse:
     """Check a campaign spec with every file that it names, and set it to work."""
-    checked = intake.check_campaign(service, spec)
+    checked = submission.check_campaign(service, spec)
 
-    def effect(connection: Connection) -> CampaignShape:
-        identity = intake.write_campaign(connection, checked, principal.user)
+    def effect(connection: Connection) -> CampaignResponse:
+        identity = submission.write_campaign(connection, checked, principal.user)
         log.info("campaign submitted", campaign=identity, user=principal.user)
         telemetry.submitted(identity)
         return show(connection, identity)
 
-    return keyed.answer(201, effect)
+    return idempotent.answer(201, effect)
 
 
 @router.get("", responses=responses(422, 503))
@@ -112,7 +112,7 @@ def _cancel(connection: Connection, campaign: Campaign) -> None:
     campaigns.refresh(connection, campaign.id)
 
 
-def _act(connection: Connection, identity: str, action: str) -> CampaignShape:
+def _act(connection: Connection, identity: str, action: str) -> CampaignResponse:
     campaign = campaigns.get(connection, identity, lock=True)
     ended = campaign.state is CampaignState.CANCELLED
     if ended or (campaign.cancelling and action != "cancel"):
@@ -134,12 +134,14 @@ def _action(name: str, summary: str) -> None:
     @router.post(
         f"/{{campaign}}/{name}",
         name=f"{name}_campaign",
-        response_model=CampaignShape,
+        response_model=CampaignResponse,
         responses=responses(404, 409, 422, 503),
         description=summary,
     )
-    def act(keyed: KeyedDep, campaign: str) -> JSONResponse:
-        return keyed.answer(200, lambda connection: _act(connection, campaign, name))
+    def act(idempotent: IdempotentDep, campaign: str) -> JSONResponse:
+        return idempotent.answer(
+            200, lambda connection: _act(connection, campaign, name)
+        )
 
 
 _action("cancel", "Cancel what waits and stop what runs; what is accepted stays.")

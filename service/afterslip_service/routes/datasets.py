@@ -18,7 +18,7 @@ from afterslip_service.routes import limits
 from afterslip_service.routes.body import JsonRoute
 from afterslip_service.routes.deps import (
     CursorDep,
-    KeyedDep,
+    IdempotentDep,
     Limit,
     PrincipalDep,
     Service,
@@ -26,7 +26,7 @@ from afterslip_service.routes.deps import (
     next_cursor,
 )
 from afterslip_service.routes.problems import responses
-from afterslip_service.routes.shapes import DatasetPage, DatasetShape
+from afterslip_service.routes.responses import DatasetPage, DatasetResponse
 from afterslip_workers import entry
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=JsonRoute)
@@ -37,7 +37,7 @@ REQUEST = {"$ref": "#/components/schemas/DatasetRequest"}
 @router.post(
     "",
     status_code=201,
-    response_model=DatasetShape,
+    response_model=DatasetResponse,
     responses=responses(400, 413, 422, 503),
     openapi_extra={
         "requestBody": {"content": {"application/json": {"schema": REQUEST}}}
@@ -46,7 +46,7 @@ REQUEST = {"$ref": "#/components/schemas/DatasetRequest"}
 def create_dataset(
     service: ServiceDep,
     principal: PrincipalDep,
-    keyed: KeyedDep,
+    idempotent: IdempotentDep,
     request: Annotated[dict[str, Any], Body()],
 ) -> JSONResponse:
     """Keep observations: a file that was uploaded, or CSV text in the request."""
@@ -63,7 +63,7 @@ def create_dataset(
     count = _count(service, dataset)
     content = dataset.model_dump(mode="json", exclude_none=True)
 
-    def effect(connection: Connection) -> DatasetShape:
+    def effect(connection: Connection) -> DatasetResponse:
         identity = datasets.create(
             connection,
             name=dataset.name,
@@ -72,9 +72,9 @@ def create_dataset(
             n_observations=count,
             owner=principal.user,
         )
-        return DatasetShape.of(datasets.find(connection, identity))
+        return DatasetResponse.of(datasets.find(connection, identity))
 
-    return keyed.answer(201, effect)
+    return idempotent.answer(201, effect)
 
 
 def _count(service: Service, dataset: Dataset) -> int:
@@ -112,14 +112,14 @@ def list_datasets(
     """List data sets, newest first."""
     with service.database.read() as connection:
         found = datasets.page(connection, before=before, limit=limit)
-    items = [DatasetShape.of(dataset) for dataset in found]
+    items = [DatasetResponse.of(dataset) for dataset in found]
     return DatasetPage(items=items, next=next_cursor([d.id for d in found], limit))
 
 
 @router.get("/{dataset}", responses=responses(404, 422, 503))
 def show_dataset(
     service: ServiceDep, principal: PrincipalDep, dataset: str
-) -> DatasetShape:
+) -> DatasetResponse:
     """Show a data set by its id or name: the newest, one's own before others'."""
     with service.database.read() as connection:
-        return DatasetShape.of(datasets.find(connection, dataset, principal.user))
+        return DatasetResponse.of(datasets.find(connection, dataset, principal.user))

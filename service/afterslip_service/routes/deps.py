@@ -57,15 +57,15 @@ def _service(request: Request) -> Service:
 ServiceDep = Annotated[Service, Depends(_service)]
 
 
-def _stranger(request: Request) -> Principal | None:
+def _optional_principal(request: Request) -> Principal | None:
     principal: Principal | None = request.state.principal
     return principal
 
 
-StrangerDep = Annotated[Principal | None, Depends(_stranger)]
+OptionalPrincipalDep = Annotated[Principal | None, Depends(_optional_principal)]
 
 
-def _principal(principal: StrangerDep) -> Principal:
+def _principal(principal: OptionalPrincipalDep) -> Principal:
     if principal is None:
         # the middleware lets no stranger past, other than to what is public
         raise HTTPException(401, "this service asks for a token")
@@ -76,7 +76,7 @@ PrincipalDep = Annotated[Principal, Depends(_principal)]
 
 
 @dataclass(frozen=True, slots=True)
-class Keyed:
+class Idempotent:
     """A request that may carry an ``Idempotency-Key``."""
 
     service: Service
@@ -109,8 +109,8 @@ class Keyed:
                     headers = {"Idempotent-Replayed": "true"}
                     return JSONResponse(known.body, known.status, headers)
                 body = jsonable_encoder(effect(connection))
-                kept = {**body, **dict.fromkeys(forget)} if forget else body
-                idempotency.remember(connection, self.key, self.route, status, kept)
+                recorded = {**body, **dict.fromkeys(forget)} if forget else body
+                idempotency.remember(connection, self.key, self.route, status, recorded)
         self.service.wake()
         return JSONResponse(body, status)
 
@@ -125,33 +125,33 @@ IdempotencyKey = Annotated[
 ]
 
 
-async def _keyed(
+async def _idempotent(
     request: Request,
     service: ServiceDep,
     principal: PrincipalDep,
     idempotency_key: IdempotencyKey = None,
-) -> Keyed:
+) -> Idempotent:
     digest = hashlib.sha256(await request.body()).hexdigest()
-    return keyed_by(request, service, principal, idempotency_key, digest)
+    return idempotent_by(request, service, principal, idempotency_key, digest)
 
 
-def keyed_by(
+def idempotent_by(
     request: Request,
     service: Service,
     principal: Principal,
     key: str | None,
     digest: str,
-) -> Keyed:
-    """Return the keyed request whose body has a digest; keys are each user's own."""
+) -> Idempotent:
+    """Return the request whose body has a digest; keys are each user's own."""
     route = f"{request.method} {request.url.path}"
     if principal.user is not None:
         # hashed to fit, and so that no user can name another's
         owner = hashlib.sha256(principal.user.encode()).hexdigest()[:32]
         route = f"{owner} {route}"
-    return Keyed(service, route[:200], key, digest)
+    return Idempotent(service, route[:200], key, digest)
 
 
-KeyedDep = Annotated[Keyed, Depends(_keyed)]
+IdempotentDep = Annotated[Idempotent, Depends(_idempotent)]
 
 
 def encode_cursor(identity: str | int) -> str:

@@ -11,7 +11,14 @@ from pydantic import BaseModel, Field
 
 from afterslip.error_class import ErrorClass
 from afterslip_service import clock
-from afterslip_service.db import attempts, campaigns, jobs, leases, sources, standing
+from afterslip_service.db import (
+    attempts,
+    campaigns,
+    jobs,
+    leases,
+    queue_position,
+    sources,
+)
 from afterslip_service.db.campaigns import Campaign
 from afterslip_service.db.jobs import Job
 from afterslip_service.db.session import Connection
@@ -29,7 +36,7 @@ router = APIRouter(prefix="/v1/campaigns", tags=["campaigns"])
 MOST_SOURCES = 12
 
 
-class ReasonShape(BaseModel):
+class ReasonResponse(BaseModel):
     """Why something waits."""
 
     code: str = Field(description="paused, priority, limit, no_worker, backoff, ...")
@@ -37,7 +44,7 @@ class ReasonShape(BaseModel):
     until: datetime | None = None
 
 
-class FailureShape(BaseModel):
+class FailureResponse(BaseModel):
     """Failures of one class."""
 
     error_class: str
@@ -46,7 +53,7 @@ class FailureShape(BaseModel):
     message: str = Field(description="of one of them")
 
 
-class SourceShape(BaseModel):
+class SourceResponse(BaseModel):
     """Why one source was, or was not, taken from another campaign."""
 
     position: int = Field(description="place in the store")
@@ -56,12 +63,12 @@ class SourceShape(BaseModel):
     message: str
 
 
-class ReuseShape(BaseModel):
+class ReuseResponse(BaseModel):
     """What was taken from other campaigns."""
 
     reused: int
     of: int
-    sources: list[SourceShape]
+    sources: list[SourceResponse]
 
 
 class Explanation(BaseModel):
@@ -70,9 +77,9 @@ class Explanation(BaseModel):
     campaign: str
     group: int | None
     state: str
-    waiting: list[ReasonShape]
-    failures: list[FailureShape]
-    reuse: ReuseShape
+    waiting: list[ReasonResponse]
+    failures: list[FailureResponse]
+    reuse: ReuseResponse
     remaining_s: float | None = Field(description="null where nobody can know yet")
 
 
@@ -125,9 +132,9 @@ def _failed(connection: Connection, campaign: str) -> list[Job]:
 
 def _waiting(
     connection: Connection, service: Service, found: Campaign, counts: dict[Any, Any]
-) -> list[ReasonShape]:
+) -> list[ReasonResponse]:
     now = clock.now()
-    place = standing.of(connection, found.id, now)
+    place = queue_position.of(connection, found.id, now)
     facts = leases.facts(connection, LEASE)
 
     def count(states: frozenset[JobState]) -> int:
@@ -153,22 +160,24 @@ def _waiting(
             now=now,
         )
     )
-    return [ReasonShape(code=r.code, message=r.message, until=r.until) for r in reasons]
+    return [
+        ReasonResponse(code=r.code, message=r.message, until=r.until) for r in reasons
+    ]
 
 
-def _of_group(job: Job, reasons: list[ReasonShape]) -> list[ReasonShape]:
+def _of_group(job: Job, reasons: list[ReasonResponse]) -> list[ReasonResponse]:
     if job.state is not JobState.WAITING:
         return []
     rest = [reason for reason in reasons if reason.code != "backoff"]
     if job.not_before <= clock.now():
         return rest
     text = f"after {job.error_class} it pauses a while: {job.error_message}"
-    return [ReasonShape(code="backoff", message=text, until=job.not_before), *rest]
+    return [ReasonResponse(code="backoff", message=text, until=job.not_before), *rest]
 
 
 def _failures(
     connection: Connection, failed: list[Job], *, whole: bool
-) -> list[FailureShape]:
+) -> list[FailureResponse]:
     """Count failures by class: of failed jobs, or of all attempts at one group."""
     told: list[tuple[str, str]]
     if whole:
@@ -182,7 +191,7 @@ def _failures(
     counts = Counter(error_class for error_class, _ in told)
     last = dict(told)
     return [
-        FailureShape(
+        FailureResponse(
             error_class=name,
             count=count,
             advice=ADVICE.get(name, ADVICE[ErrorClass.INTERNAL]),
@@ -194,20 +203,20 @@ def _failures(
 
 def _reuse(
     connection: Connection, found: Campaign, positions: list[int] | None
-) -> ReuseShape:
+) -> ReuseResponse:
     every = sources.of_campaign(connection, found.id, positions)
     reused = [source for source in every if source.origin is not None]
     shown = every if positions is not None else every[:MOST_SOURCES]
-    return ReuseShape(
+    return ReuseResponse(
         reused=len(reused),
         of=len(every),
         sources=[_source(connection, found, source) for source in shown],
     )
 
 
-def _source(connection: Connection, found: Campaign, source: Source) -> SourceShape:
+def _source(connection: Connection, found: Campaign, source: Source) -> SourceResponse:
     if source.origin is not None:
-        return SourceShape(
+        return SourceResponse(
             position=source.position,
             reused=True,
             campaign=source.origin,
@@ -216,7 +225,7 @@ def _source(connection: Connection, found: Campaign, source: Source) -> SourceSh
         )
     near = sources.nearest(connection, source)
     if near is None:
-        return SourceShape(
+        return SourceResponse(
             position=source.position,
             reused=False,
             campaign=None,
@@ -228,7 +237,7 @@ def _source(connection: Connection, found: Campaign, source: Source) -> SourceSh
     text = f"differs in {', '.join(parts)}" if parts else "is not good enough there"
     if not parts and not differs:
         text = "was stored only after this campaign was planned"
-    return SourceShape(
+    return SourceResponse(
         position=source.position,
         reused=False,
         campaign=other.campaign_id,

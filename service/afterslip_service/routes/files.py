@@ -15,10 +15,10 @@ from afterslip_service.routes.deps import (
     IdempotencyKey,
     PrincipalDep,
     ServiceDep,
-    keyed_by,
+    idempotent_by,
 )
 from afterslip_service.routes.problems import responses
-from afterslip_service.routes.shapes import FileShape
+from afterslip_service.routes.responses import UploadResponse
 from afterslip_workers import entry
 
 router = APIRouter(prefix="/v1/files", tags=["files"])
@@ -38,7 +38,7 @@ RAW = {
 @router.post(
     "",
     status_code=201,
-    response_model=FileShape,
+    response_model=UploadResponse,
     responses=responses(413, 422, 503, 507),
     openapi_extra=RAW,
 )
@@ -59,10 +59,10 @@ async def upload_file(
             raise HTTPException(422, "body: is empty; send the file's bytes")
         store, path = service.settings.store, Path(stream.name)
         ref = await run_in_threadpool(entry.keep_file, store, path)
-    keyed = keyed_by(request, service, principal, idempotency_key, ref)
+    idempotent = idempotent_by(request, service, principal, idempotency_key, ref)
 
-    def effect(connection: Connection) -> FileShape:
+    def effect(connection: Connection) -> UploadResponse:
         datasets.record_file(connection, ref, size)
-        return FileShape(ref=ref, size=size)
+        return UploadResponse(ref=ref, size=size)
 
-    return await run_in_threadpool(keyed.answer, 201, effect)
+    return await run_in_threadpool(idempotent.answer, 201, effect)

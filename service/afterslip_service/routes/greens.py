@@ -12,7 +12,7 @@ from fastapi.responses import FileResponse, Response
 from afterslip_service.db import campaigns
 from afterslip_service.routes.deps import ServiceDep
 from afterslip_service.routes.problems import responses
-from afterslip_service.routes.stored import respond
+from afterslip_service.routes.store_files import respond
 from afterslip_workers import entry
 
 router = APIRouter(prefix="/v1/campaigns/{campaign}/greens.zarr", tags=["greens"])

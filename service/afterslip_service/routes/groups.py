@@ -11,12 +11,12 @@ from afterslip_service.engine.states import JobKind
 from afterslip_service.errors import MissingError
 from afterslip_service.routes.deps import CursorDep, Limit, ServiceDep, next_cursor
 from afterslip_service.routes.problems import responses
-from afterslip_service.routes.shapes import (
-    AttemptShape,
-    ErrorShape,
+from afterslip_service.routes.responses import (
+    AttemptResponse,
+    ErrorResponse,
     GroupDetail,
     GroupPage,
-    GroupShape,
+    GroupResponse,
 )
 
 router = APIRouter(prefix="/v1/campaigns/{campaign}/groups", tags=["groups"])
@@ -42,7 +42,7 @@ def list_groups(
             limit=limit,
         )
         latest = attempts.latest(connection, [job.id for job in found])
-    items = [GroupShape.of(job, latest.get(job.id)) for job in found]
+    items = [GroupResponse.of(job, latest.get(job.id)) for job in found]
     return GroupPage(items=items, next=next_cursor([j.index for j in found], limit))
 
 
@@ -66,6 +66,6 @@ def show_group(
         index=job.index,
         state=job.state,
         sources=job.payload.get("sources", []),
-        error=ErrorShape.of(job.error_class, job.error_message),
-        attempts=[AttemptShape.of(attempt) for attempt in tries],
+        error=ErrorResponse.of(job.error_class, job.error_message),
+        attempts=[AttemptResponse.of(attempt) for attempt in tries],
     )

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Response
 from afterslip_service.db import leases, migrate
 from afterslip_service.db.session import SQLAlchemyError
 from afterslip_service.reconcile.leadership import LEASE
-from afterslip_service.routes.deps import Service, ServiceDep, StrangerDep
-from afterslip_service.routes.shapes import Health, Part, Readiness
+from afterslip_service.routes.deps import OptionalPrincipalDep, Service, ServiceDep
+from afterslip_service.routes.responses import Health, Part, Readiness
 from afterslip_workers import entry
 
 router = APIRouter(tags=["health"])
@@ -24,7 +24,7 @@ async def health() -> Health:
 
 @router.get("/readyz", responses={503: {"model": Readiness}})
 def readiness(
-    service: ServiceDep, principal: StrangerDep, response: Response
+    service: ServiceDep, principal: OptionalPrincipalDep, response: Response
 ) -> Readiness:
     """Say of each part whether it can do its work, and what is wrong with it."""
     checks: dict[str, Callable[[Service], Part]] = {

@@ -11,11 +11,11 @@ from afterslip_service.db import campaigns, inversions
 from afterslip_service.db.session import Connection
 from afterslip_service.engine.states import JobState
 from afterslip_service.errors import ConflictError
-from afterslip_service.routes import intake
+from afterslip_service.routes import submission
 from afterslip_service.routes.body import JsonRoute
 from afterslip_service.routes.deps import (
     CursorDep,
-    KeyedDep,
+    IdempotentDep,
     Limit,
     PrincipalDep,
     Service,
@@ -23,12 +23,12 @@ from afterslip_service.routes.deps import (
     next_cursor,
 )
 from afterslip_service.routes.problems import responses
-from afterslip_service.routes.shapes import (
+from afterslip_service.routes.responses import (
     InversionPage,
-    InversionShape,
+    InversionResponse,
     PlotPage,
 )
-from afterslip_service.routes.stored import respond
+from afterslip_service.routes.store_files import respond
 from afterslip_workers import entry
 
 router = APIRouter(prefix="/v1/inversions", tags=["inversions"], route_class=JsonRoute)
@@ -39,7 +39,7 @@ REQUEST = {"$ref": "#/components/schemas/InversionRequest"}
 @router.post(
     "",
     status_code=201,
-    response_model=InversionShape,
+    response_model=InversionResponse,
     responses=responses(400, 404, 409, 413, 422, 503),
     openapi_extra={
         "requestBody": {"content": {"application/json": {"schema": REQUEST}}}
@@ -48,17 +48,17 @@ REQUEST = {"$ref": "#/components/schemas/InversionRequest"}
 def create_inversion(
     service: ServiceDep,
     principal: PrincipalDep,
-    keyed: KeyedDep,
+    idempotent: IdempotentDep,
     request: Annotated[dict[str, Any], Body()],
 ) -> JSONResponse:
     """Ask for slip from data; it is computed once the campaign is complete."""
-    checked = intake.check_inversion(service, principal, request)
+    checked = submission.check_inversion(service, principal, request)
 
-    def effect(connection: Connection) -> InversionShape:
-        identity = intake.write_inversion(connection, checked)
-        return InversionShape.of(inversions.get(connection, identity))
+    def effect(connection: Connection) -> InversionResponse:
+        identity = submission.write_inversion(connection, checked)
+        return InversionResponse.of(inversions.get(connection, identity))
 
-    return keyed.answer(201, effect)
+    return idempotent.answer(201, effect)
 
 
 @router.get("", responses=responses(404, 422, 503))
@@ -75,15 +75,15 @@ def list_inversions(
         found = inversions.page(
             connection, before=before, limit=limit, campaign=campaign
         )
-    items = [InversionShape.of(inversion) for inversion in found]
+    items = [InversionResponse.of(inversion) for inversion in found]
     return InversionPage(items=items, next=next_cursor([i.id for i in found], limit))
 
 
 @router.get("/{inversion}", responses=responses(404, 422, 503))
-def show_inversion(service: ServiceDep, inversion: str) -> InversionShape:
+def show_inversion(service: ServiceDep, inversion: str) -> InversionResponse:
     """Show an inversion."""
     with service.database.read() as connection:
-        return InversionShape.of(inversions.get(connection, inversion))
+        return InversionResponse.of(inversions.get(connection, inversion))
 
 
 def _file(

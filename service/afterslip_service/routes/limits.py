@@ -59,8 +59,8 @@ def check_sources(service: Service, campaign: Campaign) -> None:
     count = sources.along_strike * sources.down_dip * len(sources.components)
     if count > most:
         message = f"makes {count:,} unit sources, and {most:,} are allowed here"
-        mend = "ask for fewer, or an operator"
-        raise SpecError([Problem("sources", None, message, mend)])
+        hint = "ask for fewer, or an operator"
+        raise SpecError([Problem("sources", None, message, hint)])
 
 
 def check_elements(service: Service, campaign: Campaign, inputs: Inputs) -> None:
@@ -81,5 +81,5 @@ def check_elements(service: Service, campaign: Campaign, inputs: Inputs) -> None
     count = sum(parts.values())
     if count > most:
         message = f"makes {count:,.0f} elements or more, and {most:,} are allowed here"
-        mend = f"most are {max(parts, key=lambda part: parts[part])}"
-        raise SpecError([Problem("model.mesh", None, message, mend)])
+        hint = f"most are {max(parts, key=lambda part: parts[part])}"
+        raise SpecError([Problem("model.mesh", None, message, hint)])

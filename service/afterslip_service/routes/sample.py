@@ -22,7 +22,7 @@ from afterslip_service.errors import ConflictError
 from afterslip_service.routes.body import JsonRoute
 from afterslip_service.routes.deps import ServiceDep
 from afterslip_service.routes.problems import responses
-from afterslip_service.routes.shapes import SampleShape
+from afterslip_service.routes.responses import SampleResponse
 from afterslip_workers import entry
 
 router = APIRouter(
@@ -82,7 +82,7 @@ class SampleRequest(Schema):
 )
 def sample(
     service: ServiceDep, campaign: str, request: Annotated[dict[str, Any], Body()]
-) -> SampleShape:
+) -> SampleResponse:
     """Sample every Green's function at points and times; nothing is solved."""
     asked = validate(SampleRequest, request)
     with service.database.read() as connection:
@@ -114,7 +114,7 @@ def sample(
     except ArchiveError as error:
         raise SpecError([Problem("stations", None, str(error))]) from error
     data = np.asarray(sampled.values, dtype=np.float64)
-    return SampleShape(
+    return SampleResponse(
         dims=[str(dim) for dim in sampled.dims],
         shape=list(data.shape),
         unit="m per m of slip",
@@ -133,8 +133,8 @@ def _local(campaign: Campaign, points: list[Point]) -> tuple[Float, Float]:
             x[index], y[index] = 1e3 * point.x_km, 1e3 * point.y_km
             continue
         if not frame.geographic or point.lon is None or point.lat is None:
-            mend = "give x_km and y_km: the campaign's frame is local"
+            hint = "give x_km and y_km: the campaign's frame is local"
             path = f"stations[{index}].lon"
-            raise SpecError([Problem(path, point.lon, "has no meaning here", mend)])
+            raise SpecError([Problem(path, point.lon, "has no meaning here", hint)])
         x[index], y[index] = frame.to_local(point.lon, point.lat)
     return x, y

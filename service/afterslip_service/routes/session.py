@@ -36,7 +36,7 @@ class SignIn(BaseModel):
     token: str = Field(min_length=1, max_length=200)
 
 
-class SessionShape(BaseModel):
+class SessionResponse(BaseModel):
     """Who asks."""
 
     auth: bool = Field(description="whether the service asks for tokens")
@@ -48,10 +48,10 @@ class SessionShape(BaseModel):
     )
 
 
-def _shown(principal: Principal | None, cookie: str | None) -> SessionShape:
+def _shown(principal: Principal | None, cookie: str | None) -> SessionResponse:
     if principal is None:
-        return SessionShape(auth=True, user=None, role=None, expires_at=None)
-    return SessionShape(
+        return SessionResponse(auth=True, user=None, role=None, expires_at=None)
+    return SessionResponse(
         auth=principal is not EVERYBODY,
         user=principal.user,
         role=principal.role,
@@ -65,7 +65,7 @@ def _cookie_name(request: Request) -> str:
 
 
 @router.get("")
-def show_session(request: Request, response: Response) -> SessionShape:
+def show_session(request: Request, response: Response) -> SessionResponse:
     """Say who asks."""
     response.headers["Cache-Control"] = "no-store"
     return _shown(request.state.principal, cookie_of(dict(request.headers)))
@@ -74,7 +74,7 @@ def show_session(request: Request, response: Response) -> SessionShape:
 @router.post("", responses=responses(401, 409, 422))
 def sign_in(
     service: ServiceDep, request: Request, response: Response, asked: SignIn
-) -> SessionShape:
+) -> SessionResponse:
     """Sign in with a token; the answer sets the cookie of the session."""
     if not service.settings.auth:
         raise ConflictError("authentication is off: there is nothing to sign in to")

@@ -19,7 +19,7 @@ from afterslip_service.errors import MissingError
 from afterslip_service.routes.body import JsonRoute
 from afterslip_service.routes.deps import (
     CursorDep,
-    KeyedDep,
+    IdempotentDep,
     Limit,
     PrincipalDep,
     ServiceDep,
@@ -49,7 +49,7 @@ class TokenRequest(BaseModel):
     )
 
 
-class TokenShape(BaseModel):
+class TokenResponse(BaseModel):
     """A token, without its secret, which nobody knows any more."""
 
     id: str
@@ -62,12 +62,12 @@ class TokenShape(BaseModel):
     last_used_at: datetime | None = Field(description="to the minute")
 
     @classmethod
-    def of(cls, token: Token) -> TokenShape:
+    def of(cls, token: Token) -> TokenResponse:
         """Return a token."""
         return cls(**{name: getattr(token, name) for name in cls.model_fields})
 
 
-class NewTokenShape(TokenShape):
+class NewTokenResponse(TokenResponse):
     """A token that was just made."""
 
     token: str | None = Field(
@@ -79,7 +79,7 @@ class NewTokenShape(TokenShape):
 class TokenPage(BaseModel):
     """A page of tokens, newest first."""
 
-    items: list[TokenShape]
+    items: list[TokenResponse]
     next: str | None
 
 
@@ -91,16 +91,16 @@ def expiry(days: int | None) -> datetime | None:
 @router.post(
     "",
     status_code=201,
-    response_model=NewTokenShape,
+    response_model=NewTokenResponse,
     responses=responses(422),
     openapi_extra={"x-role": Role.ADMIN.value},
 )
 def create_token(
-    keyed: KeyedDep, principal: PrincipalDep, request: TokenRequest
+    idempotent: IdempotentDep, principal: PrincipalDep, request: TokenRequest
 ) -> JSONResponse:
     """Make a token; its secret is in this answer and nowhere else."""
 
-    def effect(connection: Connection) -> NewTokenShape:
+    def effect(connection: Connection) -> NewTokenResponse:
         made, secret = tokens.create(
             connection,
             name=request.name.strip(),
@@ -115,9 +115,9 @@ def create_token(
             role=made.role,
             by=principal.user,
         )
-        return NewTokenShape(**TokenShape.of(made).model_dump(), token=secret)
+        return NewTokenResponse(**TokenResponse.of(made).model_dump(), token=secret)
 
-    answer = keyed.answer(201, effect, forget=("token",))
+    answer = idempotent.answer(201, effect, forget=("token",))
     answer.headers["Cache-Control"] = "no-store"
     return answer
 
@@ -137,7 +137,7 @@ def list_tokens(
         user = principal.user
     with service.database.read() as connection:
         found = tokens.page(connection, before=before, limit=limit, user=user)
-    items = [TokenShape.of(token) for token in found]
+    items = [TokenResponse.of(token) for token in found]
     return TokenPage(items=items, next=next_cursor([t.id for t in found], limit))
 
 

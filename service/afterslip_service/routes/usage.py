@@ -13,7 +13,7 @@ from afterslip_service.routes.deps import CursorDep, Limit, ServiceDep, next_cur
 router = APIRouter(prefix="/v1/usage", tags=["usage"])
 
 
-class UsageShape(BaseModel):
+class UsageResponse(BaseModel):
     """What one campaign or one user has used."""
 
     who: str = Field(description="the campaign's id, or the user; empty for nobody")
@@ -32,7 +32,7 @@ class UsageShape(BaseModel):
 class UsagePage(BaseModel):
     """Some of it."""
 
-    items: list[UsageShape]
+    items: list[UsageResponse]
     next: str | None
 
 
@@ -57,11 +57,11 @@ def show_usage(
         else:
             found = usage.by_campaign(connection, owner, limit, cursor)
             following = next_cursor([item.who for item in found], limit)
-    return UsagePage(items=[_shape(item) for item in found], next=following)
+    return UsagePage(items=[_response(item) for item in found], next=following)
 
 
-def _shape(item: usage.Usage) -> UsageShape:
-    return UsageShape(
+def _response(item: usage.Usage) -> UsageResponse:
+    return UsageResponse(
         who=item.who,
         name=item.name,
         attempts=item.attempts,

@@ -6,7 +6,7 @@ from fastapi import APIRouter
 
 from afterslip_service.routes.deps import CursorDep, Limit, ServiceDep, next_cursor
 from afterslip_service.routes.problems import responses
-from afterslip_service.routes.shapes import WorkerPage, WorkerShape
+from afterslip_service.routes.responses import WorkerPage, WorkerResponse
 
 router = APIRouter(prefix="/v1/workers", tags=["workers"])
 
@@ -18,7 +18,7 @@ def list_workers(
     """List the workers that the placement knows, by address."""
     known = service.placement.workers() if service.placement is not None else []
     items = [
-        WorkerShape(
+        WorkerResponse(
             name=worker.name,
             address=worker.address,
             state=worker.state,

@@ -23,7 +23,7 @@ _CAMPAIGN = re.compile(r"^/v1/campaigns/([A-Za-z0-9-]{1,40})(?:/|$)")
 log = structlog.get_logger()
 
 
-class Trail:
+class RequestId:
     """Middleware, the outermost one: names requests, and tells those that change."""
 
     def __init__(self, app: ASGIApp) -> None:

@@ -23,7 +23,7 @@ from afterslip_service.engine.states import (
 Tallies = dict[JobKind, dict[JobState, int]]
 
 
-class ErrorShape(BaseModel):
+class ErrorResponse(BaseModel):
     """Why something failed."""
 
     model_config = ConfigDict(populate_by_name=True)
@@ -32,14 +32,14 @@ class ErrorShape(BaseModel):
     message: str
 
     @classmethod
-    def of(cls, error_class: str | None, message: str | None) -> ErrorShape | None:
+    def of(cls, error_class: str | None, message: str | None) -> ErrorResponse | None:
         """Return the error, None if there is none."""
         if error_class is None:
             return None
         return cls(class_=error_class, message=message or "")
 
 
-class ProgressShape(BaseModel):
+class ProgressResponse(BaseModel):
     """Number of groups by state."""
 
     total: int = 0
@@ -52,7 +52,7 @@ class ProgressShape(BaseModel):
     cancelled: int = 0
 
     @classmethod
-    def of(cls, tallies: Tallies) -> ProgressShape:
+    def of(cls, tallies: Tallies) -> ProgressResponse:
         """Count the groups."""
         greens = {s.value: n for s, n in tallies.get(JobKind.GREENS, {}).items()}
         return cls(total=sum(greens.values()), **greens)
@@ -71,13 +71,13 @@ class CampaignBrief(BaseModel):
     created_at: datetime
     updated_at: datetime
     digest: str
-    progress: ProgressShape
+    progress: ProgressResponse
     n_sources: int | None
     remaining_s: float | None = Field(
         description="until all groups are accepted, at the present pace; null where "
         "nobody can know yet"
     )
-    error: ErrorShape | None
+    error: ErrorResponse | None
     inversions: list[str]
     links: dict[str, str]
 
@@ -98,12 +98,12 @@ class CampaignBrief(BaseModel):
             "created_at": campaign.created_at,
             "updated_at": campaign.updated_at,
             "digest": campaign.digest,
-            "progress": ProgressShape.of(tallies),
+            "progress": ProgressResponse.of(tallies),
             "n_sources": campaign.n_sources,
             "remaining_s": remaining_s(
                 campaign.recent, tallies.get(JobKind.GREENS, {})
             ),
-            "error": ErrorShape.of(campaign.error_class, campaign.error_message),
+            "error": ErrorResponse.of(campaign.error_class, campaign.error_message),
             "inversions": inversions,
             "links": {
                 "self": here,
@@ -114,7 +114,7 @@ class CampaignBrief(BaseModel):
         }
 
 
-class CampaignShape(CampaignBrief):
+class CampaignResponse(CampaignBrief):
     """A campaign with its spec and model."""
 
     spec: dict[str, Any]
@@ -128,7 +128,7 @@ class CampaignShape(CampaignBrief):
     @classmethod
     def of(
         cls, campaign: Campaign, tallies: Tallies, inversions: list[str], spent: float
-    ) -> CampaignShape:
+    ) -> CampaignResponse:
         """Return a campaign; ``spent`` are its worker seconds."""
         fields = cls.fields(campaign, tallies, inversions)
         return cls(
@@ -143,7 +143,7 @@ class CampaignPage(BaseModel):
     next: str | None
 
 
-class GroupShape(BaseModel):
+class GroupResponse(BaseModel):
     """Four unit sources that are solved together."""
 
     index: int
@@ -158,10 +158,10 @@ class GroupShape(BaseModel):
     progress: dict[str, Any] | None = Field(
         None, description="phase, solves_done, solves_expected, residual while it runs"
     )
-    error: ErrorShape | None = None
+    error: ErrorResponse | None = None
 
     @classmethod
-    def of(cls, job: Job, latest: Attempt | None) -> GroupShape:
+    def of(cls, job: Job, latest: Attempt | None) -> GroupResponse:
         """Return a group with what its newest attempt did."""
         stats = (latest.stats if latest else None) or {}
         history = latest.history if latest else []
@@ -174,12 +174,12 @@ class GroupShape(BaseModel):
             attempts=job.attempts,
             worker=latest.worker if latest else None,
             progress=history[-1] if live else None,
-            error=ErrorShape.of(job.error_class, job.error_message),
+            error=ErrorResponse.of(job.error_class, job.error_message),
             **{key: _number(stats.get(key)) for key in shown},
         )
 
 
-class AttemptShape(BaseModel):
+class AttemptResponse(BaseModel):
     """One try at a group."""
 
     token: str
@@ -189,13 +189,13 @@ class AttemptShape(BaseModel):
     queued_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
-    error: ErrorShape | None
+    error: ErrorResponse | None
     stats: dict[str, Any] | None
     history: list[dict[str, Any]] = Field(description="convergence, oldest first")
     log: str | None = Field(description="last lines of what a failed attempt printed")
 
     @classmethod
-    def of(cls, attempt: Attempt) -> AttemptShape:
+    def of(cls, attempt: Attempt) -> AttemptResponse:
         """Return an attempt."""
         return cls(
             token=attempt.token,
@@ -205,7 +205,7 @@ class AttemptShape(BaseModel):
             queued_at=attempt.queued_at,
             started_at=attempt.started_at,
             finished_at=attempt.finished_at,
-            error=ErrorShape.of(attempt.error_class, attempt.error_message),
+            error=ErrorResponse.of(attempt.error_class, attempt.error_message),
             stats=attempt.stats,
             history=attempt.history,
             log=attempt.log,
@@ -218,25 +218,25 @@ class GroupDetail(BaseModel):
     index: int
     state: JobState
     sources: list[int]
-    error: ErrorShape | None
-    attempts: list[AttemptShape]
+    error: ErrorResponse | None
+    attempts: list[AttemptResponse]
 
 
 class GroupPage(BaseModel):
     """A page of groups, by number."""
 
-    items: list[GroupShape]
+    items: list[GroupResponse]
     next: str | None
 
 
-class FileShape(BaseModel):
+class UploadResponse(BaseModel):
     """An uploaded file; specs name it by ``ref``."""
 
     ref: str
     size: int
 
 
-class DatasetShape(BaseModel):
+class DatasetResponse(BaseModel):
     """Observations."""
 
     id: str
@@ -249,7 +249,7 @@ class DatasetShape(BaseModel):
     created_at: datetime
 
     @classmethod
-    def of(cls, dataset: Dataset) -> DatasetShape:
+    def of(cls, dataset: Dataset) -> DatasetResponse:
         """Return a data set."""
         return cls(
             id=dataset.id,
@@ -266,11 +266,11 @@ class DatasetShape(BaseModel):
 class DatasetPage(BaseModel):
     """A page of data sets, newest first."""
 
-    items: list[DatasetShape]
+    items: list[DatasetResponse]
     next: str | None
 
 
-class InversionShape(BaseModel):
+class InversionResponse(BaseModel):
     """An inversion and, once accepted, its figures."""
 
     id: str
@@ -283,11 +283,11 @@ class InversionShape(BaseModel):
     summary: dict[str, Any] | None = Field(
         description="moment, magnitude, peak_slip, variance_reduction, score"
     )
-    error: ErrorShape | None
+    error: ErrorResponse | None
     links: dict[str, str]
 
     @classmethod
-    def of(cls, inversion: Inversion) -> InversionShape:
+    def of(cls, inversion: Inversion) -> InversionResponse:
         """Return an inversion."""
         here = f"/v1/inversions/{inversion.id}"
         return cls(
@@ -299,7 +299,7 @@ class InversionShape(BaseModel):
             created_at=inversion.created_at,
             request=inversion.request,
             summary=inversion.summary,
-            error=ErrorShape.of(inversion.error_class, inversion.error_message),
+            error=ErrorResponse.of(inversion.error_class, inversion.error_message),
             links={
                 "self": here,
                 "result": f"{here}/result",
@@ -312,7 +312,7 @@ class InversionShape(BaseModel):
 class InversionPage(BaseModel):
     """A page of inversions, newest first."""
 
-    items: list[InversionShape]
+    items: list[InversionResponse]
     next: str | None
 
 
@@ -323,7 +323,7 @@ class PlotPage(BaseModel):
     next: str | None
 
 
-class WorkerShape(BaseModel):
+class WorkerResponse(BaseModel):
     """A worker."""
 
     name: str
@@ -336,11 +336,11 @@ class WorkerShape(BaseModel):
 class WorkerPage(BaseModel):
     """A page of the workers that the placement knows, by address."""
 
-    items: list[WorkerShape]
+    items: list[WorkerResponse]
     next: str | None
 
 
-class SampleShape(BaseModel):
+class SampleResponse(BaseModel):
     """Displacement per metre of slip at points of the surface."""
 
     dims: list[str]

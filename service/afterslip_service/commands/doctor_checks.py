@@ -4,23 +4,41 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 from afterslip.client.credentials import resolve
 from afterslip.client.errors import CredentialError
-from afterslip_service.commands.finding import SMALL_DISK, Finding, gib
 from afterslip_service.db.session import Database, moment
 from afterslip_service.errors import ServiceError
 from afterslip_service.settings import Settings
 from afterslip_workers import entry, telemetry
 
+GIB = 1024**3
+SMALL_DISK = 5 * GIB
 # s; leases go by the database's clock, but what people read comes from both
 SKEW_S = 2.0
 SOON_DAYS = 21
 
 
-def around(settings: Settings) -> Iterator[Finding]:
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at; ``wrong`` means that nothing will run."""
+
+    name: str
+    state: Literal["ok", "note", "wrong"]
+    detail: str
+    hint: str = ""
+
+
+def gib(size: float) -> str:
+    """Return bytes as people read them."""
+    return f"{size / GIB:.1f} GiB"
+
+
+def checks(settings: Settings) -> Iterator[Finding]:
     """Look at what the settings name besides database and store."""
     if settings.tls is not None:
         yield certificate(*settings.tls)
@@ -56,7 +74,9 @@ def certificate(public: Path, key: Path) -> Finding:
         # also ssl.SSLError: no PEM, or a key of another certificate
         reason = error.strerror or str(error)
         text = f"{public}, {key}: {reason}"
-        return Finding("TLS", "wrong", text, "mend AFTERSLIP_TLS_CERTIFICATE and _KEY")
+        return Finding(
+            "TLS", "wrong", text, "correct AFTERSLIP_TLS_CERTIFICATE and _KEY"
+        )
     left = (ends - datetime.now(UTC)).days
     text = f"{public}: valid until {ends:%Y-%m-%d}"
     if left < SOON_DAYS:
@@ -70,7 +90,7 @@ def _expiry(public: Path, key: Path) -> datetime:
     shown.load_cert_chain(public, key, password="")
     asks = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     asks.check_hostname = False
-    # whoever has signed it: only the certificate itself is looked at
+    # any signer will do: only the certificate itself is looked at
     asks.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     asks.load_verify_locations(public)
     there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -81,8 +101,8 @@ def _expiry(public: Path, key: Path) -> datetime:
             side.do_handshake()
         except ssl.SSLWantReadError:
             continue
-    told = client.getpeercert() or {}
-    seconds = ssl.cert_time_to_seconds(str(told["notAfter"]))
+    peer = client.getpeercert() or {}
+    seconds = ssl.cert_time_to_seconds(str(peer["notAfter"]))
     return datetime.fromtimestamp(seconds, UTC)
 
 
@@ -117,13 +137,13 @@ def spool() -> Finding:
     try:
         folder, free = entry.spool_room()
     except OSError as error:
-        mend = "mend its permissions, or set AFTERSLIP_SPOOL"
+        hint = "correct its permissions, or set AFTERSLIP_SPOOL"
         text = f"{error.filename}: {error.strerror}"
-        return Finding("spool", "wrong", text, mend)
+        return Finding("spool", "wrong", text, hint)
     text = f"{gib(free)} free in {folder}"
     if free < SMALL_DISK:
-        mend = "results that the store does not take need room: set AFTERSLIP_SPOOL"
-        return Finding("spool", "note", text, mend)
+        hint = "results that the store does not take need space: set AFTERSLIP_SPOOL"
+        return Finding("spool", "note", text, hint)
     return Finding("spool", "ok", text)
 
 

@@ -17,7 +17,7 @@ from afterslip_service.routes.body import JsonRoute
 from afterslip_service.routes.campaigns import show
 from afterslip_service.routes.deps import ServiceDep
 from afterslip_service.routes.problems import responses
-from afterslip_service.routes.shapes import CampaignShape
+from afterslip_service.routes.responses import CampaignResponse
 
 router = APIRouter(prefix="/v1/campaigns", tags=["campaigns"], route_class=JsonRoute)
 
@@ -60,7 +60,7 @@ def etag_of(campaign: Campaign) -> str:
 @router.get("/{campaign}", responses={200: ETAG, **responses(404, 422)})
 def show_campaign(
     service: ServiceDep, response: Response, campaign: str
-) -> CampaignShape:
+) -> CampaignResponse:
     """Show a campaign; its ETag is what a PATCH must match."""
     with service.database.read() as connection:
         response.headers["ETag"] = etag_of(campaigns.get(connection, campaign))
@@ -80,7 +80,7 @@ def change_campaign(
         str | None,
         Header(max_length=1000, description="ETag of the campaign as it was seen"),
     ] = None,
-) -> CampaignShape:
+) -> CampaignResponse:
     """Change name, priority or pause of a campaign that nobody changed meanwhile."""
     if if_match is None:
         raise HTTPException(

@@ -121,8 +121,8 @@ def check_inversion(
     asked = dict(data)
     identity = asked.pop("campaign", None)
     if not isinstance(identity, str):
-        mend = "add campaign: the id of a campaign"
-        raise SpecError([Problem("campaign", identity, "is missing", mend)])
+        hint = "add campaign: the id of a campaign"
+        raise SpecError([Problem("campaign", identity, "is missing", hint)])
     request = validate(Inversion, asked)
     with service.database.read() as connection:
         must_own(connection, principal, identity)
@@ -186,9 +186,9 @@ def _find_datasets(
             found.append(validate(Dataset, content))
         except MissingError:
             near = nearest(name, own)
-            mend = f"did you mean {near}?" if near else "upload it as a data set first"
+            hint = f"did you mean {near}?" if near else "upload it as a data set first"
             problems.append(
-                Problem(f"datasets[{index}]", name, "is not a data set", mend)
+                Problem(f"datasets[{index}]", name, "is not a data set", hint)
             )
     if problems:
         raise SpecError(problems)

@@ -14,7 +14,7 @@ from afterslip_workers import telemetry
 log = structlog.get_logger()
 
 
-class Told:
+class LoggedPlacement:
     """Hands everything on to another placement.
 
     Parameters
@@ -24,7 +24,7 @@ class Told:
 
     def __init__(self, placement: Placement) -> None:
         self._placement = placement
-        self.mortal = placement.mortal
+        self.dies_with_us = placement.dies_with_us
         self._ids: dict[str, dict[str, Any]] = {}
 
     @property
