@@ -21,10 +21,10 @@ from pathlib import Path
 import numpy as np
 
 from afterslip import Campaign
-from afterslip.files import LocalFiles
 from afterslip.identity import model_digest
-from afterslip.inputs import resolve
 from afterslip.spec import parse_campaign
+from afterslip.spec.files import LocalFiles
+from afterslip.spec.inputs import resolve
 from afterslip_service.benchmarks import campaign, fleet
 from afterslip_solver.benchmarks.record import Record, device_name, document, record
 from afterslip_solver.mesh import builder

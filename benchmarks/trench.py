@@ -33,9 +33,9 @@ def save(path: Path, fault: float) -> None:
     fault : km, size of the elements on the fault.
     """
     from afterslip import Campaign
-    from afterslip.files import LocalFiles
-    from afterslip.inputs import resolve
     from afterslip.spec import parse_campaign
+    from afterslip.spec.files import LocalFiles
+    from afterslip.spec.inputs import resolve
     from afterslip_workers.modelling.building import build_model
 
     spec = Campaign.from_yaml(FOLDER / "campaign.yaml").to_dict()

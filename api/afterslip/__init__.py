@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from afterslip.version import __version__
+
 if TYPE_CHECKING:
     from afterslip.archive import open_greens
     from afterslip.client import ApiError, CampaignError, Client, NoServerError
@@ -16,8 +18,6 @@ if TYPE_CHECKING:
     from afterslip.report import write_report
     from afterslip.result import open_result
     from afterslip.schemas.campaign import Campaign
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "AfterslipError": "afterslip.errors",

@@ -16,11 +16,11 @@ from typing import Any
 from pydantic import BaseModel
 
 from afterslip.errors import one_problem
-from afterslip.files import Files
-from afterslip.references import refs, with_content_refs
 from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.forward import Forward
 from afterslip.schemas.values import SHA256, Duration
+from afterslip.spec.files import Files
+from afterslip.spec.references import refs, with_content_refs
 
 
 def plain(value: Any) -> Any:

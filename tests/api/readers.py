@@ -8,14 +8,14 @@ import numpy as np
 
 from afterslip.errors import SpecError
 from afterslip.frame import Frame
+from afterslip.readers.grid import read_grid
+from afterslip.readers.interface import read_interface, read_outline
+from afterslip.readers.meshfile import mesh_format
+from afterslip.readers.observations import read_observations
+from afterslip.readers.places import read_points, read_stations
+from afterslip.readers.series import is_series, read_neu, read_pos, read_tenv3
+from afterslip.readers.slip import read_slip
 from afterslip.schemas.observation import Sigma
-from afterslip.tables.grid import read_grid
-from afterslip.tables.interface import read_interface, read_outline
-from afterslip.tables.meshfile import mesh_format
-from afterslip.tables.observations import read_observations
-from afterslip.tables.places import read_points, read_stations
-from afterslip.tables.series import is_series, read_neu, read_pos, read_tenv3
-from afterslip.tables.slip import read_slip
 
 FRAMES = {"geographic": Frame("geographic", 142.4, 38.3), "local": Frame("local")}
 SIGMA = Sigma.model_validate({"horizontal": 0.01, "vertical": 0.02, "los": 0.01})

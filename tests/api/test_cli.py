@@ -84,7 +84,7 @@ def server(monkeypatch):
         transport = httpx.MockTransport(answer)
         return Client(url, token, transport=transport, tries=1)
 
-    for name in ("look", "act", "watch", "submit", "fetch", "invert"):
+    for name in ("queries", "actions", "watch", "submit", "fetch", "invert"):
         monkeypatch.setattr(f"afterslip.cli.{name}.connect", connect)
     monkeypatch.setenv("COLUMNS", "160")
 
@@ -272,7 +272,7 @@ def test_the_server_comes_from_option_or_environment(capsys, monkeypatch):
         seen.append((url, token))
         return Client(url, token, transport=httpx.MockTransport(answer))
 
-    monkeypatch.setattr("afterslip.cli.look.connect", connect)
+    monkeypatch.setattr("afterslip.cli.queries.connect", connect)
     run(capsys, "list")
     monkeypatch.setenv("AFTERSLIP_SERVER", "http://a:1")
     monkeypatch.setenv("AFTERSLIP_TOKEN", "t")

@@ -45,7 +45,7 @@ def run(capsys, monkeypatch):
         return Client(url, token, transport=httpx.MockTransport(server), tries=1)
 
     monkeypatch.setenv("COLUMNS", "160")
-    for name in ("act", "usage"):
+    for name in ("actions", "usage"):
         monkeypatch.setattr(f"afterslip.cli.{name}.connect", connect)
 
     def run(*args):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from afterslip.errors import SpecError
-from afterslip.files import LocalFiles, StoredFiles, content_ref
+from afterslip.spec.files import LocalFiles, StoredFiles, content_ref
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from afterslip.errors import SpecError
-from afterslip.files import LocalFiles, content_ref
 from afterslip.identity import (
     campaign_digest,
     canonical,
@@ -17,9 +16,10 @@ from afterslip.identity import (
     greens_digest,
     model_digest,
 )
-from afterslip.inputs import refs, with_refs
 from afterslip.schemas.campaign import Campaign
 from afterslip.spec import load, parse_campaign
+from afterslip.spec.files import LocalFiles, content_ref
+from afterslip.spec.inputs import refs, with_refs
 
 SPECS = Path(__file__).parent / "specs"
 FILES = LocalFiles(SPECS)

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from afterslip.coverage import plane_corners
 from afterslip.errors import SpecError
-from afterslip.files import LocalFiles
-from afterslip.inputs import Inputs, read_dataset, resolve
 from afterslip.schemas.fault import Plane
 from afterslip.spec import load, parse, parse_campaign
+from afterslip.spec.coverage import plane_corners
+from afterslip.spec.files import LocalFiles
+from afterslip.spec.inputs import Inputs, read_dataset, resolve
 
 SPECS = Path(__file__).parent / "specs"
 DATA = Path(

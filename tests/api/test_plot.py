@@ -12,7 +12,7 @@ from matplotlib.collections import TriMesh
 
 from afterslip import plot
 from afterslip.plot import choice, fit, maps, section, series, slip, style
-from afterslip.plot.seen import on_nodes
+from afterslip.plot.resolution import on_nodes
 from afterslip.result import check, fit_by_type, variance_reduction, vectors
 
 HERE = Path(__file__).parent

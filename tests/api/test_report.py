@@ -1,4 +1,4 @@
-"""The report: one page on its own, with the right numbers and honest doubts."""
+"""The report: one page on its own, with the right numbers and honest caveats."""
 
 import csv
 import json
@@ -10,7 +10,7 @@ from example_result import example_result
 
 from afterslip.exports import write_slip
 from afterslip.report import write_report
-from afterslip.report.doubts import doubts
+from afterslip.report.caveats import caveats
 from afterslip.report.page import (
     applicable,
     headline,
@@ -110,7 +110,7 @@ def test_solver_facts_come_from_the_store_where_the_result_lacks_them(result):
 
 def test_doubts_name_what_the_data_cannot_see(result):
     blind = result.assign(resolution=("source", np.full(144, 0.1)))
-    text = " ".join(doubts(blind))
+    text = " ".join(caveats(blind))
     assert "100 % of the slip lies where the resolution is below 0.5" in text
     assert "The largest slip stands where the resolution is only 0.10" in text
 
@@ -121,7 +121,7 @@ def test_doubts_name_slip_at_the_border_and_a_choice_at_the_border(result):
     slip[result["fault_down"].values > 200e3, 1] = 4.0
     moved["fault_slip"] = (("fault_node", "slip_component"), slip)
     moved.attrs = result.attrs | {"smoothness": 1000.0}
-    text = " ".join(doubts(moved))
+    text = " ".join(caveats(moved))
     assert "Slip is large at the bottom edge" in text
     assert "The largest smoothness that was tried was chosen" in text
 
@@ -130,7 +130,7 @@ def test_doubts_name_stations_that_are_not_fitted(result):
     off = result.copy(deep=True)
     off["observed"][3] += 10.0
     name = str(result["station"].values[int(result["obs_station"][3])])
-    assert any(name in s and "four standard deviations" in s for s in doubts(off))
+    assert any(name in s and "four standard deviations" in s for s in caveats(off))
 
 
 def test_a_clean_result_has_no_doubts(result):
@@ -138,7 +138,7 @@ def test_a_clean_result_has_no_doubts(result):
         resolution=("source", np.full(144, 0.9)), observed=result["predicted"]
     )
     clean.attrs = {k: v for k, v in result.attrs.items() if k != "warnings"}
-    assert doubts(clean) == []
+    assert caveats(clean) == []
     assert "Nothing stands out" in render(clean, [])
 
 
@@ -188,7 +188,7 @@ def test_the_fit_table_holds_every_datum(folder, result):
 def test_a_result_survives_the_file(tmp_path, result):
     result.to_netcdf(tmp_path / "result.nc", engine="h5netcdf")
     again = open_result(tmp_path / "result.nc")
-    assert doubts(again) == doubts(result)
+    assert caveats(again) == caveats(result)
     assert render(again, []) == render(result, [])
 
 

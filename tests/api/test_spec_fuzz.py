@@ -9,16 +9,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from afterslip.errors import SpecError
-from afterslip.files import content_ref
 from afterslip.frame import Frame
 from afterslip.identity import canonical
-from afterslip.inputs import resolve
-from afterslip.references import leaves
+from afterslip.readers.interface import read_interface, read_outline
+from afterslip.readers.observations import read_observations
+from afterslip.readers.places import read_points, read_stations
+from afterslip.readers.slip import read_slip
 from afterslip.spec import load, loads, parse
-from afterslip.tables.interface import read_interface, read_outline
-from afterslip.tables.observations import read_observations
-from afterslip.tables.places import read_points, read_stations
-from afterslip.tables.slip import read_slip
+from afterslip.spec.files import content_ref
+from afterslip.spec.inputs import resolve
+from afterslip.spec.references import leaves
 
 SPECS = Path(__file__).parent / "specs"
 CAMPAIGN, FORWARD = (load(SPECS / f"{name}.yaml") for name in ("tohoku", "forward"))

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from afterslip.errors import SpecError
 from afterslip.frame import Frame
+from afterslip.readers.cells import guarded, restored
+from afterslip.readers.observations import read_observations
+from afterslip.readers.places import read_stations
+from afterslip.readers.series import coseismic_offset, read_neu, write_offsets
 from afterslip.report.tables import write_fit
-from afterslip.tables.cells import guarded, restored
-from afterslip.tables.observations import read_observations
-from afterslip.tables.places import read_stations
-from afterslip.tables.series import coseismic_offset, read_neu, write_offsets
 
 LOCAL = Frame("local")
 FORMULAS = ["=HYPERLINK(1)", "+1+1", "-2+3", "@SUM(A1)", "'=1", "''", "＝1", "#N"]

@@ -5,8 +5,8 @@ import pytest
 
 from afterslip.errors import SpecError
 from afterslip.frame import Frame
-from afterslip.tables.delimited import read_table
-from afterslip.tables.places import read_points, read_stations
+from afterslip.readers.delimited import read_table
+from afterslip.readers.places import read_points, read_stations
 
 GEO, LOCAL = Frame("geographic", 142.4, 38.3), Frame("local")
 

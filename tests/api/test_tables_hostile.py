@@ -11,13 +11,13 @@ import xarray as xr
 
 from afterslip.errors import SpecError
 from afterslip.frame import Frame
-from afterslip.tables import series
-from afterslip.tables.grid import read_grid
-from afterslip.tables.hdf import check_hdf
-from afterslip.tables.interface import read_interface, read_outline
-from afterslip.tables.meshfile import mesh_format
-from afterslip.tables.observations import read_observations
-from afterslip.tables.places import read_stations
+from afterslip.readers import series
+from afterslip.readers.grid import read_grid
+from afterslip.readers.hdf import check_hdf
+from afterslip.readers.interface import read_interface, read_outline
+from afterslip.readers.meshfile import mesh_format
+from afterslip.readers.observations import read_observations
+from afterslip.readers.places import read_stations
 
 GEO = Frame("geographic", 142.4, 38.3)
 BOX = (-1e5, 1e5), (-2e5, 2e5)

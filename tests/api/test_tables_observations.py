@@ -5,8 +5,8 @@ import pytest
 
 from afterslip.errors import SpecError
 from afterslip.frame import Frame
+from afterslip.readers.observations import kind_of, read_observations
 from afterslip.schemas.observation import Sigma
-from afterslip.tables.observations import kind_of, read_observations
 from afterslip.units import DAY, YEAR
 
 GEO = Frame("geographic", 142.4, 38.3)

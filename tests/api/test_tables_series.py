@@ -9,8 +9,8 @@ import pytest
 
 from afterslip.errors import SpecError
 from afterslip.frame import Frame
-from afterslip.tables.observations import read_observations
-from afterslip.tables.series import (
+from afterslip.readers.observations import read_observations
+from afterslip.readers.series import (
     coseismic_offset,
     decimal_year,
     is_series,

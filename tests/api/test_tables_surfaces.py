@@ -12,10 +12,10 @@ import xarray as xr
 
 from afterslip.errors import SpecError
 from afterslip.frame import Frame
-from afterslip.tables.grid import read_grid
-from afterslip.tables.interface import read_interface, read_outline
-from afterslip.tables.meshfile import mesh_format
-from afterslip.tables.slip import read_slip
+from afterslip.readers.grid import read_grid
+from afterslip.readers.interface import read_interface, read_outline
+from afterslip.readers.meshfile import mesh_format
+from afterslip.readers.slip import read_slip
 
 GEO, LOCAL = Frame("geographic", 142.4, 38.3), Frame("local")
 DATA = Path(

@@ -30,10 +30,10 @@ from afterslip.client.errors import ApiError
 from afterslip.client.transport import Transport
 from afterslip.errors import ArchiveError
 from afterslip.exports import write_surface
-from afterslip.files import StoredFiles
-from afterslip.inputs import read_dataset
 from afterslip.integrity import ROOT, is_document
 from afterslip.spec import parse_campaign
+from afterslip.spec.files import StoredFiles
+from afterslip.spec.inputs import read_dataset
 from afterslip_service.main import create_app
 from afterslip_service.placement.inprocess import InProcess
 from afterslip_service.server import Server

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import tiny_worker
 
-from afterslip.files import LocalFiles
-from afterslip.inputs import resolve
 from afterslip.spec import parse_campaign
+from afterslip.spec.files import LocalFiles
+from afterslip.spec.inputs import resolve
 from afterslip_service.routes.elements import elements
 from afterslip_workers.modelling.building import build_model
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from afterslip.files import LocalFiles
 from afterslip.identity import canonical_spec
 from afterslip.spec import parse_campaign
+from afterslip.spec.files import LocalFiles
 from afterslip_workers import entry
 
 RNG = np.random.default_rng(5)

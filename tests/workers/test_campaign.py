@@ -18,10 +18,10 @@ import xarray as xr
 sys.path.insert(0, str(Path(__file__).parent))
 from small_campaign import NAMES, SPEC, X_KM, Y_KM, SmallCampaign, observations
 
-from afterslip.files import StoredFiles
 from afterslip.identity import model_digest
 from afterslip.result import check
 from afterslip.spec import parse_campaign
+from afterslip.spec.files import StoredFiles
 from afterslip_solver.greens import evaluate_curve, prepare
 from afterslip_solver.mesh.slit_surface import two_sided
 from afterslip_workers import entry, supervisor

@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from afterslip.frame import Frame
-from afterslip.tables.observations import read_observations
+from afterslip.readers.observations import read_observations
 from afterslip_workers.errors import TaskError
 from afterslip_workers.inverting.predict import (
     design_matrix,

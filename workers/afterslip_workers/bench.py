@@ -6,9 +6,9 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-from afterslip.files import LocalFiles
-from afterslip.inputs import resolve
 from afterslip.spec import parse_campaign
+from afterslip.spec.files import LocalFiles
+from afterslip.spec.inputs import resolve
 from afterslip_solver.benchmarks.record import Record, device_name, document, record
 from afterslip_workers.modelling.building import build_model
 from afterslip_workers.modelling.sources import UnitSources, unit_slip

@@ -174,7 +174,7 @@ def _table(checks: list[Check]) -> Table:
 def _write(
     path: Path, checks: list[Check], size: Size, backend: str, seconds: float
 ) -> None:
-    from afterslip import __version__
+    from afterslip.version import __version__
 
     content = {
         "version": __version__,

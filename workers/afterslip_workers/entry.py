@@ -39,7 +39,7 @@ from afterslip_workers.store.scrub import Stored
 if TYPE_CHECKING:
     import xarray as xr
 
-    from afterslip.files import StoredFiles
+    from afterslip.spec.files import StoredFiles
 
 __all__ = [
     "SHARES_ENV",

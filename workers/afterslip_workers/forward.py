@@ -12,12 +12,12 @@ import numpy as np
 import xarray as xr
 
 from afterslip.error_class import ErrorClass
-from afterslip.files import Files, LocalFiles
 from afterslip.identity import canonical_spec, digest, model_digest
-from afterslip.inputs import Inputs, resolve
+from afterslip.readers.places import Points
 from afterslip.schemas.forward import Forward, SlipFile
 from afterslip.spec import load, parse_forward
-from afterslip.tables.places import Points
+from afterslip.spec.files import Files, LocalFiles
+from afterslip.spec.inputs import Inputs, resolve
 from afterslip_solver.greens import evaluate_curve
 from afterslip_solver.mesh import Locator
 from afterslip_solver.model import Float, GroupResult, Int, Model

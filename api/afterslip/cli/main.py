@@ -11,9 +11,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from afterslip import __version__
 from afterslip.cli.verbs import Verb, verbs
 from afterslip.extras import ROOMS, missing
+from afterslip.version import __version__
 
 DEBUG = "AFTERSLIP_DEBUG"
 BAD_INPUT, FAILURE, INTERRUPTED = 2, 1, 130

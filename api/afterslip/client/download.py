@@ -8,9 +8,10 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from afterslip.client.errors import ApiError, NoServerError
+from afterslip.client.handle import CampaignProtocol, InversionProtocol
 from afterslip.client.transport import Transport
 from afterslip.integrity import (
     FIXED,
@@ -22,13 +23,9 @@ from afterslip.integrity import (
     write_checksums,
 )
 
-if TYPE_CHECKING:
-    from afterslip.client.campaign import CampaignHandle
-    from afterslip.client.inversion import Inversion
-
 
 def fetch(
-    campaign: CampaignHandle, transport: Transport, folder: Path, *, greens: bool
+    campaign: CampaignProtocol, transport: Transport, folder: Path, *, greens: bool
 ) -> Path:
     """Write campaign.json, greens.zarr and the inversions: the campaign's `fetch`."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -50,12 +47,14 @@ def safe_name(name: str, default: str) -> str:
     return kept.lstrip(".") or default
 
 
-def _folder_name(inversion: Inversion) -> str:
+def _folder_name(inversion: InversionProtocol) -> str:
     """Return the inversion's name, told apart from others by its id."""
     return f"{safe_name(inversion.name, 'inversion')}-{inversion.id[:8]}"
 
 
-def copy_inversion(transport: Transport, inversion: Inversion, folder: Path) -> Path:
+def copy_inversion(
+    transport: Transport, inversion: InversionProtocol, folder: Path
+) -> Path:
     """Write what the server holds of a result: the inversion's `save`.
 
     ``result.nc`` is written last, so that a folder that has it is whole.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Protocol, Self
 
 from afterslip.client.transport import Transport
 
@@ -52,6 +52,45 @@ class Handle:
         """Ask the server again; returns itself."""
         self.data = self._transport.get(self._path)
         return self
+
+
+class InversionProtocol(Protocol):
+    """What copying an inversion needs of it."""
+
+    @property
+    def id(self) -> str:
+        """Identifier."""
+
+    @property
+    def name(self) -> str:
+        """Name given by the user."""
+
+    @property
+    def state(self) -> str:
+        """State in the server's words."""
+
+    def result_bytes(self) -> bytes:
+        """Return the content of ``result.nc``."""
+
+
+class CampaignProtocol(Protocol):
+    """What copying and sampling a campaign need of it."""
+
+    data: dict[str, Any]
+
+    @property
+    def id(self) -> str:
+        """Identifier."""
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The spec in its canonical form."""
+
+    def refresh(self) -> Self:
+        """Ask the server again."""
+
+    def inversions(self) -> Sequence[InversionProtocol]:
+        """Return its inversions."""
 
 
 def poll(done: Callable[[], bool], deadline: float | None, what: str) -> None:

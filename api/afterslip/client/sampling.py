@@ -5,23 +5,21 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from afterslip.client.handle import CampaignProtocol
 from afterslip.client.transport import Transport
 from afterslip.errors import Problem, SpecError, one_problem
-from afterslip.tables.cells import restored
-
-if TYPE_CHECKING:
-    from afterslip.client.campaign import CampaignHandle
+from afterslip.readers.cells import restored
 
 PLACES = (("lon", "lat"), ("x_km", "y_km"))
 
 
 def sample(
-    campaign: CampaignHandle,
+    campaign: CampaignProtocol,
     transport: Transport,
     stations: Any,
     times: list[str],
@@ -65,7 +63,7 @@ def _piece(answer: dict[str, Any]) -> xr.DataArray:
     return array.transpose("source", "time", "station", "component")
 
 
-def _rows(stations: Any, campaign: CampaignHandle) -> Iterator[dict[str, Any]]:
+def _rows(stations: Any, campaign: CampaignProtocol) -> Iterator[dict[str, Any]]:
     if isinstance(stations, str | Path):
         yield from _from_csv(Path(stations))
     elif isinstance(stations, Mapping):

@@ -14,10 +14,10 @@ from typing import Any
 
 import httpx
 
-from afterslip import __version__
 from afterslip.client.errors import ApiError, NoServerError
 from afterslip.errors import DamagedError
 from afterslip.integrity import DAMAGED, PROBLEM
+from afterslip.version import __version__
 
 _DIGEST = re.compile(r"(?:^|,)\s*sha-256=:([A-Za-z0-9+/=]+):")
 RETRIED = frozenset({429, 500, 502, 503, 504})

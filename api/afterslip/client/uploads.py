@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from afterslip.errors import Problem, SpecError
-from afterslip.files import LocalFiles
-from afterslip.references import refs, with_refs
 from afterslip.schemas.campaign import Campaign
+from afterslip.spec.files import LocalFiles
+from afterslip.spec.references import refs, with_refs
 
 
 def prepare(

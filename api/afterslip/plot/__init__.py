@@ -8,9 +8,9 @@ require("drawing figures", "plot", "matplotlib")
 
 from afterslip.plot.choice import cv_curve
 from afterslip.plot.fit import data_fit
+from afterslip.plot.line_of_sight import scene_fit
 from afterslip.plot.misfit import misfit
-from afterslip.plot.scene import scene_fit
-from afterslip.plot.seen import resolution
+from afterslip.plot.resolution import resolution
 from afterslip.plot.series import time_series
 from afterslip.plot.slip import slip_map
 from afterslip.plot.style import save

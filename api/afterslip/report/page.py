@@ -13,11 +13,12 @@ import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from matplotlib.figure import Figure
 
-from afterslip import __version__, plot
+from afterslip import plot
 from afterslip.exports.table import write_slip
-from afterslip.report.doubts import doubts
+from afterslip.report.caveats import caveats
 from afterslip.report.tables import station_rows, write_fit
 from afterslip.result import check, facts, fit_by_type, is_geographic, slip_magnitude
+from afterslip.version import __version__
 
 FIGURES: tuple[tuple[str, Callable[..., Figure], str, str], ...] = (
     (
@@ -150,7 +151,7 @@ def render(
         stations=rows,
         station_total=total,
         with_epochs=len({row["epoch"] for row in rows}) > 1,
-        doubts=doubts(result),
+        caveats=caveats(result),
         model=model_facts(result, greens),
         request=facts(result, "request"),
         spec=_yaml(spec) if spec else "",

@@ -10,13 +10,13 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from afterslip.readers.cells import guarded
 from afterslip.result import (
     TYPE_NAMES,
     labels,
     normalised_residual,
     vectors,
 )
-from afterslip.tables.cells import guarded
 
 Float = NDArray[np.float64]
 

@@ -8,16 +8,16 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, PrivateAttr
 
-from afterslip.document import load
 from afterslip.errors import Problem
 from afterslip.schemas.base import Schema
+from afterslip.schemas.document import load
 from afterslip.schemas.earth import Model, unique_names
 from afterslip.schemas.fault import Sources
 from afterslip.schemas.inversion import Inversion
 from afterslip.schemas.observation import Dataset, Stations
 from afterslip.schemas.solver import Solver, Times
+from afterslip.schemas.validation import nearest, validate
 from afterslip.schemas.values import Count, Title
-from afterslip.validation import nearest, validate
 
 
 class Spec(Schema):

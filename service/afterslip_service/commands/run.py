@@ -74,8 +74,8 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
 
 def _begin(client: Client, campaign: Campaign, console: Console) -> CampaignHandle:
     """Submit the campaign, or go on with the same one of an earlier run."""
-    from afterslip.files import LocalFiles
     from afterslip.identity import campaign_digest
+    from afterslip.spec.files import LocalFiles
 
     digest = campaign_digest(campaign, LocalFiles(campaign.base))
     for handle in client.campaigns():

@@ -9,9 +9,9 @@ from fastapi.responses import JSONResponse
 
 from afterslip.errors import Problem, SpecError
 from afterslip.frame import Frame
+from afterslip.readers.observations import read_observations
 from afterslip.schemas.observation import Dataset
-from afterslip.tables.observations import read_observations
-from afterslip.validation import validate
+from afterslip.schemas.validation import validate
 from afterslip_service.db import datasets
 from afterslip_service.db.session import Connection
 from afterslip_service.routes import limits

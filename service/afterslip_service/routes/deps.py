@@ -13,7 +13,7 @@ from fastapi import Depends, Header, HTTPException, Query, Request
 from fastapi.encoders import jsonable_encoder
 from fastapi.responses import JSONResponse
 
-from afterslip.files import StoredFiles
+from afterslip.spec.files import StoredFiles
 from afterslip_service.db import idempotency
 from afterslip_service.db.notify import Listener
 from afterslip_service.db.session import Connection, Database

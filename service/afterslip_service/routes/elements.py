@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import ConvexHull, QhullError
 
-from afterslip.inputs import Inputs, Interface
 from afterslip.schemas.earth import MeshSize, Model
 from afterslip.schemas.fault import Fault
+from afterslip.spec.inputs import Inputs, Interface
 
 Float = NDArray[np.float64]
 

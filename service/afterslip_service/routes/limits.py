@@ -5,10 +5,10 @@ from __future__ import annotations
 from pydantic import BaseModel
 
 from afterslip.errors import Problem, SpecError
-from afterslip.inputs import Inputs
-from afterslip.references import refs
 from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.values import SHA256
+from afterslip.spec.inputs import Inputs
+from afterslip.spec.references import refs
 from afterslip_service.db import datasets
 from afterslip_service.routes.deps import Service
 from afterslip_service.routes.elements import elements

@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect
 
 from afterslip.errors import DamagedError, SpecError
 from afterslip.integrity import DAMAGED, PROBLEM
-from afterslip.validation import MOST
+from afterslip.schemas.validation import MOST
 from afterslip_service.db.session import DBAPIError, PoolTimeoutError
 from afterslip_service.errors import (
     ConflictError,

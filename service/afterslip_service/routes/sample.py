@@ -13,9 +13,9 @@ from pydantic import Field
 from afterslip.errors import ArchiveError, DamagedError, Problem, SpecError
 from afterslip.frame import Frame
 from afterslip.schemas.base import Schema
+from afterslip.schemas.validation import validate
 from afterslip.schemas.values import Duration, Title, Within
 from afterslip.spec import parse_campaign
-from afterslip.validation import validate
 from afterslip_service.db import campaigns
 from afterslip_service.db.campaigns import Campaign
 from afterslip_service.errors import ConflictError

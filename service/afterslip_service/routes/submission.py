@@ -7,12 +7,12 @@ from typing import Any
 
 from afterslip.errors import Problem, SpecError
 from afterslip.identity import canonical_spec, digest, plain
-from afterslip.inputs import read_dataset, resolve
-from afterslip.references import contents
 from afterslip.schemas.inversion import Inversion
 from afterslip.schemas.observation import Dataset
+from afterslip.schemas.validation import nearest, validate
 from afterslip.spec import parse_campaign
-from afterslip.validation import nearest, validate
+from afterslip.spec.inputs import read_dataset, resolve
+from afterslip.spec.references import contents
 from afterslip_service import clock
 from afterslip_service.db import campaigns, datasets, inversions, jobs
 from afterslip_service.db.campaigns import Campaign

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from afterslip.error_class import ErrorClass
-from afterslip.tables.observations import SAME_PLACE, Observations
+from afterslip.readers.observations import SAME_PLACE, Observations
 from afterslip_solver.model import Float, Int
 from afterslip_workers.errors import TaskError
 

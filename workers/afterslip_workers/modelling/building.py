@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from afterslip.files import Files
-from afterslip.inputs import Inputs
 from afterslip.schemas import earth
 from afterslip.schemas.fault import Fault
+from afterslip.spec.files import Files
+from afterslip.spec.inputs import Inputs
 from afterslip_solver import mesh as meshes
 from afterslip_solver.materials import (
     Body,

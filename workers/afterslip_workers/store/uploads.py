@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from afterslip.errors import one_problem
-from afterslip.files import StoredFiles, content_ref
 from afterslip.schemas.values import SHA256
+from afterslip.spec.files import StoredFiles, content_ref
 from afterslip_workers.store import durable, paths
 from afterslip_workers.store.backend import LocalBackend, StoreBackend
 

@@ -13,13 +13,13 @@ from afterslip.archive import GreensStore
 from afterslip.error_class import ErrorClass
 from afterslip.exports import write_geojson
 from afterslip.frame import Frame
-from afterslip.inputs import read_dataset
 from afterslip.report import write_report
 from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.inversion import Inversion
 from afterslip.schemas.observation import Dataset
+from afterslip.schemas.validation import validate
 from afterslip.spec import parse_campaign
-from afterslip.validation import validate
+from afterslip.spec.inputs import read_dataset
 from afterslip_solver.inversion import (
     InversionError,
     InversionProblem,

@@ -10,10 +10,10 @@ import numpy as np
 
 from afterslip.archive import StationTable, create_campaign_store
 from afterslip.identity import campaign_digest, greens_digest, model_digest
-from afterslip.inputs import Inputs, resolve
 from afterslip.integrity import FIXED, ROOT
 from afterslip.schemas.campaign import Campaign
 from afterslip.spec import parse_campaign
+from afterslip.spec.inputs import Inputs, resolve
 from afterslip_solver.model import Model
 from afterslip_workers.context import Context
 from afterslip_workers.modelling import coordinates

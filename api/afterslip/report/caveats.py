@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from afterslip.plot.seen import on_nodes
+from afterslip.plot.resolution import on_nodes
 from afterslip.report.tables import worst_stations
 from afterslip.result import facts, fit_by_type, slip_magnitude
 
@@ -13,7 +13,7 @@ SEEN = 0.5
 """Resolution below which the regularisation says more than the data."""
 
 
-def doubts(result: xr.Dataset) -> list[str]:
+def caveats(result: xr.Dataset) -> list[str]:
     """Sentences about what the data cannot see or the model does not explain."""
     said = facts(result, "warnings") or []
     return [*map(str, said), *_unseen(result), *_edges(result), *_misfits(result)]

@@ -7,7 +7,7 @@ import io
 import xarray as xr
 
 from afterslip.errors import one_problem
-from afterslip.tables.hdf import check_hdf
+from afterslip.readers.hdf import check_hdf
 
 CLASSIC = b"CDF"
 HDF = b"\x89HDF"

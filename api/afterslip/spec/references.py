@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from afterslip.errors import one_problem
-from afterslip.files import Files, content_ref
 from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.forward import Forward
 from afterslip.schemas.values import SHA256, FileRef
+from afterslip.spec.files import Files, content_ref
 
 S = TypeVar("S", Campaign, Forward)
 

@@ -11,11 +11,11 @@ from scipy.spatial import cKDTree
 
 from afterslip.errors import Problem
 from afterslip.frame import Frame
+from afterslip.readers.delimited import MAX_PROBLEMS
+from afterslip.readers.observations import Observations
+from afterslip.readers.places import Points, Stations
 from afterslip.schemas.earth import Domain
 from afterslip.schemas.fault import Plane
-from afterslip.tables.delimited import MAX_PROBLEMS
-from afterslip.tables.observations import Observations
-from afterslip.tables.places import Points, Stations
 from afterslip.units import KM
 
 Float = NDArray[np.float64]

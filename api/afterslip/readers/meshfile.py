@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from xml.parsers import expat
 
 from afterslip.errors import one_problem
-from afterslip.tables.hdf import check_hdf
-from afterslip.tables.netcdf import HDF, is_netcdf
+from afterslip.readers.hdf import check_hdf
+from afterslip.readers.netcdf import HDF, is_netcdf
 
 MAX_DECLARED = 16 * 2**30
 _SIZES = ("UInt32", "UInt64")

@@ -8,8 +8,8 @@ import numpy as np
 
 from afterslip.errors import Problem
 from afterslip.frame import Frame
-from afterslip.tables.cells import LONGEST_NAME, NAME_ADVICE, restored
-from afterslip.tables.delimited import Float, Int, Table, read_table
+from afterslip.readers.cells import LONGEST_NAME, NAME_ADVICE, restored
+from afterslip.readers.delimited import Float, Int, Table, read_table
 from afterslip.units import KM
 
 FARTHEST_KM = 20000.0

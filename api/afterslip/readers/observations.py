@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from afterslip.errors import Problem, one_problem
 from afterslip.frame import Frame
-from afterslip.schemas.observation import Sigma
-from afterslip.tables.delimited import (
+from afterslip.readers.delimited import (
     MAX_PROBLEMS,
     Bool,
     Float,
@@ -19,10 +18,11 @@ from afterslip.tables.delimited import (
     Table,
     read_table,
 )
-from afterslip.tables.places import header, positions, station_names
-from afterslip.tables.series import is_series
+from afterslip.readers.places import header, positions, station_names
+from afterslip.readers.series import is_series
+from afterslip.schemas.observation import Sigma
+from afterslip.schemas.validation import nearest
 from afterslip.units import DAY, YEAR, UnitError, parse_time
-from afterslip.validation import nearest
 
 KINDS = ("gnss", "gnssa", "obp", "insar")
 COMPONENT_COLUMNS = (("east", "sigma_e"), ("north", "sigma_n"), ("up", "sigma_u"))
@@ -152,7 +152,7 @@ def read_observations(
             label,
             None,
             "is a series of daily positions, not of displacements",
-            "make offsets of it with afterslip.tables.series",
+            "make offsets of it with afterslip.readers.series",
         )
     columns = "east,north,up,sigma_e,sigma_n,sigma_u,type"
     table = read_table(content, label, f"station,{header(frame)},{columns}")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from afterslip.frame import Frame
-from afterslip.tables.delimited import Float, read_table
-from afterslip.tables.places import depths, header, positions
+from afterslip.readers.delimited import Float, read_table
+from afterslip.readers.places import depths, header, positions
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from scipy.interpolate import interpn
 
 from afterslip.errors import Problem, SpecError, one_problem
 from afterslip.frame import Frame
+from afterslip.readers.delimited import Bool, Float
+from afterslip.readers.netcdf import axis, open_bytes, pick
 from afterslip.schemas.earth import LARGEST_VS
-from afterslip.tables.delimited import Bool, Float
-from afterslip.tables.netcdf import axis, open_bytes, pick
 from afterslip.units import KM
 
 # points after the interpolation from degrees: 1 GB in four variables

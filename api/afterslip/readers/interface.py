@@ -11,9 +11,9 @@ import numpy as np
 
 from afterslip.errors import one_problem
 from afterslip.frame import Frame
-from afterslip.tables.delimited import Float, read_table, text_lines
-from afterslip.tables.netcdf import axis, is_netcdf, open_bytes, pick
-from afterslip.tables.places import depths, header, positions
+from afterslip.readers.delimited import Float, read_table, text_lines
+from afterslip.readers.netcdf import axis, is_netcdf, open_bytes, pick
+from afterslip.readers.places import depths, header, positions
 from afterslip.units import KM
 
 FEWEST_POINTS = 4

@@ -18,8 +18,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from afterslip.errors import Problem, SpecError, one_problem
-from afterslip.tables.cells import LONGEST_NAME, NAME_ADVICE, guarded
-from afterslip.tables.delimited import Float, shortened, text_lines
+from afterslip.readers.cells import LONGEST_NAME, NAME_ADVICE, guarded
+from afterslip.readers.delimited import Float, shortened, text_lines
 from afterslip.units import COMPONENTS, DAY, UnitError, parse_time
 
 Times = NDArray[np.datetime64]

@@ -9,28 +9,33 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from afterslip.coverage import Box, interface_outside, places_outside, plane_outside
 from afterslip.errors import Problem, SpecError
-from afterslip.files import Files
 from afterslip.frame import Frame
-from afterslip.references import refs, with_content_refs, with_refs
-from afterslip.schemas.campaign import Campaign
-from afterslip.schemas.earth import Model
-from afterslip.schemas.forward import Forward, PointFile, SlipFile
-from afterslip.schemas.observation import Dataset
-from afterslip.schemas.solver import Times
-from afterslip.tables.grid import PropertyGrid, read_grid
-from afterslip.tables.interface import read_interface, read_outline
-from afterslip.tables.meshfile import mesh_format
-from afterslip.tables.observations import Observations, read_observations
-from afterslip.tables.places import (
+from afterslip.readers.grid import PropertyGrid, read_grid
+from afterslip.readers.interface import read_interface, read_outline
+from afterslip.readers.meshfile import mesh_format
+from afterslip.readers.observations import Observations, read_observations
+from afterslip.readers.places import (
     Points,
     Stations,
     list_points,
     read_points,
     read_stations,
 )
-from afterslip.tables.slip import SlipTable, read_slip
+from afterslip.readers.slip import SlipTable, read_slip
+from afterslip.schemas.campaign import Campaign
+from afterslip.schemas.earth import Model
+from afterslip.schemas.forward import Forward, PointFile, SlipFile
+from afterslip.schemas.observation import Dataset
+from afterslip.schemas.solver import Times
+from afterslip.spec.coverage import (
+    Box,
+    interface_outside,
+    places_outside,
+    plane_outside,
+)
+from afterslip.spec.files import Files
+from afterslip.spec.references import refs, with_content_refs, with_refs
 
 Float = NDArray[np.float64]
 T = TypeVar("T")

@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from afterslip.document import load, loads
 from afterslip.schemas.campaign import Campaign
+from afterslip.schemas.document import load, loads
 from afterslip.schemas.forward import Forward
 
 __all__ = ["load", "loads", "parse", "parse_campaign", "parse_forward"]

@@ -147,7 +147,7 @@ def _read_regular(path: Path) -> bytes | None:
 
 
 def _near(path: Path) -> str:
-    from afterslip.validation import nearest
+    from afterslip.schemas.validation import nearest
 
     try:
         names = [item.name for item in path.parent.iterdir() if item.is_file()]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from afterslip.errors import Problem, SpecError, one_problem, show
-from afterslip.validation import nearest
+from afterslip.schemas.validation import nearest
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
