@@ -12,14 +12,24 @@ from starlette.concurrency import run_in_threadpool
 from afterslip_service.db import migrate
 from afterslip_service.db.notify import Listener
 from afterslip_service.db.session import Database
+from afterslip_service.http import (
+    api_page,
+    contract,
+    page,
+    problems,
+)
+from afterslip_service.http.access import Access, authorize
+from afterslip_service.http.body import Bodies
+from afterslip_service.http.deps import Service
+from afterslip_service.http.guard import Guard
+from afterslip_service.http.request_id import RequestId
+from afterslip_service.http.stream import Hub
 from afterslip_service.placement.base import Placement
 from afterslip_service.placement.logged import LoggedPlacement
 from afterslip_service.reconcile.dispatcher import Dispatcher
 from afterslip_service.routes import (
-    api_page,
     bulk,
     campaigns,
-    contract,
     datasets,
     events,
     explain,
@@ -29,21 +39,13 @@ from afterslip_service.routes import (
     health,
     inversions,
     metrics,
-    page,
     patch,
-    problems,
     sample,
     session,
     tokens,
     usage,
     workers,
 )
-from afterslip_service.routes.access import Access, authorize
-from afterslip_service.routes.body import Bodies
-from afterslip_service.routes.deps import Service
-from afterslip_service.routes.guard import Guard
-from afterslip_service.routes.request_id import RequestId
-from afterslip_service.routes.stream import Hub
 from afterslip_service.settings import Settings
 from afterslip_workers import entry, telemetry
 
@@ -95,7 +97,7 @@ def create_app(
         lifespan=lifespan,
         # no route can forget it
         dependencies=[Depends(authorize)],
-        # their pages would load scripts from elsewhere; ours is routes/api_page.py
+        # their pages would load scripts from elsewhere; ours is http/api_page.py
         docs_url=None,
         redoc_url=None,
     )
@@ -111,7 +113,8 @@ def create_app(
     app.add_middleware(Access, settings=chosen)
     app.add_middleware(Guard, settings=chosen)
     app.add_middleware(RequestId)
-    app.openapi = lambda: contract.openapi(app)  # type: ignore[method-assign]
+    bodies = {"SampleRequest": sample.SampleRequest}
+    app.openapi = lambda: contract.openapi(app, bodies)  # type: ignore[method-assign]
     return app
 
 

@@ -17,10 +17,10 @@ import tiny_worker
 from afterslip_service import clock
 from afterslip_service.db import tokens
 from afterslip_service.engine.access import Role
-from afterslip_service.routes import body as bodies
-from afterslip_service.routes import json_reader
-from afterslip_service.routes.json_reader import BodyError, TooManyValuesError
-from afterslip_service.routes.paths import SIGN_IN, SMALL
+from afterslip_service.http import body as bodies
+from afterslip_service.http import json_reader
+from afterslip_service.http.json_reader import BodyError, TooManyValuesError
+from afterslip_service.http.paths import SIGN_IN, SMALL
 from afterslip_workers import entry
 
 SIZE = 15 * 1024**2

@@ -15,7 +15,7 @@ from sqlalchemy.exc import OperationalError
 
 from afterslip_service.db import campaigns
 from afterslip_service.errors import BindRefusedError
-from afterslip_service.routes.deps import encode_cursor
+from afterslip_service.http.deps import encode_cursor
 from afterslip_service.settings import check_bind
 from afterslip_workers import entry
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mutation import examples
 
-from afterslip_service.routes import problems, request_id
+from afterslip_service.http import problems, request_id
 
 # longer than any answer takes on a busy machine; then it is a hang
 PATIENCE_S = 30

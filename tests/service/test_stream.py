@@ -10,7 +10,7 @@ import httpx
 import tiny_worker
 
 from afterslip_service.db import events
-from afterslip_service.routes import stream
+from afterslip_service.http import stream
 
 
 def follow(url, last=None, until=lambda event: False, seconds=15):

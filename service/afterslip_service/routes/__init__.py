@@ -1,1 +1,1 @@
-"""HTTP: one noun a file."""
+"""The API: one noun a file; what all of them share is in ``http``."""

@@ -14,9 +14,9 @@ from afterslip_service.db import bulk, campaigns
 from afterslip_service.db.session import Connection
 from afterslip_service.engine.states import CampaignState
 from afterslip_service.errors import ConflictError
-from afterslip_service.routes.body import JsonRoute
-from afterslip_service.routes.deps import IdempotentDep
-from afterslip_service.routes.problems import responses
+from afterslip_service.http.body import JsonRoute
+from afterslip_service.http.deps import IdempotentDep
+from afterslip_service.http.problems import responses
 
 router = APIRouter(prefix="/v1/campaigns", tags=["groups"], route_class=JsonRoute)
 

@@ -13,9 +13,8 @@ from afterslip_service.db.campaigns import Campaign
 from afterslip_service.db.session import Connection
 from afterslip_service.engine.states import CampaignState
 from afterslip_service.errors import ConflictError
-from afterslip_service.routes import submission
-from afterslip_service.routes.body import JsonRoute
-from afterslip_service.routes.deps import (
+from afterslip_service.http.body import JsonRoute
+from afterslip_service.http.deps import (
     CursorDep,
     IdempotentDep,
     Limit,
@@ -23,7 +22,8 @@ from afterslip_service.routes.deps import (
     ServiceDep,
     next_cursor,
 )
-from afterslip_service.routes.problems import responses
+from afterslip_service.http.problems import responses
+from afterslip_service.routes import submission
 from afterslip_service.routes.responses import (
     CampaignBrief,
     CampaignPage,

@@ -14,9 +14,8 @@ from afterslip.schemas.observation import Dataset
 from afterslip.schemas.validation import validate
 from afterslip_service.db import datasets
 from afterslip_service.db.session import Connection
-from afterslip_service.routes import limits
-from afterslip_service.routes.body import JsonRoute
-from afterslip_service.routes.deps import (
+from afterslip_service.http.body import JsonRoute
+from afterslip_service.http.deps import (
     CursorDep,
     IdempotentDep,
     Limit,
@@ -25,7 +24,8 @@ from afterslip_service.routes.deps import (
     ServiceDep,
     next_cursor,
 )
-from afterslip_service.routes.problems import responses
+from afterslip_service.http.problems import responses
+from afterslip_service.routes import limits
 from afterslip_service.routes.responses import DatasetPage, DatasetResponse
 from afterslip_workers import entry
 

@@ -12,9 +12,9 @@ from starlette.concurrency import run_in_threadpool
 
 from afterslip_service.db import campaigns
 from afterslip_service.engine.access import Principal
-from afterslip_service.routes.access import still_valid
-from afterslip_service.routes.deps import PrincipalDep, Service, ServiceDep
-from afterslip_service.routes.problems import responses
+from afterslip_service.http.access import still_valid
+from afterslip_service.http.deps import PrincipalDep, Service, ServiceDep
+from afterslip_service.http.problems import responses
 
 router = APIRouter(prefix="/v1", tags=["events"])
 

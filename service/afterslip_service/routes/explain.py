@@ -27,9 +27,9 @@ from afterslip_service.engine import explain
 from afterslip_service.engine.explain import ADVICE, Situation
 from afterslip_service.engine.states import ACTIVE_JOBS, JobKind, JobState
 from afterslip_service.errors import MissingError
+from afterslip_service.http.deps import Service, ServiceDep
+from afterslip_service.http.problems import responses
 from afterslip_service.reconcile.leadership import LEASE
-from afterslip_service.routes.deps import Service, ServiceDep
-from afterslip_service.routes.problems import responses
 
 router = APIRouter(prefix="/v1/campaigns", tags=["campaigns"])
 

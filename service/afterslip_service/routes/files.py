@@ -11,13 +11,13 @@ from starlette.concurrency import run_in_threadpool
 
 from afterslip_service.db import datasets
 from afterslip_service.db.session import Connection
-from afterslip_service.routes.deps import (
+from afterslip_service.http.deps import (
     IdempotencyKey,
     PrincipalDep,
     ServiceDep,
     idempotent_by,
 )
-from afterslip_service.routes.problems import responses
+from afterslip_service.http.problems import responses
 from afterslip_service.routes.responses import UploadResponse
 from afterslip_workers import entry
 

@@ -10,8 +10,8 @@ from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import FileResponse, Response
 
 from afterslip_service.db import campaigns
-from afterslip_service.routes.deps import ServiceDep
-from afterslip_service.routes.problems import responses
+from afterslip_service.http.deps import ServiceDep
+from afterslip_service.http.problems import responses
 from afterslip_service.routes.store_files import respond
 from afterslip_workers import entry
 

@@ -9,8 +9,8 @@ from fastapi import APIRouter, HTTPException, Path
 from afterslip_service.db import attempts, campaigns, jobs
 from afterslip_service.engine.states import JobKind
 from afterslip_service.errors import MissingError
-from afterslip_service.routes.deps import CursorDep, Limit, ServiceDep, next_cursor
-from afterslip_service.routes.problems import responses
+from afterslip_service.http.deps import CursorDep, Limit, ServiceDep, next_cursor
+from afterslip_service.http.problems import responses
 from afterslip_service.routes.responses import (
     AttemptResponse,
     ErrorResponse,

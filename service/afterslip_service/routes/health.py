@@ -8,8 +8,8 @@ from fastapi import APIRouter, Response
 
 from afterslip_service.db import leases, migrate
 from afterslip_service.db.session import SQLAlchemyError
+from afterslip_service.http.deps import OptionalPrincipalDep, Service, ServiceDep
 from afterslip_service.reconcile.leadership import LEASE
-from afterslip_service.routes.deps import OptionalPrincipalDep, Service, ServiceDep
 from afterslip_service.routes.responses import Health, Part, Readiness
 from afterslip_workers import entry
 

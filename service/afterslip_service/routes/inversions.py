@@ -11,9 +11,8 @@ from afterslip_service.db import campaigns, inversions
 from afterslip_service.db.session import Connection
 from afterslip_service.engine.states import JobState
 from afterslip_service.errors import ConflictError
-from afterslip_service.routes import submission
-from afterslip_service.routes.body import JsonRoute
-from afterslip_service.routes.deps import (
+from afterslip_service.http.body import JsonRoute
+from afterslip_service.http.deps import (
     CursorDep,
     IdempotentDep,
     Limit,
@@ -22,7 +21,8 @@ from afterslip_service.routes.deps import (
     ServiceDep,
     next_cursor,
 )
-from afterslip_service.routes.problems import responses
+from afterslip_service.http.problems import responses
+from afterslip_service.routes import submission
 from afterslip_service.routes.responses import (
     InversionPage,
     InversionResponse,

@@ -10,7 +10,7 @@ from afterslip.schemas.values import SHA256
 from afterslip.spec.inputs import Inputs
 from afterslip.spec.references import refs
 from afterslip_service.db import datasets
-from afterslip_service.routes.deps import Service
+from afterslip_service.http.deps import Service
 from afterslip_service.routes.elements import elements
 
 MESH_FILE = "model.mesh.file"

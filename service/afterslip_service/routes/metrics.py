@@ -15,10 +15,10 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from afterslip_service.db import leases, scrubbing, usage
+from afterslip_service.http.deps import Service, ServiceDep
 from afterslip_service.placement.base import WorkerFacts
 from afterslip_service.reconcile import scrubber
 from afterslip_service.reconcile.leadership import LEASE
-from afterslip_service.routes.deps import Service, ServiceDep
 from afterslip_workers import entry
 
 router = APIRouter(tags=["health"])

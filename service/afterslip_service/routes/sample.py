@@ -19,9 +19,9 @@ from afterslip.spec import parse_campaign
 from afterslip_service.db import campaigns
 from afterslip_service.db.campaigns import Campaign
 from afterslip_service.errors import ConflictError
-from afterslip_service.routes.body import JsonRoute
-from afterslip_service.routes.deps import ServiceDep
-from afterslip_service.routes.problems import responses
+from afterslip_service.http.body import JsonRoute
+from afterslip_service.http.deps import ServiceDep
+from afterslip_service.http.problems import responses
 from afterslip_service.routes.responses import SampleResponse
 from afterslip_workers import entry
 

@@ -12,7 +12,7 @@ from afterslip_service.db import tokens
 from afterslip_service.engine.access import EVERYBODY, Principal, Role
 from afterslip_service.engine.buckets import Level
 from afterslip_service.errors import ConflictError
-from afterslip_service.routes.access import (
+from afterslip_service.http.access import (
     COOKIE,
     REALM,
     SECURE_COOKIE,
@@ -20,9 +20,9 @@ from afterslip_service.routes.access import (
     cookie_of,
     csrf_of,
 )
-from afterslip_service.routes.body import JsonRoute
-from afterslip_service.routes.deps import ServiceDep
-from afterslip_service.routes.problems import responses
+from afterslip_service.http.body import JsonRoute
+from afterslip_service.http.deps import ServiceDep
+from afterslip_service.http.problems import responses
 
 router = APIRouter(prefix="/v1/session", tags=["session"], route_class=JsonRoute)
 log = structlog.get_logger()

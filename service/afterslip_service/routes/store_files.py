@@ -11,7 +11,7 @@ from pathlib import Path
 from fastapi import HTTPException, Request
 from fastapi.responses import FileResponse, Response, StreamingResponse
 
-from afterslip_service.routes.deps import Service
+from afterslip_service.http.deps import Service
 from afterslip_workers import entry
 
 _KEY = re.compile(r"[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*")

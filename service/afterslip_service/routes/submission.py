@@ -21,9 +21,9 @@ from afterslip_service.db.session import Connection
 from afterslip_service.engine.access import Principal
 from afterslip_service.engine.states import JobKind
 from afterslip_service.errors import ConflictError, MissingError
+from afterslip_service.http.access import must_own
+from afterslip_service.http.deps import Service
 from afterslip_service.routes import limits
-from afterslip_service.routes.access import must_own
-from afterslip_service.routes.deps import Service
 from afterslip_workers import entry
 
 

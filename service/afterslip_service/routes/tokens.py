@@ -16,8 +16,8 @@ from afterslip_service.db.session import Connection
 from afterslip_service.db.tokens import Token
 from afterslip_service.engine.access import Role
 from afterslip_service.errors import MissingError
-from afterslip_service.routes.body import JsonRoute
-from afterslip_service.routes.deps import (
+from afterslip_service.http.body import JsonRoute
+from afterslip_service.http.deps import (
     CursorDep,
     IdempotentDep,
     Limit,
@@ -25,7 +25,7 @@ from afterslip_service.routes.deps import (
     ServiceDep,
     next_cursor,
 )
-from afterslip_service.routes.problems import responses
+from afterslip_service.http.problems import responses
 
 router = APIRouter(prefix="/v1/tokens", tags=["tokens"], route_class=JsonRoute)
 log = structlog.get_logger()

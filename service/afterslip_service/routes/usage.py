@@ -8,7 +8,7 @@ from fastapi import APIRouter, HTTPException, Query
 from pydantic import BaseModel, Field
 
 from afterslip_service.db import usage
-from afterslip_service.routes.deps import CursorDep, Limit, ServiceDep, next_cursor
+from afterslip_service.http.deps import CursorDep, Limit, ServiceDep, next_cursor
 
 router = APIRouter(prefix="/v1/usage", tags=["usage"])
 

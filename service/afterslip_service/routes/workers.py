@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from afterslip_service.routes.deps import CursorDep, Limit, ServiceDep, next_cursor
-from afterslip_service.routes.problems import responses
+from afterslip_service.http.deps import CursorDep, Limit, ServiceDep, next_cursor
+from afterslip_service.http.problems import responses
 from afterslip_service.routes.responses import WorkerPage, WorkerResponse
 
 router = APIRouter(prefix="/v1/workers", tags=["workers"])

@@ -18,9 +18,9 @@ from afterslip_service.db import idempotency
 from afterslip_service.db.notify import Listener
 from afterslip_service.db.session import Connection, Database
 from afterslip_service.engine.access import Principal
+from afterslip_service.http.stream import Hub
 from afterslip_service.placement.base import Placement
 from afterslip_service.reconcile.dispatcher import Dispatcher
-from afterslip_service.routes.stream import Hub
 from afterslip_service.settings import Settings
 from afterslip_workers import entry
 

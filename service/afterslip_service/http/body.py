@@ -17,10 +17,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from afterslip_service.routes import json_reader
-from afterslip_service.routes.guard import SAFE, refuse
-from afterslip_service.routes.json_reader import BodyError, TooManyValuesError
-from afterslip_service.routes.paths import RAW_PATH, SESSION, SMALL, public
+from afterslip_service.http import json_reader
+from afterslip_service.http.guard import SAFE, refuse
+from afterslip_service.http.json_reader import BodyError, TooManyValuesError
+from afterslip_service.http.paths import RAW_PATH, SESSION, SMALL, public
 from afterslip_service.settings import Settings
 
 READ_S = 60.0

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
 
 from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.inversion import Inversion
 from afterslip.schemas.observation import Dataset
-from afterslip_service.routes import sample
-from afterslip_service.routes.access import COOKIE, needed
-from afterslip_service.routes.paths import PUBLIC, SESSION
-from afterslip_service.routes.problems import MEDIA
+from afterslip_service.http.access import COOKIE, needed
+from afterslip_service.http.paths import PUBLIC, SESSION
+from afterslip_service.http.problems import MEDIA
 
 REF = "#/components/schemas/{model}"
 PROBLEM = {"$ref": "#/components/schemas/Problem"}
@@ -38,8 +39,16 @@ SECURITY = {
 }
 
 
-def openapi(app: FastAPI) -> dict[str, Any]:
-    """Return OpenAPI with the specs' own schemas, whose checks are not FastAPI's."""
+def openapi(
+    app: FastAPI, bodies: Mapping[str, type[BaseModel]] | None = None
+) -> dict[str, Any]:
+    """Return OpenAPI with the specs' own schemas, whose checks are not FastAPI's.
+
+    Parameters
+    ----------
+    bodies : models of further bodies that routes check themselves, by the names of
+        their schemas.
+    """
     if app.openapi_schema is None:
         schema = get_openapi(
             title=app.title,
@@ -47,7 +56,7 @@ def openapi(app: FastAPI) -> dict[str, Any]:
             summary=app.summary,
             routes=app.routes,
         )
-        _add_specs(schema["components"]["schemas"])
+        _add_specs(schema["components"]["schemas"], bodies or {})
         schema["components"]["securitySchemes"] = SECURITY
         for path, item in schema["paths"].items():
             for method, operation in item.items():
@@ -56,7 +65,7 @@ def openapi(app: FastAPI) -> dict[str, Any]:
     return app.openapi_schema
 
 
-def _add_specs(known: dict[str, Any]) -> None:
+def _add_specs(known: dict[str, Any], bodies: Mapping[str, type[BaseModel]]) -> None:
     spec = Campaign.model_json_schema(ref_template=REF)
     request = Inversion.model_json_schema(ref_template=REF)
     request["properties"]["campaign"] = {"type": "string"}
@@ -64,11 +73,16 @@ def _add_specs(known: dict[str, Any]) -> None:
     data = Dataset.model_json_schema(ref_template=REF)
     data["properties"]["csv"] = {"type": "string"}
     data["required"] = ["name"]
-    points = sample.SampleRequest.model_json_schema(ref_template=REF)
-    for part in (spec, request, data, points):
+    schemas = {
+        "CampaignSpec": spec,
+        "InversionRequest": request,
+        "DatasetRequest": data,
+    }
+    for name, model in bodies.items():
+        schemas[name] = model.model_json_schema(ref_template=REF)
+    for part in schemas.values():
         known |= part.pop("$defs", {})
-    known |= {"CampaignSpec": spec, "InversionRequest": request}
-    known |= {"DatasetRequest": data, "SampleRequest": points}
+    known |= schemas
 
 
 def _complete(operation: dict[str, Any], path: str, method: str) -> None:

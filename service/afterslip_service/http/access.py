@@ -30,9 +30,9 @@ from afterslip_service.db.session import (
 from afterslip_service.engine.access import EVERYBODY, Principal, Role
 from afterslip_service.engine.buckets import Buckets, Level
 from afterslip_service.errors import ForbiddenError
-from afterslip_service.routes.deps import ServiceDep
-from afterslip_service.routes.guard import SAFE, refuse
-from afterslip_service.routes.paths import READINESS, SESSION, public
+from afterslip_service.http.deps import ServiceDep
+from afterslip_service.http.guard import SAFE, refuse
+from afterslip_service.http.paths import READINESS, SESSION, public
 from afterslip_service.settings import Settings
 
 COOKIE = "afterslip_session"

@@ -9,8 +9,8 @@ import uuid
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from afterslip_service.routes.guard import SAFE
-from afterslip_service.routes.problems import LEFT
+from afterslip_service.http.guard import SAFE
+from afterslip_service.http.problems import LEFT
 from afterslip_workers import telemetry
 
 HEADER = b"x-request-id"

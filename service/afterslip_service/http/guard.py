@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from afterslip_service.routes.paths import most_bytes
-from afterslip_service.routes.problems import HEADERS, MEDIA
+from afterslip_service.http.paths import most_bytes
+from afterslip_service.http.problems import HEADERS, MEDIA
 from afterslip_service.settings import Settings
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})

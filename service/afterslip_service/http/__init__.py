@@ -1,0 +1,1 @@
+"""What every route shares: middleware, bodies, problems, OpenAPI, pages, events."""
