@@ -11,11 +11,18 @@ import pytest
 from afterslip.error_class import ErrorClass
 from afterslip_service.db import attempts, bulk, campaigns, claims, jobs, leases
 from afterslip_service.db.jobs import NewJob
-from afterslip_service.engine.states import AttemptState, JobKind, JobState
+from afterslip_service.engine import retry
+from afterslip_service.engine.states import (
+    AttemptState,
+    CampaignState,
+    JobKind,
+    JobState,
+)
 from afterslip_service.errors import LeaseLostError
 from afterslip_service.placement.base import Ended
 from afterslip_service.reconcile import acceptance, failures, receipts, watch
 from afterslip_service.reconcile.context import Context
+from afterslip_workers import entry
 
 QUIET = SimpleNamespace(
     promote=lambda *a: None, discard=lambda *a: None, read_manifest=lambda *a: None,
@@ -224,3 +231,32 @@ def test_dispatcher_that_does_not_stop_in_time_stays_fenced(
     finish.set()
     dispatcher._thread.join(20)
     assert refused
+
+
+def test_attempt_that_was_refused_is_discarded_before_another_is_promoted(
+    settings, new_campaign, new_dispatcher, worker, turn, monkeypatch
+):
+    """Who was suspended while it moved the first one's files finds none to move."""
+    monkeypatch.setattr(retry, "BACKOFF_S", (0.0,))
+    real, damaged, found = entry.promote, [], []
+
+    def execute(envelope):
+        receipt = worker(envelope)
+        if envelope["kind"] == "greens" and not damaged:
+            damaged.append(envelope["token"])
+            folder = settings.store / "attempts" / envelope["token"] / "group.zarr"
+            next(p for p in folder.rglob("c/*") if p.is_file()).write_bytes(b"bit rot")
+            group.append(envelope["group"]["index"])
+        return receipt
+
+    def promote(store, campaign, manifest):
+        if group and manifest.get("group", {}).get("index") == group[0]:
+            folder = settings.store / "attempts" / damaged[0]
+            found.append((manifest["token"] == damaged[0], folder.exists()))
+        return real(store, campaign, manifest)
+
+    group = []
+    monkeypatch.setattr(entry, "promote", promote)
+    turn(new_dispatcher(execute), new_campaign(), CampaignState.COMPLETE)
+    assert found[0] == (True, True)
+    assert found[-1] == (False, False)

@@ -77,7 +77,7 @@ def verified(store):
         "c1",
     )
     files = dict(sums.fixed())
-    for group in sums.groups(2).values():
+    for group in sums.groups().values():
         files |= group
     for key in files:
         sums.require(key, integrity.file_digests.of(folder / key))

@@ -121,16 +121,20 @@ def promote(store: str | Path, campaign: str, manifest: Mapping[str, Any]) -> No
     commit.promote(open_store(store), campaign, dict(manifest))
 
 
-def arrange(store: str | Path, campaign: str, order: Sequence[int]) -> None:
+def arrange(store: str | Path, campaign: str, order: Sequence[int]) -> list[int]:
     """Change the order of the sources of a campaign of which nothing is solved yet.
 
     Parameters
     ----------
     order : for each place in the store the number of the source in the spec.
+
+    Returns
+    -------
+    The order that counts: the first that was ever asked for.
     """
     from afterslip_workers.store import reuse
 
-    reuse.arrange(open_store(store), campaign, order)
+    return reuse.arrange(open_store(store), campaign, order)
 
 
 def discard(store: str | Path, token: str) -> None:

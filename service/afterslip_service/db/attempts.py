@@ -70,6 +70,23 @@ def workers_that_failed(
     return list(connection.execute(query).scalars())
 
 
+def stored_before(
+    connection: Connection, tokens: Collection[str]
+) -> dict[str, list[str]]:
+    """Return, by each of some attempts, the others at its job that stored a result."""
+    other = attempts.alias()
+    query = sa.select(attempts.c.token, other.c.token.label("other")).where(
+        attempts.c.token.in_(tokens),
+        other.c.job_id == attempts.c.job_id,
+        other.c.token != attempts.c.token,
+        sa.func.length(sa.cast(other.c.manifest, sa.Text)) > len("null"),
+    )
+    found: dict[str, list[str]] = {}
+    for row in connection.execute(query):
+        found.setdefault(row.token, []).append(row.other)
+    return found
+
+
 def many(connection: Connection, tokens: Collection[str]) -> dict[str, Attempt]:
     """Return attempts by their tokens."""
     found = _select(connection, attempts.c.token.in_(tokens))

@@ -67,11 +67,16 @@ def accept_all(context: Context, meanwhile: Callable[[], None] | None = None) ->
         found = jobs.stored(connection)
         now = context.ticks()
         found = [j for j in found if context.postponed.get(j.token or "", 0.0) <= now]
-        tries = attempts.many(connection, [job.token for job in found if job.token])
+        tokens = [job.token for job in found if job.token]
+        tries = attempts.many(connection, tokens)
+        before = attempts.stored_before(connection, tokens)
     # mostly waits for the disk; each has files of its own
     with ThreadPoolExecutor(PROMOTERS) as pool:
         coming = pool.map(
-            lambda j: _promote(context, j, tries.get(j.token or "")), found
+            lambda j: _promote(
+                context, j, tries.get(j.token or ""), before.get(j.token or "", ())
+            ),
+            found,
         )
         if meanwhile is not None:
             meanwhile()
@@ -89,13 +94,24 @@ def accept_all(context: Context, meanwhile: Callable[[], None] | None = None) ->
     return bool(accepted)
 
 
-def _promote(context: Context, job: Job, attempt: Attempt | None) -> _Promoted | None:
-    """Move the files into the campaign; None if they are still to come."""
+def _promote(
+    context: Context, job: Job, attempt: Attempt | None, before: Sequence[str]
+) -> _Promoted | None:
+    """Move the files into the campaign; None if they are still to come.
+
+    Parameters
+    ----------
+    before : earlier attempts at the job that stored a result. They are discarded
+        first: a dispatcher that was suspended while it promoted one of them then
+        finds nothing left that it could move over what is promoted now.
+    """
     began = clock.now()
     if attempt is None or attempt.manifest is None:
         return _Promoted(job, {}, (ErrorClass.INTERNAL, "the manifest is gone"), began)
     manifest = attempt.manifest
     try:
+        for token in before:
+            entry.discard(context.store, token)
         entry.promote(context.store, job.campaign_id, manifest)
         plan = None
         if job.kind is JobKind.MODEL:

@@ -44,8 +44,8 @@ def arrange(context: Context, campaign: str, manifest: dict[str, Any]) -> Plan:
     """Plan the groups of a campaign whose model is built; may be repeated.
 
     Sources that an accepted attempt anywhere has stored come first in the store,
-    the others behind them, so that both fill groups of four. Nothing is claimed
-    before the plan is written down, so the order may still change.
+    the others behind them, so that both fill groups of four; unless a dispatcher that
+    did not get to write its plan has recorded another order before.
     """
     wanted = _wanted(campaign, manifest)
     if not wanted:
@@ -61,8 +61,9 @@ def arrange(context: Context, campaign: str, manifest: dict[str, Any]) -> Plan:
         key=lambda index: _place(chosen[index]),
     )
     order = hits + [index for index, found in enumerate(chosen) if found is None]
+    # also where nothing is taken: another dispatcher may have found something
+    order = entry.arrange(context.store, campaign, order)
     if hits:
-        entry.arrange(context.store, campaign, order)
         log.info("sources reused", campaign=campaign, reused=len(hits), of=len(order))
     payloads = []
     for first in range(0, len(order), LANES):

@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import tempfile
+import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import lru_cache
@@ -77,6 +78,13 @@ class StoreBackend(Protocol):
 
     def create(self, key: str, content: bytes) -> bool:
         """Write a file unless there is one; False if there was."""
+
+    def write_by_way_of(self, folder: str, key: str, content: bytes) -> None:
+        """Replace a file by one written in a folder; FileNotFoundError if it is gone.
+
+        Where the folder is a token's, nobody writes after the token was discarded:
+        in a folder to the last step, in a bucket up to the time of one request.
+        """
 
     def upload(self, path: Path, key: str) -> None:
         """Replace a file by a copy of a local one."""
@@ -182,6 +190,20 @@ class LocalBackend:
     def write(self, key: str, content: bytes) -> None:
         """Replace a file, atomically and durably."""
         durable.write_bytes(self._writable(key), content)
+
+    def write_by_way_of(self, folder: str, key: str, content: bytes) -> None:
+        """Replace a file, atomically and durably, by one out of another folder."""
+        target = self._writable(key)
+        scratch = self.root / folder / f".{uuid.uuid4().hex[:8]}.partial"
+        try:
+            with scratch.open("xb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            scratch.replace(target)
+        finally:
+            scratch.unlink(missing_ok=True)
+        durable.sync_directory(target.parent)
 
     def create(self, key: str, content: bytes) -> bool:
         """Write a file unless there is one."""

@@ -175,6 +175,12 @@ class BucketBackend:
         with self._asking(f"writing {key}"):
             obstore.put(self._store, key, content)
 
+    def write_by_way_of(self, folder: str, key: str, content: bytes) -> None:
+        """Replace an object while there is something in another folder."""
+        if not self.keys(folder):
+            raise FileNotFoundError(folder)
+        self.write(key, content)
+
     def create(self, key: str, content: bytes) -> bool:
         """Write an object unless there is one (``If-None-Match: *``)."""
         with self._asking(f"writing {key}"):

@@ -58,23 +58,57 @@ def promote(backend: StoreBackend, campaign: str, manifest: dict[str, Any]) -> N
         moves = moves_of(campaign, manifest)
         _move(backend, manifest["token"], moves)
         if manifest["kind"] == "greens":
-            write_checksums(backend, campaign, manifest, moves)
+            write_checksums(backend, campaign, manifest, moves, fenced=True)
     kept = paths.accepted_manifest(campaign, name_of(manifest))
     # without indents, whose encoder is many times slower: there is one a group
-    backend.write(kept, json.dumps(manifest, sort_keys=True).encode())
+    content = json.dumps(manifest, sort_keys=True).encode()
+    if manifest["kind"] == "greens":
+        _write_fenced(backend, manifest["token"], kept, content)
+    else:
+        backend.write(kept, content)
     if key := (manifest.get("stats") or {}).get("checkpoint"):
         checkpoint.discard(backend, key)
 
 
 def write_checksums(
-    backend: StoreBackend, campaign: str, manifest: dict[str, Any], moves: Moves
+    backend: StoreBackend,
+    campaign: str,
+    manifest: dict[str, Any],
+    moves: Moves,
+    *,
+    fenced: bool = False,
 ) -> None:
-    """Write the checksums of a group into the store: from now on it is accepted."""
+    """Write the checksums of a group into the store: from now on it is accepted.
+
+    Parameters
+    ----------
+    fenced : only while the attempt's folder is there, as it is until the group is
+        accepted; repairs write them later.
+    """
     index = int(manifest["group"]["index"])
     root = paths.greens(campaign)
     files = {new.removeprefix(f"{root}/"): digest for _, new, digest in moves}
     content = integrity.write_checksums(campaign, files, index)
-    backend.write(f"{root}/{integrity.group_key(index)}", content)
+    key = f"{root}/{integrity.group_key(index)}"
+    if fenced:
+        _write_fenced(backend, manifest["token"], key, content)
+    else:
+        backend.write(key, content)
+
+
+def _write_fenced(backend: StoreBackend, token: str, key: str, content: bytes) -> None:
+    """Write in the name of an attempt, unless it was discarded.
+
+    A dispatcher that was suspended here must not overwrite what a later attempt has
+    brought, see docs/decisions/0004-fenced-promotion.md.
+    """
+    try:
+        backend.write_by_way_of(paths.attempt(token), key, content)
+    except FileNotFoundError:
+        if backend.read(key) != content:
+            raise StoreError(
+                f"attempt {token} was discarded while it was promoted"
+            ) from None
 
 
 def name_of(manifest: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@
     models/<digest>/                   model cache
     campaigns/<id>/greens.zarr         accepted Green's functions
     campaigns/<id>/model.json          what the campaign was built from
+    campaigns/<id>/order.json          of its sources, written once
     campaigns/<id>/manifests/          of the model and the accepted groups
     campaigns/<id>/inversions/<id>/
     attempts/<token>/                  everything one attempt writes
@@ -55,6 +56,11 @@ def campaign(identity: str) -> str:
 def model_facts(identity: str) -> str:
     """File of what a campaign was built from."""
     return f"{campaign(identity)}/model.json"
+
+
+def order(identity: str) -> str:
+    """File of the order of a campaign's sources, written once."""
+    return f"{campaign(identity)}/order.json"
 
 
 def greens(identity: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from afterslip_workers.modelling.template import Template
 from afterslip_workers.store import paths, reading
 from afterslip_workers.store.backend import StoreBackend, read_json, write_json
 from afterslip_workers.store.commit import chunk_key, root_of
+from afterslip_workers.store.manifest import StoreError
 
 log = logging.getLogger(__name__)
 Float = NDArray[np.float64]
@@ -46,21 +48,28 @@ COLUMNS = {
 }
 
 
-def arrange(backend: StoreBackend, campaign: str, order: Sequence[int]) -> None:
+def arrange(backend: StoreBackend, campaign: str, order: Sequence[int]) -> list[int]:
     """Change the order of the sources in a store in which nothing is solved yet.
 
-    May be repeated, also with another order and after a crash half-way: the order
-    is always told relative to the one in which the spec makes its sources.
+    May be repeated, also after a crash half-way: the order is always told relative
+    to the one in which the spec makes its sources. The first order ever asked for is
+    recorded and counts: a dispatcher that was suspended here, and wakes when groups
+    are solved in the order of its successor, changes nothing.
 
     Parameters
     ----------
     order : for each place in the store the number of the source in the spec.
+
+    Returns
+    -------
+    The order that counts.
     """
     noted = paths.model_facts(campaign)
+    chosen = _recorded(backend, campaign, [int(number) for number in order])
     facts = read_json(backend, noted)
-    chosen = [int(number) for number in order]
-    if not isinstance(facts, dict) or facts.get("order") == chosen:
-        return
+    as_made = list(range(len(chosen)))
+    if not isinstance(facts, dict) or facts.get("order", as_made) == chosen:
+        return chosen
     root = paths.greens(campaign)
     group: Any = zarr.open_group(backend.zarr(root), mode="r+")
     for name, column in COLUMNS.items():
@@ -79,6 +88,18 @@ def arrange(backend: StoreBackend, campaign: str, order: Sequence[int]) -> None:
         write_json(backend, kept, {**manifest, "files": facts["files"]})
     # last: it says that all of this is done
     write_json(backend, noted, facts)
+    return chosen
+
+
+def _recorded(backend: StoreBackend, campaign: str, order: list[int]) -> list[int]:
+    """Record an order unless there is one; return the one that counts."""
+    key = paths.order(campaign)
+    if backend.create(key, json.dumps(order).encode()):
+        return order
+    found = read_json(backend, key)
+    if not isinstance(found, list) or sorted(found) != sorted(order):
+        raise StoreError(f"{key} is not an order of {len(order)} sources")
+    return found
 
 
 @dataclass(frozen=True, slots=True)
