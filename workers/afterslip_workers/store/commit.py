@@ -100,7 +100,7 @@ def _write_fenced(backend: StoreBackend, token: str, key: str, content: bytes) -
     """Write in the name of an attempt, unless it was discarded.
 
     A dispatcher that was suspended here must not overwrite what a later attempt has
-    brought, see docs/decisions/0004-fenced-promotion.md.
+    brought, see docs/decisions/0005-fenced-promotion.md.
     """
     try:
         backend.write_by_way_of(paths.attempt(token), key, content)
