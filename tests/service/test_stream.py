@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
+from pathlib import Path
 
 import httpx
 import tiny_worker
 
+import afterslip_service
 from afterslip_service.db import events
 from afterslip_service.http import stream
 
@@ -172,3 +175,15 @@ def test_listeners_that_leave_at_once_do_not_hold_the_service(client):
     begin = time.monotonic()
     client.server.stop()
     assert time.monotonic() - begin < 10
+
+
+def test_page_listens_to_every_kind_of_event():
+    page = Path(afterslip_service.__file__).parent / "dashboard/api.js"
+    listed = re.search(r"const KINDS = \[(.*?)\];", page.read_text(), re.S)
+    kinds = {
+        value
+        for value in vars(events).values()
+        if isinstance(value, str) and re.fullmatch(r"[a-z]+\.[a-z]+", value)
+    }
+    assert {"group.state", "store.damaged"} <= kinds
+    assert set(re.findall(r'"([^"]+)"', listed[1])) == kinds

@@ -97,6 +97,7 @@ export async function all(path, most = 5000) {
 
 const KINDS = [
   "campaign.state", "model.built", "group.state", "group.progress", "inversion.state",
+  "store.damaged",
 ];
 
 /**

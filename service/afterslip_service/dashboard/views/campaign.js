@@ -3,6 +3,7 @@
 
 import { all, follow, get, post } from "/dashboard/api.js";
 import { calm, h, put } from "/dashboard/dom.js";
+import { damageNote } from "/dashboard/elements/damage.js";
 import { explanation } from "/dashboard/elements/explanation.js";
 import { GroupGrid } from "/dashboard/elements/group-grid.js";
 import { inversionCard } from "/dashboard/elements/inversion-card.js";
@@ -40,13 +41,13 @@ class CampaignView {
     /** @type {Map<number, any>} */
     this.groups = new Map();
     this.model = "";
-    this.parts = Object.fromEntries(["head", "why", "facts", "bar", "live", "detail", "inversions", "spec"]
+    this.parts = Object.fromEntries(["head", "damage", "why", "facts", "bar", "live", "detail", "inversions", "spec"]
       .map((name) => [name, h("div", {})]));
     this.grid = new GroupGrid((index) => this.choose(index));
     this.soon = calm(() => this.refresh().catch((error) => this.alarm(error.message)), 400);
     this.redraw = calm(() => this.drawLive(), 150);
-    const { head, why, facts, bar, live, detail, inversions, spec } = this.parts;
-    put(main, head, why, h("div.columns", {},
+    const { head, damage, why, facts, bar, live, detail, inversions, spec } = this.parts;
+    put(main, head, damage, why, h("div.columns", {},
       this.left = h("div", {},
         h("section.card", {}, h("h2", {}, "Green's functions"), bar, this.grid.element),
         live, detail),
@@ -85,6 +86,7 @@ class CampaignView {
       if (group) group.state = data.state;
       this.redraw();
     }
+    if (kind === "store.damaged") this.parts.damage.append(damageNote(data));
     this.soon();
   }
 

@@ -3,6 +3,7 @@
 
 import { follow, get } from "/dashboard/api.js";
 import { calm, h, put } from "/dashboard/dom.js";
+import { damageNote } from "/dashboard/elements/damage.js";
 import { ago, count } from "/dashboard/format.js";
 
 const STATES = ["waiting", "building", "running", "complete", "failed", "cancelled", "paused"];
@@ -33,8 +34,13 @@ export async function campaignList(main) {
     put(list, items.length ? items.map(row) : empty(filter.value));
   }
 
-  put(main, h("div.head", {}, h("div.grow", {}, h("h1", {}, "Campaigns")), filter), card, more);
-  const stop = follow("/v1/events", ({ kind }) => { if (kind !== "group.progress") soon(); }, () => soon());
+  const damage = h("div", {});
+  put(main, h("div.head", {}, h("div.grow", {}, h("h1", {}, "Campaigns")), filter), damage, card, more);
+  const stop = follow("/v1/events", ({ kind, campaign, data }) => {
+    // a campaign's own page shows its damage
+    if (kind === "store.damaged" && !campaign) damage.append(damageNote(data));
+    if (kind !== "group.progress") soon();
+  }, () => soon());
   const soon = calm(() => refresh().catch(() => {}), 400);
   await refresh();
   return stop;
