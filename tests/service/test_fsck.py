@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from afterslip.cli.main import app as cli
 from afterslip_service.commands.fsck import fsck
-from afterslip_service.db import jobs
+from afterslip_service.db import campaigns, jobs
 from afterslip_service.engine.states import CampaignState, JobKind, JobState
 from afterslip_workers import entry
 
@@ -105,6 +105,47 @@ def test_lost_shard_that_nobody_else_has_is_solved_again(
         turn(dispatcher, campaign, CampaignState.COMPLETE)
     assert (tiny_worker.stored(settings.store, one) == expected).all()
     assert run("--database", settings.database)[0] == 0
+
+
+def test_deleted_campaigns_are_not_solved_again(solved, run, settings, database):
+    (one, two), _ = solved
+    for campaign in (one, two):
+        shard(settings, campaign).unlink()
+    with database.write() as connection:
+        campaigns.set_deleted(connection, two)
+    status, report = run("--repair", "--database", settings.database)
+    assert status == 0
+    assert {f["campaign"] for f in report["findings"]} == {one}
+    with database.read() as connection:
+        states = [
+            {
+                job.state
+                for job in jobs.of_campaign(connection, campaign, JobKind.GREENS)
+            }
+            for campaign in (one, two)
+        ]
+    assert JobState.WAITING in states[0]
+    assert states[1] == {JobState.ACCEPTED}
+
+
+def test_campaign_deleted_during_a_repair_is_not_solved_again(
+    solved, run, settings, database, monkeypatch
+):
+    (one, two), _ = solved
+    for campaign in (one, two):
+        shard(settings, campaign).unlink()
+    repair = entry.repair_store
+
+    def meanwhile(*arguments):
+        with database.write() as connection:
+            campaigns.set_deleted(connection, two)
+        return repair(*arguments)
+
+    monkeypatch.setattr(entry, "repair_store", meanwhile)
+    run("--repair", "--database", settings.database)
+    with database.read() as connection:
+        found = jobs.of_campaign(connection, two, JobKind.GREENS)
+    assert {job.state for job in found} == {JobState.ACCEPTED}
 
 
 def test_orphans_are_removed_and_results_that_wait_are_kept(solved, run, settings):

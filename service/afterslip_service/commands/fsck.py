@@ -100,6 +100,7 @@ def _expected(database: Database) -> entry.Expected:
             uploads=store_inventory.uploads(connection),
             attempts=store_inventory.wanted(connection),
             settled=store_inventory.settled(connection),
+            deleted=store_inventory.deleted(connection),
         )
 
 
@@ -160,7 +161,12 @@ def _repair(
         if finding.kind in LOST and finding.key not in done and name is not None:
             names = lost.setdefault(str(finding.campaign), {})
             names.setdefault(name, []).append(finding.key)
+    with database.read() as connection:
+        # also those that were deleted since the look
+        deleted = store_inventory.deleted(connection)
     for campaign, names in lost.items():
+        if campaign in deleted:
+            continue
         manifests = looked.manifests.get(campaign, {})
         damaged = [(manifests[n], keys) for n, keys in names.items() if n in manifests]
         taken = damage.make_again(database.write, store, campaign, damaged)

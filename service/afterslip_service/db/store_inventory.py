@@ -52,6 +52,12 @@ def accepted(
     return found
 
 
+def deleted(connection: Connection) -> frozenset[str]:
+    """Return the campaigns that were deleted: nothing of them is computed again."""
+    query = sa.select(campaigns.c.id).where(campaigns.c.deleted_at.is_not(None))
+    return frozenset(connection.execute(query).scalars())
+
+
 def uploads(connection: Connection) -> frozenset[str]:
     """Return the digests of all uploaded files, hexadecimal."""
     query = sa.union(sa.select(files.c.ref), sa.select(datasets.c.file))

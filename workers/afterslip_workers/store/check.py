@@ -45,7 +45,7 @@ def check(
         _file(backend, key, name, Finding("upload", key, digest=name), report)
     campaigns = set(shown(backend.names(paths.CAMPAIGNS)))
     if expected is not None:
-        campaigns |= set(expected.manifests)
+        campaigns = (campaigns | set(expected.manifests)) - expected.deleted
     for campaign in sorted(campaigns):
         progress(f"campaign {campaign}")
         check_campaign(backend, campaign, expected, report)

@@ -129,9 +129,11 @@ class Expected:
     uploads : digests of uploaded files, hexadecimal.
     attempts : tokens of attempts whose folders are still needed.
     settled : tokens of attempts that ended and were not accepted.
+    deleted : campaigns that nobody needs any more; they are not compared.
     """
 
     manifests: Mapping[str, Mapping[str, dict[str, Any]]]
     uploads: frozenset[str]
     attempts: frozenset[str]
     settled: frozenset[str]
+    deleted: frozenset[str] = frozenset()
