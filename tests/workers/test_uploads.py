@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from afterslip.errors import SpecError
 from afterslip_workers import entry
+from afterslip_workers.store.backend import LocalBackend
+from afterslip_workers.store.uploads import BucketFiles
 
 
 @pytest.fixture
@@ -24,3 +27,21 @@ def test_damaged_upload_is_replaced_when_it_is_uploaded_again(store, tmp_path):
     (tmp_path / "again.csv").write_bytes(b"observations")
     assert entry.keep_file(store, tmp_path / "again.csv") == reference
     assert entry.check_store(store).findings == []
+
+
+@pytest.mark.parametrize("kind", ["folder", "bucket"])
+def test_upload_with_a_flipped_bit_is_not_read_as_numbers(store, kind):
+    table = b"station,x_km\nA,1.0\n"
+    reference = entry.keep_content(store, table)
+    files = entry.files_of(store)
+    if kind == "bucket":
+        files = BucketFiles(LocalBackend(store))
+    assert files.read(reference) == table
+    path = store / "files" / reference.removeprefix("sha256:")
+    # "1.0" becomes "3.0"
+    path.write_bytes(table.replace(b"1.0", bytes([ord("1") ^ 2]) + b".0"))
+    with pytest.raises(SpecError, match=r"another content.*upload it again") as caught:
+        files.read(reference)
+    assert reference[:20] in str(caught.value)
+    entry.keep_content(store, table)
+    assert files.read(reference) == table

@@ -31,6 +31,15 @@ def content_ref(content: bytes) -> str:
     return "sha256:" + hashlib.sha256(content).hexdigest()
 
 
+def checked_upload(ref: str, content: bytes) -> bytes:
+    """Return the content of an upload; SpecError where it is not what was uploaded."""
+    if content_ref(content) != ref:
+        raise one_problem(
+            ref, None, "is damaged in the store: has another content", "upload it again"
+        )
+    return content
+
+
 class LocalFiles:
     """Files under a folder.
 
@@ -84,6 +93,8 @@ class LocalFiles:
 class StoredFiles:
     """Uploaded files of a store, and files under a folder of the server.
 
+    What is read of an upload is compared with its reference.
+
     Parameters
     ----------
     root : the store; uploads are ``files/<sha256 hex>``.
@@ -113,11 +124,12 @@ class StoredFiles:
         if not SHA256.match(ref) and self.local is not None:
             return self.local.read(ref)
         try:
-            return path.read_bytes()
+            content = path.read_bytes()
         except OSError:
             raise one_problem(
                 ref, None, "was not uploaded", "upload the file first"
             ) from None
+        return checked_upload(ref, content)
 
     def exists(self, ref: str) -> bool:
         """Say whether there is such an upload or file."""

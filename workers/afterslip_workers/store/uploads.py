@@ -6,7 +6,7 @@ from pathlib import Path
 
 from afterslip.errors import one_problem
 from afterslip.schemas.values import SHA256
-from afterslip.spec.files import StoredFiles, content_ref
+from afterslip.spec.files import StoredFiles, checked_upload, content_ref
 from afterslip_workers.store import durable, paths
 from afterslip_workers.store.backend import LocalBackend, StoreBackend
 
@@ -31,7 +31,7 @@ class BucketFiles(StoredFiles):
         content = self._backend.read(paths.file(ref))
         if content is None:
             raise one_problem(ref, None, "was not uploaded", "upload the file first")
-        return content
+        return checked_upload(ref, content)
 
     def exists(self, ref: str) -> bool:
         """Say whether there is such an upload or file."""
