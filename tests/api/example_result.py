@@ -169,13 +169,13 @@ def _sources(fault: dict[str, Float], x: Float, y: Float) -> dict[str, object]:
     ]
     place = np.column_stack([fault[c][near] for c in "xyz"])
     away = np.min(np.hypot(place[:, :1] - x, place[:, 1:2] - y), axis=1)
-    seen = np.exp(-away / 70e3) * 0.9
+    resolved = np.exp(-away / 70e3) * 0.9
     area = np.full(144, 440e3 * 210e3 / 72)
     both = np.repeat(np.arange(72), 2)
     return {
         "slip": ("source", _slip(along, down)[both, np.tile([0, 1], 72)]),
-        "slip_sigma": ("source", np.repeat(0.4 + 5.0 * (1.0 - seen), 2)),
-        "resolution": ("source", np.column_stack([0.8 * seen, seen]).ravel()),
+        "slip_sigma": ("source", np.repeat(0.4 + 5.0 * (1.0 - resolved), 2)),
+        "resolution": ("source", np.column_stack([0.8 * resolved, resolved]).ravel()),
         "source_fault": ("source", np.zeros(144, dtype=np.int8)),
         "source_component": ("source", np.tile(np.array([0, 1], dtype=np.int8), 72)),
         "source_patch": (
@@ -234,7 +234,7 @@ def _attributes(slip: Float, fault: dict[str, Float], area: float) -> dict[str, 
 def example_result(
     seed: int = 7, *, geographic: bool = True, n_along: int = 56, n_down: int = 28
 ) -> xr.Dataset:
-    """Make up the result of a thrust earthquake seen by 40 stations.
+    """Make up the result of a thrust earthquake observed by 40 stations.
 
     Parameters
     ----------

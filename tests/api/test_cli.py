@@ -121,7 +121,7 @@ def test_help_of_each_verb_of_the_client(capsys, name):
     assert "--server" in out
 
 
-def test_a_mistyped_verb_is_told_the_nearest(capsys):
+def test_a_mistyped_verb_suggests_the_nearest(capsys):
     code, _, err = run(capsys, "submti")
     assert code == 2
     assert "submit" in err
@@ -219,7 +219,7 @@ def test_what_the_server_refuses_for_its_state_is_a_failure(capsys, server):
     assert err == "afterslip: nothing has failed in this campaign\n"
 
 
-def test_a_cancel_under_way_is_told_as_such(capsys, server):
+def test_a_cancel_under_way_is_reported_as_such(capsys, server):
     assert "c7f3: cancelling" in run(capsys, "cancel", "c7f3")[1]
 
 
@@ -266,10 +266,10 @@ def test_bad_options_of_invert_are_named(capsys, server, arguments, text):
 
 
 def test_the_server_comes_from_option_or_environment(capsys, monkeypatch):
-    seen = []
+    asked = []
 
     def connect(url, token):
-        seen.append((url, token))
+        asked.append((url, token))
         return Client(url, token, transport=httpx.MockTransport(answer))
 
     monkeypatch.setattr("afterslip.cli.queries.connect", connect)
@@ -278,7 +278,7 @@ def test_the_server_comes_from_option_or_environment(capsys, monkeypatch):
     monkeypatch.setenv("AFTERSLIP_TOKEN", "t")
     run(capsys, "list")
     run(capsys, "list", "--server", "http://b:2")
-    assert seen == [(options.DEFAULT, None), ("http://a:1", "t"), ("http://b:2", "t")]
+    assert asked == [(options.DEFAULT, None), ("http://a:1", "t"), ("http://b:2", "t")]
 
 
 def test_the_installed_command_tells_its_version():

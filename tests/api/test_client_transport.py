@@ -122,15 +122,15 @@ def test_a_failure_without_a_problem_document_still_has_its_status():
 
 
 def test_the_token_is_sent_with_every_request():
-    seen = []
+    sent = []
 
     def handler(request):
-        seen.append(request.headers.get("Authorization"))
+        sent.append(request.headers.get("Authorization"))
         return httpx.Response(200, json={})
 
     transport, _ = make(handler, token="secret")
     transport.get("/v1/x")
-    assert seen == ["Bearer secret"]
+    assert sent == ["Bearer secret"]
 
 
 def test_an_address_without_scheme_is_refused_at_once():

@@ -243,7 +243,7 @@ def test_wrong_options_are_one_clear_line(args, says, result, tmp_path, capsys):
     assert says in capsys.readouterr().err
 
 
-def test_what_is_no_result_is_told(tmp_path, capsys):
+def test_what_is_no_result_is_reported(tmp_path, capsys):
     xr.Dataset({"a": 1}).to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
     assert run(tmp_path / "a.nc", "--format", "gmt") == 2
     assert "not an inversion's result" in capsys.readouterr().err

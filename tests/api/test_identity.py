@@ -107,7 +107,7 @@ def same(data: dict, change, files: LocalFiles = FILES) -> list[bool]:
 
 
 @pytest.mark.parametrize(
-    ("change", "kept"),
+    ("change", "unchanged"),
     [
         # campaign, greens, model
         (lambda d: d.update(name="other"), [False, True, True]),
@@ -126,8 +126,8 @@ def same(data: dict, change, files: LocalFiles = FILES) -> list[bool]:
         (lambda d: d["model"]["boundary"].update(sides="fixed"), [False] * 3),
     ],
 )
-def test_each_digest_changes_with_what_it_names(data: dict, change, kept) -> None:
-    assert same(data, change) == kept
+def test_each_digest_changes_with_what_it_names(data: dict, change, unchanged) -> None:
+    assert same(data, change) == unchanged
 
 
 def test_content_of_files_counts_and_their_names_do_not(
@@ -180,7 +180,7 @@ def test_references_are_found_and_replaced_by_path(data: dict) -> None:
         with_refs(spec, {"datasets[7].file": "x"})
 
 
-def test_missing_files_are_all_told_with_their_paths(
+def test_missing_files_are_all_reported_with_their_paths(
     data: dict, tmp_path: Path
 ) -> None:
     with pytest.raises(SpecError) as caught:

@@ -72,7 +72,7 @@ def test_forward_runs_resolve_points_and_slip(folder: Path) -> None:
     assert found.points.x.tolist() == [1000.0]
 
 
-def test_everything_wrong_is_told_at_once(folder: Path) -> None:
+def test_everything_wrong_is_reported_at_once(folder: Path) -> None:
     (folder / "outline.csv").unlink()
     (folder / "stations.csv").write_text("station,lon,lat\nFAR,160,38\nOK,142,38\n")
     (folder / "offsets.csv").write_text("station,lon,lat,east\nA,142,38,1\nB,x,38,1\n")
@@ -140,7 +140,7 @@ def test_an_interface_must_lie_inside_and_carry_its_outline(folder: Path) -> Non
     assert any("from the nearest point of the surface" in text for text in texts)
 
 
-def test_an_interface_deeper_than_the_domain_is_told(folder: Path) -> None:
+def test_an_interface_deeper_than_the_domain_is_reported(folder: Path) -> None:
     def shallow(data: dict) -> None:
         data["model"]["domain"]["depth"] = 20
         data["model"]["layers"] = data["model"]["layers"][:1]
@@ -150,7 +150,7 @@ def test_an_interface_deeper_than_the_domain_is_told(folder: Path) -> None:
     assert "fault outside the domain: it reaches" in found[0].message
 
 
-def test_data_after_the_end_of_the_curve_are_told(folder: Path) -> None:
+def test_data_after_the_end_of_the_curve_are_reported(folder: Path) -> None:
     text = (folder / "offsets.csv").read_text().splitlines()
     lines = [text[0] + ",time", text[1] + ",30", *(line + "," for line in text[2:])]
     (folder / "offsets.csv").write_text("\n".join(lines))
@@ -159,7 +159,7 @@ def test_data_after_the_end_of_the_curve_are_told(folder: Path) -> None:
     assert "later than times.until (10 yr)" in problem.message
 
 
-def test_points_outside_are_told_by_their_place_in_the_list(folder: Path) -> None:
+def test_points_outside_are_reported_by_their_place_in_the_list(folder: Path) -> None:
     def move(data: dict) -> None:
         data["points"] = [[0, 0], [1000, 0], [0, 0, 151]]
 

@@ -113,17 +113,17 @@ def shown_texts(figure):
     from matplotlib.text import Text
 
     renderer = figure.canvas.get_renderer()
-    unseen = set()
+    hidden = set()
     for axis in (axis for ax in figure.axes for axis in (ax.xaxis, ax.yaxis)):
         low, high = sorted(axis.get_view_interval())
         slack = 1e-6 * (high - low)
         for tick in [*axis.get_major_ticks(), *axis.get_minor_ticks()]:
             if not low - slack <= tick.get_loc() <= high + slack:
-                unseen |= {tick.label1, tick.label2}
+                hidden |= {tick.label1, tick.label2}
     texts = [
         t
         for t in figure.findobj(Text)
-        if t.get_visible() and t.get_text().strip() and t not in unseen
+        if t.get_visible() and t.get_text().strip() and t not in hidden
     ]
     boxes = [(t.get_text(), t.get_window_extent(renderer)) for t in texts]
     return [(t, b) for t, b in boxes if b.width > 1]
@@ -309,7 +309,7 @@ def test_variance_reduction_is_weighted_by_the_errors():
     assert variance_reduction(data) == pytest.approx(1 - 4 / 25)
 
 
-def test_fit_is_told_for_each_type_and_side(result):
+def test_fit_is_reported_for_each_type_and_side(result):
     rows = {row.name: row for row in fit_by_type(result)}
     assert list(rows) == [
         "GNSS, horizontal", "GNSS, vertical", "GNSS-acoustic, horizontal",
@@ -331,7 +331,7 @@ def test_vectors_gather_the_components_of_a_station(result):
     assert np.isfinite(mine[0, 2])
 
 
-def test_what_is_no_result_is_told_by_name(result):
+def test_what_is_no_result_is_reported_by_name(result):
     broken = result.drop_vars(["slip", "series"])
     broken["observed"] = (("obs", "extra"), np.zeros((broken.sizes["obs"], 2)))
     with pytest.raises(ValueError, match="slip is missing") as caught:

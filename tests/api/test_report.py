@@ -63,7 +63,7 @@ def test_the_headline_is_what_the_result_says(result):
     assert "Score of 5 folds" in html
 
 
-def test_the_place_of_the_largest_slip_is_told_in_the_frame_s_words(result):
+def test_the_place_of_the_largest_slip_is_reported_in_the_frame_s_words(result):
     geographic = {n: r for n, _, r in headline(result)}["Largest slip"]
     assert re.fullmatch(r"38\.\d\d°N 143\.\d\d°E, 11 km deep", geographic)
     local = headline(example_result(geographic=False))[1][2]
@@ -181,8 +181,8 @@ def test_the_fit_table_holds_every_datum(folder, result):
         rows = list(csv.DictReader(file))
     assert len(rows) == result.sizes["obs"]
     residual = [float(r["observed"]) - float(r["predicted"]) for r in rows]
-    told = [float(row["residual"]) for row in rows]
-    np.testing.assert_allclose(told, residual, atol=2e-5)
+    written = [float(row["residual"]) for row in rows]
+    np.testing.assert_allclose(written, residual, atol=2e-5)
 
 
 def test_a_result_survives_the_file(tmp_path, result):

@@ -259,7 +259,7 @@ def test_mistakes_of_forward_runs(
     assert says in problem.message
 
 
-def test_all_mistakes_are_told_at_once(campaign: dict) -> None:
+def test_all_mistakes_are_reported_at_once(campaign: dict) -> None:
     data = put(campaign, "model.layers[0].vp", -1)
     data = put(data, "solver.backend", "tpu")
     data = put(data, "nmae", "x")
@@ -279,7 +279,7 @@ def test_problems_can_be_sent_whatever_the_user_wrote(campaign: dict) -> None:
 
 
 @pytest.mark.parametrize("data", [None, [], "text", 3, {}])
-def test_what_is_no_spec_at_all_is_told_so(data: object) -> None:
+def test_what_is_no_spec_at_all_is_reported_so(data: object) -> None:
     with pytest.raises(SpecError):
         parse(data)
 
@@ -350,7 +350,7 @@ def test_malformed_json_says_where(text: str, says: str) -> None:
     assert says in str(caught.value)
 
 
-def test_a_missing_spec_file_is_told(tmp_path: Path) -> None:
+def test_a_missing_spec_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="file not found"):
         load(tmp_path / "none.yaml")
     with pytest.raises(SpecError, match="cannot be read"):

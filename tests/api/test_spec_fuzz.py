@@ -51,7 +51,7 @@ def places(data: Any, path: tuple = ()) -> list[tuple]:
     return [path, *(p for k, v in items for p in places(v, (*path, k)))]
 
 
-def told(call, *arguments: Any) -> None:
+def explained(call, *arguments: Any) -> None:
     """Call; the only way to fail is to say what is wrong, in JSON."""
     try:
         call(*arguments)
@@ -74,20 +74,20 @@ def test_any_value_at_any_place_of_a_spec(spec: dict, data: st.DataObject) -> No
         for key in path[:-1]:
             here = here[key]
         here[path[-1]] = data.draw(plain)
-    told(lambda: canonical(parse(changed)))
+    explained(lambda: canonical(parse(changed)))
 
 
 @fuzz
 @given(plain)
 def test_anything_at_all_as_a_spec(data: Any) -> None:
-    told(parse, data)
+    explained(parse, data)
 
 
 @fuzz
 @given(st.binary() | st.text(alphabet=st.sampled_from("a:{}[]!&*\n\t -1.e'\"#|>?%@,")))
 def test_any_text_as_yaml_or_json(text: bytes | str) -> None:
-    told(loads, text)
-    told(loads, text, "spec.json")
+    explained(loads, text)
+    explained(loads, text, "spec.json")
 
 
 fields = st.sampled_from(
@@ -132,7 +132,7 @@ def test_any_bytes_as_any_table(content: bytes, frame: Frame) -> None:
         read_interface,
         read_outline,
     ):
-        told(read, content, frame)
+        explained(read, content, frame)
 
 
 class OneFile:
@@ -151,7 +151,7 @@ class OneFile:
 @fuzz
 @given(tables | st.binary(), st.sampled_from([CAMPAIGN, FORWARD]))
 def test_any_bytes_in_every_file_of_a_spec(content: bytes, spec: dict) -> None:
-    told(resolve, parse(spec), OneFile(content))
+    explained(resolve, parse(spec), OneFile(content))
 
 
 def test_leaves_of_a_spec_are_all_its_values() -> None:

@@ -65,7 +65,7 @@ def test_line_numbers_are_those_of_the_file() -> None:
         (b"station,lon,lat\nA,142,38\0\n", "is not a text"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(text: bytes, says: str) -> None:
+def test_what_is_wrong_is_reported_with_its_line(text: bytes, says: str) -> None:
     with pytest.raises(SpecError) as caught:
         read_stations(text, GEO, "t")
     assert says in str(caught.value)

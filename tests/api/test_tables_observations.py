@@ -150,7 +150,7 @@ def test_a_quadtree_of_kite_is_read_with_its_commented_header() -> None:
     assert data.look[0].tolist() == [-0.6, 0.0, 0.8]
 
 
-def test_daily_series_are_told_how_to_become_data() -> None:
+def test_daily_series_are_refused_with_how_to_convert_them() -> None:
     text = b"site YYMMMDD yyyy.yyyy __MJD week d reflon\nJ550 11MAR01 2011.1 55600 1 1"
     with pytest.raises(SpecError, match=r"make offsets of it with afterslip\.tables"):
         read_observations(text, GEO)

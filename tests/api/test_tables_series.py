@@ -181,7 +181,7 @@ def offset(event, window):
         (lambda: offset("2015-01-01", "9 d"), "has no positions"),
     ],
 )
-def test_what_cannot_be_used_is_told(read, says):
+def test_what_cannot_be_used_is_reported(read, says):
     with pytest.raises(SpecError, match=says):
         read()
 

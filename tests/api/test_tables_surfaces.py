@@ -203,7 +203,7 @@ def test_malformed_grids(change: dict, says: str) -> None:
 @pytest.mark.parametrize(
     "content", [b"", b"x,y\n", b"CDF\x01junk", b"\x89HDF\r\n\x1a\nxx"]
 )
-def test_what_is_no_netcdf_is_told_so(content: bytes) -> None:
+def test_what_is_no_netcdf_is_reported_so(content: bytes) -> None:
     with pytest.raises(SpecError, match="NetCDF"):
         read_grid(content, LOCAL, *BOX)
 

@@ -56,7 +56,7 @@ def create_campaign_store(
     until : s, end of the curve.
     n_mode : largest number of modes of a source, the elastic one included.
     step_times : (n_mode,) s, for stepping, the first 0.
-    attributes : spec, digests, versions, …; mappings and lists are kept as JSON.
+    attributes : spec, digests, versions, …; mappings and lists are stored as JSON.
     store_id : what its checksums name it by; None: random.
     crc32c : False writes no checksum into chunks, as release 0.1.0 did.
 

@@ -137,7 +137,7 @@ class SurfaceInterpolator:
 def _neighbours(corners: Float) -> Int:
     """Return (n_face, 3): the face beyond the side opposite each corner, or -1.
 
-    Corners are told apart by place, not by number: a fault that breaks the surface
+    Corners are distinguished by place, not by number: a fault that breaks the surface
     has nodes twice.
     """
     flat = np.round(corners.reshape(-1, 2), 3)

@@ -23,28 +23,28 @@ def explain(
 ) -> None:
     """Say why a campaign waits, why it failed, and what it reused or not."""
     with connect(server, token) as client:
-        told = client.campaign(which).explain(group)
+        found = client.campaign(which).explain(group)
     if as_json:
-        typer.echo(json.dumps(told, indent=2))
+        typer.echo(json.dumps(found, indent=2))
         return
     console = Console(highlight=False)
-    for line in lines(told):
+    for line in lines(found):
         console.print(line, soft_wrap=True)
 
 
-def lines(told: dict[str, Any]) -> list[str]:
+def lines(found: dict[str, Any]) -> list[str]:
     """Return what to print, as rich's markup."""
-    what = "campaign" if told["group"] is None else f"group {told['group']}"
-    out = [f"[bold]{what}[/bold] is {told['state']}; {left(told.get('remaining_s'))}"]
-    for reason in told["waiting"]:
+    what = "campaign" if found["group"] is None else f"group {found['group']}"
+    out = [f"[bold]{what}[/bold] is {found['state']}; {left(found.get('remaining_s'))}"]
+    for reason in found["waiting"]:
         until = f" (until {reason['until'][:19]})" if reason["until"] else ""
         out.append(f"  waits, {reason['code']}: {escape(reason['message'])}{until}")
     out += [
         f"  [red]failed[/red] {failure['count']} times, {failure['error_class']}: "
         f"{escape(failure['message'])}; {escape(failure['advice'])}"
-        for failure in told["failures"]
+        for failure in found["failures"]
     ]
-    reuse = told["reuse"]
+    reuse = found["reuse"]
     if reuse["of"]:
         out.append(f"  {reuse['reused']} of {reuse['of']} sources were reused")
     for source in reuse["sources"]:

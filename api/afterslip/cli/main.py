@@ -134,9 +134,9 @@ def exit_code(error: BaseException) -> int:
     """Return 2 for what the user can correct in the input, else 1."""
     from afterslip.errors import SpecError
 
-    told = getattr(error, "exit_code", None)
-    if isinstance(told, int):
-        return told
+    code = getattr(error, "exit_code", None)
+    if isinstance(code, int):
+        return code
     bad = (SpecError, FileNotFoundError, IsADirectoryError, NotADirectoryError)
     return BAD_INPUT if isinstance(error, bad) else FAILURE
 

@@ -107,7 +107,7 @@ def _print_campaign(console: Console, campaign: CampaignHandle) -> None:
         ("left", eta(data)),
         ("owner", data.get("owner")),
         ("priority", data.get("priority")),
-        ("worker time", _spent(data)),
+        ("worker time", _worker_time(data)),
         ("unit sources", data.get("n_sources")),
         ("unknowns", _thousands(model.get("n_unknowns"))),
         ("elements", _thousands(model.get("n_elements"))),
@@ -174,7 +174,7 @@ def eta(data: Mapping[str, Any]) -> str | None:
     return left(data.get("remaining_s"))
 
 
-def _spent(data: Mapping[str, Any]) -> str | None:
+def _worker_time(data: Mapping[str, Any]) -> str | None:
     """Return the worker time of all attempts, h:mm:ss."""
     seconds = data.get("worker_seconds")
     return lasted(seconds) if seconds else None

@@ -80,12 +80,12 @@ class CampaignHandle(Handle):
             412 when somebody else changed it at the same moment.
         """
         given = {"name": name, "priority": priority, "paused": paused}
-        seen = self._transport.request("GET", self._path)
+        current = self._transport.request("GET", self._path)
         self.data = self._transport.request(
             "PATCH",
             self._path,
             json={key: value for key, value in given.items() if value is not None},
-            headers={"If-Match": seen.headers["ETag"]},
+            headers={"If-Match": current.headers["ETag"]},
         ).json()
         return self
 
@@ -116,8 +116,8 @@ class CampaignHandle(Handle):
         {"changed", "state", ...}; the same again changes nothing.
         """
         choice = {"groups": groups and list(groups), "error_class": error_class}
-        told = {name: value for name, value in choice.items() if value is not None}
-        return self._bulk(f"{self._path}/groups/{action}", told)
+        body = {name: value for name, value in choice.items() if value is not None}
+        return self._bulk(f"{self._path}/groups/{action}", body)
 
     def _bulk(self, path: str, body: Any) -> dict[str, Any]:
         done = dict(self._transport.post(path, body))
@@ -143,14 +143,14 @@ class CampaignHandle(Handle):
 
         Parameters
         ----------
-        after : number of the last event already seen; 0: from the beginning;
+        after : number of the last event received; 0: from the beginning;
             None: only what is new.
         forever : go on after the campaign has ended.
         """
         for event in follow(self._transport, f"{self._path}/events", after):
             yield event
-            told = event.data.get("state") if event.kind == "campaign.state" else None
-            if told in ENDED and not forever and self.refresh().state == told:
+            state = event.data.get("state") if event.kind == "campaign.state" else None
+            if state in ENDED and not forever and self.refresh().state == state:
                 return
 
     def wait(

@@ -43,12 +43,12 @@ def fetch(
 
 def safe_name(name: str, default: str) -> str:
     """Return a name that is one plain file name on every system."""
-    kept = "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
-    return kept.lstrip(".") or default
+    plain = "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
+    return plain.lstrip(".") or default
 
 
 def _folder_name(inversion: InversionProtocol) -> str:
-    """Return the inversion's name, told apart from others by its id."""
+    """Return the inversion's name and the start of its id."""
     return f"{safe_name(inversion.name, 'inversion')}-{inversion.id[:8]}"
 
 
@@ -131,7 +131,7 @@ def _copy_plain(
     target: Path,
     root: dict[str, Any],
 ) -> None:
-    """Copy a store without checksums; files that are there already are kept."""
+    """Copy a store without checksums; files that are there already are left."""
     members = root.get("consolidated_metadata", {}).get("metadata", {})
     for name, node in members.items():
         keys = list(chunk_keys(node)) if node.get("node_type") == "array" else []

@@ -23,12 +23,12 @@ class Event:
 
     Attributes
     ----------
-    id : rises by time; give the last one seen to go on after it.
+    id : rises by time; give the last one received to go on after it.
     kind : ``campaign.state``, ``model.built``, ``group.state``,
         ``group.progress``, ``inversion.state`` or ``store.damaged``.
     time : ISO 8601.
     campaign : id of the campaign.
-    data : what is told, by kind.
+    data : its content, by kind.
     """
 
     id: int
@@ -83,7 +83,7 @@ def follow(
 
     Parameters
     ----------
-    after : number of the last event seen; 0 for all that the server keeps, None
+    after : number of the last event received; 0 for all that the server keeps, None
         for new ones only.
 
     Raises

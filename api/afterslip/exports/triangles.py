@@ -15,7 +15,7 @@ Float = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Triangles:
-    """Flat triangles, seen from above in counterclockwise order.
+    """Flat triangles, counterclockwise from above.
 
     Attributes
     ----------

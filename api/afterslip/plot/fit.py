@@ -63,7 +63,7 @@ def _unit(size: Float, sigma: Float) -> float:
     """Return the vector, in m, that the key shows for values of these sizes.
 
     Where errors exceed the values, their bars set the scale: else they would be
-    all that is seen.
+    all that is visible.
     """
     least = 3.0 * float(np.nanmedian(sigma))
     # the largest arrow must stay on the map
@@ -320,20 +320,20 @@ def data_fit(result: xr.Dataset) -> Figure:
 
 
 def _first_epoch(data: Vectors) -> Vectors:
-    seen: set[tuple[int, str]] = set()
+    known: set[tuple[int, str]] = set()
     keep = np.zeros(data.station.size, dtype=bool)
     for i in np.argsort(data.epoch, kind="stable").tolist():
         key = (int(data.station[i]), str(data.kind[i]))
-        keep[i] = key not in seen
-        seen.add(key)
+        keep[i] = key not in known
+        known.add(key)
     return data[keep]
 
 
 def _thinned(frame: maps.MapFrame, data: Vectors) -> NDArray[np.bool_]:
-    """Keep so many stations, evenly spread, that their arrows can be told apart.
+    """Keep so many stations, evenly spread, that their arrows can be distinguished.
 
     The map is cut into cells, ever larger ones, until few enough are occupied;
-    of each cell and kind the station with the largest motion is kept.
+    of each cell and kind the station with the largest motion is drawn.
     """
     west, east, south, north = frame.extent
     size = np.linalg.norm(np.nan_to_num(data.observed), axis=1)

@@ -124,7 +124,7 @@ def resolution(result: xr.Dataset) -> Figure:
                 ax.tick_params(labelleft=False)
         bar = figure.colorbar(image, ax=list(axes), shrink=0.75, aspect=24, pad=0.02)
         bar.outline.set_edgecolor(FAINT)
-        bar.set_label("share that is seen" if share else "m")
+        bar.set_label("share that is recovered" if share else "m")
     return figure
 
 
@@ -202,7 +202,7 @@ def _colour(
 
 
 def _half(ax: Axes, triangles: Triangulation, values: Float) -> None:
-    """Draw the border between what is seen by more and by less than a half."""
+    """Draw the border between what is resolved by more and by less than a half."""
     own = values[np.unique(triangles.triangles)]
     if own.min() < 0.5 < own.max():
         ax.tricontour(triangles, values, levels=[0.5], colors="white", linewidths=1.3)

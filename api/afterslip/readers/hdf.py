@@ -1,4 +1,4 @@
-"""HDF5 files from strangers: what they declare, before anything of it is read.
+"""HDF5 files that are not trusted: what they declare, before anything of it is read.
 
 A file of a few kB may declare arrays of terabytes (chunks that are not there read as
 fill values, and zeros compress a thousandfold), and it may point to other files of the

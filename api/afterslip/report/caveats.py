@@ -9,39 +9,39 @@ from afterslip.plot.resolution import on_nodes
 from afterslip.report.tables import worst_stations
 from afterslip.result import facts, fit_by_type, slip_magnitude
 
-SEEN = 0.5
+RESOLVED = 0.5
 """Resolution below which the regularisation says more than the data."""
 
 
 def caveats(result: xr.Dataset) -> list[str]:
     """Sentences about what the data cannot see or the model does not explain."""
     said = facts(result, "warnings") or []
-    return [*map(str, said), *_unseen(result), *_edges(result), *_misfits(result)]
+    return [*map(str, said), *_unresolved(result), *_edges(result), *_misfits(result)]
 
 
-def _unseen(result: xr.Dataset) -> list[str]:
+def _unresolved(result: xr.Dataset) -> list[str]:
     slip = np.abs(np.asarray(result["fault_slip"].values, dtype=np.float64))
     size = slip_magnitude(result)
     total = float(slip.sum())
     if total == 0.0:
         return ["No slip was found: the data are fitted best by none."]
-    blind, peak_seen = 0.0, 1.0
+    blind, at_peak = 0.0, 1.0
     for component in range(2):
-        seen = on_nodes(result, "resolution", component)
-        if seen is not None:
-            blind += float(slip[np.nan_to_num(seen) < SEEN, component].sum())
+        resolved = on_nodes(result, "resolution", component)
+        if resolved is not None:
+            blind += float(slip[np.nan_to_num(resolved) < RESOLVED, component].sum())
             if component == int(np.argmax(slip[np.argmax(size)])):
-                peak_seen = float(seen[np.argmax(size)])
+                at_peak = float(resolved[np.argmax(size)])
     sentences = []
     if blind > 0.1 * total:
         sentences.append(
             f"{100 * blind / total:.0f} % of the slip lies where the resolution is "
-            f"below {SEEN:g}: there its amount and place follow from the smoothing "
+            f"below {RESOLVED:g}: there its amount and place follow from the smoothing "
             "more than from the data."
         )
-    if peak_seen < SEEN:
+    if at_peak < RESOLVED:
         sentences.append(
-            f"The largest slip stands where the resolution is only {peak_seen:.2f}; "
+            f"The largest slip stands where the resolution is only {at_peak:.2f}; "
             "the data hardly constrain the peak value."
         )
     return sentences

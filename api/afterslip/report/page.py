@@ -61,7 +61,7 @@ FIGURES: tuple[tuple[str, Callable[..., Figure], str, str], ...] = (
         plot.resolution,
         "What the data see",
         "Diagonal of the resolution matrix and standard deviation of the slip. "
-        "Outside the white line less than half of the slip is seen by the data.",
+        "Outside the white line less than half of the slip is resolved by the data.",
     ),
     (
         "cv_curve",

@@ -122,15 +122,15 @@ class _Loader(yaml.SafeLoader):
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
+        keys: set[str] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 raise _at(key.start_mark, "a key must be a plain word")
-            if key.value in seen:
+            if key.value in keys:
                 raise _at(
                     key.start_mark, f"key {key.value!r} is given twice", "keep one"
                 )
-            seen.add(key.value)
+            keys.add(key.value)
         return {
             key.value: self.construct_object(value, deep=True)
             for key, value in node.value

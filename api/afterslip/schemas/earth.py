@@ -293,8 +293,8 @@ def _density_order(layers: list[Layer]) -> Iterator[Problem]:
 
 def unique_names(named: Iterable[tuple[str, str]]) -> Iterator[Problem]:
     """Say which names of (path, name) are used twice."""
-    seen: dict[str, str] = {}
+    used: dict[str, str] = {}
     for path, name in named:
-        if name in seen:
-            yield Problem(f"{path}.name", name, f"is the name of {seen[name]} already")
-        seen.setdefault(name, path)
+        if name in used:
+            yield Problem(f"{path}.name", name, f"is the name of {used[name]} already")
+        used.setdefault(name, path)

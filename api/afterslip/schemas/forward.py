@@ -100,14 +100,14 @@ class Forward(Spec):
                     "slip.fault", None, "is missing", f"one of {', '.join(faults)}"
                 )
             return
-        seen: set[str] = set()
+        given: set[str] = set()
         for index, item in enumerate(self.slip):
             yield from known_name(f"slip[{index}].fault", item.fault, faults, "fault")
-            if item.fault in seen:
+            if item.fault in given:
                 yield Problem(
                     f"slip[{index}].fault", item.fault, "has slip already", "add them"
                 )
-            seen.add(item.fault)
+            given.add(item.fault)
 
     def tapered(self, item: UniformSlip) -> bool:
         """Say whether a uniform slip falls to zero at buried edges."""
