@@ -1,0 +1,86 @@
+"""The page on architecture names what exists, and draws the imports that exist."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs/architecture.md"
+PACKAGES = {
+    "afterslip": "api",
+    "afterslip_migrations": "migrations",
+    "afterslip_service": "service",
+    "afterslip_solver": "solver",
+    "afterslip_workers": "workers",
+}
+
+
+def defined(source):
+    """Names that a module defines or imports at its top."""
+    names = set()
+    for node in ast.parse(source.read_text()).body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            names |= {(alias.asname or alias.name) for alias in node.names}
+    return names
+
+
+def exists(dotted):
+    """Whether a dotted name is a package, a module, or a name in one."""
+    package, *rest = dotted.split(".")
+    path = ROOT / PACKAGES[package] / package
+    for number, part in enumerate(rest):
+        if (path / part).is_dir():
+            path /= part
+        elif (path / f"{part}.py").is_file():
+            path = path / f"{part}.py"
+        else:
+            source = path / "__init__.py" if path.is_dir() else path
+            return number == len(rest) - 1 and part in defined(source)
+    return True
+
+
+def named(text):
+    packages = "|".join(PACKAGES)
+    return re.findall(rf"`((?:{packages})(?:\.\w+)+)`", text)
+
+
+def test_every_module_that_the_page_names_exists():
+    names = named(PAGE.read_text())
+    assert len(names) > 20
+    assert not [name for name in names if not exists(name)]
+
+
+@pytest.mark.parametrize(
+    "name", ["afterslip_service.db.nothing", "afterslip_workers.entry.nothing"]
+)
+def test_a_name_that_is_gone_is_noticed(name):
+    assert not exists(name)
+
+
+def test_drawn_imports_are_those_between_the_rooms():
+    drawn = set(re.findall(r"^ +(\w+) ==> (\w+)$", PAGE.read_text(), re.MULTILINE))
+    found = set()
+    for room in PACKAGES.values():
+        for path in (ROOT / room).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                names = []
+                if isinstance(node, ast.Import):
+                    names = [alias.name for alias in node.names]
+                elif isinstance(node, ast.ImportFrom):
+                    names = [node.module or ""]
+                tops = {name.partition(".")[0] for name in names}
+                found |= {(room, PACKAGES[top]) for top in tops & PACKAGES.keys()}
+    assert drawn == {(a, b) for a, b in found if a != b}
+
+
+def test_each_walk_is_short_and_every_link_leads_somewhere():
+    text = PAGE.read_text()
+    for walk in text.split("\n## ")[1:]:
+        lines = re.findall(r"^(?:\d+\.|  ) .*", walk, re.MULTILINE)
+        assert 5 <= len(lines) <= 15, walk.splitlines()[0]
+    for link in re.findall(r"\]\(([^)#]+)\)", text):
+        assert (PAGE.parent / link).exists(), link
