@@ -114,7 +114,7 @@ def record(folder: Path, item: str, part: str, size: str) -> None:
             return raw
 
     builder.Mesher = Writer
-    builder.refine_uniformly = lambda mesh, triangles, curved: (mesh, triangles, 0)
+    builder.refine_uniformly = lambda mesh, triangles, curved: (mesh, triangles, 0)  # noqa: ARG005
     module = importlib.import_module(f"afterslip_solver.verification.{item}")
     if item in ("halfspace", "curved", "strata"):
         module.prepared = Unsolved

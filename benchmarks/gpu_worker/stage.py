@@ -176,9 +176,9 @@ class Stage:
         def pids() -> list[int]:
             from afterslip_workers.supervisor import pool
 
-            return [child.pid for child in (*pool._idle, *pool._busy) if child.alive]
+            return [child.pid for child in (*pool._idle, *pool._busy) if child.alive]  # noqa: SLF001
 
-        (told,) = self.placement._client.run(pids).values()
+        (told,) = self.placement._client.run(pids).values()  # noqa: SLF001
         assert len(told) <= 1, f"{len(told)} processes solve"
         return psutil.Process(told[0]) if told else None
 

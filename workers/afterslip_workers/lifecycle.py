@@ -34,7 +34,7 @@ class ChildKeeper(WorkerPlugin):
         """Look for the end; called by Dask when the worker is ready."""
         self._watch = asyncio.ensure_future(_await_drain(worker))
 
-    def teardown(self, worker: Worker) -> None:
+    def teardown(self, worker: Worker) -> None:  # noqa: ARG002
         """Kill the children; called by Dask when the worker closes."""
         # an attempt that waits for its turn must not take that of a killed one
         drain.ask(LIMIT_S)

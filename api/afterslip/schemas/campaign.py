@@ -45,7 +45,7 @@ class Spec(Schema):
             With every problem found.
         """
         spec = validate(cls, data)
-        spec._base = Path(base) if base is not None else None
+        spec._base = Path(base) if base is not None else None  # noqa: SLF001
         return spec
 
     @classmethod

@@ -121,7 +121,7 @@ class _Loader(yaml.SafeLoader):
             raise _at(event.start_mark, "tags (!name) are not read", "remove the tag")
         return super().compose_node(parent, index)
 
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:  # noqa: ARG002
         keys: set[str] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
@@ -147,7 +147,7 @@ def _at(mark: Any, message: str, hint: str = "") -> _SyntaxError:
     return _SyntaxError(where, message, hint)
 
 
-def _integer(loader: _Loader, node: Any) -> int:
+def _integer(loader: _Loader, node: Any) -> int:  # noqa: ARG001
     if len(node.value) > 400:
         raise _at(node.start_mark, "holds a number with too many digits")
     return int(node.value)

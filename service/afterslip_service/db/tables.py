@@ -26,11 +26,11 @@ class Moment(TypeDecorator[datetime]):
     impl = sa.DateTime(timezone=True)
     cache_ok = True
 
-    def process_bind_param(self, value: datetime | None, dialect: Any) -> Any:
+    def process_bind_param(self, value: datetime | None, dialect: Any) -> Any:  # noqa: ARG002
         """Write in UTC."""
         return None if value is None else value.astimezone(UTC)
 
-    def process_result_value(self, value: datetime | None, dialect: Any) -> Any:
+    def process_result_value(self, value: datetime | None, dialect: Any) -> Any:  # noqa: ARG002
         """Read as UTC."""
         if value is None:
             return None

@@ -57,7 +57,7 @@ class Relaxation:
     def adapted(self, settings: SolverSettings) -> Relaxation:
         """Return the same under other settings; what they share is not redone."""
         other = copy(self)
-        other._plan(settings)
+        other._plan(settings)  # noqa: SLF001
         return other
 
     @property

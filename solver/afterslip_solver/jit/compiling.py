@@ -35,7 +35,7 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
     def compile_later(function: Callable[..., Any]) -> Any:
         made = numba.njit(nogil=True, **options)(function)
-        made._cache = _Cache(function)
+        made._cache = _Cache(function)  # noqa: SLF001
         return made
 
     return compile_later

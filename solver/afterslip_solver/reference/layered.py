@@ -280,7 +280,7 @@ def _plane(k: Float, z: float, thick: float, lam: Complex, mu: Complex) -> Compl
     return np.stack(out, axis=-1)
 
 
-def _antiplane(k: Float, z: float, thick: float, lam: Complex, mu: Complex) -> Complex:
+def _antiplane(k: Float, z: float, thick: float, lam: Complex, mu: Complex) -> Complex:  # noqa: ARG001
     """(n_p, n_k, 2, 1 or 2) states exp(s k z)."""
     out = [
         np.stack((np.ones_like(mu), sign * mu), axis=-1)[:, None]

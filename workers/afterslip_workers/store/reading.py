@@ -86,7 +86,7 @@ def greens_digest(backend: StoreBackend, campaign: str, key: str) -> str | None:
 
 
 @lru_cache(maxsize=16)
-def _known(store: str, campaign: str, root: str) -> Checksums:
+def _known(store: str, campaign: str, root: str) -> Checksums:  # noqa: ARG001
     """Return a campaign's checksums, read anew when its root has changed."""
     return checksums(open_store(store), campaign)
 

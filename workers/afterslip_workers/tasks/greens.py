@@ -183,7 +183,7 @@ def _take(
 
 def _covers(
     context: Context,
-    campaign: Campaign,
+    campaign: Campaign,  # noqa: ARG001
     facts: dict[str, Any],
     taken: Sequence[int],
     chosen: list[int],
