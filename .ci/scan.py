@@ -94,8 +94,8 @@ def audit() -> int:
     try:
         found = json.loads(done.stdout)["dependencies"]
     except (ValueError, KeyError, TypeError):
-        told = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-        return _not_audited(told[-1][:200])
+        errors = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+        return _not_audited(errors[-1][:200])
     audited = [item for item in found if "skip_reason" not in item]
     holes = [(item, hole) for item in audited for hole in item["vulns"]]
     for item, hole in holes:

@@ -57,7 +57,7 @@ class Deployment:
         return found
 
     def setting(self, name: str) -> str:
-        """Return what `start` was told."""
+        """Return a setting that `start` recorded."""
         return self.path("settings", name).read_text()
 
     def start(self, database: str | None, port: int, workers: int) -> None:

@@ -45,12 +45,12 @@ def pytest_testnodedown(node, error):
     if error:
         code = node.gateway._io.popen.wait(10)
         words = Path(node.workerinput["last_words"]).read_text()
-        told = f"{node.gateway.id} ended with status {code}\n{words or 'no last words'}"
-        node.config.stash[_CRASHES].append(told)
+        text = f"{node.gateway.id} ended with status {code}\n{words or 'no last words'}"
+        node.config.stash[_CRASHES].append(text)
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    """Say why processes crashed where the end of a long report is all that is kept."""
-    for told in config.stash[_CRASHES]:
+    """Say why processes crashed where the end of a long report is all that remains."""
+    for text in config.stash[_CRASHES]:
         terminalreporter.section("crashed")
-        terminalreporter.write_line(told)
+        terminalreporter.write_line(text)

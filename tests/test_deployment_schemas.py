@@ -43,12 +43,12 @@ def test_manifests_keep_to_the_schemas_of_kubernetes(item, release):
 @pytest.mark.parametrize("part", ["scheduler", "worker"])
 def test_pods_and_service_of_the_dask_cluster_are_ones_of_kubernetes(part, release):
     (cluster,) = (m for m in MANIFESTS if m["kind"] == "DaskCluster")
-    told = cluster["spec"][part]
+    kind = cluster["spec"][part]
     about = {"apiVersion": "v1", "metadata": {"name": part}}
-    pod = {**about, "kind": "Pod", "spec": told["spec"]}
+    pod = {**about, "kind": "Pod", "spec": kind["spec"]}
     kubernetes_validate.validate(pod, release, strict=True)
-    if "service" in told:
-        service = {**about, "kind": "Service", "spec": told["service"]}
+    if "service" in kind:
+        service = {**about, "kind": "Service", "spec": kind["service"]}
         kubernetes_validate.validate(service, release, strict=True)
 
 
@@ -64,5 +64,5 @@ def test_units_are_understood_by_systemd(tmp_path):
         capture_output=True,
         text=True,
     )
-    told = [line for line in done.stderr.splitlines() if "afterslip" in line]
-    assert (done.returncode, told) == (0, [])
+    warnings = [line for line in done.stderr.splitlines() if "afterslip" in line]
+    assert (done.returncode, warnings) == (0, [])

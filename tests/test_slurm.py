@@ -1,4 +1,4 @@
-"""What Slurm is asked for, seen by a stand-in for its commands."""
+"""What Slurm is asked for, recorded by a stand-in for its commands."""
 
 import os
 import re
@@ -65,8 +65,8 @@ def test_cluster_asks_for_jobs_that_run_our_workers(slurm):
 
 def test_worker_job_hands_the_signal_to_the_command_alone():
     text = (ROOT / "workers.sbatch").read_text()
-    told = re.search(r"^#SBATCH --signal=B:TERM@(\d+)$", text, re.M)
+    signal = re.search(r"^#SBATCH --signal=B:TERM@(\d+)$", text, re.M)
     drain = re.search(r"--drain (\d+)", text)
     assert text.splitlines()[-2].startswith("exec ")
     # what runs ends, or leaves its checkpoint, before Slurm kills it
-    assert float(drain[1]) <= float(told[1]) - 60
+    assert float(drain[1]) <= float(signal[1]) - 60

@@ -77,7 +77,7 @@ def place(result) -> str:
     )
 
 
-def report(campaign, inversion, folder: Path, spent: list[tuple[str, float]]) -> None:
+def report(campaign, inversion, folder: Path, phases: list[tuple[str, float]]) -> None:
     """Print what came out, how long it took and where it lies."""
     result, model = inversion.result, campaign.data.get("model") or {}
     said = result.attrs
@@ -94,7 +94,7 @@ def report(campaign, inversion, folder: Path, spent: list[tuple[str, float]]) ->
     fit = fit_by_type(result)
     print(table([(r.name, f"{r.rms:6.3f} m {r.chi:6.2f}") for r in fit]))
     print("\ntime")
-    print(table([(name, f"{seconds:6.1f} s") for name, seconds in spent]))
+    print(table([(name, f"{seconds:6.1f} s") for name, seconds in phases]))
     print("\nwritten")
     for path in sorted(p for p in folder.iterdir() if p.suffix in (".png", ".html")):
         print(f"  {path}")
@@ -117,7 +117,7 @@ def run(out: Path, kill_child: bool) -> None:
         folder = inversion.save(out / "results")
         at = moments(campaign)
         model = (at["running"] - at["building"]).total_seconds()
-        spent = [
+        phases = [
             ("set-up of the service", ready - begun),
             ("mesh, materials", model),
             ("solves", (at["complete"] - at["running"]).total_seconds()),
@@ -125,7 +125,7 @@ def run(out: Path, kill_child: bool) -> None:
             ("plots, report", time.monotonic() - inverted),
             ("all", time.monotonic() - begun),
         ]
-        report(campaign, inversion, folder, spent)
+        report(campaign, inversion, folder, phases)
 
 
 def main() -> None:

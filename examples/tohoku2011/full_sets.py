@@ -71,15 +71,15 @@ def build(folder: Path, name: str, work: Path) -> Path:
     """Write one set with the sea floor, and say how many sites it has."""
     frame = load(HERE / "campaign.yaml")["model"]["frame"]
     land = list(read(folder / SETS[name], "gnss"))
-    kept = [row for row in land if near(row, frame)]
+    chosen = [row for row in land if near(row, frame)]
     sea = list(read(folder / SEA_FLOOR, "gnssa"))
     path = work / f"{name}.csv"
     with path.open("w", newline="") as stream:
         out = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
         out.writeheader()
-        out.writerows(kept + sea)
+        out.writerows(chosen + sea)
     print(
-        f"{name}: {len(kept)} of {len(land)} sites within {REACH_KM:.0f} km, "
+        f"{name}: {len(chosen)} of {len(land)} sites within {REACH_KM:.0f} km, "
         f"{len(sea)} on the sea floor"
     )
     return path

@@ -230,8 +230,8 @@ class Readers:
         self.campaign._transport = self.transport
         self.campaign.fetch(target)
         files = [path for path in sorted(target.rglob("*")) if path.is_file()]
-        kept = [path for path in files if path.name != "campaign.json"]
-        return fingerprint(*(_plain(path.name, path.read_bytes()) for path in kept))
+        others = [path for path in files if path.name != "campaign.json"]
+        return fingerprint(*(_plain(path.name, path.read_bytes()) for path in others))
 
     def paths(self, requests):
         """Return readers by name; those with ``requests`` make dozens of them."""
@@ -271,8 +271,8 @@ class Readers:
             if url is None:
                 continue
             answer = self.http.get(url)
-            told = answer.headers.get("content-type") == "application/problem+json"
-            if answer.status_code == 503 and told and answer.json()["detail"]:
+            explained = answer.headers.get("content-type") == "application/problem+json"
+            if answer.status_code == 503 and explained and answer.json()["detail"]:
                 yield key, True
             elif answer.status_code != 200 or _plain(key, answer.content) != _plain(
                 key, self.store.files[key]
