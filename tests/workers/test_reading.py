@@ -116,3 +116,5 @@ def test_a_root_or_checksums_that_are_gone_are_damage(backend):
     backend.remove(f"{ROOT}/zarr.json")
     with pytest.raises(DamagedError, match=r"zarr.json is missing"):
         reading.greens_digest(backend, "c1", "shift/c/0")
+    with pytest.raises(DamagedError, match=r"zarr.json is missing"):
+        GreensStore(reading.greens(backend, "c1"))

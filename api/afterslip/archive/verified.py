@@ -93,7 +93,9 @@ class VerifiedStore(WrapperStore[Store]):
         self._loop = asyncio.get_running_loop()
         if key == ROOT:
             body = await self._fetch(key, prototype)
-            if body is not None:
+            if body is None:
+                await asyncio.to_thread(self._sums.require_root)
+            else:
                 self._sums.check_root(body.to_bytes())
             return body
         root = self._sums.root_read

@@ -128,8 +128,20 @@ class Checksums:
         """
         content = self._read(ROOT)
         if content is None:
+            self.require_root()
             raise ArchiveError(f"{self.name} has no {ROOT}: it is not a store")
         return self.check_root(content)
+
+    def require_root(self) -> None:
+        """Say that a root which is not there is missing, where there must be one.
+
+        Raises
+        ------
+        DamagedError
+            The store is known by its ``store_id``, or its checksums are there.
+        """
+        if self._store is not None or self._exists(FIXED):
+            raise self.damaged(ROOT, "is missing")
 
     @property
     def root_read(self) -> Root | None:
