@@ -118,3 +118,15 @@ def test_a_root_or_checksums_that_are_gone_are_damage(backend):
         reading.greens_digest(backend, "c1", "shift/c/0")
     with pytest.raises(DamagedError, match=r"zarr.json is missing"):
         GreensStore(reading.greens(backend, "c1"))
+
+
+@pytest.mark.parametrize("other", ["shift/zarr.json", "checksums/zarr.json", "plain"])
+def test_a_root_without_a_checksum_does_not_switch_the_checks_off(backend, other):
+    plain = b'{"zarr_format": 3, "node_type": "group", "attributes": {}}'
+    content = plain if other == "plain" else backend.read(f"{ROOT}/{other}")
+    backend.write(f"{ROOT}/zarr.json", content)
+    with pytest.raises(DamagedError, match=r"zarr.json"):
+        GreensStore(reading.greens(backend, "c1"))
+    for key in ("zarr.json", "shift/c/0"):
+        with pytest.raises(DamagedError, match=r"zarr.json"):
+            reading.greens_digest(backend, "c1", key)

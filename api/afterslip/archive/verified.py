@@ -96,7 +96,7 @@ class VerifiedStore(WrapperStore[Store]):
             if body is None:
                 await asyncio.to_thread(self._sums.require_root)
             else:
-                self._sums.check_root(body.to_bytes())
+                await asyncio.to_thread(self._sums.check_root, body.to_bytes())
             return body
         root = self._sums.root_read
         if root is None:

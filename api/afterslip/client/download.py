@@ -95,7 +95,10 @@ def copy_greens(transport: Transport, campaign: str, target: Path) -> Path:
                 return None
             raise
 
-    known = Checksums(f"{transport.url}{base}", read, lambda _: False, campaign)
+    def exists(key: str) -> bool:
+        return read(key) is not None
+
+    known = Checksums(f"{transport.url}{base}", read, exists, campaign)
     if known.check_root(raw).sealed:
         _copy_sealed(known, read, target)
     else:

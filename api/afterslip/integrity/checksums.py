@@ -57,8 +57,8 @@ def read_root(content: bytes) -> Root:
     """
     document = json_of(content)
     attributes = document.get("attributes")
-    if not isinstance(attributes, dict):
-        raise ValueError("has no attributes")
+    if document.get("node_type") != "group" or not isinstance(attributes, dict):
+        raise ValueError("does not describe a store")
     # a sealed store never passes for one without checksums
     sealed = bool({"checksum", "store_id"} & set(attributes))
     if sealed and attributes.get("checksum") != checksum(document):
@@ -161,6 +161,8 @@ class Checksums:
             raise self.damaged(ROOT, str(error)) from None
         if self._store is not None and root.sealed and root.store != self._store:
             raise self.damaged(ROOT, f"belongs to the store {root.store!r}")
+        if not root.sealed and self._exists(FIXED):
+            raise self.damaged(ROOT, "is not the one that the checksums are of")
         self._root = root
         return root
 
