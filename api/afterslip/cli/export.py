@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from afterslip.errors import one_problem
 
-Format = Literal["geojson", "gmt", "csv", "vtu", "fsp", "surface"]
+# these take options of their own; all others are in `afterslip.exports.FORMATS`
+WITH_OPTIONS = ("fsp", "surface")
 ENDINGS = {"surface": "surface.vtu"}
 
 
 def export(
     result: Annotated[Path, typer.Argument(help="result.nc, or the folder it is in.")],
     format: Annotated[
-        Format,
-        typer.Option(help="surface: displacement of the ground, as VTU; else slip."),
+        str,
+        typer.Option(
+            help="csv, fsp, geojson, gmt, vtu: slip; surface: displacement of the "
+            "ground, as VTU."
+        ),
     ],
     out: Annotated[
         Path | None, typer.Option(help="File; slip.FORMAT beside the result.")
@@ -40,6 +44,10 @@ def export(
     from afterslip import exports
     from afterslip.result import open_result
 
+    known = sorted([*exports.FORMATS, *WITH_OPTIONS])
+    if format not in known:
+        hint = f"use one of {', '.join(known)}"
+        raise one_problem("--format", format, "is no format of an export", hint)
     source = result / "result.nc" if result.is_dir() else result
     try:
         found = open_result(source)
@@ -54,13 +62,7 @@ def export(
         place = _hypocentre(hypocentre)
         exports.write_fsp(found, path, exports.Event(event, date, place))
     else:
-        write = {
-            "geojson": exports.write_geojson,
-            "gmt": exports.write_gmt,
-            "csv": exports.write_slip,
-            "vtu": exports.write_vtu,
-        }[format]
-        write(found, path)
+        exports.FORMATS[format](found, path)
     typer.echo(str(path))
 
 

@@ -1,12 +1,26 @@
 """A result in the formats of other programs: one module and one function for each."""
 
+from collections.abc import Callable
+from pathlib import Path
+
+import xarray as xr
+
 from afterslip.exports.fsp import Event, write_fsp
 from afterslip.exports.geojson import write_geojson
 from afterslip.exports.gmt import write_gmt
 from afterslip.exports.table import write_slip
 from afterslip.exports.vtu import write_surface, write_vtu
 
+# what ``afterslip export --format`` writes from a result alone, as slip.FORMAT
+FORMATS: dict[str, Callable[[xr.Dataset, Path], Path]] = {
+    "csv": write_slip,
+    "geojson": write_geojson,
+    "gmt": write_gmt,
+    "vtu": write_vtu,
+}
+
 __all__ = [
+    "FORMATS",
     "Event",
     "write_fsp",
     "write_geojson",
