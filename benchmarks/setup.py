@@ -27,7 +27,7 @@ from afterslip_solver.model import Model, SolverSettings
 from afterslip_solver.multigrid import MultigridSettings
 from afterslip_solver.multigrid.coarse_levels import host_levels
 from afterslip_solver.operators import Space
-from afterslip_workers.setup_cache import SetupCache
+from afterslip_workers.machine.setup_cache import SetupCache
 
 YEAR = 31557600.0
 CURVE = SolverSettings(times=(0.0, 10 * YEAR), until=10 * YEAR)

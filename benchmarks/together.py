@@ -23,7 +23,7 @@ from afterslip_solver.benchmarks.record import device_name, document, record
 from afterslip_solver.benchmarks.timing import wait
 from afterslip_solver.greens import Prepared, prepare
 from afterslip_solver.model import Model, SolverSettings
-from afterslip_workers.setup_cache import SetupCache
+from afterslip_workers.machine.setup_cache import SetupCache
 
 log = logging.getLogger(__name__)
 

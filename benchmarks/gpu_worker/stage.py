@@ -174,7 +174,7 @@ class Stage:
         """Return the process of the worker that solves, None if there is none."""
 
         def pids() -> list[int]:
-            from afterslip_workers.supervisor import pool
+            from afterslip_workers.process.supervisor import pool
 
             return [child.pid for child in (*pool._idle, *pool._busy) if child.alive]  # noqa: SLF001
 

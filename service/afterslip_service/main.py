@@ -47,7 +47,8 @@ from afterslip_service.routes import (
     workers,
 )
 from afterslip_service.settings import Settings
-from afterslip_workers import entry, telemetry
+from afterslip_workers import entry
+from afterslip_workers.observe import telemetry
 
 MakePlacement = Callable[[Settings], Placement]
 ROUTERS = (

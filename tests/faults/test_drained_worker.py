@@ -39,7 +39,7 @@ def busy(client, seconds):
     """Occupy the worker as an attempt does, and wait until it has begun."""
 
     def attempt(seconds):
-        from afterslip_workers.drain import drain
+        from afterslip_workers.process.drain import drain
 
         with drain.working():
             distributed.Event("begun").set()

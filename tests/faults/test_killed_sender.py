@@ -13,7 +13,8 @@ import buckets
 import pytest
 import supervised
 
-from afterslip_workers import delivery, entry
+from afterslip_workers import entry
+from afterslip_workers.process import delivery
 from afterslip_workers.store import spool
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(120)]
@@ -30,8 +31,9 @@ def worker(address, instead):
     """Start a worker that does something else than to send its files."""
     program = textwrap.dedent(f"""
         import time
-        from afterslip_workers import entry, supervisor
-        from afterslip_workers.process import Pool
+        from afterslip_workers import entry
+        from afterslip_workers.process import supervisor
+        from afterslip_workers.process.children import Pool
         from afterslip_workers.store import spool
         from afterslip_workers.store.bucket import BucketBackend
         supervisor.pool = Pool(({supervised.FAKE!r},))

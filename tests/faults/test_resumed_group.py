@@ -10,8 +10,9 @@ import psutil
 import pytest
 import small_campaign
 
-from afterslip_workers import entry, supervisor
-from afterslip_workers.process import Pool
+from afterslip_workers import entry
+from afterslip_workers.process import supervisor
+from afterslip_workers.process.children import Pool
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(900)]
 

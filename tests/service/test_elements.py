@@ -13,7 +13,7 @@ from afterslip.spec import parse_campaign
 from afterslip.spec.files import LocalFiles
 from afterslip.spec.inputs import resolve
 from afterslip_service.routes.elements import elements
-from afterslip_workers.modelling.building import build_model
+from afterslip_workers.viscoelastic.building import build_model
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from afterslip_service import embedded, umask
 from afterslip_service.errors import ServiceError
 from afterslip_service.placement.inprocess import InProcess
 from afterslip_workers.store import spool
-from afterslip_workers.store.backend import LocalBackend
+from afterslip_workers.store.local import LocalBackend
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "workers"))
 from small_campaign import NAMES, SPEC, X_KM, Y_KM

@@ -142,7 +142,7 @@ def test_backend_that_is_configured_is_never_changed(asked_of_group_1):
 
 def test_failures_that_say_nothing_of_a_worker_change_nothing(asked_of_group_1):
     first, second = asked_of_group_1(["internal"])
-    assert (list(second.avoid), second.backend, second.strict) == ([], "auto", 0)
+    assert (list(second.avoid), second.backend, second.escalation) == ([], "auto", 0)
     assert first.avoid == second.avoid
 
 

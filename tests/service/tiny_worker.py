@@ -17,8 +17,8 @@ import zarr
 
 from afterslip_workers import entry
 from afterslip_workers.envelope import parse
-from afterslip_workers.progress import ProgressFile, cancel_requested
 from afterslip_workers.store import durable, manifest, paths
+from afterslip_workers.store.progress import ProgressFile, cancel_requested
 
 N_NODE = 5
 N_MODE = 2
@@ -99,7 +99,9 @@ class TinyWorker:
             facts = {"digest": DIGEST, "groups": groups}
             durable.write_json(folder / "model.json", facts)
         made = manifest.new(
-            envelope,
+            envelope.token,
+            envelope.kind,
+            envelope.campaign,
             model_digest=DIGEST,
             groups=groups,
             n_sources=self.n_sources,
@@ -125,7 +127,13 @@ class TinyWorker:
         files = manifest.seal(part)
         files = {name: s for name, s in files.items() if "/c/" in name}
         made = manifest.new(
-            envelope, model_digest=DIGEST, group=group, files=files, stats={"solves": 3}
+            envelope.token,
+            envelope.kind,
+            envelope.campaign,
+            model_digest=DIGEST,
+            group=group,
+            files=files,
+            stats={"solves": 3},
         )
         manifest.commit(envelope.folder, made)
         return made
@@ -139,7 +147,9 @@ class TinyWorker:
         (part / "slip.png").write_bytes(b"\x89PNG tiny")
         (part / "data_fit.csv").write_bytes(b"station,observed")
         made = manifest.new(
-            envelope,
+            envelope.token,
+            envelope.kind,
+            envelope.campaign,
             model_digest=DIGEST,
             inversion={"id": envelope.inversion["id"]},
             summary={"magnitude": 9.0, "peak_slip": 50.0},

@@ -9,9 +9,11 @@ import time
 
 import numpy as np
 
-from afterslip_workers import child, exchange
+from afterslip_workers import child
 from afterslip_workers.errors import CancelledError, TaskError
+from afterslip_workers.machine import exchange
 from afterslip_workers.store import manifest as manifests
+from afterslip_workers.tasks.results import write_result
 
 
 class CUDARuntimeError(RuntimeError):
@@ -45,7 +47,7 @@ def _writer(context):
         part = folder / "group.zarr"
         (part / "x" / "c").mkdir(parents=True)
         (part / "x" / "c" / "0").write_bytes(b"numbers")
-        made = manifests.new(context.envelope, files=manifests.seal(part))
+        made = context.manifest(files=manifests.seal(part))
         manifests.commit(folder, made)
         return made
 
@@ -85,7 +87,7 @@ def _act(context, order):  # noqa: C901 - a list of misdeeds
             end = time.monotonic() + order["seconds"]
             while context.store_backend.reachable() and time.monotonic() < end:
                 time.sleep(0.02)
-            written, refused = manifests.keep(context.envelope, _writer(context))
+            written, refused = write_result(context.envelope, _writer(context))
             return written, {} if refused is None else {"spooled": refused}
         case "grow":
             held = bytearray(order["bytes"])

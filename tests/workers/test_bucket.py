@@ -12,10 +12,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 import buckets
 from supervised import FAKE, envelope
 
-from afterslip_workers import delivery, entry, supervisor
-from afterslip_workers.process import Pool
+from afterslip_workers import entry
+from afterslip_workers.process import delivery, supervisor
+from afterslip_workers.process.children import Pool
 from afterslip_workers.store import bucket, spool
-from afterslip_workers.store.backend import StoreLostError
+from afterslip_workers.store.errors import StoreLostError
 
 
 @pytest.fixture

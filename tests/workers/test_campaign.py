@@ -24,12 +24,13 @@ from afterslip.spec import parse_campaign
 from afterslip.spec.files import StoredFiles
 from afterslip_solver.greens import evaluate_curve, prepare
 from afterslip_solver.mesh.slit_surface import two_sided
-from afterslip_workers import entry, supervisor
-from afterslip_workers.delivery import deliver_all
-from afterslip_workers.modelling.cache import load_model
-from afterslip_workers.modelling.sources import UnitSources, unit_slip
-from afterslip_workers.settings import settings_of
+from afterslip_workers import entry
+from afterslip_workers.process import supervisor
+from afterslip_workers.process.delivery import deliver_all
 from afterslip_workers.store import durable
+from afterslip_workers.viscoelastic.cache import load_model
+from afterslip_workers.viscoelastic.settings import settings_of
+from afterslip_workers.viscoelastic.sources import UnitSources, unit_slip
 
 YEAR = 365.25 * 86400.0
 

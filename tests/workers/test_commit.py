@@ -13,7 +13,8 @@ from afterslip.errors import DamagedError
 from afterslip_workers import entry
 from afterslip_workers.errors import classify
 from afterslip_workers.store import durable
-from afterslip_workers.store.backend import LocalBackend, StoreLostError
+from afterslip_workers.store.errors import StoreLostError
+from afterslip_workers.store.local import LocalBackend
 
 pytestmark = pytest.mark.filterwarnings("ignore:Consolidated metadata")
 

@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from afterslip_workers import device, entry
+from afterslip_workers import entry
+from afterslip_workers.machine import device
 
 
 def test_worker_describes_itself():

@@ -11,10 +11,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from supervised import FAKE, envelope, wait_for_phase
 
-from afterslip_workers import drain as draining
-from afterslip_workers import entry, supervisor
-from afterslip_workers.drain import Drain
-from afterslip_workers.process import Pool
+from afterslip_workers import entry
+from afterslip_workers.process import drain as draining
+from afterslip_workers.process import supervisor
+from afterslip_workers.process.children import Pool
+from afterslip_workers.process.drain import Drain
 
 
 @pytest.fixture

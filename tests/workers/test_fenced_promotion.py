@@ -14,7 +14,7 @@ from test_commit import attempt, greens, store
 
 from afterslip_workers import entry
 from afterslip_workers.store import durable
-from afterslip_workers.store.backend import LocalBackend
+from afterslip_workers.store.local import LocalBackend
 
 pytestmark = pytest.mark.filterwarnings("ignore:Consolidated metadata")
 __all__ = ["store"]

@@ -8,8 +8,8 @@ from afterslip_solver.backend import BackendError
 from afterslip_solver.greens import SettingsError
 from afterslip_solver.model import SolverSettings
 from afterslip_workers.errors import classify
-from afterslip_workers.preflight import foretell
-from afterslip_workers.settings import prepared_for
+from afterslip_workers.viscoelastic.preflight import foretell
+from afterslip_workers.viscoelastic.settings import prepared_for
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import logging
 import pytest
 import structlog
 
-from afterslip_workers import logs
+from afterslip_workers.observe import logs
 
 
 class Writes(io.StringIO):

@@ -15,9 +15,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 import small_campaign
 from supervised import FAKE, envelope
 
-from afterslip_workers import entry, limit, supervisor
-from afterslip_workers.model_cache import warm_limit
-from afterslip_workers.process import Pool
+from afterslip_workers import entry
+from afterslip_workers.machine import limit
+from afterslip_workers.machine.model_cache import warm_limit
+from afterslip_workers.process import supervisor
+from afterslip_workers.process.children import Pool
 
 
 @pytest.fixture

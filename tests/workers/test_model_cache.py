@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from afterslip_workers.model_cache import ModelCache, footprint
+from afterslip_workers.machine.model_cache import ModelCache, footprint
 
 
 def _block(megabytes):

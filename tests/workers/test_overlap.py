@@ -16,9 +16,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from supervised import FAKE, envelope, wait_for_phase
 
-from afterslip_workers import device, entry, exchange, lifecycle, memory, supervisor
-from afterslip_workers.drain import Drain
-from afterslip_workers.process import Pool
+from afterslip_workers import entry, lifecycle
+from afterslip_workers.machine import device, exchange
+from afterslip_workers.process import memory, supervisor
+from afterslip_workers.process.children import Pool
+from afterslip_workers.process.drain import Drain
 
 
 @pytest.fixture(autouse=True)

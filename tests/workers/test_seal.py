@@ -15,7 +15,7 @@ import small_campaign
 
 from afterslip import integrity
 from afterslip_workers import entry
-from afterslip_workers.store.backend import LocalBackend
+from afterslip_workers.store.local import LocalBackend
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ import sys
 import numpy as np
 import pytest
 
-from afterslip_workers import setup_cache
-from afterslip_workers.setup_cache import SetupCache
+from afterslip_workers.machine import setup_cache
+from afterslip_workers.machine.setup_cache import SetupCache
 
 
 def arrays(seed=0, n=1000):
@@ -127,7 +127,7 @@ MAKER = """
 import sys, time
 from pathlib import Path
 import numpy as np
-from afterslip_workers.setup_cache import SetupCache
+from afterslip_workers.machine.setup_cache import SetupCache
 
 def make():
     with Path(sys.argv[2]).open("a") as stream:

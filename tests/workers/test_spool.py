@@ -13,8 +13,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from supervised import FAKE, envelope, wait_for_phase
 
-from afterslip_workers import delivery, entry, supervisor
-from afterslip_workers.process import Pool
+from afterslip_workers import entry
+from afterslip_workers.process import delivery, supervisor
+from afterslip_workers.process.children import Pool
 from afterslip_workers.store import durable, spool
 
 

@@ -17,8 +17,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from supervised import FAKE, envelope, wait_for_phase
 
-from afterslip_workers import entry, supervisor
-from afterslip_workers.process import Pool
+from afterslip_workers import entry
+from afterslip_workers.process import supervisor
+from afterslip_workers.process.children import Pool
 
 
 @pytest.fixture(autouse=True)
@@ -167,8 +168,9 @@ def test_full_store_is_reported_as_such(tmp_path):
     program = textwrap.dedent(f"""
         import json, resource, sys
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
-        from afterslip_workers import entry, supervisor
-        from afterslip_workers.process import Pool
+        from afterslip_workers import entry
+        from afterslip_workers.process import supervisor
+        from afterslip_workers.process.children import Pool
         supervisor.pool = Pool(({FAKE!r},))
         print(json.dumps(entry.execute({envelope(tmp_path, do="fill")!r})))
         supervisor.pool.close()
@@ -183,8 +185,9 @@ def test_full_store_is_reported_as_such(tmp_path):
 @pytest.mark.parametrize("order", [("sleep", 60), ("hang", 60)])
 def test_no_child_survives_a_killed_worker(tmp_path, order):
     program = textwrap.dedent(f"""
-        from afterslip_workers import entry, supervisor
-        from afterslip_workers.process import Pool
+        from afterslip_workers import entry
+        from afterslip_workers.process import supervisor
+        from afterslip_workers.process.children import Pool
         supervisor.pool = Pool(({FAKE!r},))
         entry.execute({envelope(tmp_path, do=order[0], seconds=order[1])!r})
     """)

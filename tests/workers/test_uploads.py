@@ -6,7 +6,7 @@ import pytest
 
 from afterslip.errors import SpecError
 from afterslip_workers import entry
-from afterslip_workers.store.backend import LocalBackend
+from afterslip_workers.store.local import LocalBackend
 from afterslip_workers.store.uploads import BucketFiles
 
 

@@ -23,13 +23,15 @@ from typing import Any, BinaryIO
 
 import structlog
 
-from afterslip_workers import channel, device, logs, telemetry
-from afterslip_workers.context import Context
 from afterslip_workers.envelope import Envelope, parse
 from afterslip_workers.errors import POISON, CancelledError, TaskError, classify
-from afterslip_workers.model_cache import ModelCache, warm_limit
-from afterslip_workers.progress import LOG
+from afterslip_workers.machine import device
+from afterslip_workers.machine.model_cache import ModelCache, warm_limit
+from afterslip_workers.observe import logs, telemetry
+from afterslip_workers.process import channel
 from afterslip_workers.store.backend import StoreBackend
+from afterslip_workers.store.paths import LOG
+from afterslip_workers.tasks.context import Context
 
 _PR_SET_PDEATHSIG = 1
 log = structlog.get_logger()

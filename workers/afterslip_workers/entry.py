@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from afterslip_workers import device, progress, supervisor
 from afterslip_workers.envelope import VERSION, failed, parse
 from afterslip_workers.errors import TaskError, classify
-from afterslip_workers.limit import SHARES_ENV
+from afterslip_workers.machine import device
+from afterslip_workers.machine.limit import SHARES_ENV
+from afterslip_workers.process import supervisor
 from afterslip_workers.store import (
     check,
     checkpoint,
     commit,
     paths,
+    progress,
     reading,
     repair,
     retract,
@@ -26,14 +28,10 @@ from afterslip_workers.store import (
     spool,
     uploads,
 )
-from afterslip_workers.store.backend import (
-    StoreLostError,
-    is_bucket,
-    open_store,
-    read_json,
-)
+from afterslip_workers.store.backend import StoreBackend, read_json
+from afterslip_workers.store.errors import NotDeliveredError, StoreError, StoreLostError
 from afterslip_workers.store.findings import Expected, Finding, Report
-from afterslip_workers.store.manifest import NotDeliveredError, StoreError
+from afterslip_workers.store.open import is_bucket, open_store
 from afterslip_workers.store.scrub import Stored
 
 if TYPE_CHECKING:
@@ -132,7 +130,7 @@ def arrange(store: str | Path, campaign: str, order: Sequence[int]) -> list[int]
     -------
     The order that counts: the first that was ever asked for.
     """
-    from afterslip_workers.store import reuse
+    from afterslip_workers.viscoelastic import reuse
 
     return reuse.arrange(open_store(store), campaign, order)
 
@@ -178,7 +176,7 @@ def read_receipt(store: str | Path, token: str) -> dict[str, Any] | None:
     What `execute` returned. Where ``stats`` has ``spooled``, the worker keeps the
     result for {"class", "message"}, and delivers it later.
     """
-    found = read_json(open_store(store), f"{paths.attempt(token)}/{progress.RECEIPT}")
+    found = read_json(open_store(store), f"{paths.attempt(token)}/{paths.RECEIPT}")
     return found if isinstance(found, dict) else None
 
 
@@ -243,7 +241,14 @@ def repair_store(
     ----------
     expected : what the database says now, from which manifests are written anew.
     """
-    return repair.repair(open_store(store), report, expected)
+    return repair.repair(open_store(store), report, expected, rebuild=_rebuild)
+
+
+def _rebuild(backend: StoreBackend, campaign: str, path: Path) -> None:
+    # imported late: it needs the solver and zarr
+    from afterslip_workers.viscoelastic.coordinates import rebuild
+
+    rebuild(backend, campaign, path)
 
 
 def seal_store(

@@ -8,10 +8,11 @@ from typing import Any
 
 from distributed import Worker, WorkerPlugin
 
-from afterslip_workers import device, logs, telemetry
-from afterslip_workers.delivery import deliverer
-from afterslip_workers.drain import LIMIT_S, drain, requested
-from afterslip_workers.supervisor import pool, writers
+from afterslip_workers.machine import device
+from afterslip_workers.observe import logs, telemetry
+from afterslip_workers.process.delivery import deliverer
+from afterslip_workers.process.drain import LIMIT_S, drain, requested
+from afterslip_workers.process.supervisor import pool, writers
 
 _LOOK_EVERY_S = 0.5
 

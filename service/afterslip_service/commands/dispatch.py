@@ -41,7 +41,8 @@ def dispatch(
     from afterslip_service.main import cluster
     from afterslip_service.placement.logged import LoggedPlacement
     from afterslip_service.reconcile.dispatcher import Dispatcher
-    from afterslip_workers import entry, telemetry
+    from afterslip_workers import entry
+    from afterslip_workers.observe import telemetry
 
     settings = settings_of(
         database=database,

@@ -9,7 +9,7 @@ import structlog
 
 from afterslip_service.logs import ids
 from afterslip_service.placement.base import Ended, Placement, WorkerFacts
-from afterslip_workers import telemetry
+from afterslip_workers.observe import telemetry
 
 log = structlog.get_logger()
 

@@ -29,7 +29,7 @@ from afterslip_service.routes.responses import (
     CampaignPage,
     CampaignResponse,
 )
-from afterslip_workers import telemetry
+from afterslip_workers.observe import telemetry
 
 log = structlog.get_logger()
 router = APIRouter(prefix="/v1/campaigns", tags=["campaigns"], route_class=JsonRoute)

@@ -25,7 +25,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, PermissionDeniedError
 from obstore.store import S3Store
 
-from afterslip_workers.store.backend import StoreLostError
+from afterslip_workers.store.errors import StoreLostError
 
 # the most that a server copies in one request; more passes through this machine
 COPY_LIMIT = 5 << 30

@@ -7,13 +7,13 @@ from typing import Any
 
 from afterslip import integrity
 from afterslip.errors import ArchiveError
-from afterslip_workers.modelling.cache import META, find
-from afterslip_workers.progress import MANIFEST
 from afterslip_workers.store import checkpoint, paths
 from afterslip_workers.store.backend import StoreBackend, read_json
 from afterslip_workers.store.commit import moves_of
+from afterslip_workers.store.errors import StoreError
 from afterslip_workers.store.findings import Expected, Finding, Report
-from afterslip_workers.store.manifest import StoreError
+from afterslip_workers.store.models import META, file_of, find
+from afterslip_workers.store.paths import MANIFEST
 
 _DESCRIPTION = "zarr.json"
 _INVERSION = "inversion-"
@@ -65,7 +65,7 @@ def _model(backend: StoreBackend, digest: str, report: Report) -> None:
         report.findings.append(Finding("model", paths.model(digest)))
         return
     meta = read_json(backend, f"{paths.model(digest)}/{META}")
-    key = f"{paths.model(digest)}/{meta.get('file', 'model.npz')}" if meta else ""
+    key = file_of(digest, meta) if meta else ""
     report.files += 1
     report.bytes += backend.size(key) or 0
 

@@ -14,14 +14,11 @@ from typing import Any
 
 from afterslip import integrity
 from afterslip.errors import ArchiveError
-from afterslip_workers.progress import MANIFEST
 from afterslip_workers.store import checkpoint, paths
-from afterslip_workers.store.backend import StoreBackend, StoreLostError, read_json
-from afterslip_workers.store.manifest import (
-    VERSION,
-    NotDeliveredError,
-    StoreError,
-)
+from afterslip_workers.store.backend import StoreBackend, read_json
+from afterslip_workers.store.errors import NotDeliveredError, StoreError, StoreLostError
+from afterslip_workers.store.manifest import VERSION
+from afterslip_workers.store.paths import MANIFEST
 from afterslip_workers.store.result_folders import RESULT_FOLDERS
 
 Moves = list[tuple[str, str, str]]

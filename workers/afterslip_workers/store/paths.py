@@ -26,6 +26,13 @@ ATTEMPTS = "attempts"
 CHECKPOINTS = "checkpoints"
 FOLDERS = (FILES, MODELS, CAMPAIGNS, ATTEMPTS, CHECKPOINTS)
 
+# files of an attempt
+PROGRESS = "progress.json"
+CANCEL = "cancel"
+LOG = "log.txt"
+MANIFEST = "manifest.json"
+RECEIPT = "receipt.json"
+
 
 def checked(name: str) -> str:
     """Return ``name`` if it can be one component of a key, else raise.

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from afterslip import integrity
 from afterslip.integrity import Checksums
 from afterslip_workers.store import paths
-from afterslip_workers.store.backend import StoreBackend, open_store, read_json
+from afterslip_workers.store.backend import StoreBackend, read_json
+from afterslip_workers.store.open import open_store
 
 if TYPE_CHECKING:
     from afterslip.archive.verified import VerifiedStore

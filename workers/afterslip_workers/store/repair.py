@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,9 +14,16 @@ from afterslip_workers.store.backend import StoreBackend, read_json
 from afterslip_workers.store.commit import moves_of
 from afterslip_workers.store.findings import Expected, Finding, Report
 
+# of a backend and a campaign, into a folder
+Rebuild = Callable[[StoreBackend, str, Path], None]
+
 
 def repair(
-    backend: StoreBackend, report: Report, expected: Expected | None = None
+    backend: StoreBackend,
+    report: Report,
+    expected: Expected | None = None,
+    *,
+    rebuild: Rebuild,
 ) -> dict[str, str]:
     """Repair what the store itself can repair; return by key what was done.
 
@@ -29,6 +36,7 @@ def repair(
     Parameters
     ----------
     expected : what the database says now, after the look.
+    rebuild : writes a campaign's ``greens.zarr`` as it is before any result.
     """
     done = {}
     derive: dict[str, list[Finding]] = {}
@@ -49,7 +57,7 @@ def repair(
             backend.remove(finding.key)
             done[finding.key] = "removed"
     for campaign, lost in derive.items():
-        for finding in _derived(backend, campaign, lost):
+        for finding in _derived(backend, campaign, lost, rebuild):
             done[finding.key] = "derived anew"
     return done
 
@@ -89,12 +97,9 @@ def _summed(backend: StoreBackend, finding: Finding, expected: Expected | None) 
 
 
 def _derived(
-    backend: StoreBackend, campaign: str, lost: list[Finding]
+    backend: StoreBackend, campaign: str, lost: list[Finding], rebuild: Rebuild
 ) -> Iterator[Finding]:
     """Write files of coordinates anew, if they come out as they were."""
-    # imported late: it needs the solver and zarr
-    from afterslip_workers.modelling.coordinates import rebuild
-
     with TemporaryDirectory(prefix="afterslip-greens-") as folder:
         made = Path(folder) / "greens.zarr"
         try:

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from afterslip import integrity
-from afterslip_workers.modelling.cache import META, MODEL
 from afterslip_workers.store import commit, paths
-from afterslip_workers.store.backend import open_store, read_json
+from afterslip_workers.store.backend import read_json
 from afterslip_workers.store.commit import facts_of, moves_of, root_of
+from afterslip_workers.store.models import META, file_of
+from afterslip_workers.store.open import open_store
 
 # called with the number of bytes after each part of a file; it may wait, or raise
 Read = Callable[[int], None]
@@ -48,8 +49,7 @@ class Stored:
         described = f"{paths.model(name)}/{META}"
         meta = read_json(self._backend, described)
         if isinstance(meta, dict) and "sha256" in meta:
-            key = f"{paths.model(name)}/{meta.get('file', MODEL)}"
-            return {key: str(meta["sha256"])}
+            return {file_of(name, meta): str(meta["sha256"])}
         # being written, or removed since it was listed
         return {} if self._backend.size(described) is None else {described: ""}
 

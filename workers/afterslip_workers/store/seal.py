@@ -17,8 +17,8 @@ from afterslip_workers.store import paths
 from afterslip_workers.store.backend import StoreBackend
 from afterslip_workers.store.check import check_campaign, shown
 from afterslip_workers.store.commit import facts_of, root_of
+from afterslip_workers.store.errors import StoreError
 from afterslip_workers.store.findings import Expected, Finding, Report
-from afterslip_workers.store.manifest import StoreError
 
 # what does not speak against a seal
 _HARMLESS = frozenset({"manifest", "extra", "unaccepted"})

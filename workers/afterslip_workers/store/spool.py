@@ -23,14 +23,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from afterslip_workers.progress import LOG, MANIFEST, RECEIPT
 from afterslip_workers.store import durable, paths
-from afterslip_workers.store.backend import (
-    LocalBackend,
-    StoreBackend,
-    open_store,
-    write_json,
-)
+from afterslip_workers.store.backend import StoreBackend, write_json
+from afterslip_workers.store.local import LocalBackend
+from afterslip_workers.store.open import open_store
+from afterslip_workers.store.paths import LOG, MANIFEST, RECEIPT
 from afterslip_workers.store.result_folders import RESULT_FOLDERS
 
 ENV = "AFTERSLIP_SPOOL"

@@ -8,7 +8,8 @@ from afterslip.errors import one_problem
 from afterslip.schemas.values import SHA256
 from afterslip.spec.files import StoredFiles, checked_upload, content_ref
 from afterslip_workers.store import durable, paths
-from afterslip_workers.store.backend import LocalBackend, StoreBackend
+from afterslip_workers.store.backend import StoreBackend
+from afterslip_workers.store.local import LocalBackend
 
 
 class BucketFiles(StoredFiles):

@@ -27,17 +27,23 @@ from afterslip_solver.greens import Prepared, StateError, evaluate_curve
 from afterslip_solver.mesh.slit_surface import Trace, two_sided
 from afterslip_solver.model import Float, GroupResult, Int, Model
 from afterslip_solver.parallel import DistributedModel
-from afterslip_workers import device, exchange, preflight
-from afterslip_workers.context import Context
 from afterslip_workers.errors import CancelledError, TaskError
-from afterslip_workers.modelling.cache import campaign_facts, load_model
-from afterslip_workers.modelling.sources import UnitSources, unit_slip
-from afterslip_workers.modelling.template import Template, template_of
-from afterslip_workers.settings import backend_of, prepared_for, settings_of, stricter
-from afterslip_workers.store import manifest, reuse
+from afterslip_workers.machine import device, exchange
+from afterslip_workers.store import manifest
 from afterslip_workers.store.checkpoint import Checkpoints, digest_of
 from afterslip_workers.store.result_folders import GROUP_FOLDER
-from afterslip_workers.store.reuse import COVERS, Lane
+from afterslip_workers.tasks.context import Context
+from afterslip_workers.tasks.results import write_result
+from afterslip_workers.viscoelastic import preflight, reuse
+from afterslip_workers.viscoelastic.cache import campaign_facts, load_model
+from afterslip_workers.viscoelastic.settings import (
+    backend_of,
+    prepared_for,
+    settings_of,
+    stricter,
+)
+from afterslip_workers.viscoelastic.sources import UnitSources, unit_slip
+from afterslip_workers.viscoelastic.template import Template, template_of
 
 _FAILURES = {str(kind): kind for kind in (ErrorClass.NOT_CONVERGED, ErrorClass.NAN)}
 
@@ -123,8 +129,7 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]] | None:
         context.lap("writing")
         part = folder / GROUP_FOLDER
         manifest.clear(part)
-        written = manifest.new(
-            envelope,
+        written = context.manifest(
             model_digest=facts["digest"],
             group={"index": int(group["index"]), "sources": chosen},
             files=_write(context, part, template, solved.values),
@@ -135,7 +140,7 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]] | None:
         manifest.commit(folder, written)
         return written
 
-    written, refused = manifest.keep(envelope, write)
+    written, refused = write_result(envelope, write)
     return written, stats if refused is None else {**stats, "spooled": refused}
 
 
@@ -164,7 +169,7 @@ def _gather(
 
 def _take(
     context: Context, campaign: Campaign, facts: dict[str, Any], template: Template
-) -> dict[int, Lane]:
+) -> dict[int, reuse.Lane]:
     """Read the lanes that the plan found in other campaigns."""
     origins = (context.envelope.group or {}).get("taken")
     if not origins:
@@ -195,7 +200,7 @@ def _covers(
     for source in chosen:
         origin = origins[str(source)] if source in taken else None
         told[str(source)] = {
-            **{name: (origin or own)[name] for name in COVERS if own},
+            **{name: (origin or own)[name] for name in reuse.COVERS if own},
             "origin": origin and origin["campaign"],
             "origin_position": origin and origin["position"],
         }

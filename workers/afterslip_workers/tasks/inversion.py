@@ -28,16 +28,17 @@ from afterslip_solver.inversion import (
     invert,
 )
 from afterslip_solver.model import Float, Model
-from afterslip_workers.context import Context
 from afterslip_workers.errors import TaskError
 from afterslip_workers.inverting import predict, result
 from afterslip_workers.inverting.faults import fault_variables
 from afterslip_workers.inverting.rows import Rows, collect
-from afterslip_workers.modelling.cache import campaign_facts, load_model
-from afterslip_workers.modelling.sources import UnitSources, slip_on_nodes
 from afterslip_workers.store import manifest, reading, uploads
 from afterslip_workers.store.result_folders import INVERSION_FOLDER
+from afterslip_workers.tasks.context import Context
+from afterslip_workers.tasks.results import write_result
 from afterslip_workers.versions import versions
+from afterslip_workers.viscoelastic.cache import campaign_facts, load_model
+from afterslip_workers.viscoelastic.sources import UnitSources, slip_on_nodes
 
 _SIGN = {"positive": 1, "negative": -1, "free": 0}
 
@@ -72,8 +73,7 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
         write_geojson(found, part / "slip.geojson")
         context.phase("drawing the report")
         write_report(part, found)
-        written = manifest.new(
-            envelope,
+        written = context.manifest(
             model_digest=facts["digest"],
             inversion={"id": identity, "name": request.name},
             summary=_summary(found),
@@ -83,7 +83,7 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
         return written
 
     stats: dict[str, Any] = {"solves": 0, "iterations": 0}
-    written, refused = manifest.keep(envelope, write)
+    written, refused = write_result(envelope, write)
     return written, stats if refused is None else {**stats, "spooled": refused}
 
 

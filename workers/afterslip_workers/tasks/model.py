@@ -15,19 +15,19 @@ from afterslip.schemas.campaign import Campaign
 from afterslip.spec import parse_campaign
 from afterslip.spec.inputs import Inputs, resolve
 from afterslip_solver.model import Model
-from afterslip_workers.context import Context
-from afterslip_workers.modelling import coordinates
-from afterslip_workers.modelling import sources as unit
-from afterslip_workers.modelling.building import build_model
-from afterslip_workers.modelling.cache import get_or_build
-from afterslip_workers.modelling.keys import reuse_facts
-from afterslip_workers.modelling.sources import UnitSources
-from afterslip_workers.modelling.template import Template, modes_of
-from afterslip_workers.settings import settings_of
 from afterslip_workers.store import durable, manifest, paths, uploads
 from afterslip_workers.store.backend import read_json, write_json
-from afterslip_workers.store.reuse import COVERS
+from afterslip_workers.tasks.context import Context
 from afterslip_workers.versions import versions
+from afterslip_workers.viscoelastic import coordinates
+from afterslip_workers.viscoelastic import sources as unit
+from afterslip_workers.viscoelastic.building import build_model
+from afterslip_workers.viscoelastic.cache import get_or_build
+from afterslip_workers.viscoelastic.keys import reuse_facts
+from afterslip_workers.viscoelastic.reuse import COVERS
+from afterslip_workers.viscoelastic.settings import settings_of
+from afterslip_workers.viscoelastic.sources import UnitSources
+from afterslip_workers.viscoelastic.template import Template, modes_of
 
 # what is rewritten later; the root, which is written last, when the store is complete
 _OWN = frozenset({ROOT, FIXED})
@@ -61,8 +61,7 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
     facts["covers"] = {name: keys[name] for name in COVERS}
     context.phase("creating the store")
     facts = _create_store(context, campaign, inputs, model, units, facts)
-    written = manifest.new(
-        envelope,
+    written = context.manifest(
         model_digest=digest,
         n_sources=len(units),
         groups=facts["groups"],

@@ -16,9 +16,9 @@ import numpy as np
 from afterslip.identity import digest
 from afterslip_solver.mesh.slit_surface import two_sided
 from afterslip_solver.model import Model, SolverSettings
-from afterslip_workers.modelling.sources import UnitSources, unit_slip
-from afterslip_workers.modelling.template import modes_of
 from afterslip_workers.versions import NUMERICS
+from afterslip_workers.viscoelastic.sources import UnitSources, unit_slip
+from afterslip_workers.viscoelastic.template import modes_of
 
 # of a response that does not change in time, good for every time
 FOR_EVER = 1e300

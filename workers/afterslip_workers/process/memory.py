@@ -10,8 +10,8 @@ from typing import Any
 
 import psutil
 
-from afterslip_workers.device import graphics
-from afterslip_workers.process import Child
+from afterslip_workers.machine.device import graphics
+from afterslip_workers.process.children import Child
 
 # what a process that was cancelled may hold more than before, beside warm models:
 # libraries that it has loaded meanwhile, and its allocator's slack

@@ -8,7 +8,7 @@ from afterslip.schemas.solver import Solver, Times
 from afterslip_solver.greens import Prepared, SettingsError, prepare
 from afterslip_solver.model import Model, SolverSettings
 from afterslip_solver.parallel import DistributedModel, prepare_on_gpus
-from afterslip_workers.setup_cache import SetupCache
+from afterslip_workers.machine.setup_cache import SetupCache
 
 # a step is kept on either side of an output time
 _STEPS_PER_TIME = 2

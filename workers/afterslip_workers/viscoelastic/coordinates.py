@@ -20,12 +20,12 @@ from afterslip.spec import parse_campaign
 from afterslip_solver.mesh.slit_surface import two_sided
 from afterslip_solver.model import Model
 from afterslip_workers.errors import TaskError
-from afterslip_workers.modelling.cache import load_model
-from afterslip_workers.modelling.template import steps_of, template_of
-from afterslip_workers.settings import settings_of
 from afterslip_workers.store import paths
 from afterslip_workers.store.backend import StoreBackend, read_json
 from afterslip_workers.store.commit import facts_of
+from afterslip_workers.viscoelastic.cache import load_model
+from afterslip_workers.viscoelastic.settings import settings_of
+from afterslip_workers.viscoelastic.template import steps_of, template_of
 
 _COLUMNS = ("fault", "component", "patch", "position", "area", "rigidity")
 

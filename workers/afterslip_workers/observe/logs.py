@@ -131,5 +131,5 @@ def redact(_logger: object, _method: str, event: EventDict) -> EventDict:
 
 
 def dask_setup(_server: object) -> None:
-    """Preload hook of Dask's nannies: ``--preload-nanny afterslip_workers.logs``."""
+    """Preload hook of Dask's nannies: ``--preload-nanny`` and this module."""
     inherit()

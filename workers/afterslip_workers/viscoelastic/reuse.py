@@ -22,11 +22,11 @@ from afterslip.archive import (
 )
 from afterslip.errors import ArchiveError
 from afterslip.units import YEAR
-from afterslip_workers.modelling.template import Template
 from afterslip_workers.store import paths, reading
 from afterslip_workers.store.backend import StoreBackend, read_json, write_json
 from afterslip_workers.store.commit import chunk_key, root_of
-from afterslip_workers.store.manifest import StoreError
+from afterslip_workers.store.errors import StoreError
+from afterslip_workers.viscoelastic.template import Template
 
 log = logging.getLogger(__name__)
 Float = NDArray[np.float64]

@@ -255,7 +255,7 @@ def _of_campaign(campaign: str) -> tuple[int, int]:
 
 
 def _ids(content: Mapping[str, Any]) -> dict[str, Any]:
-    from afterslip_workers.logs import ids
+    from afterslip_workers.observe.logs import ids
 
     return _attributes(ids(content))
 

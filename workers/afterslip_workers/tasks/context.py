@@ -10,7 +10,8 @@ from typing import Any
 
 from afterslip_workers.envelope import Envelope
 from afterslip_workers.errors import CancelledError
-from afterslip_workers.model_cache import ModelCache
+from afterslip_workers.machine.model_cache import ModelCache
+from afterslip_workers.store import manifest
 from afterslip_workers.store.backend import StoreBackend
 
 
@@ -67,6 +68,11 @@ class Context:
     def folder(self) -> Path:
         """Folder of the attempt."""
         return self.envelope.folder
+
+    def manifest(self, **facts: Any) -> dict[str, Any]:
+        """Return a manifest of this attempt."""
+        work = self.envelope
+        return manifest.new(work.token, work.kind, work.campaign, **facts)
 
     def phase(self, name: str) -> None:
         """Say what begins now, unless it is time to stop.

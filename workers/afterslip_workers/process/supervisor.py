@@ -15,21 +15,26 @@ from typing import Any
 import structlog
 
 from afterslip.error_class import ErrorClass
-from afterslip_workers import exchange, limit, logs, memory, telemetry
-from afterslip_workers import progress as progress_file
-from afterslip_workers.delivery import deliverer
-from afterslip_workers.drain import drain
 from afterslip_workers.envelope import Envelope, Receipt, failed
 from afterslip_workers.errors import TaskError, classify
-from afterslip_workers.process import Child, Pool, describe_exit, kernel_oom_kills
-from afterslip_workers.progress import LOG, MANIFEST, RECEIPT, ProgressFile
-from afterslip_workers.store import durable, paths, spool
-from afterslip_workers.store.backend import (
-    LocalBackend,
-    StoreLostError,
-    read_json,
-    write_json,
+from afterslip_workers.machine import exchange, limit
+from afterslip_workers.observe import logs, telemetry
+from afterslip_workers.process import memory
+from afterslip_workers.process.children import (
+    Child,
+    Pool,
+    describe_exit,
+    kernel_oom_kills,
 )
+from afterslip_workers.process.delivery import deliverer
+from afterslip_workers.process.drain import drain
+from afterslip_workers.store import durable, paths, spool
+from afterslip_workers.store import progress as progress_file
+from afterslip_workers.store.backend import read_json, write_json
+from afterslip_workers.store.errors import StoreLostError
+from afterslip_workers.store.local import LocalBackend
+from afterslip_workers.store.paths import CANCEL, LOG, MANIFEST, PROGRESS, RECEIPT
+from afterslip_workers.store.progress import ProgressFile
 
 _POLL_S = 0.2
 _ASK_BUCKET_S = 1.0
@@ -359,7 +364,7 @@ def _stored(envelope: Envelope) -> Receipt | None:
     return None
 
 
-_KEPT = frozenset({LOG, progress_file.FILE, progress_file.CANCEL, RECEIPT})
+_KEPT = frozenset({LOG, PROGRESS, CANCEL, RECEIPT})
 
 
 def _sweep(folder: Path) -> None:

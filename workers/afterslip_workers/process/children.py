@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from afterslip_workers.channel import Decoder, encode
+from afterslip_workers.process.channel import Decoder, encode
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",

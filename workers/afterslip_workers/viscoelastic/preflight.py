@@ -20,9 +20,9 @@ from afterslip_solver.memory import (
     estimate,
 )
 from afterslip_solver.model import Model, SolverSettings
-from afterslip_workers import limit
-from afterslip_workers.device import graphics, has_context, trim
 from afterslip_workers.errors import TaskError
+from afterslip_workers.machine import limit
+from afterslip_workers.machine.device import graphics, has_context, trim
 
 # a curve that needs more grows into memory that was not foretold
 _LIKELY_MODES = 16

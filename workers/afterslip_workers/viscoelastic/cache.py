@@ -11,13 +11,12 @@ from typing import Any
 from afterslip.error_class import ErrorClass
 from afterslip_solver.model import Model
 from afterslip_workers.errors import TaskError
-from afterslip_workers.store import durable, model_file, paths
+from afterslip_workers.store import durable, paths
 from afterslip_workers.store.backend import StoreBackend, read_json
 from afterslip_workers.store.commit import facts_of
-from afterslip_workers.store.manifest import StoreError
-
-MODEL = "model.npz"
-META = "meta.json"
+from afterslip_workers.store.errors import StoreError
+from afterslip_workers.store.models import META, MODEL, file_of, find
+from afterslip_workers.viscoelastic import model_file
 
 
 def load_model(backend: StoreBackend, digest: str) -> Model:
@@ -39,7 +38,7 @@ def load_model(backend: StoreBackend, digest: str) -> Model:
 
 
 def _load(backend: StoreBackend, digest: str, meta: dict[str, Any]) -> Model:
-    with backend.local(_file(digest, meta)) as path:
+    with backend.local(file_of(digest, meta)) as path:
         return model_file.load(path)
 
 
@@ -55,20 +54,6 @@ def campaign_facts(backend: StoreBackend, campaign: str) -> dict[str, Any]:
         return facts_of(backend, campaign)
     except StoreError as error:
         raise TaskError(ErrorClass.INTERNAL, str(error)) from error
-
-
-def _file(digest: str, meta: dict[str, Any]) -> str:
-    return f"{paths.model(digest)}/{meta.get('file', MODEL)}"
-
-
-def find(backend: StoreBackend, digest: str) -> dict[str, Any] | None:
-    """Return the facts of a cached model; None if it is absent or damaged."""
-    meta = read_json(backend, f"{paths.model(digest)}/{META}")
-    if not isinstance(meta, dict) or backend.size(_file(digest, meta)) is None:
-        return None
-    if backend.sha256(_file(digest, meta)) != meta.get("sha256"):
-        return None
-    return meta
 
 
 def get_or_build(
@@ -93,12 +78,12 @@ def get_or_build(
         content = durable.sha256(path)
         # named by its content, so that it may be written beside another builder's
         meta = {**facts, "digest": digest, "sha256": content, "file": f"{content}.npz"}
-        backend.upload(path, _file(digest, meta))
+        backend.upload(path, file_of(digest, meta))
     text = json.dumps(meta, indent=1, sort_keys=True).encode()
     if backend.create(f"{paths.model(digest)}/{META}", text):
         return model, meta, False
-    ours, meta = _file(digest, meta), find(backend, digest)
-    if meta is not None and _file(digest, meta) != ours:
+    ours, meta = file_of(digest, meta), find(backend, digest)
+    if meta is not None and file_of(digest, meta) != ours:
         backend.remove(ours)
     if meta is None:
         raise TaskError(

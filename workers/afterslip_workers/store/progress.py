@@ -11,12 +11,7 @@ from typing import Any
 
 from afterslip_workers.store import paths
 from afterslip_workers.store.backend import StoreBackend, read_json
-
-FILE = "progress.json"
-CANCEL = "cancel"
-LOG = "log.txt"
-MANIFEST = "manifest.json"
-RECEIPT = "receipt.json"
+from afterslip_workers.store.paths import CANCEL, LOG, PROGRESS
 
 # a bucket is asked and told less often than a disk: each time is a request
 _SHARE_EVERY_S = 3.0
@@ -43,9 +38,9 @@ class ProgressFile:
         beat_s: float = 1.0,
         shared: StoreBackend | None = None,
     ) -> None:
-        self._path = folder / FILE
+        self._path = folder / PROGRESS
         self._shared = shared
-        self._key = f"{paths.attempt(token)}/{FILE}"
+        self._key = f"{paths.attempt(token)}/{PROGRESS}"
         self._sent = float("-inf")
         self._state: dict[str, Any] = dict.fromkeys(_FIELDS)
         self._state.update(token=token, phase="starting", solves_done=0)
@@ -83,7 +78,7 @@ class ProgressFile:
 
 def read(backend: StoreBackend, token: str) -> dict[str, Any] | None:
     """Progress of an attempt; None before its first sign of life."""
-    content = read_json(backend, f"{paths.attempt(token)}/{FILE}")
+    content = read_json(backend, f"{paths.attempt(token)}/{PROGRESS}")
     return content if isinstance(content, dict) else None
 
 

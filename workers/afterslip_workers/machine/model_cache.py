@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import psutil
 
-from afterslip_workers import limit
+from afterslip_workers.machine import limit
 
 
 class ModelCache:

@@ -1,1 +1,0 @@
-"""From a spec to what the solver takes."""

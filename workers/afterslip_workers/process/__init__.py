@@ -1,0 +1,1 @@
+"""The computing processes: started, watched, ended; their results delivered."""
