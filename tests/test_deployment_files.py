@@ -138,7 +138,7 @@ def test_account_of_the_service_may_use_one_bucket_only():
     assert not any("*" in a for s in policy["Statement"] for a in s["Action"])
 
 
-def test_secrets_are_made_and_the_authority_is_kept_apart(tmp_path):
+def test_secrets_are_made_and_the_authority_is_stored_apart(tmp_path):
     folder = tmp_path / "secrets"
     script = ROOT / "deploy/make-secrets.sh"
     for _ in range(2):

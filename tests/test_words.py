@@ -35,15 +35,12 @@ STILL = {
     "benchmarks": "foretold kept seen spent told",
     "docs": "kept seen stranger strangers told whoever",
     "migrations": "seen",
-    "service": (
-        "foretell kept mended seen spent stranger strangers stumbled told whoever"
-    ),
+    "service": "foretell kept seen spent stranger strangers stumbled told whoever",
     "solver": "kept",
-    "tests/faults": "kept mend mends seen told whoever",
-    "tests/service": "kept mend mended seen spent stranger strangers told whoever",
-    "tests/solver": "foretold kept mends seen told",
-    "tests/test_deployment_files.py": "kept",
-    "tests/workers": "foretell kept mend seen told",
+    "tests/faults": "kept seen told whoever",
+    "tests/service": "kept seen spent stranger strangers told whoever",
+    "tests/solver": "foretold kept seen told",
+    "tests/workers": "foretell kept seen told",
     "workers": "foretell foretold kept seen told whoever",
 }
 # deprecated keys and the tests that they are still sent

@@ -1,4 +1,4 @@
-"""A service of real processes to be hurt, and the measures of how it mends."""
+"""A service of real processes to be hurt, and measures of its recovery."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Proxy:
         """
         self._whole.clear()
 
-    def mend(self):
+    def restore(self):
         """Break what was open while nothing passed, and let everything pass again."""
         with self._lock:
             old, self._open = self._open, set()
@@ -46,7 +46,7 @@ class Proxy:
     def close(self):
         """Stop."""
         self._listening.close()
-        self.mend()
+        self.restore()
 
     def _accept(self):
         with contextlib.suppress(OSError):

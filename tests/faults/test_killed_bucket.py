@@ -73,7 +73,7 @@ def killed(objects):
 def cut_off(objects):
     objects.way.cut()
     time.sleep(AWAY_S)
-    objects.way.mend()
+    objects.way.restore()
 
 
 @pytest.mark.parametrize("harm", [killed, cut_off])

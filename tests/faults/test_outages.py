@@ -55,7 +55,7 @@ def deployment(tmp_path_factory, postgres_server):
 def solving(deployment):
     """Two groups are accepted, and the others are being solved."""
     for way in (*deployment.to_scheduler.values(), deployment.to_database):
-        way.mend()
+        way.restore()
     deployment.clear()
     deployment.hold("solving", 2)
     campaign = deployment.submit()
@@ -103,7 +103,7 @@ def test_network_cut_to_the_scheduler(deployment, solving, record, sides, second
     deployment.release()
     time.sleep(seconds)
     for side in sides:
-        deployment.to_scheduler[side].mend()
+        deployment.to_scheduler[side].restore()
     row = toll.count(record)
     assert row["groups again"] <= 2
 
@@ -114,7 +114,7 @@ def test_network_cut_to_the_database(deployment, solving, record):
     deployment.to_database.cut()
     deployment.release()
     time.sleep(10)
-    deployment.to_database.mend()
+    deployment.to_database.restore()
     row = toll.count(record)
     assert row["groups again"] == 0
 

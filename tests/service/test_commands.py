@@ -46,7 +46,7 @@ def test_doctor_passes_here_and_shows_each_thing(tmp_path):
         assert name in done.output
 
 
-def test_doctor_says_what_is_wrong_with_the_mend_and_exits_1(tmp_path):
+def test_doctor_says_what_is_wrong_with_a_hint_and_exits_1(tmp_path):
     url = "postgresql://nobody:secret@127.0.0.1:1/none"
     done = call(doctor, "--database", url, "--store", str(tmp_path))
     assert done.exit_code == 1

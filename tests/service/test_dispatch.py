@@ -161,7 +161,7 @@ def test_receipt_that_comes_twice_does_not_sweep_what_is_to_be_promoted(
     assert all(job.attempts == 1 for job in groups(database, campaign))
 
 
-def test_crash_between_promotion_and_acceptance_is_mended(
+def test_crash_between_promotion_and_acceptance_is_repaired(
     database, settings, new_campaign, new_dispatcher, turn, monkeypatch
 ):
     campaign = new_campaign()
@@ -179,8 +179,8 @@ def test_crash_between_promotion_and_acceptance_is_mended(
         turn(dispatcher, campaign, CampaignState.COMPLETE)
     dispatcher.stop()
     turn(new_dispatcher(), campaign, CampaignState.COMPLETE)
-    (mended,) = [j for j in groups(database, campaign) if j.token == died[0]]
-    assert mended.attempts == 1
+    (repaired,) = [j for j in groups(database, campaign) if j.token == died[0]]
+    assert repaired.attempts == 1
 
 
 def test_restart_resumes_and_never_recomputes_what_is_accepted(

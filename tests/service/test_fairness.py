@@ -117,7 +117,7 @@ def test_claims_of_one_transaction_are_spread_and_leave_nothing_behind(database,
     assert left == []
 
 
-def test_queue_that_was_wrong_is_mended(database, add):
+def test_queue_that_was_wrong_is_repaired(database, add):
     identity = add("lost")
     with database.write() as connection:
         connection.exec_driver_sql("UPDATE campaigns SET wake_at = NULL")

@@ -53,7 +53,7 @@ def test_euler_characteristic_of_a_ball():
     assert len(mesh.nodes) == mesh.n_vertex + n_edge
 
 
-def test_numbering_mends_wrong_orientation():
+def test_numbering_corrects_wrong_orientation():
     box = box_mesh((2, 2, 2))
     cells = box.cells.copy()
     cells[::3] = cells[::3][:, [1, 0, 2, 3]]

@@ -37,7 +37,7 @@ def test_nothing_of_opentelemetry_is_imported_while_traces_are_off():
     assert done.stdout == "[]\n", done.stderr
 
 
-def test_a_missing_package_is_named_with_the_mend(monkeypatch):
+def test_a_missing_package_is_named_with_a_hint(monkeypatch):
     monkeypatch.setenv("AFTERSLIP_TRACES", "on")
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace.export", None)
     with pytest.raises(telemetry.TracesError, match=r"pip install 'afterslip\[otel\]'"):

@@ -53,7 +53,7 @@ def accept_all(context: Context, meanwhile: Callable[[], None] | None = None) ->
     """Promote what stored attempts wrote, then accept their jobs.
 
     Promotion is a set of renames that may be repeated, so a crash between it and
-    the acceptance is mended by doing both again.
+    the acceptance is repaired by doing both again.
 
     Parameters
     ----------
