@@ -50,10 +50,10 @@ class Embedded:
     """
 
     def __init__(
-        self, app: FastAPI, port: int, directory: Path, kept: ExitStack
+        self, app: FastAPI, port: int, directory: Path, resources: ExitStack
     ) -> None:
         self._app = app
-        self._kept = kept
+        self._resources = resources
         self.directory = directory
         self._thread: threading.Thread | None = None
         try:
@@ -84,7 +84,7 @@ class Embedded:
             self._server.should_exit = True
             self._thread.join(STOP_TIMEOUT_S)
         bring_down(self._app)
-        self._kept.close()
+        self._resources.close()
 
     def __enter__(self) -> Embedded:
         return self
@@ -127,19 +127,19 @@ def start(
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         raise ServiceError(GUARD)
     root = Path(directory).absolute()
-    kept = ExitStack()
+    resources = ExitStack()
     # only here: the files of the program that embeds the service are its own matter
     with private_files():
         root.mkdir(parents=True, exist_ok=True)
-        kept.enter_context(_lock(root))
+        resources.enter_context(_lock(root))
         # the terminal belongs to the program that embeds the service
-        log = kept.enter_context((root / LOG).open("a"))
+        log = resources.enter_context((root / LOG).open("a"))
         # SQLite gives its journal the mode of the database
         (root / DATABASE).touch()
         if "store" not in settings:
             settings["store"] = root / STORE
             settings["store"].mkdir(exist_ok=True)
-    kept.enter_context(logs.to(log, logging.INFO))
+    resources.enter_context(logs.to(log, logging.INFO))
     chosen = Settings(
         database=str(root / DATABASE),
         scheduler="local",
@@ -151,12 +151,12 @@ def start(
         **settings,
     )
     try:
-        return Embedded(create_app(chosen, placement), port, root, kept)
+        return Embedded(create_app(chosen, placement), port, root, resources)
     except RuntimeError as error:
-        kept.close()
+        resources.close()
         raise ServiceError(f"the workers did not start ({error}); {GUARD}") from error
     except BaseException:
-        kept.close()
+        resources.close()
         raise
 
 

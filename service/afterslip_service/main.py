@@ -122,7 +122,7 @@ def create_app(
 def bring_up(app: FastAPI) -> None:
     """Bring up schema, store, placement and dispatcher, in this order.
 
-    The server does it on start; whoever wants to see what goes wrong does it before.
+    The server does it on start; a command that reports what goes wrong does it before.
     """
     service: Service = app.state.service
     placement: MakePlacement | None = app.state.placement

@@ -55,7 +55,7 @@ class Server(uvicorn.Server):
         )
 
     def serve_here(self) -> None:
-        """Serve in this thread until told to stop."""
+        """Serve in this thread until asked to stop."""
         self.run(sockets=[self._socket])
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

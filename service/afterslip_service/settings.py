@@ -91,7 +91,7 @@ class Settings(BaseSettings):
         6 * 3600.0, gt=0, description="s that one attempt may take"
     )
     keep_progress: float = Field(
-        3600.0, gt=0, description="s that progress events are kept"
+        3600.0, gt=0, description="s that progress events are retained"
     )
     scrub_rate: float = Field(
         20.0,
@@ -187,7 +187,7 @@ def check_scheduler(address: str, auth: bool) -> str | None:
     """
     if not auth or address == "local" or address.startswith("tls://"):
         return None
-    reach = "whoever reaches it runs code as the workers and the dispatcher"
+    reach = "anybody who reaches it runs code as the workers and the dispatcher"
     advice = (
         "start it with `dask scheduler --protocol tls` and certificates "
         "(docs/deployment.md), and name it tls://host:port"

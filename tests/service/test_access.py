@@ -169,7 +169,7 @@ def test_submitters_change_their_own_campaigns_only(sign):
         assert answer.status_code == 403
         assert answer.headers["content-type"] == PROBLEM
         assert "belongs to ada" in answer.json()["detail"]
-    # what is not there is told before whose it would be
+    # what is missing is reported before who would own it
     assert bob.post("/v1/campaigns/none/pause").status_code == 404
     assert ada.post(f"{path}/pause").status_code == 200
 

@@ -61,11 +61,11 @@ def test_cookie_changes_something_only_with_the_proof_of_the_page(serve, secret)
         done = page.post("/v1/campaigns", json=tiny_worker.spec(), headers=proof)
         assert done.status_code == 201
         assert page.delete("/v1/session").status_code == 403
-        kept = dict(page.cookies)
+        cookies_of_page = dict(page.cookies)
         assert page.delete("/v1/session", headers=proof).status_code == 204
         assert not page.cookies
         # the cookie itself is worthless now, not only forgotten
-        stolen = httpx.get(server.url + "/v1/campaigns", cookies=kept)
+        stolen = httpx.get(server.url + "/v1/campaigns", cookies=cookies_of_page)
         assert stolen.status_code == 401
 
 
@@ -112,8 +112,8 @@ def test_reference_lists_every_operation_and_no_script(client):
 def test_strangers_learn_from_readiness_only_whether(serve, secret):
     server = serve(auth=True)
     url = server.url + "/readyz"
-    told = httpx.get(url, headers={"Authorization": f"Bearer {secret}"}).json()
-    assert told["parts"]["database"]["detail"]
+    report = httpx.get(url, headers={"Authorization": f"Bearer {secret}"}).json()
+    assert report["parts"]["database"]["detail"]
     for headers in ({}, {"Authorization": "Bearer afs_wrong"}):
         parts = httpx.get(url, headers=headers).json()["parts"]
         assert {part["detail"] for part in parts.values()} == {""}

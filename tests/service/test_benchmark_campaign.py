@@ -11,9 +11,14 @@ def moment(seconds):
     return f"1970-01-01T00:00:{seconds:09.6f}+00:00"
 
 
-def group(index, began, held, ended):
-    laps = {"solving": held - 0.5, "writing": 1.0}
-    stats = {"began": began, "solving_s": held, "seconds": held + 1.0, "ended": ended}
+def group(index, began, solving, ended):
+    laps = {"solving": solving - 0.5, "writing": 1.0}
+    stats = {
+        "began": began,
+        "solving_s": solving,
+        "seconds": solving + 1.0,
+        "ended": ended,
+    }
     attempt = {"stats": {**stats, "phases": laps}, "finished_at": moment(ended + 0.25)}
     return {"index": index, "attempts": [{"stats": None}, attempt]}
 

@@ -48,31 +48,31 @@ def test_same_content_has_the_same_digest_and_can_be_found_by_it(client, wait_fo
 def test_pages_give_every_campaign_once_newest_first(client, worker):
     worker.gate.clear()
     made = [post(client, f"c{index}")["id"] for index in range(7)]
-    seen, cursor = [], None
+    listed, cursor = [], None
     while True:
         query = {"limit": 3} | ({"cursor": cursor} if cursor else {})
         page = client.get("/v1/campaigns", params=query).json()
-        seen += [item["id"] for item in page["items"]]
-        if not seen[3:]:
+        listed += [item["id"] for item in page["items"]]
+        if not listed[3:]:
             post(client, "made while somebody turns pages")
         cursor = page["next"]
         if cursor is None:
             break
-    assert seen == made[::-1]
+    assert listed == made[::-1]
 
 
 def test_groups_are_paged_by_number(client, worker, wait_for):
     worker.n_sources = 30
     campaign = wait_for(post(client)["id"], "complete")
-    seen, cursor = [], None
+    listed, cursor = [], None
     while True:
         query = {"limit": 3} | ({"cursor": cursor} if cursor else {})
         page = client.get(campaign["links"]["groups"], params=query).json()
-        seen += [item["index"] for item in page["items"]]
+        listed += [item["index"] for item in page["items"]]
         cursor = page["next"]
         if cursor is None:
             break
-    assert seen == list(range(8))
+    assert listed == list(range(8))
 
 
 def test_list_can_be_limited_to_a_state(client, wait_for):

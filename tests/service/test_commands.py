@@ -103,16 +103,16 @@ def test_worker_on_a_gpu_takes_a_group_more_than_it_solves():
 
 
 def test_worker_tells_of_its_gpu_what_dask_measures(monkeypatch):
-    seen = {"utilization": None, "memory-used": 7_000_000_000}
+    readings = {"utilization": None, "memory-used": 7_000_000_000}
     total = {"name": "card", "memory-total": 140_000_000_000}
     monkeypatch.setattr(nvml, "device_get_count", lambda: 1)
     monkeypatch.setattr(nvml, "one_time", lambda: total)
-    monkeypatch.setattr(nvml, "real_time", lambda: seen)
+    monkeypatch.setattr(nvml, "real_time", lambda: readings)
     # not every driver tells how busy a GPU is
     assert placement._gpu(SystemMonitor().recent()) == {"gpu_memory_used": 7e9}
-    seen["utilization"] = 93
-    told = placement._gpu(SystemMonitor().recent())
-    assert told == {"gpu_memory_used": 7e9, "gpu_utilization": 93}
+    readings["utilization"] = 93
+    shown = placement._gpu(SystemMonitor().recent())
+    assert shown == {"gpu_memory_used": 7e9, "gpu_utilization": 93}
     monkeypatch.setattr(nvml, "device_get_count", lambda: 0)
     assert placement._gpu(SystemMonitor().recent()) == {}
 
@@ -248,7 +248,7 @@ def test_doctor_says_that_a_scheduler_has_no_workers():
 def test_an_api_alone_passes_on_what_the_dispatcher_says(client, monkeypatch):
     service = client.server.app.state.service
     monkeypatch.setattr(service, "placement", None)
-    told = {"trouble": "the Dask scheduler has no workers"}
-    monkeypatch.setattr(health.leases, "facts", lambda *_: told)
+    reported = {"trouble": "the Dask scheduler has no workers"}
+    monkeypatch.setattr(health.leases, "facts", lambda *_: reported)
     placement = client.get("/readyz").json()["parts"]["placement"]
-    assert placement == {"ok": True, "detail": told["trouble"]}
+    assert placement == {"ok": True, "detail": reported["trouble"]}

@@ -115,16 +115,18 @@ def test_every_operation_keeps_to_the_contract(fuzz):
     operations, statuses = fuzz(4)
     assert len(statuses) == len(operations)
     # something was let in, not only turned away
-    reached = {key for key, seen in statuses.items() if any(s < 300 for s in seen)}
+    reached = {
+        key for key, answered in statuses.items() if any(s < 300 for s in answered)
+    }
     assert {("get", "/v1/campaigns"), ("post", "/v1/files")} <= reached
 
 
 @pytest.mark.slow
 def test_stranger_is_answered_as_documented(fuzz):
     _, statuses = fuzz(2, Authorization="Bearer afs_nobody")
-    for (_, path), seen in statuses.items():
+    for (_, path), answered in statuses.items():
         if path not in {"/healthz", "/readyz"}:
-            assert seen <= {400, 401, 413, 415, 422}, (path, seen)
+            assert answered <= {400, 401, 413, 415, 422}, (path, answered)
 
 
 @pytest.mark.slow

@@ -46,7 +46,7 @@ def test_services_that_start_together_migrate_once(empty_url):
         database = Database(empty_url)
         try:
             migrate.upgrade(database)
-        except Exception as error:  # noqa: BLE001 - told by the assertion
+        except Exception as error:  # noqa: BLE001 - reported by the assertion
             failures.append(error)
         database.close()
 
@@ -73,7 +73,7 @@ def test_writers_queue_instead_of_failing(database, new_campaign):
                     found = attempts.get(connection, claim.token)
                     values = {"n": (found.stats or {"n": 0})["n"] + 1}
                     attempts.update(connection, claim.token, stats=values)
-        except Exception as error:  # noqa: BLE001 - told by the assertion
+        except Exception as error:  # noqa: BLE001 - reported by the assertion
             failures.append(error)
 
     with database.write() as connection:

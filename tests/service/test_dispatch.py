@@ -124,17 +124,17 @@ def test_late_receipt_is_refused_and_swept(
 def test_second_delivery_of_a_receipt_changes_nothing(
     database, new_campaign, new_dispatcher, worker, turn
 ):
-    seen = []
+    returned = []
 
     def execute(envelope):
-        seen.append(worker(envelope))
-        return seen[-1]
+        returned.append(worker(envelope))
+        return returned[-1]
 
     campaign = new_campaign()
     dispatcher = new_dispatcher(execute)
     turn(dispatcher, campaign, CampaignState.COMPLETE)
     before = groups(database, campaign)
-    for receipt in seen:
+    for receipt in returned:
         assert not receipts.take(dispatcher.context, Ended(receipt["token"], receipt))
     assert groups(database, campaign) == before
 

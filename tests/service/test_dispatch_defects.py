@@ -164,9 +164,9 @@ def test_store_that_was_away_for_a_moment_is_asked_again(
     monkeypatch.setattr(entry, "promote", refuse)
     monkeypatch.setattr(acceptance, "ASK_AGAIN_S", 0.0)
     campaign = new_campaign()
-    seen = turn(new_dispatcher(), campaign, CampaignState.COMPLETE)
+    finished = turn(new_dispatcher(), campaign, CampaignState.COMPLETE)
     assert away == [campaign]
-    assert seen.error_class is None
+    assert finished.error_class is None
 
 
 class _CutOff(InProcess):

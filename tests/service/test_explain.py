@@ -41,8 +41,8 @@ def test_failed_groups_are_explained_and_retried_by_class(client, wait_for, work
     worker.fail["greens", 0] = ["bad_input"]
     campaign = post(client)
     wait_for(campaign, "failed")
-    told = explain(client, campaign)
-    (failure,) = told["failures"]
+    explained = explain(client, campaign)
+    (failure,) = explained["failures"]
     assert failure["error_class"] == "bad_input"
     assert "correct it" in failure["advice"]
     assert explain(client, campaign, group=0)["failures"][0]["count"] == 1

@@ -38,8 +38,10 @@ def lines(tmp_path_factory):
         url = re.search(r"http://\S+", service.stdout.readline())[0]
         spec = tiny_worker.spec("followed")
         spec["sources"] = {"fault": "main", "along_strike": 1, "down_dip": 1}
-        told = {"X-Request-ID": "asked-by-a-test"}
-        answer = httpx.post(f"{url}/v1/campaigns", json=spec, headers=told, timeout=20)
+        headers = {"X-Request-ID": "asked-by-a-test"}
+        answer = httpx.post(
+            f"{url}/v1/campaigns", json=spec, headers=headers, timeout=20
+        )
         assert answer.headers["x-request-id"] == "asked-by-a-test"
         campaign = answer.json()["id"]
         deadline = time.monotonic() + SECONDS
@@ -51,7 +53,7 @@ def lines(tmp_path_factory):
         service.terminate()
         service.wait(30)
     written = (folder / "log").read_text().splitlines()
-    # whoever reads the log line by line can read every one of them
+    # a program that reads the log line by line can read every one of them
     found = [json.loads(line) for line in written if line.startswith("{")]
     return campaign, group, found
 
@@ -61,8 +63,8 @@ def test_every_line_about_a_group_names_it_in_all_four_processes(lines):
     of_group = [one for one in found if one.get("kind") == "greens"]
     token = next(one["attempt"] for one in of_group if "attempt" in one)
     ids = {"campaign": campaign, "kind": "greens", "group": 0, "attempt": token}
-    told = [one for one in of_group if one.items() >= ids.items()]
-    events = [one["event"] for one in told]
+    matching = [one for one in of_group if one.items() >= ids.items()]
+    events = [one["event"] for one in matching]
     assert set(events) == {
         "attempt placed", "attempt begins", "task begins", "task ended",
         "attempt done", "attempt ended",
@@ -70,7 +72,7 @@ def test_every_line_about_a_group_names_it_in_all_four_processes(lines):
     (submitted,) = (one for one in found if one.get("event") == "campaign submitted")
     assert submitted["campaign"] == campaign
     assert submitted["request_id"] == "asked-by-a-test"
-    assert all(one["timestamp"] and one["level"] for one in told)
+    assert all(one["timestamp"] and one["level"] for one in matching)
 
 
 def test_one_trace_holds_claim_attempt_task_and_solves_of_a_group(lines):

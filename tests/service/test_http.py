@@ -55,10 +55,10 @@ def test_body_that_is_too_large_is_refused_before_it_is_read(serve):
 
     server = serve(max_body=2000, max_upload=3000)
     with httpx.Client(base_url=server.url) as client:
-        told = client.post("/v1/campaigns", content=b"x" * 4000)
-        untold = client.post("/v1/files", content=iter([b"x" * 2000] * 3))
+        declared = client.post("/v1/campaigns", content=b"x" * 4000)
+        streamed = client.post("/v1/files", content=iter([b"x" * 2000] * 3))
         fine = client.post("/v1/files", content=b"x" * 2500)
-    for answer in (told, untold):
+    for answer in (declared, streamed):
         assert answer.status_code == 413
         assert answer.headers["content-type"] == PROBLEM
     assert fine.status_code == 201

@@ -10,7 +10,7 @@ from afterslip_service.reconcile import receipts
 def test_receipt_outlives_a_database_that_is_away(
     new_dispatcher, new_campaign, turn, worker, monkeypatch
 ):
-    """A failure told meanwhile is not mistaken for silence, which costs a minute."""
+    """A failure reported meanwhile is not taken for silence, which costs a minute."""
     worker.fail["greens", 0] = ["internal"]
     take, refused = receipts.take_all, []
 

@@ -19,17 +19,17 @@ def test_change_needs_the_version_that_was_seen(client, worker):
     worker.gate.clear()
     made = client.post("/v1/campaigns", json=tiny_worker.spec("old")).json()
     path = made["links"]["self"]
-    seen = client.get(path).headers["etag"]
+    first = client.get(path).headers["etag"]
     change = {"name": "new", "priority": 7, "paused": True}
     blind = client.patch(path, json=change)
     assert blind.status_code == 428
     assert blind.headers["content-type"] == "application/problem+json"
-    done = client.patch(path, json=change, headers={"If-Match": seen})
+    done = client.patch(path, json=change, headers={"If-Match": first})
     assert done.status_code == 200
     assert {key: done.json()[key] for key in change} == change
     assert done.json()["state"] == "paused"
     # somebody who saw the old one would undo that unseen
-    for stale in (seen, f"W/{done.headers['etag']}"):
+    for stale in (first, f"W/{done.headers['etag']}"):
         late = client.patch(path, json={"name": "x"}, headers={"If-Match": stale})
         assert late.status_code == 412
         assert late.headers["etag"] == done.headers["etag"]

@@ -146,16 +146,16 @@ def test_other_stations_and_times_solve_nothing(centre, first, turned):
             old["response"].values[:, :count], new["response"].values[:, :count]
         )
         np.testing.assert_array_equal(old["recurrence"], new["recurrence"])
-        kept = new["displacement"].values
+        stored = new["displacement"].values
         errors = float(old["time_error"].max()), float(new["time_error"].max())
     assert errors[0] <= 1e-6
     assert errors[0] < errors[1] <= 1e-5
-    assert kept.shape == (2, 3, 2, 3)
+    assert stored.shape == (2, 3, 2, 3)
     points = np.array([10.5e3, -40e3]), np.array([3.25e3, 22e3])
     times = [0.0, 200 * DAY, 5 * 365.25 * DAY]
     sampled = entry.sample(centre.root, one, *points, times).values
     # both are evaluated from the same modes, in another order of summation
-    assert kept == pytest.approx(sampled, abs=1e-12)
+    assert stored == pytest.approx(sampled, abs=1e-12)
 
 
 def test_same_campaign_again_is_copied_bit_for_bit(centre, first, turned):

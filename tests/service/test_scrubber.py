@@ -99,9 +99,9 @@ def test_damaged_shard_is_found_and_solved_again_bit_by_bit(
     until(lambda: scrubbed.get(f"/v1/campaigns/{campaign}").json()["state"]
           == "complete")  # fmt: skip
     assert (tiny_worker.stored(settings.store, campaign) == expected).all()
-    (told,) = damages(database, campaign)
-    assert (told["kind"], told["index"], told["again"]) == ("greens", 1, True)
-    assert told["files"] == [str(path.relative_to(settings.store))]
+    (damage,) = damages(database, campaign)
+    assert (damage["kind"], damage["index"], damage["again"]) == ("greens", 1, True)
+    assert damage["files"] == [str(path.relative_to(settings.store))]
     states = [attempt["state"] for attempt in group(scrubbed, campaign, 1)["attempts"]]
     assert states == ["damaged", "accepted"]
     assert [len(group(scrubbed, campaign, n)["attempts"]) for n in (0, 2)] == [1, 1]
@@ -159,18 +159,18 @@ def test_damaged_inversion_is_not_served_and_computed_again(
     until(lambda: state() == "accepted")
     assert scrubbed.get(f"/v1/inversions/{made}/result").content == b"CDF tiny"
     assert scrubbed.get(f"/v1/campaigns/{campaign}").json()["state"] == "complete"
-    (told,) = damages(database, campaign)
-    assert told["kind"] == "inversion"
+    (damage,) = damages(database, campaign)
+    assert damage["kind"] == "inversion"
 
 
 def test_damaged_upload_is_told_with_what_to_do(scrubbed, database, settings):
     reference = entry.keep_content(settings.store, b"observations")
     path = settings.store / "files" / reference.removeprefix("sha256:")
     flip(path)
-    told = until(lambda: damages(database))[0]
-    assert (told["kind"], told["again"]) == ("upload", False)
-    assert told["files"] == [f"files/{path.name}"]
-    assert "upload" in told["hint"]
+    damage = until(lambda: damages(database))[0]
+    assert (damage["kind"], damage["again"]) == ("upload", False)
+    assert damage["files"] == [f"files/{path.name}"]
+    assert "upload" in damage["hint"]
 
 
 def test_store_that_is_away_is_no_damage(scrubbed, database, settings):
@@ -188,8 +188,8 @@ def test_campaign_without_a_root_loses_no_group(scrubbed, database, settings):
     """Nothing could take a new result, so none is taken back."""
     campaign = complete(scrubbed)
     (settings.store / "campaigns" / campaign / "greens.zarr/zarr.json").unlink()
-    told = until(lambda: damages(database, campaign))[0]
-    assert (told["kind"], told["again"]) == ("campaign", False)
+    damage = until(lambda: damages(database, campaign))[0]
+    assert (damage["kind"], damage["again"]) == ("campaign", False)
     pass_by(database)
     assert group(scrubbed, campaign)["state"] == "accepted"
     assert shard(settings, campaign).exists()

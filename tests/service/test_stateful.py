@@ -125,8 +125,8 @@ class Groups(RuleBasedStateMachine):
         """As a watch, or another dispatcher, that acts on it only later."""
         with self.database.read() as connection:
             found = attempts.live(connection)
-            held = [jobs.by_token(connection, attempt.token) for attempt in found]
-        self.looks += zip(found, held, strict=True)
+            owned = [jobs.by_token(connection, attempt.token) for attempt in found]
+        self.looks += zip(found, owned, strict=True)
 
     @rule(data=st.data(), error=st.sampled_from(CLASSES))
     def given_up_after_an_old_look(self, data, error):

@@ -72,12 +72,12 @@ def test_stream_goes_on_behind_the_last_event_seen(client):
 def test_stream_survives_a_restart_of_the_service(serve, worker):
     first = serve()
     made = httpx.post(first.url + "/v1/campaigns", json=tiny_worker.spec()).json()
-    seen = follow(first.url + "/v1/events", 0, complete)
+    received = follow(first.url + "/v1/events", 0, complete)
     first.stop()
     second = serve()
     httpx.post(second.url + "/v1/campaigns", json=tiny_worker.spec("next"))
-    rest = follow(second.url + "/v1/events", seen[2]["id"], complete)
-    assert rest[: len(seen) - 3] == seen[3:]
+    rest = follow(second.url + "/v1/events", received[2]["id"], complete)
+    assert rest[: len(received) - 3] == received[3:]
     assert rest[0]["campaign"] == made["id"]
 
 

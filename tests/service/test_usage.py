@@ -97,7 +97,7 @@ def test_worker_seconds_are_summed_by_campaign_with_what_was_lost(database, work
         only = usage.by_campaign(connection, "ann", 10, None)
     assert found[mine].attempts == 2
     assert found[mine].seconds == pytest.approx(120.0, abs=1e-3)
-    assert found[mine].spent == pytest.approx(20.0, abs=1e-3)
+    assert found[mine].lost == pytest.approx(20.0, abs=1e-3)
     assert (found[mine].solves, found[mine].iterations) == (6, 70)
     assert found[theirs].seconds == pytest.approx(3.5, abs=1e-3)
     assert [u.who for u in only] == [mine]
@@ -157,8 +157,8 @@ def test_every_figure_of_the_board_exists(client, worked, monkeypatch):
 
 
 def test_a_campaign_shows_the_time_that_all_its_attempts_took(client, worked):
-    spent = [client.get(f"/v1/campaigns/{c}").json()["worker_seconds"] for c in worked]
-    assert spent == pytest.approx([120.0, 3.5], abs=1e-3)
+    used = [client.get(f"/v1/campaigns/{c}").json()["worker_seconds"] for c in worked]
+    assert used == pytest.approx([120.0, 3.5], abs=1e-3)
 
 
 def test_usage_is_paged_and_refuses_what_it_cannot_do(client, worked):

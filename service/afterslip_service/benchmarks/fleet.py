@@ -72,19 +72,21 @@ def _described(found: dict[int, _Run]) -> list[Record]:
             "warm models"
         )
         name = f"fleet_{count}"
-        spent = ", ".join(f"{phase} {s:.2g} s" for phase, s in run.phases.items())
+        phases_s = ", ".join(f"{phase} {s:.2g} s" for phase, s in run.phases.items())
         span = one.span / count if one else None
         wall = one.wall / count if one else None
         busy = one.busy if one else None
         records += [
             record(f"{name}_span_s", run.span, "s", span, note),
-            record(f"{name}_group_s", run.busy, "s", busy, f"{note}, median: {spent}"),
+            record(
+                f"{name}_group_s", run.busy, "s", busy, f"{note}, median: {phases_s}"
+            ),
             record(f"{name}_wall_s", run.wall, "s", wall, note),
         ]
         if one and count > 1:
             share = one.span / (count * run.span)
-            told = f"{note}; first start to last end, against one worker"
-            records.append(record(f"{name}_efficiency", share, "1", 0.95, told))
+            text = f"{note}; first start to last end, against one worker"
+            records.append(record(f"{name}_efficiency", share, "1", 0.95, text))
     return records
 
 
@@ -129,13 +131,13 @@ def _solve(
     attempts = [attempt for detail in details for attempt in detail["attempts"]]
     started = min(_moment(attempt["started_at"]) for attempt in attempts)
     finished = max(_moment(attempt["finished_at"]) for attempt in attempts)
-    spent = by_phase([attempt["stats"]["phases"] for attempt in attempts])
+    phases_s = by_phase([attempt["stats"]["phases"] for attempt in attempts])
     return _Run(
         wall=wall,
         span=(finished - started).total_seconds(),
         busy=float(np.median([group["seconds"] for group in groups])),
         groups=len(groups),
-        phases={name: float(np.median(each)) for name, each in spent.items()},
+        phases={name: float(np.median(each)) for name, each in phases_s.items()},
         unknowns=int(handle.refresh().data["model"]["n_unknowns"]),
     )
 

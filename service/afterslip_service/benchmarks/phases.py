@@ -41,13 +41,13 @@ def records(
     stats = {i: t["stats"] for i, t in tries.items() if t["stats"].get("phases")}
     order = sorted(stats, key=lambda index: float(stats[index]["began"]))
     begins = [float(stats[index]["began"]) for index in order]
-    held = [stats[i].get("solving_s", stats[i]["seconds"]) for i in order]
+    solving = [stats[i].get("solving_s", stats[i]["seconds"]) for i in order]
     taken = [datetime.fromisoformat(tries[i]["finished_at"]).timestamp() for i in order]
     ended = [float(stats[index]["ended"]) for index in order]
-    told = [
+    figures = [
         ("pace", np.diff(begins), "from one group's begin to the next one's"),
-        ("held", held, "of that the process that solves has the group"),
-        ("idle", np.diff(begins) - held[:-1], "of that it has none"),
+        ("held", solving, "of that the process that solves has the group"),
+        ("idle", np.diff(begins) - solving[:-1], "of that it has none"),
         ("receipt", np.subtract(taken, ended), "from the attempt's end to its receipt"),
         (
             "acceptance",
@@ -58,12 +58,12 @@ def records(
     overlapped = sum(later < end for later, end in zip(begins[1:], ended, strict=False))
     note = f"of {len(order)} groups, began before the one before had ended"
     found = [record("campaign_overlapped", float(overlapped), "1", None, note)]
-    spent = by_phase([stats[i]["phases"] for i in order])
-    told += [
+    phases_s = by_phase([stats[i]["phases"] for i in order])
+    figures += [
         (f"phase_{name.replace(' ', '_')}", seconds, f"in the phase {name}")
-        for name, seconds in spent.items()
+        for name, seconds in phases_s.items()
     ]
-    for name, values, text in told:
+    for name, values, text in figures:
         middle = float(np.median(values)) if len(values) else 0.0
         found.append(record(f"campaign_{name}_s", middle, "s", None, f"median, {text}"))
     return found

@@ -19,7 +19,7 @@ from afterslip_service.commands.options import (
 )
 from afterslip_service.umask import private_files
 
-# a signal that another thread took is seen then: it does not wake the main one
+# a signal that another thread took is handled then: it does not wake the main one
 LOOK_AGAIN_S = 1.0
 
 

@@ -50,7 +50,7 @@ def create(
     server: Server = DEFAULT,
     token: Token = None,
 ) -> None:
-    """Make a token; its secret is printed this once and kept nowhere."""
+    """Make a token; its secret is printed this once and stored nowhere."""
     body = {"name": name, "user": user, "role": role, "days": days or None}
     with _desk(database, server, token) as desk:
         made = desk.create(body)
@@ -134,7 +134,7 @@ class _OnServer:
 
 
 class _OnDatabase:
-    """Tokens of a database; whoever can write it needs none."""
+    """Tokens of a database; any user who can write it needs none."""
 
     def __init__(self, url: str) -> None:
         from afterslip_service.db import migrate

@@ -1,1 +1,1 @@
-"""The database: the only room that speaks SQL."""
+"""The database: the only package that speaks SQL."""

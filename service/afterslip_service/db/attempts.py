@@ -1,4 +1,4 @@
-"""Attempts: every try at a job is kept, with what it did and why it ended."""
+"""Attempts: every try at a job is recorded, with what it did and why it ended."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def accepted(connection: Connection, job_ids: Collection[str]) -> dict[str, str]
 
 
 def accept(connection: Connection, tokens: Collection[str], job_ids: Any) -> None:
-    """Mark stored attempts as accepted; those that they replace are kept as such."""
+    """Mark stored attempts as accepted; those that they replace become replaced."""
     connection.execute(
         attempts.update()
         .where(

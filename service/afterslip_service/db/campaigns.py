@@ -21,7 +21,7 @@ c = campaigns.c
 
 BRIEF = [column for column in c if column.name not in {"spec", "canonical", "model"}]
 
-# accepted groups whose durations foretell the rest
+# accepted groups from whose durations the rest is estimated
 RECENT = 15
 
 
@@ -242,12 +242,12 @@ def refresh_all(
 
 def _set_states(connection: Connection, states: dict[str, CampaignState]) -> None:
     """Write states; what was wrong is forgotten where it is so no longer."""
-    kept = {CampaignState.FAILED, CampaignState.PAUSED}
+    with_error = {CampaignState.FAILED, CampaignState.PAUSED}
     for forget in (True, False):
         rows = [
             {"identity": identity, "new": state}
             for identity, state in states.items()
-            if (state not in kept) is forget
+            if (state not in with_error) is forget
         ]
         if rows:
             gone = {"error_class": None, "error_message": None} if forget else {}

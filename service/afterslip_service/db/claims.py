@@ -138,7 +138,7 @@ def _open(
     most: int,
     quota_left: dict[str, int],
 ) -> list[Claim]:
-    """Claim jobs of each user's campaigns in turns, and write down whose it was."""
+    """Claim jobs of each user's campaigns in turns, and record whose turn it was."""
     turn = queue.last_turn(connection)
     chosen = [campaign for line in lines for campaign in line]
     if not chosen:
@@ -162,7 +162,7 @@ def _open(
                 Claim(job, clock.new_id(), job.attempts + 1, campaign.canonical)
             )
     if not claims:
-        # their jobs are held by others, or the queue was wrong about them
+        # their jobs are locked by others, or the queue was wrong about them
         queue.requeue(connection, [campaign.id for campaign in chosen])
         return []
     connection.execute(

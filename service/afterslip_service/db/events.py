@@ -48,7 +48,7 @@ def append(
     """Tell of something in the transaction that makes it true.
 
     Events are written at the end of the transaction, all at once: the lock that
-    keeps them in order is then held for the time of a commit only, and a
+    keeps them in order is then locked for the time of a commit only, and a
     transaction that waits for a campaign never holds it.
     """
     row = {"time": clock.now(), "campaign": campaign, "kind": kind, "data": data}

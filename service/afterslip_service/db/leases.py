@@ -19,7 +19,7 @@ RELEASED = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A lease held: who holds it and how often it has changed hands."""
+    """A lease that is ours: who holds it and how often it has changed hands."""
 
     name: str
     holder: str
@@ -56,7 +56,7 @@ class LeaseRow:
 
 
 def look(connection: Connection, name: str) -> LeaseRow | None:
-    """Lock a lease and return how it stands; None if nobody ever held it."""
+    """Lock a lease and return how it stands; None if it was never taken."""
     row = connection.execute(
         sa.select(leases).where(leases.c.name == name).with_for_update()
     ).one_or_none()
@@ -125,7 +125,7 @@ def _first(
     until: datetime,
     facts: dict[str, Any] | None,
 ) -> Lease | None:
-    """Take a lease that nobody has ever held; two may try at once."""
+    """Take a lease that was never taken; two may try at once."""
     try:
         with connection.begin_nested():
             connection.execute(

@@ -18,7 +18,7 @@ log = structlog.get_logger()
 
 
 class Listener:
-    """Calls a function whenever another process has told of something.
+    """Calls a function whenever another process has sent a notification.
 
     A thread with a connection of its own; nothing is lost that matters while it is
     away, because everybody looks at the database again after a while anyway. On
@@ -33,7 +33,7 @@ class Listener:
         self._database, self._wake = database, wake
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
-        self.heard = 0
+        self.received = 0
 
     def start(self) -> None:
         """Start to listen."""
@@ -61,7 +61,7 @@ class Listener:
 
     def _listen(self, connection: psycopg.Connection) -> None:
         while not self._stop.is_set():
-            for told in connection.notifies(timeout=LOOK_S, stop_after=1):
-                if told.payload != self._database.mark:
-                    self.heard += 1
+            for message in connection.notifies(timeout=LOOK_S, stop_after=1):
+                if message.payload != self._database.mark:
+                    self.received += 1
                     self._wake()

@@ -63,14 +63,14 @@ class Database:
         SQLite takes the write lock at the start: a reader that turns writer
         half-way fails at once, without regard to the busy timeout.
         """
-        told: list[dict[str, Any]] = []
-        options: dict[str, Any] = {_WRITER: True, events.PENDING: told}
+        pending: list[dict[str, Any]] = []
+        options: dict[str, Any] = {_WRITER: True, events.PENDING: pending}
         with self.engine.connect() as bare:
             connection = bare.execution_options(**options)
             with connection.begin():
                 yield connection
-                if told:
-                    events.write(connection, told)
+                if pending:
+                    events.write(connection, pending)
                     events.tell(connection, self.mark)
 
     def ping(self) -> None:

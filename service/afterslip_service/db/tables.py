@@ -250,7 +250,7 @@ tokens = Table(
     Column("name", sa.String(200), nullable=False),
     Column("user", sa.String(200), nullable=False, index=True),
     Column("role", sa.String(20), nullable=False),
-    # SHA-256 of the secret, which is kept nowhere
+    # SHA-256 of the secret, which is stored nowhere
     Column("hash", sa.String(64), nullable=False, unique=True),
     Column("created_at", Moment, nullable=False),
     Column("expires_at", Moment),

@@ -20,7 +20,7 @@ class Usage:
     ----------
     who : a campaign's id or a user's name; "" for campaigns that belong to nobody.
     seconds : s of workers, of all attempts that began; one GPU each where there are.
-    spent : s of these in attempts whose result was not taken.
+    lost : s of these in attempts whose result was not taken.
     solves, iterations : of accepted attempts.
     """
 
@@ -28,7 +28,7 @@ class Usage:
     name: str
     attempts: int
     seconds: float
-    spent: float
+    lost: float
     solves: int
     iterations: int
 
@@ -93,7 +93,7 @@ def _sums(connection: Connection, who: Any, name: Any) -> Any:
             sa.func.coalesce(sa.func.sum(lasted), 0.0).label("seconds"),
             sa.func.coalesce(
                 sa.func.sum(sa.case((taken, 0.0), else_=lasted)), 0.0
-            ).label("spent"),
+            ).label("lost"),
             of_stats("solves").label("solves"),
             of_stats("iterations").label("iterations"),
         )
@@ -120,7 +120,7 @@ def _usage(row: Any) -> Usage:
         str(row.name),
         int(row.attempts),
         float(row.seconds),
-        float(row.spent),
+        float(row.lost),
         int(row.solves),
         int(row.iterations),
     )

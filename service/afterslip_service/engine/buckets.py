@@ -32,7 +32,7 @@ class Buckets:
     ----------
     rate : requests/s that may go on for ever.
     burst : requests that may come at once.
-    most : buckets kept; the one that was not used for longest goes first.
+    most : buckets in memory; the one that was not used for longest goes first.
     """
 
     def __init__(self, rate: float, burst: int, most: int = MOST) -> None:

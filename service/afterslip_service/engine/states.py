@@ -57,7 +57,7 @@ ACTIVE_JOBS = frozenset({JobState.QUEUED, JobState.RUNNING, JobState.STORED})
 FINAL_JOBS = frozenset({JobState.ACCEPTED, JobState.CANCELLED})
 
 MOVES: dict[JobState, frozenset[JobState]] = {
-    # waiting -> failed is a job whose attempts are spent without a new one
+    # waiting -> failed is a job whose attempts are used up without a new one
     JobState.WAITING: frozenset({JobState.QUEUED, JobState.FAILED, JobState.CANCELLED}),
     JobState.QUEUED: frozenset(
         {

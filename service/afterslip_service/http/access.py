@@ -105,7 +105,7 @@ class Access:
         self._auth = settings.auth
         limited = settings.auth and settings.rate > 0
         self._senders = Buckets(settings.rate, settings.rate_burst) if limited else None
-        self._strangers = Buckets(1.0, 30) if limited else None
+        self._unauthenticated = Buckets(1.0, 30) if limited else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on with its principal, or answer it with a problem."""
@@ -142,7 +142,7 @@ class Access:
             detail = f"the page must send {CSRF_HEADER}: reload it and try again"
             await refuse(send, asked.path, 403, detail)
             return
-        state |= {"principal": principal, "turn_of_stranger": self._turn}
+        state |= {"principal": principal, "turn_of_unauthenticated": self._turn}
         if principal is None or self._senders is None:
             await self._app(scope, receive, send)
             return
@@ -150,11 +150,11 @@ class Access:
         if not level.allowed:
             await _refuse_flood(send, asked.path, level)
             return
-        told = _told(level, self._senders.burst)
+        rate = _rate_headers(level, self._senders.burst)
 
         async def marked(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", []), *told]
+                message["headers"] = [*message.get("headers", []), *rate]
             await send(message)
 
         await self._app(scope, receive, marked)
@@ -165,9 +165,9 @@ class Access:
         Secrets are looked up first: whose token is valid is let in, whatever others
         behind the same address have tried.
         """
-        if self._strangers is None:
+        if self._unauthenticated is None:
             return Level(allowed=True, left=0, wait=0)
-        return self._strangers.take(address, time.monotonic())
+        return self._unauthenticated.take(address, time.monotonic())
 
 
 def _bearer(header: str) -> str:
@@ -205,7 +205,7 @@ async def _refuse_flood(send: Send, path: str, level: Level) -> None:
     await refuse(send, path, 429, detail, extra)
 
 
-def _told(level: Level, burst: int) -> list[tuple[bytes, bytes]]:
+def _rate_headers(level: Level, burst: int) -> list[tuple[bytes, bytes]]:
     """Return the headers of draft-ietf-httpapi-ratelimit-headers-10."""
     return [
         (b"ratelimit-policy", f'"default";q={burst}'.encode()),

@@ -83,16 +83,16 @@ def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
     ]
     role = operation.get("x-role")
     who = f" · {escape(role)}" if role else ""
-    told = escape(operation.get("description") or operation.get("summary", ""))
+    text = escape(operation.get("description") or operation.get("summary", ""))
     return (
         f"<details><summary><code>{method.upper()} {escape(path)}</code></summary>"
-        f'<p class="sub">{told}{who}</p>'
+        f'<p class="sub">{text}{who}</p>'
         f'<div class="scroll"><table>{"".join(rows)}</table></div></details>'
     )
 
 
-def _row(name: str, told: str) -> str:
-    return f"<tr><td><code>{escape(name)}</code></td><td>{escape(told)}</td></tr>"
+def _row(name: str, text: str) -> str:
+    return f"<tr><td><code>{escape(name)}</code></td><td>{escape(text)}</td></tr>"
 
 
 def _kind(schema: dict[str, Any]) -> str:

@@ -1,7 +1,8 @@
 """Bodies of requests: how much of one is read, by whom, and how many at a time.
 
 The middleware stands behind the one that asks for tokens, so that nothing is read of
-a stranger's request. A body is decoded once: routes find the value in the request.
+an unauthenticated request. A body is decoded once: routes find the value in the
+request.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ class Bodies:
             return {"type": "http.request", "body": body, "more_body": False}
 
         async def answered(message: Message) -> None:
-            # whoever is slow to read the answer holds no slot
+            # a client that is slow to read the answer takes no slot
             slot.release()
             await send(message)
 
@@ -146,9 +147,9 @@ class Slots:
     """Room for large bodies; one token takes half of it at most."""
 
     def __init__(self, count: int) -> None:
-        self.room = asyncio.Semaphore(count)
+        self.free = asyncio.Semaphore(count)
         self.of_one = max(1, count // 2)
-        self.held: Counter[str] = Counter()
+        self.taken: Counter[str] = Counter()
 
     def slot(self, token: str | None) -> Slot:
         """Return a slot that is not taken yet."""
@@ -163,15 +164,15 @@ class Slot:
         self._taken = False
 
     async def take(self) -> None:
-        """Take the room, which others may have to leave first."""
+        """Take a slot, which others may have to free first."""
         if self._taken:
             return
         slots, token = self._slots, self._token
         try:
-            if token is not None and slots.held[token] >= slots.of_one:
+            if token is not None and slots.taken[token] >= slots.of_one:
                 raise TimeoutError
             async with asyncio.timeout(WAIT_S):
-                await slots.room.acquire()
+                await slots.free.acquire()
         except TimeoutError:
             detail = (
                 f"other large bodies are being read: come back in {WAIT_S:g} s, or "
@@ -181,17 +182,17 @@ class Slot:
             raise _Refused(503, detail, retry) from None
         self._taken = True
         if token is not None:
-            slots.held[token] += 1
+            slots.taken[token] += 1
 
     def release(self) -> None:
-        """Give the room back; may be repeated."""
+        """Give the slot back; may be repeated."""
         if not self._taken:
             return
         self._taken = False
-        self._slots.room.release()
+        self._slots.free.release()
         if self._token is not None:
-            self._slots.held[self._token] -= 1
-            self._slots.held += Counter()  # forgets who holds none
+            self._slots.taken[self._token] -= 1
+            self._slots.taken += Counter()  # drops the tokens that have none
 
 
 def _takes_json(scope: Scope) -> bool:

@@ -67,7 +67,7 @@ OptionalPrincipalDep = Annotated[Principal | None, Depends(_optional_principal)]
 
 def _principal(principal: OptionalPrincipalDep) -> Principal:
     if principal is None:
-        # the middleware lets no stranger past, other than to what is public
+        # the middleware lets nobody without a token past, other than to what is public
         raise HTTPException(401, "this service asks for a token")
     return principal
 
@@ -96,7 +96,7 @@ class Idempotent:
         ----------
         effect : makes the change in the transaction that it is given and returns
             what to answer.
-        forget : keys of the answer that are not written down; null when repeated.
+        forget : keys of the answer that are not recorded; null when repeated.
         """
         with self.service.database.write() as connection:
             if self.key is None:

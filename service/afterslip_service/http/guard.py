@@ -119,13 +119,13 @@ def _too_large(limit: int) -> str:
 
 def _counted(receive: Receive, limit: int) -> Receive:
     """Count the bytes of a body that does not tell its length."""
-    seen = 0
+    received = 0
 
     async def counting() -> Message:
-        nonlocal seen
+        nonlocal received
         message = await receive()
-        seen += len(message.get("body", b""))
-        if seen > limit:
+        received += len(message.get("body", b""))
+        if received > limit:
             raise TooLargeError
         return message
 

@@ -1,4 +1,4 @@
-"""JSON of strangers: read once, in time and memory that its size bounds.
+"""JSON of untrusted clients: read once, in time and memory that its size bounds.
 
 Python's parser is kinder than RFC 8259: it takes NaN, keys that come twice and any
 depth, and makes 20 bytes of objects from one byte of text. What would be built is

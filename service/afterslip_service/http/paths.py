@@ -7,7 +7,7 @@ import re
 from afterslip_service.settings import Settings
 
 SESSION = "/v1/session"
-# strangers are told yes or no, everybody else why
+# without a token it answers yes or no only, else also why
 READINESS = "/readyz"
 PUBLIC = frozenset({"/", "/docs", "/healthz", "/openapi.json", READINESS, SESSION})
 PUBLIC_FOLDER = "/dashboard/"
@@ -23,7 +23,7 @@ _LARGE = re.compile(
 
 
 def public(path: str) -> bool:
-    """Tell whether strangers may ask for a path."""
+    """Tell whether a path may be asked for without a token."""
     return path in PUBLIC or path.startswith(PUBLIC_FOLDER)
 
 

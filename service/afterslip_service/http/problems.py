@@ -31,7 +31,7 @@ MEDIA = "application/problem+json"
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 # a client that has left is answered nothing; nginx's number for it
 LEFT = 499
-# on every answer, whoever gives it
+# on every answer, also of the middleware
 HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"same-origin"),
@@ -183,7 +183,7 @@ def _left(_request: Request, _error: Exception) -> Response:
 
 
 def _system(request: Request, error: Exception) -> JSONResponse:
-    """Tell a store that is full or away from what nobody foresaw."""
+    """Tell a store that is full or away from an unexpected error."""
     number = error.errno if isinstance(error, OSError) else None
     if number not in FULL:
         if entry.reachable(request.app.state.service.settings.store):

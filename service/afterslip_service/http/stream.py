@@ -19,7 +19,7 @@ from afterslip_service.db import events
 from afterslip_service.db.events import Event
 from afterslip_service.db.session import Database, SQLAlchemyError
 
-KEPT = 2000
+RECENT = 2000
 PAGE = 500
 POLL_S = 0.25
 HEARTBEAT_S = 15.0
@@ -32,12 +32,12 @@ class Hub:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._recent: deque[Event] = deque(maxlen=KEPT)
+        self._recent: deque[Event] = deque(maxlen=RECENT)
         # everything after this number is in ``_recent``
         self._floor = 0
         self._last = 0
         self._listeners = 0
-        # set once and replaced: whoever waits holds no lock that its end could break
+        # set once and replaced: a waiter holds no lock that its end could break
         self._news = asyncio.Event()
         self._closed = False
         self._task: asyncio.Task[None] | None = None
@@ -81,7 +81,7 @@ class Hub:
         if not fresh:
             return
         for event in fresh:
-            if len(self._recent) == KEPT:
+            if len(self._recent) == RECENT:
                 self._floor = self._recent[0].id
             self._recent.append(event)
         self._last = fresh[-1].id

@@ -1,1 +1,1 @@
-"""Where tasks run: the only room that names Dask, and its in-process twin."""
+"""Where tasks run: the only package that names Dask, and its in-process twin."""

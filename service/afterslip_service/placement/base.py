@@ -47,7 +47,7 @@ class Placement(Protocol):
         """Return the number of attempts that can run at the same time."""
 
     def submit(self, token: str, envelope: Mapping[str, Any]) -> None:
-        """Start an attempt; its end is told by ``ended``."""
+        """Start an attempt; its end is returned by ``ended``."""
 
     def forget(self, token: str) -> None:
         """Drop an attempt that waits; one that runs is stopped by its worker."""
@@ -56,7 +56,7 @@ class Placement(Protocol):
         """Return what has ended since the last call."""
 
     def holds(self) -> frozenset[str]:
-        """Return the tokens that were submitted here and not yet told as ended."""
+        """Return the tokens that were submitted here and not yet returned as ended."""
 
     def workers(self) -> list[WorkerFacts]:
         """Return the workers."""

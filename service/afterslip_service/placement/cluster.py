@@ -142,7 +142,7 @@ class Cluster:
         return out
 
     def holds(self) -> frozenset[str]:
-        """Return the tokens that were not yet told as ended."""
+        """Return the tokens that were not yet returned as ended."""
         with self._lock:
             return frozenset(self._held)
 
@@ -167,8 +167,8 @@ class Cluster:
     def _revive(self) -> None:
         """Connect again to a scheduler that was started anew.
 
-        Dask's client gives up after a while; what it held is gone with the old
-        scheduler, and is told by heartbeats and manifests instead.
+        Dask's client gives up after a while; what it knew is gone with the old
+        scheduler, and is found by heartbeats and manifests instead.
         """
         now = time.monotonic()
         if self.dies_with_us or self._client.status in {"running", "connecting"}:
@@ -231,7 +231,7 @@ def _never_twice(dask_scheduler: Any) -> None:
     """Keep a scheduler of others from giving a lost worker's attempts to another.
 
     It would be the same attempt, in the same folder, perhaps beside a worker that
-    only cannot be seen; we make a new attempt instead.
+    only cannot be detected; we make a new attempt instead.
     """
     dask_scheduler.allowed_failures = 0
 

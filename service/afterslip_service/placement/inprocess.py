@@ -84,7 +84,7 @@ class InProcess:
         return out
 
     def holds(self) -> frozenset[str]:
-        """Return the tokens that were not yet told as ended."""
+        """Return the tokens that were not yet returned as ended."""
         with self._lock:
             return frozenset(self._held)
 

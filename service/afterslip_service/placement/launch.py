@@ -10,7 +10,7 @@ from afterslip_service.placement.local import GPU_THREADS, PRELOAD, gpus
 def worker_command(
     address: str, workers: int, *, gpu: bool, name: str | None = None
 ) -> list[str]:
-    """Return the command that runs workers until they are told to stop.
+    """Return the command that runs workers until they are asked to stop.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A placement of which the log and the traces tell what is placed and what ends."""
+"""A placement that logs and traces what is placed and what ends."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class LoggedPlacement:
         self._placement.forget(token)
 
     def holds(self) -> frozenset[str]:
-        """Return the tokens that were not yet told as ended."""
+        """Return the tokens that were not yet returned as ended."""
         found = self._placement.holds()
         for token in self._ids.keys() - found:
             del self._ids[token]

@@ -40,7 +40,7 @@ WATCH_EVERY_S = 0.5
 CLOSE_EVERY_S = 5.0
 # items of one transaction: it should hold its locks for a moment only
 MOST = 128
-# a lost attempt may still be writing; by then it has been told to stop
+# a lost attempt may still be writing; by then it has been asked to stop
 LINGER = timedelta(minutes=10)
 SWEPT_AT_ONCE = 500
 
@@ -122,7 +122,9 @@ class Dispatcher:
                 self._step_down()
             except Exception as error:  # the loop outlives everything
                 self.trouble = f"{type(error).__name__}: {error}"
-                log.error("the dispatcher stumbled", error=self.trouble, exc_info=True)
+                log.error(
+                    "a turn of the dispatcher failed", error=self.trouble, exc_info=True
+                )
                 self._stop.wait(self.context.settings.tick)
             self._wake.wait(self.context.settings.tick)
 
@@ -174,7 +176,7 @@ class Dispatcher:
         self.context.lease = None
 
     def _receive(self) -> None:
-        """Write down what has ended; kept for later while database or store is away."""
+        """Record what has ended; left for later while database or store is away."""
         self._ended.extend(self.context.placement.ended())
         while self._ended:
             some = [self._ended[n] for n in range(min(MOST, len(self._ended)))]
@@ -229,7 +231,7 @@ class Dispatcher:
         free = self.context.placement.slots() - busy
         limit = self.context.settings.user_limit
         if free > 0 and not entry.reachable(self.context.store):
-            # whoever began now could neither read the model nor keep a result
+            # an attempt that began now could neither read the model nor keep a result
             return
         while free > 0 and not self._stop.is_set():
             with self.context.write() as connection:
@@ -265,7 +267,7 @@ class Dispatcher:
             del self.context.unplaced[claim.token]
 
     def _envelope(self, claim: Claim) -> dict[str, object]:
-        """Return what the worker is told."""
+        """Return the task of an attempt, as the worker gets it."""
         job, settings = claim.job, self.context.settings
         greens = {"index": job.index, **job.payload}
         next_time = retry.escalate(job.failures)

@@ -123,9 +123,9 @@ def _note(job: Job, token: str, error_class: str, verdict: Verdict) -> None:
 def pause_full(
     connection: Connection, campaign: str, message: str, began: datetime
 ) -> None:
-    """Pause a campaign until an operator has made room in the store.
+    """Pause a campaign until an operator has made space in the store.
 
-    A refusal that comes late says nothing of the room that was made meanwhile: who
+    A refusal that comes late says nothing of the space that was made meanwhile: who
     begins after the resume finds out.
 
     Parameters

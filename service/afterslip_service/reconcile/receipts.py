@@ -1,4 +1,4 @@
-"""Receipts: what ended is written down, many in one transaction."""
+"""Receipts: what ended is recorded, many in one transaction."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class EndedAttempt:
         self.token = ended.token
         self.receipt = ended.receipt or {}
         self.outcome = self.receipt.get("outcome", "failed")
-        # a process that dies between its last byte and its word has stored all the same
+        # a process that dies between its last byte and its receipt has stored all
         self.manifest = self.receipt.get("manifest") or entry.read_manifest(
             context.store, ended.token
         )
@@ -54,12 +54,12 @@ class EndedAttempt:
 
 
 def take(context: Context, ended: Ended) -> bool:
-    """Write down how one attempt ended; see `take_all`."""
+    """Record how one attempt ended; see `take_all`."""
     return ended.token in take_all(context, [ended])
 
 
 def take_all(context: Context, ended: Sequence[Ended]) -> set[str]:
-    """Write down how attempts ended.
+    """Record how attempts ended.
 
     Returns
     -------

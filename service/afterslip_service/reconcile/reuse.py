@@ -95,8 +95,8 @@ def registration(
 
 def _wanted(campaign: str, manifest: dict[str, Any]) -> list[Source]:
     """Return the sources of a campaign, in the order in which the spec makes them."""
-    told = manifest.get("reuse")
-    if not told:
+    facts = manifest.get("reuse")
+    if not facts:
         return []
     return [
         Source(
@@ -104,14 +104,14 @@ def _wanted(campaign: str, manifest: dict[str, Any]) -> list[Source]:
             position=position,
             key=key,
             slip=slip,
-            model=told["model"],
-            solver=told["solver"],
-            until=float(told["until"]),
-            tolerance=float(told["tolerance"]),
-            time_tolerance=float(told["time_tolerance"]),
+            model=facts["model"],
+            solver=facts["solver"],
+            until=float(facts["until"]),
+            tolerance=float(facts["tolerance"]),
+            time_tolerance=float(facts["time_tolerance"]),
         )
         for position, (key, slip) in enumerate(
-            zip(told["keys"], told["slips"], strict=True)
+            zip(facts["keys"], facts["slips"], strict=True)
         )
     ]
 

@@ -1,7 +1,7 @@
 """The scrubber: reads all that is stored, slowly, and takes back what is damaged.
 
 It runs beside the dispatcher that leads, in a thread of its own. How far it has come
-is written down in the facts of its lease, so that it goes on there after a restart
+is recorded in the facts of its lease, so that it goes on there after a restart
 and in another process.
 """
 

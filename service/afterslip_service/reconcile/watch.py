@@ -29,16 +29,16 @@ def live(context: Context) -> None:
         found = attempts.live(connection)
     placed = context.placement.holds()
     if found and not entry.reachable(context.store):
-        # where the store is away nobody's silence means anything
+        # where the store is away silence means nothing
         now = context.ticks()
         for watched in context.watched.values():
             watched.changed_at = now
         return
     news, ended = [], []
     for attempt in found:
-        # also one that is placed: who should tell us may be cut off from its worker
+        # also one that is placed: a scheduler may be cut off from its worker
         if attempt.token not in placed or _silent(context, attempt):
-            over = ended_unheard(context, attempt)
+            over = ended_unreported(context, attempt)
             if over is not None:
                 ended.append(over)
                 continue
@@ -85,8 +85,8 @@ def _silence(context: Context, attempt: Attempt) -> str:
     return f"{worker} has given no sign of life for {context.settings.lost_after:g} s"
 
 
-def ended_unheard(context: Context, attempt: Attempt) -> Ended | None:
-    """Read in the store how an attempt ended whose word nobody here has heard.
+def ended_unreported(context: Context, attempt: Attempt) -> Ended | None:
+    """Read in the store how an attempt ended whose end was not reported here.
 
     An earlier dispatcher placed it; its receipt, or at least its manifest, is the
     last thing that it wrote.
@@ -101,7 +101,7 @@ def ended_unheard(context: Context, attempt: Attempt) -> Ended | None:
 
 
 def give_up(context: Context, attempt: Attempt, error_class: str, message: str) -> None:
-    """Take an attempt for lost; should it still live, it is told to stop.
+    """Take an attempt for lost; should it still live, it is asked to stop.
 
     One that has ended since it was read is left alone: what it stored is not lost.
     """
@@ -121,7 +121,7 @@ def give_up(context: Context, attempt: Attempt, error_class: str, message: str) 
             lost_limit=context.settings.lost_limit,
             log=text,
         )
-    # the mark stays until the folder is swept: who is told to stop may be late
+    # the mark stays until the folder is swept: one that is asked to stop may be late
     entry.request_cancel(context.store, attempt.token)
     context.placement.forget(attempt.token)
     context.watched.pop(attempt.token, None)
@@ -141,7 +141,7 @@ def orphans(context: Context) -> None:
     for attempt in found:
         if attempt.token in placed:
             continue
-        over = ended_unheard(context, attempt)
+        over = ended_unreported(context, attempt)
         if over is None:
             left.append(attempt)
         else:

@@ -42,8 +42,8 @@ def show(connection: Connection, identity: str) -> CampaignResponse:
     found = campaigns.get(connection, identity)
     tallies = campaigns.tallies(connection, [identity])[identity]
     made = inversions.ids(connection, [identity])[identity]
-    spent = usage.of_campaign(connection, identity)
-    return CampaignResponse.of(found, tallies, made, spent)
+    used = usage.of_campaign(connection, identity)
+    return CampaignResponse.of(found, tallies, made, used)
 
 
 @router.post(

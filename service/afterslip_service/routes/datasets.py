@@ -91,7 +91,7 @@ def _count(service: Service, dataset: Dataset) -> int:
     content = service.files.read(str(dataset.file))
     kinds = [Frame("local"), Frame("geographic")]
     if b"x_km" in content.partition(b"\n")[0]:
-        kinds.reverse()  # the last one's complaints are told
+        kinds.reverse()  # the last one's problems are reported
     failure = SpecError([])
     for frame in kinds:
         try:

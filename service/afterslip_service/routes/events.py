@@ -23,7 +23,7 @@ LastEventId = Annotated[
     Header(
         ge=0,
         le=2**62,
-        description="number of the last event seen: the stream goes on after it; "
+        description="number of the last event received: the stream goes on after it; "
         "0 for everything, without it only what is new",
     ),
 ]

@@ -179,17 +179,19 @@ def _failures(
     connection: Connection, failed: list[Job], *, whole: bool
 ) -> list[FailureResponse]:
     """Count failures by class: of failed jobs, or of all attempts at one group."""
-    told: list[tuple[str, str]]
+    counted: list[tuple[str, str]]
     if whole:
         tries = attempts.of_job(connection, failed[0].id)
-        told = [(t.error_class, t.error_message or "") for t in tries if t.error_class]
+        counted = [
+            (t.error_class, t.error_message or "") for t in tries if t.error_class
+        ]
     else:
-        told = [
+        counted = [
             (j.error_class or ErrorClass.INTERNAL, j.error_message or "")
             for j in failed
         ]
-    counts = Counter(error_class for error_class, _ in told)
-    last = dict(told)
+    counts = Counter(error_class for error_class, _ in counted)
+    last = dict(counted)
     return [
         FailureResponse(
             error_class=name,

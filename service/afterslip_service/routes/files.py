@@ -1,4 +1,4 @@
-"""Uploaded files, kept by their content."""
+"""Uploaded files, stored by their content."""
 
 from __future__ import annotations
 

@@ -40,7 +40,9 @@ def read_greens(
     described = key.rpartition("/")[2] == METADATA
     media = "application/json" if described else "application/octet-stream"
     # metadata changes when the store is closed; a chunk, once accepted, never does
-    kept = "private, no-cache" if described else "private, max-age=31536000, immutable"
+    caching = (
+        "private, no-cache" if described else "private, max-age=31536000, immutable"
+    )
     folder = f"campaigns/{campaign}/greens.zarr"
     found = respond(
         service,
@@ -49,7 +51,7 @@ def read_greens(
         key,
         digest=lambda: entry.greens_digest(service.settings.store, campaign, key),
         media=media,
-        headers={"Cache-Control": kept},
+        headers={"Cache-Control": caching},
     )
     if found is None:
         raise HTTPException(404, f"greens.zarr holds no {key}")

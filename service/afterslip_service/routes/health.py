@@ -37,7 +37,7 @@ def readiness(
     ready = all(part.ok for part in parts.values())
     response.status_code = 200 if ready else 503
     if principal is None:
-        # what is wrong with it is not a stranger's business
+        # what is wrong with it is shown with a token only
         parts = {name: Part(ok=part.ok, detail="") for name, part in parts.items()}
     return Readiness(ready=ready, parts=parts)
 
@@ -78,7 +78,7 @@ def _dispatcher(service: Service) -> Part:
     except SQLAlchemyError:
         return Part(ok=False, detail="cannot be asked for: the database is away")
     if holder is None:
-        return Part(ok=False, detail="nobody holds the dispatcher's lease")
+        return Part(ok=False, detail="no process holds the dispatcher's lease")
     return Part(ok=True, detail=f"{holder} leads")
 
 
@@ -99,8 +99,8 @@ def _elsewhere(service: Service) -> Part:
     """
     try:
         with service.database.read() as connection:
-            told = leases.facts(connection, LEASE) or {}
+            facts = leases.facts(connection, LEASE) or {}
     except SQLAlchemyError:
-        told = {}
-    trouble = told.get("trouble")
+        facts = {}
+    trouble = facts.get("trouble")
     return Part(ok=True, detail=trouble or "is another process's")

@@ -1,4 +1,4 @@
-"""Changes to a campaign by who has seen it last: ETag and If-Match."""
+"""Changes to a campaign whose version is known: ETag and If-Match."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def change_campaign(
     patch: CampaignPatch,
     if_match: Annotated[
         str | None,
-        Header(max_length=1000, description="ETag of the campaign as it was seen"),
+        Header(max_length=1000, description="ETag of the campaign as it was read"),
     ] = None,
 ) -> CampaignResponse:
     """Change name, priority or pause of a campaign that nobody changed meanwhile."""

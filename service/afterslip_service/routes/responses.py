@@ -127,12 +127,12 @@ class CampaignResponse(CampaignBrief):
 
     @classmethod
     def of(
-        cls, campaign: Campaign, tallies: Tallies, inversions: list[str], spent: float
+        cls, campaign: Campaign, tallies: Tallies, inversions: list[str], used: float
     ) -> CampaignResponse:
-        """Return a campaign; ``spent`` are its worker seconds."""
+        """Return a campaign; ``used`` are its worker seconds."""
         fields = cls.fields(campaign, tallies, inversions)
         return cls(
-            **fields, spec=campaign.spec, model=campaign.model, worker_seconds=spent
+            **fields, spec=campaign.spec, model=campaign.model, worker_seconds=used
         )
 
 

@@ -85,7 +85,7 @@ def sign_in(
             cookie, end = tokens.begin_session(connection, token, seconds)
     if token is None:
         address = request.client.host if request.client else ""
-        level: Level = request.state.turn_of_stranger(address)
+        level: Level = request.state.turn_of_unauthenticated(address)
         if not level.allowed:
             wait = str(max(1, level.wait))
             detail = f"too many tries: come back in {wait} s"

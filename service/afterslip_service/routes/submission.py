@@ -1,4 +1,4 @@
-"""Requests checked to the last file before anything is written down."""
+"""Requests checked to the last file before anything is recorded."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from afterslip_workers import entry
 
 @dataclass(frozen=True, slots=True)
 class CheckedCampaign:
-    """A campaign that may be written down.
+    """A campaign that may be recorded.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ def check_campaign(service: Service, data: Any) -> CheckedCampaign:
     limits.check_elements(service, campaign, inputs)
     canonical = canonical_spec(campaign, service.files)
     if service.files.local is not None:
-        # what was named by a path on the server is kept like an upload
+        # what was named by a path on the server is stored like an upload
         for _, content in contents(campaign, service.files).values():
             entry.keep_content(service.settings.store, content)
     return CheckedCampaign(
@@ -96,7 +96,7 @@ def write_campaign(
 
 @dataclass(frozen=True, slots=True)
 class CheckedInversion:
-    """An inversion that may be written down, with data sets beside the spec's."""
+    """An inversion that may be recorded, with data sets beside the spec's."""
 
     campaign: str
     owner: str | None

@@ -66,7 +66,7 @@ def _response(item: usage.Usage) -> UsageResponse:
         name=item.name,
         attempts=item.attempts,
         worker_seconds=item.seconds,
-        lost_seconds=item.spent,
+        lost_seconds=item.lost,
         solves=item.solves,
         iterations=item.iterations,
     )
