@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 OUT ?= demo-out
 ROOMS := api migrations service solver workers benchmarks deploy examples .ci
-# of each fuzz; drawn anew each time
+# of each fuzz; drawn anew each time. Each may take 2 s
 EXAMPLES ?= 2000
 FUZZ := tests/api/test_spec_fuzz.py tests/api/test_table_fuzz.py \
   tests/api/test_array_fuzz.py tests/solver/test_mesh_fuzz.py \
@@ -46,7 +46,7 @@ kills: setup
 	  status=$$?; $(BIN)/python tests/faults/measured.py; exit $$status
 
 fuzz: setup
-	EXAMPLES=$(EXAMPLES) $(BIN)/pytest -o timeout=0 $(FUZZ)
+	EXAMPLES=$(EXAMPLES) $(BIN)/pytest -o timeout=$$((300 + 2 * $(EXAMPLES))) $(FUZZ)
 	$(BIN)/pytest -m slow tests/service/test_contract.py
 
 bench: setup

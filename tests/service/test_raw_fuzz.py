@@ -160,7 +160,7 @@ def paths(links):
 def test_odd_headers(service, record):
     _, links = service
 
-    @examples(100)
+    @examples(25)
     @given(st.sampled_from(paths(links)), st.lists(header, min_size=1, max_size=3))
     def fuzz(operation, headers):
         method, path = operation
@@ -200,7 +200,7 @@ def test_odd_cursors(service, record):
             target = path + b"?cursor=" + cursor
             check(service, record, request("GET", target, []))
 
-    @examples(60)
+    @examples(15)
     @given(st.sampled_from(lists), cursors, st.sampled_from((b"", b"0", b"2")))
     def fuzz(path, cursor, limit):
         query = b"?cursor=" + cursor + (b"&limit=" + limit if limit else b"")
@@ -268,7 +268,7 @@ def test_odd_numbers(service, record):
         ("POST", here + b"/inversions", {"smoothing": 1.0, "datasets": ["a"]}),
     ]  # fmt: skip
 
-    @examples(120)
+    @examples(30)
     @given(st.sampled_from(bodies).flatmap(
         lambda b: st.tuples(st.just(b[0]), st.just(b[1]), numbered(b[2]))))  # fmt: skip
     def fuzz(made):
@@ -289,7 +289,7 @@ parts = st.sampled_from(
 def test_odd_paths(service, record):
     known = [path for _, path in paths(service[1])]
 
-    @examples(80)
+    @examples(20)
     @given(
         st.sampled_from(known),
         st.lists(parts, min_size=1, max_size=3),
@@ -314,7 +314,7 @@ def test_clients_that_hang_up(service, record):
                      if method in {"POST", "PATCH"} else b""]
     ]  # fmt: skip
 
-    @examples(60)
+    @examples(15)
     @given(st.sampled_from(whole), st.floats(0.0, 1.0))
     def fuzz(sent, part):
         check(service, record, sent[: int(len(sent) * part)], hang_up=True)
