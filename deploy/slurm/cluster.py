@@ -3,7 +3,9 @@
     python deploy/slurm/cluster.py --port 8786 --jobs 8 --gpus 1 --account ACCOUNT
 
 Runs until it is stopped, on a login or service node; dispatchers reach it as
-AFTERSLIP_SCHEDULER. Needs `pip install 'afterslip[slurm]'`.
+AFTERSLIP_SCHEDULER. Speaks TLS if the environment names certificates, by
+DASK_DISTRIBUTED__COMM__TLS__… (docs/deployment.md); the jobs must be able to read them
+at the same paths. Needs `pip install 'afterslip[slurm]'`.
 """
 
 import argparse
@@ -11,9 +13,35 @@ import signal
 
 import dask
 from dask_jobqueue import SLURMCluster
+from distributed import Security
 
 PRELOAD = "afterslip_workers.lifecycle"
 STOPS = (signal.SIGTERM, signal.SIGINT)
+TLS = "distributed.comm.tls"
+# the cluster is a client of its own scheduler
+ROLES = ("client", "scheduler", "worker")
+FILES = ("ca-file", *(f"{role}.{name}" for role in ROLES for name in ("cert", "key")))
+
+
+def tls() -> Security | None:
+    """Return the certificates that Dask's configuration names; None: it names none.
+
+    Raises
+    ------
+    SystemExit
+        Only some of them are named: a connection would fail much later.
+    """
+    named = {name: dask.config.get(f"{TLS}.{name}", None) for name in FILES}
+    missing = [name for name, path in named.items() if not path]
+    if len(missing) == len(FILES):
+        return None
+    if missing:
+        variables = (
+            "DASK_" + f"{TLS}.{name}".upper().replace(".", "__").replace("-", "_")
+            for name in missing
+        )
+        raise SystemExit(f"TLS needs all its files: set {', '.join(variables)}")
+    return Security(require_encryption=True)
 
 
 def main() -> None:
@@ -39,6 +67,7 @@ def main() -> None:
             "distributed.scheduler.http.routes": [],
         }
     )
+    security = tls()
     module = "dask_cuda.cli" if options.gpus else "distributed.cli.dask_worker"
     cluster = SLURMCluster(
         cores=1,
@@ -49,6 +78,8 @@ def main() -> None:
         queue=options.queue,
         walltime=options.walltime,
         interface=options.interface,
+        protocol=None if security is None else "tls://",
+        security=security,
         worker_command=module,
         # the last word counts: a solve may take all the memory that its job has
         worker_extra_args=["--preload", PRELOAD, "--memory-limit", "0"]
