@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import socket
@@ -21,6 +22,7 @@ from afterslip_service.http import body as bodies
 from afterslip_service.http import json_reader
 from afterslip_service.http.json_reader import BodyError, TooManyValuesError
 from afterslip_service.http.paths import SIGN_IN, SMALL
+from afterslip_service.routes import files
 from afterslip_workers import entry
 
 SIZE = 15 * 1024**2
@@ -235,12 +237,12 @@ def test_body_is_decoded_once(client, monkeypatch):
     assert decoded == [body]
 
 
-def send_slowly(url, token, size):
+def send_slowly(url, token, size, path="/v1/campaigns"):
     """Begin to send a large body, and return the connection."""
     host, port = url.removeprefix("http://").split(":")
     connection = socket.create_connection((host, int(port)))
     head = (
-        f"POST /v1/campaigns HTTP/1.1\r\nHost: {host}\r\nContent-Length: {size}\r\n"
+        f"POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {size}\r\n"
         f"Content-Type: application/json\r\nAuthorization: Bearer {token}\r\n\r\n"
     )
     connection.sendall(head.encode() + b'{"name":')
@@ -291,3 +293,58 @@ def test_body_that_does_not_arrive_is_not_waited_for(serve, token, monkeypatch):
     with send_slowly(server.url, token, 1000) as connection:
         connection.settimeout(10)
         assert b" 408 " in connection.recv(4096).split(b"\r\n")[0]
+
+
+def rest(connection):
+    """Return what comes until the server closes, or all of an answer is there."""
+    found = b""
+    with contextlib.suppress(ConnectionError):
+        while b"}" not in found and (more := connection.recv(4096)):
+            found += more
+    return found
+
+
+def test_upload_that_stops_is_not_waited_for(serve, token, monkeypatch):
+    monkeypatch.setattr(files, "IDLE_S", 0.5)
+    server = serve(auth=True)
+    with send_slowly(server.url, token, 1000, "/v1/files") as connection:
+        connection.settimeout(20)
+        answer = rest(connection)
+    assert b" 408 " in answer.split(b"\r\n")[0]
+    assert b"stopped arriving for 0.5 s" in answer
+
+
+def test_upload_that_trickles_is_not_waited_for(serve, token, monkeypatch):
+    monkeypatch.setattr(files, "IDLE_S", 2.0)
+    server = serve(auth=True)
+    with send_slowly(server.url, token, 1000, "/v1/files") as connection:
+        connection.settimeout(0.1)
+        answer, end = b"", time.monotonic() + 30
+        while not answer and time.monotonic() < end:
+            # never idle for long, but ten bytes a second
+            with contextlib.suppress(TimeoutError):
+                answer = connection.recv(4096)
+            with contextlib.suppress(ConnectionError):
+                connection.sendall(b"x")
+        connection.settimeout(20)
+        if b"}" not in answer:
+            answer += rest(connection)
+    assert b" 408 " in answer.split(b"\r\n")[0]
+    assert b"less than 10 kB/s" in answer
+
+
+def test_slow_upload_above_the_least_rate_is_stored(serve, token, monkeypatch):
+    monkeypatch.setattr(files, "IDLE_S", 0.5)
+    monkeypatch.setattr(files, "LEAST_RATE", 1.0)
+
+    def parts():
+        for _ in range(8):
+            time.sleep(0.1)
+            yield b"x,y\n"
+
+    server = serve(auth=True)
+    headers = {"Authorization": f"Bearer {token}"}
+    url = server.url + "/v1/files"
+    answer = httpx.post(url, content=parts(), headers=headers, timeout=20)
+    assert answer.status_code == 201
+    assert answer.json()["size"] == 32

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
+import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 from fastapi import APIRouter, HTTPException, Request
@@ -22,6 +25,11 @@ from afterslip_service.routes.responses import UploadResponse
 from afterslip_workers import entry
 
 router = APIRouter(prefix="/v1/files", tags=["files"])
+
+# s without a byte after which an upload is given up
+IDLE_S = 60.0
+# bytes/s on average, after the first IDLE_S
+LEAST_RATE = 10_000.0
 
 RAW = {
     "requestBody": {
@@ -51,7 +59,7 @@ async def upload_file(
     """Upload a file; the same content twice is one file."""
     size = 0
     with tempfile.NamedTemporaryFile(prefix="afterslip-upload-") as stream:
-        async for chunk in request.stream():
+        async for chunk in _arriving(request):
             size += len(chunk)
             await run_in_threadpool(stream.write, chunk)
         stream.flush()
@@ -66,3 +74,26 @@ async def upload_file(
         return UploadResponse(ref=ref, size=size)
 
     return await run_in_threadpool(idempotent.answer, 201, effect)
+
+
+async def _arriving(request: Request) -> AsyncIterator[bytes]:
+    """Yield a body as it comes; 408 where it stops, or comes too slowly."""
+    began, size = time.monotonic(), 0
+    chunks = aiter(request.stream())
+    while True:
+        try:
+            async with asyncio.timeout(IDLE_S):
+                chunk = await anext(chunks)
+        except StopAsyncIteration:
+            return
+        except TimeoutError:
+            detail = f"the file stopped arriving for {IDLE_S:g} s: send it again"
+            raise HTTPException(408, detail) from None
+        size += len(chunk)
+        if time.monotonic() - began > IDLE_S + size / LEAST_RATE:
+            detail = (
+                f"the file arrived at less than {LEAST_RATE / 1e3:g} kB/s: "
+                "send it again over a faster connection"
+            )
+            raise HTTPException(408, detail)
+        yield chunk
