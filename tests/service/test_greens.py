@@ -140,3 +140,12 @@ def test_sample_with_degrees_in_a_local_frame_is_refused(client, complete):
     answer = client.post(f"/v1/campaigns/{complete['id']}/sample", json=body)
     assert answer.status_code == 422
     assert "x_km" in answer.json()["errors"][0]["hint"]
+
+
+def test_sample_of_a_store_without_its_end_is_a_clear_problem(client, complete):
+    station = {"name": "A", "x_km": 1.0, "y_km": 2.0}
+    body = {"stations": [station], "times": ["0 d"]}
+    answer = client.post(f"/v1/campaigns/{complete['id']}/sample", json=body)
+    assert answer.status_code == 503
+    assert "has no attribute until_yr" in answer.json()["detail"]
+    assert "fsck" in answer.json()["detail"]

@@ -132,8 +132,20 @@ class GreensStore:
 
     @property
     def until(self) -> float:
-        """End of the curve, s."""
-        return float(self.dataset.attrs["until_yr"]) * YEAR
+        """End of the curve, s.
+
+        Raises
+        ------
+        ArchiveError
+            The store does not say it.
+        """
+        try:
+            return float(self.dataset.attrs["until_yr"]) * YEAR
+        except (KeyError, TypeError, ValueError):
+            raise ArchiveError(
+                "the store has no attribute until_yr, the end of its times in years: "
+                "it is not complete; run `afterslip fsck`"
+            ) from None
 
     @property
     def spec(self) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 import numpy as np
-from fastapi import APIRouter, Body
+from fastapi import APIRouter, Body, HTTPException
 from numpy.typing import NDArray
 from pydantic import Field
 
@@ -112,7 +112,8 @@ def sample(
     except DamagedError:
         raise
     except ArchiveError as error:
-        raise SpecError([Problem("stations", None, str(error))]) from error
+        # the request is right, the store cannot answer it
+        raise HTTPException(503, str(error)) from error
     data = np.asarray(sampled.values, dtype=np.float64)
     return SampleResponse(
         dims=[str(dim) for dim in sampled.dims],
