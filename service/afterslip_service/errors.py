@@ -6,7 +6,7 @@ ServiceError
 ├── KeyReusedError       an Idempotency-Key was sent with another request
 ├── ForbiddenError       the role does not reach, or another user owns the thing
 ├── LeaseLostError       this dispatcher is no longer the leader
-├── BindRefusedError     listening there would open the service to strangers
+├── BindRefusedError     listening there would open the service to anybody
 ├── SchedulerRefusedError  a scheduler without TLS would open the workers to them
 └── DirectoryBusyError   another service works in the directory
 """

@@ -19,7 +19,7 @@ from afterslip_service.settings import Settings
 
 
 class Process:
-    """The service that runs, seen from outside."""
+    """The service that runs, looked at from outside."""
 
     def __init__(self, process, log):
         self._process, self._log = process, log

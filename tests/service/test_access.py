@@ -79,9 +79,7 @@ def test_nothing_but_the_page_and_health_is_open(server):
     }
 
 
-def test_unknown_expired_and_revoked_tokens_are_told_apart_by_nobody(
-    server, database, new_token
-):
+def test_unknown_expired_and_revoked_tokens_look_the_same(server, database, new_token):
     revoked, first = new_token()
     _, expired = new_token(days=-1)
     with database.write() as connection:
@@ -98,7 +96,7 @@ def test_unknown_expired_and_revoked_tokens_are_told_apart_by_nobody(
     assert 'error="invalid_token"' in answers[0].headers["www-authenticate"]
 
 
-def test_token_is_shown_once_and_only_its_hash_is_kept(sign, database, tmp_path):
+def test_token_is_shown_once_and_only_its_hash_is_stored(sign, database, tmp_path):
     admin = sign("root", Role.ADMIN)
     body = {"name": "laptop", "user": "ada", "role": "submitter", "days": 30}
     key = {"Idempotency-Key": "k1"}

@@ -109,7 +109,7 @@ def test_reference_lists_every_operation_and_no_script(client):
             assert f"{method.upper()} {path}<" in text
 
 
-def test_strangers_learn_from_readiness_only_whether(serve, secret):
+def test_readiness_says_only_whether_without_a_token(serve, secret):
     server = serve(auth=True)
     url = server.url + "/readyz"
     report = httpx.get(url, headers={"Authorization": f"Bearer {secret}"}).json()
@@ -216,7 +216,7 @@ def test_workers_are_paged(client):
     assert rest == {"items": [], "next": None}
 
 
-def test_serve_refuses_strangers_without_authentication():
+def test_serve_refuses_the_network_without_authentication():
     done = subprocess.run(
         [sys.executable, "-m", "afterslip.cli.main", "serve", "--host", "0.0.0.0"],
         capture_output=True,

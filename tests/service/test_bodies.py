@@ -115,7 +115,7 @@ def test_hostile_bodies_cost_about_what_their_bytes_cost(lone, token):
         assert grown < 12 * SIZE, (name, grown >> 20)
 
 
-def test_nothing_of_a_stranger_is_read(lone):
+def test_nothing_is_read_without_a_token(lone):
     with httpx.Client(base_url=lone.url, timeout=120) as client:
         before = lone.memory()
         lone.forget_peak()
@@ -142,7 +142,7 @@ def test_nothing_of_a_stranger_is_read(lone):
         assert answer.status_code == 413
 
 
-def test_strangers_do_not_slow_down_others(lone, token):
+def test_requests_without_a_token_do_not_slow_down_others(lone, token):
     """Forty-five hostile bodies at public paths, and a request with a token."""
     body = keys(12_000)
     stop = threading.Event()

@@ -162,7 +162,7 @@ def test_spec_with_a_file_that_was_not_uploaded(client):
     assert "upload" in error["hint"]
 
 
-def test_spec_with_a_path_is_told_to_upload(client):
+def test_spec_with_a_path_is_advised_to_upload(client):
     answer = client.post("/v1/campaigns", json=tiny_worker.spec(
         stations={"file": "stations.csv"}
     ))  # fmt: skip

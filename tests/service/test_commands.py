@@ -71,7 +71,7 @@ def test_doctor_names_a_store_that_cannot_be_written(tmp_path):
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
-def test_serve_refuses_to_listen_for_strangers(tmp_path, host):
+def test_serve_refuses_to_listen_on_the_network(tmp_path, host):
     done = call(serve, "--host", host, "--database", str(tmp_path / "d"))
     assert done.exit_code == 1
     assert "no authentication" in str(done.exception)

@@ -122,7 +122,7 @@ def test_every_operation_keeps_to_the_contract(fuzz):
 
 
 @pytest.mark.slow
-def test_stranger_is_answered_as_documented(fuzz):
+def test_anonymous_request_is_answered_as_documented(fuzz):
     _, statuses = fuzz(2, Authorization="Bearer afs_nobody")
     for (_, path), answered in statuses.items():
         if path not in {"/healthz", "/readyz"}:

@@ -176,7 +176,7 @@ def test_numbers_that_json_cannot_say_become_null(database, new_campaign):
     assert stats == {"residual": None, "lanes": [1.0, None]}
 
 
-def test_progress_events_are_pruned_and_states_are_kept(database):
+def test_progress_events_are_pruned_and_states_are_left(database):
     from afterslip_service import clock
 
     with database.write() as connection:

@@ -96,7 +96,7 @@ def test_mark_that_stops_a_lost_attempt_outlives_the_takeover(
     assert (settings.store / "attempts" / token / "cancel").exists()
 
 
-def test_solver_that_did_not_converge_is_told_to_try_harder(
+def test_solver_that_did_not_converge_is_asked_to_try_harder(
     database, new_campaign, new_dispatcher, worker, turn, monkeypatch
 ):
     monkeypatch.setattr(retry, "BACKOFF_S", (0.0,))
@@ -197,7 +197,7 @@ class _Clock:
         return self.now
 
 
-def test_stored_result_that_nobody_told_of_is_taken_before_it_is_given_up(
+def test_stored_result_that_was_not_reported_is_taken_before_it_is_given_up(
     database, settings, new_campaign, new_dispatcher, worker, monkeypatch, turn
 ):
     """However slow the machine is: time passes only when all workers are done."""

@@ -85,7 +85,7 @@ def test_elements_are_about_those_that_the_mesher_makes(folder, name):
     assert 0.3 < expected / facts["n_elements"] < 1.3
 
 
-def test_refused_mesh_is_told_its_number_the_limit_and_what_makes_it(serve, folder):
+def test_refusal_of_a_mesh_names_its_number_the_limit_and_what_makes_it(serve, folder):
     server = serve(files=folder, max_elements=100_000)
     size = {"fault": 3, "far": 30}
     (folder / "mesh.msh").write_bytes(b"$MeshFormat\n4.1 0 8\n$EndMeshFormat\n" * 9000)

@@ -80,7 +80,7 @@ def test_database_of_a_newer_version_is_refused(tmp_path, worker):
         start(tmp_path, worker)
 
 
-def test_script_without_a_guard_is_told_so(tmp_path):
+def test_script_without_a_guard_is_refused_with_the_reason(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "from afterslip_service import embedded\n"

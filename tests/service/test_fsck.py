@@ -148,7 +148,7 @@ def test_campaign_deleted_during_a_repair_is_not_solved_again(
     assert {job.state for job in found} == {JobState.ACCEPTED}
 
 
-def test_orphans_are_removed_and_results_that_wait_are_kept(solved, run, settings):
+def test_orphans_are_removed_and_results_that_wait_are_left(solved, run, settings):
     attempts = settings.store / "attempts"
     (attempts / "orphan").mkdir()
     (attempts / "orphan" / "log.txt").write_text("of a worker that was lost")

@@ -105,7 +105,7 @@ def test_foreign_host_names_and_origins_are_turned_away(client):
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.2", "example.org", ""])
-def test_listening_for_strangers_is_refused(host):
+def test_listening_on_the_network_is_refused(host):
     with pytest.raises(BindRefusedError, match="no authentication"):
         check_bind(host)
 

@@ -15,7 +15,7 @@ def database_url(tmp_path, sqlite_template):
     return str(tmp_path / "db.sqlite")
 
 
-def test_change_needs_the_version_that_was_seen(client, worker):
+def test_change_needs_the_version_that_was_read(client, worker):
     worker.gate.clear()
     made = client.post("/v1/campaigns", json=tiny_worker.spec("old")).json()
     path = made["links"]["self"]

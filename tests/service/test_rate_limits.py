@@ -24,7 +24,7 @@ def ask(server, secret):
     return httpx.get(server.url + "/v1/workers", headers=headers)
 
 
-def test_flood_of_one_token_is_slowed_and_told_when_to_come_back(serve, new_token):
+def test_flood_of_one_token_is_slowed_with_a_time_to_come_back(serve, new_token):
     server = serve(auth=True, rate=0.01, rate_burst=5)
     _, loud = new_token("loud")
     _, calm = new_token("calm")
@@ -44,9 +44,9 @@ def test_address_that_tries_many_tokens_is_stopped_but_shuts_nobody_out(
     server = serve(auth=True)
     _, ada = new_token("ada")
     assert ask(server, ada).status_code == 200
-    with httpx.Client(base_url=server.url) as stranger:
+    with httpx.Client(base_url=server.url) as anonymous:
         statuses = [
-            stranger.get(
+            anonymous.get(
                 "/v1/workers", headers={"Authorization": f"Bearer afs_{n:043}"}
             ).status_code
             for n in range(45)
@@ -74,9 +74,9 @@ def test_only_a_proxy_that_is_named_says_who_the_sender_is(serve, monkeypatch, t
     else:
         monkeypatch.setenv("FORWARDED_ALLOW_IPS", trusted)
     server = serve(auth=True)
-    with httpx.Client(base_url=server.url) as stranger:
+    with httpx.Client(base_url=server.url) as anonymous:
         statuses = [
-            stranger.get(
+            anonymous.get(
                 "/v1/workers",
                 headers={
                     "Authorization": f"Bearer afs_{n:043}",

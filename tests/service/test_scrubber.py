@@ -163,7 +163,7 @@ def test_damaged_inversion_is_not_served_and_computed_again(
     assert damage["kind"] == "inversion"
 
 
-def test_damaged_upload_is_told_with_what_to_do(scrubbed, database, settings):
+def test_damaged_upload_is_reported_with_what_to_do(scrubbed, database, settings):
     reference = entry.keep_content(settings.store, b"observations")
     path = settings.store / "files" / reference.removeprefix("sha256:")
     flip(path)

@@ -179,7 +179,7 @@ class Groups(RuleBasedStateMachine):
         self.operate(act)
 
     @invariant()
-    def every_promise_is_kept(self):
+    def every_promise_holds(self):
         with self.database.read() as connection:
             found = jobs.of_campaign(connection, self.campaign, JobKind.GREENS)
             for job in found:

@@ -60,7 +60,7 @@ def test_campaign_can_be_followed_to_its_end(client, worker):
     assert ids == sorted(set(ids))
 
 
-def test_stream_goes_on_behind_the_last_event_seen(client):
+def test_stream_goes_on_behind_the_last_event_received(client):
     made = client.post("/v1/campaigns", json=tiny_worker.spec()).json()
     url = client.server.url + made["links"]["events"]
     whole = follow(url, 0, complete)
@@ -81,7 +81,7 @@ def test_stream_survives_a_restart_of_the_service(serve, worker):
     assert rest[0]["campaign"] == made["id"]
 
 
-def test_without_a_last_event_only_news_are_told(client, wait_for):
+def test_without_a_last_event_only_news_are_sent(client, wait_for):
     old = client.post("/v1/campaigns", json=tiny_worker.spec("old")).json()
     wait_for(old["id"], "complete")
     found = []

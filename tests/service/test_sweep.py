@@ -9,24 +9,24 @@ from afterslip_service.engine.states import CampaignState, JobKind
 from afterslip_service.reconcile import dispatcher as module
 
 
-def test_folders_of_lost_attempts_are_swept_and_strangers_are_left(
+def test_folders_of_lost_attempts_are_swept_and_others_are_left(
     settings, new_campaign, new_dispatcher, worker, turn, monkeypatch
 ):
     monkeypatch.setattr(module, "LINGER", timedelta(0))
     monkeypatch.setattr(module, "SWEEP_EVERY_S", 0.0)
     monkeypatch.setattr("afterslip_service.engine.retry.BACKOFF_S", (0.0,))
     worker.fail["greens", 1] = ["killed"]
-    stranger = settings.store / "attempts" / "of-another-service"
-    stranger.mkdir(parents=True)
+    foreign = settings.store / "attempts" / "of-another-service"
+    foreign.mkdir(parents=True)
     dispatcher = new_dispatcher()
     campaign = new_campaign()
     turn(dispatcher, campaign, CampaignState.COMPLETE)
     dispatcher.tick()
     left = [path.name for path in (settings.store / "attempts").iterdir()]
-    assert left == [stranger.name]
+    assert left == [foreign.name]
 
 
-def test_log_of_a_failed_attempt_is_kept_in_the_database(
+def test_log_of_a_failed_attempt_is_stored_in_the_database(
     database, new_campaign, new_dispatcher, worker, turn
 ):
     def complain(envelope):

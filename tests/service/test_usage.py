@@ -116,8 +116,8 @@ def test_prometheus_reads_what_the_database_holds(client, worked):
     assert found[("afterslip_groups_solved_total",)] == 2
     assert found[("afterslip_iterations_total",)] == 79
     assert found[("afterslip_solve_seconds_total",)] == pytest.approx(103.5, abs=1e-3)
-    jobs_seen = ("afterslip_jobs", ("kind", "greens"), ("state", "accepted"))
-    assert found[jobs_seen] == 2
+    jobs_accepted = ("afterslip_jobs", ("kind", "greens"), ("state", "accepted"))
+    assert found[jobs_accepted] == 2
     # the lost attempt was followed by another
     assert found[("afterslip_recoveries_total",)] == 1
     assert found[("afterslip_sources_stored_total",)] == 3
@@ -130,7 +130,7 @@ GPU = WorkerFacts(
 )  # fmt: skip
 
 
-def test_memory_and_use_of_gpus_are_told_where_workers_have_them(client, monkeypatch):
+def test_memory_and_use_of_gpus_are_shown_where_workers_have_them(client, monkeypatch):
     host = WorkerFacts("w2", "tcp://h:2", "running", 1, {"memory_used": 2e9})
     placement = client.server.app.state.service.placement
     monkeypatch.setattr(placement, "workers", lambda: [GPU, host])

@@ -104,7 +104,7 @@ def _measure(
         found += _asked(client, identities, floor_s, "")
         with _dispatching(database, settings):
             found += _asked(client, identities, floor_s, "_busy")
-        found += asyncio.run(_told(client, url, identities, insert_s))
+        found += asyncio.run(_delivered(client, url, identities, insert_s))
     return found
 
 
@@ -231,7 +231,7 @@ def _asked(
     return found
 
 
-async def _told(
+async def _delivered(
     client: httpx.Client, url: str, identities: list[str], insert_s: float
 ) -> list[Record]:
     """Measure how long an event takes to all listeners."""

@@ -21,7 +21,7 @@ def accepted_at(events: Iterable[Any]) -> dict[int, float]:
 
 
 def by_phase(attempts: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
-    """Return what each attempt spent in each phase, s, in the phases' order."""
+    """Return how long each attempt took in each phase, s, in the phases' order."""
     names = dict.fromkeys(name for phases in attempts for name in phases)
     return {name: [phases.get(name, 0.0) for phases in attempts] for name in names}
 

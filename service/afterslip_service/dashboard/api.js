@@ -35,7 +35,7 @@ const SESSION = "/v1/session";
 let who = { auth: false, user: null, role: null, csrf: null };
 export const session = () => who;
 
-/** Tell whoever shows the page that somebody else is there now. */
+/** Tell the part that shows the page that somebody else is there now. */
 const tell = () => document.dispatchEvent(new Event("session"));
 
 function signedOut() {

@@ -23,7 +23,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Whoever sends a request.
+    """The sender of a request.
 
     Attributes
     ----------

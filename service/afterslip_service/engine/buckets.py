@@ -39,7 +39,7 @@ class Buckets:
         self._rate = rate
         self.burst = burst
         self._most = most
-        self._kept: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, sender: str, now: float, cost: float = 1.0) -> Level:
         """Let a request pass, or say how long to wait.
@@ -49,12 +49,12 @@ class Buckets:
         now : s, of a clock that only goes forward.
         cost : 0 only looks.
         """
-        content, then = self._kept.pop(sender, (float(self.burst), now))
+        content, then = self._buckets.pop(sender, (float(self.burst), now))
         content = min(float(self.burst), content + self._rate * (now - then))
         allowed = content >= max(cost, 1.0)
         content -= cost if allowed else 0.0
-        self._kept[sender] = (content, now)
-        while len(self._kept) > self._most:
-            self._kept.popitem(last=False)
+        self._buckets[sender] = (content, now)
+        while len(self._buckets) > self._most:
+            self._buckets.popitem(last=False)
         missing = (self.burst - content) if allowed else (1.0 - content)
         return Level(allowed, int(content), max(0, math.ceil(missing / self._rate)))

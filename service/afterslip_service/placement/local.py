@@ -1,9 +1,9 @@
 """A Dask cluster on this machine that only this process can reach.
 
-Whoever connects to a scheduler, a nanny or a worker of Dask may run code in it, and a
-loopback port is open to every account of the machine. So the ports speak TLS and
-demand a certificate that exists in the memory of our own processes only. Dask also
-puts its scratch folder in front of Python's path, so nobody else may write there.
+Any process that connects to a scheduler, a nanny or a worker of Dask may run code in
+it, and a loopback port is open to every account of the machine. So the ports speak
+TLS and demand a certificate that exists in the memory of our own processes only. Dask
+also puts its scratch folder in front of Python's path, so nobody else may write there.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 // @ts-check
-/** All campaigns, newest first, kept up to date. */
+/** All campaigns, newest first, updated live. */
 
 import { follow, get } from "/dashboard/api.js";
 import { calm, h, put } from "/dashboard/dom.js";

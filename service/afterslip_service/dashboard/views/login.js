@@ -19,7 +19,7 @@ export function loginView(main) {
       put(why);
       button.disabled = true;
       try {
-        // whoever shows the page hears of it
+        // the part that shows the page hears of it
         await signIn(token.value.trim());
       } catch (error) {
         put(why, /** @type {Error} */ (error).message);
