@@ -60,10 +60,10 @@ def test_damaged_state_is_ignored_and_said(backend):
 def test_short_groups_are_not_kept(backend):
     clock = Clock()
     keeper = Checkpoints(backend, KEY, limit_s=60.0, clock=clock)
-    keeper.told({"solves_expected": 10})
+    keeper.note_progress({"solves_expected": 10})
     clock.now = 5.0
     assert not keeper.due(), "ten solves of five seconds"
-    keeper.told({"solves_expected": 30})
+    keeper.note_progress({"solves_expected": 30})
     clock.now = 10.0
     assert keeper.due(), "thirty take two and a half minutes"
 
@@ -75,7 +75,7 @@ def test_saving_takes_a_small_part_of_the_time(backend, monkeypatch):
     monkeypatch.setattr(
         keeper, "_write", lambda s: (real(s), setattr(clock, "now", clock.now + 2.0))
     )
-    keeper.told({"solves_expected": 1000})
+    keeper.note_progress({"solves_expected": 1000})
     saves = 0
     for solves in range(1, 201):
         clock.now += 1.0

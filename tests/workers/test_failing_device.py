@@ -133,8 +133,8 @@ def test_flowing_models_need_more(broken_ground):
         },
         materials=type(materials)(materials.lam, materials.mu, materials.rho, flowing),
     )
-    small = preflight.foretell(broken_ground, elastic, "cpu")
-    assert preflight.foretell(model, curve, "cpu").needed > small.needed
+    small = preflight.predict_memory(broken_ground, elastic, "cpu")
+    assert preflight.predict_memory(model, curve, "cpu").needed > small.needed
 
 
 def test_backend_that_finds_its_device_gone_is_no_fault_of_the_spec():

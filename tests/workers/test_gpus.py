@@ -8,7 +8,7 @@ from afterslip_solver.backend import BackendError
 from afterslip_solver.greens import SettingsError
 from afterslip_solver.model import SolverSettings
 from afterslip_workers.errors import classify
-from afterslip_workers.viscoelastic.preflight import foretell
+from afterslip_workers.viscoelastic.preflight import predict_memory
 from afterslip_workers.viscoelastic.settings import prepared_for
 
 
@@ -37,6 +37,6 @@ def test_a_worker_without_enough_gpus_says_so(broken_ground):
 
 def test_each_gpu_needs_its_share_of_the_memory(broken_ground):
     settings = SolverSettings(times=(1e7,), until=1e7)
-    whole = foretell(broken_ground, settings, "gpu")
-    part = foretell(broken_ground, settings, "gpu", gpus=4)
+    whole = predict_memory(broken_ground, settings, "gpu")
+    part = predict_memory(broken_ground, settings, "gpu", gpus=4)
     assert 0.25 * whole.needed < part.needed < 0.3 * whole.needed

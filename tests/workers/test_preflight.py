@@ -57,7 +57,7 @@ def test_the_fullest_of_the_gpus_that_share_a_model_counts(driver, monkeypatch):
 
 
 def test_context_that_is_still_to_come_is_counted(driver, monkeypatch, broken_ground):
-    needed = preflight.foretell(broken_ground, ELASTIC, "gpu").needed
+    needed = preflight.predict_memory(broken_ground, ELASTIC, "gpu").needed
     driver((needed >> 20) + 100)
     with pytest.raises(TaskError, match="GB are free"):
         preflight.require(broken_ground, ELASTIC, "gpu")
@@ -77,7 +77,7 @@ def test_context_that_is_still_to_come_is_counted(driver, monkeypatch, broken_gr
 def test_what_the_process_keeps_for_itself_makes_room(
     driver, monkeypatch, broken_ground
 ):
-    needed = preflight.foretell(broken_ground, ELASTIC, "gpu").needed
+    needed = preflight.predict_memory(broken_ground, ELASTIC, "gpu").needed
     pool, others = Pool(used=needed, unused=needed // 2), needed // 10
     faked = SimpleNamespace(get_default_memory_pool=lambda: pool)
     monkeypatch.setitem(sys.modules, "cupy", faked)
@@ -140,9 +140,10 @@ def test_memory_is_estimated_for_the_scheme_that_is_asked_for(broken_ground):
     )
     curve = SolverSettings(times=(1e6,), until=1e6)
     shifted = replace(curve, scheme="shift_invert")
-    plain = preflight.foretell(ground, curve, "cpu")
-    found = preflight.foretell(ground, shifted, "cpu")
+    plain = preflight.predict_memory(ground, curve, "cpu")
+    found = preflight.predict_memory(ground, shifted, "cpu")
     assert found.operator == pytest.approx(2 * plain.operator, rel=1e-6)
     assert (
-        preflight.foretell(ground, replace(curve, scheme="polynomial"), "cpu") == plain
+        preflight.predict_memory(ground, replace(curve, scheme="polynomial"), "cpu")
+        == plain
     )

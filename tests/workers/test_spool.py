@@ -113,7 +113,7 @@ def test_result_of_a_worker_that_died_before_its_receipt_is_delivered(store):
     backend = entry.open_store(store)
     folder = spool.make(backend, "d1")
     durable.write_json(folder / "manifest.json", {"token": "d1", "kind": "model"})
-    with spool.held(backend, "d1") as ours:
+    with spool.locked(backend, "d1") as ours:
         assert ours
         delivery.deliver_all()
         assert entry.read_receipt(store, "d1") is None, "its worker still works on it"

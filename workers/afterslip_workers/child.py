@@ -156,7 +156,7 @@ def _run(envelope: Envelope, context: Context) -> dict[str, Any]:
             traceback.print_exc()
         return _refusal(error, envelope.store_backend)
     else:
-        phases = {"phases": context.laps.told()}
+        phases = {"phases": context.laps.seconds()}
         if done is None:
             warm = context.warm.bytes
             return {"outcome": "solved", "stats": {**phases, "warm_bytes": warm}}

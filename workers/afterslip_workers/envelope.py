@@ -29,7 +29,7 @@ class Envelope:
     kind : "model", "greens" or "inversion".
     campaign : the campaign's identifier, a folder name.
     spec : canonical campaign, files given by digest.
-    store : root folder of the store, seen by every worker under this path, or
+    store : root folder of the store, which every worker has under this path, or
         ``s3://bucket/prefix``.
     files_base : folder against which relative file references are read, or None.
     group : {"index", "sources", "taken"}: the group's number and its unit sources,

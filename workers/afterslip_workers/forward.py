@@ -86,18 +86,18 @@ def run_forward(
     else:
         forward = parse_forward(dict(spec), base)
     files = LocalFiles(forward.base)
-    told = report or (lambda _: None)
-    told({"phase": "reading files"})
+    say = report or (lambda _: None)
+    say({"phase": "reading files"})
     inputs = resolve(forward, files)
     model, facts = build_model(
-        forward.model, inputs, files, lambda phase: told({"phase": phase})
+        forward.model, inputs, files, lambda phase: say({"phase": phase})
     )
-    told({"phase": "preparing", "n_unknowns": facts["n_unknowns"]})
+    say({"phase": "preparing", "n_unknowns": facts["n_unknowns"]})
     slip = _slip(forward, inputs, model)
     points = inputs.points
     assert points is not None  # noqa: S101 - resolve reads them for forward specs
     places = _locate(model, points)
-    found = _solve(forward, model, slip, places, told, backend)
+    found = _solve(forward, model, slip, places, say, backend)
     times = np.array([float(time) for time in forward.times.output])
     motion = _at_points(found, model, slip, places, times)
     result = _dataset(inputs, points, times, motion)
@@ -237,7 +237,7 @@ def _attributes(
 
 
 def _write(result: xr.Dataset, path: Path) -> None:
-    """Write the file beside its name first, so that no torn one is ever seen."""
+    """Write the file beside its name first, so that no torn one can be read."""
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = durable.scratch_beside(path)
     try:

@@ -22,8 +22,8 @@ def flat_triangles(fault: FaultMesh) -> Int:
     """
     local = np.searchsorted(fault.nodes, fault.triangles)
     flat = local[:, _FLAT].reshape(-1, 3)
-    kept: Int = flat[inside(fault)[flat].any(axis=1)]
-    return kept
+    inner: Int = flat[inside(fault)[flat].any(axis=1)]
+    return inner
 
 
 def inside(fault: FaultMesh) -> Bool:
@@ -42,9 +42,9 @@ def rigidity_at_nodes(model: Model, name: str) -> Float:
     """(n_fault_node,) float64, Pa, mean over the elements that touch a node."""
     fault, split = model.faults[name], model.splits[name]
     mu = np.broadcast_to(model.materials.mu[split.elements][:, None], split.index.shape)
-    seen = split.index >= 0
-    total = np.bincount(split.index[seen], mu[seen], minlength=len(fault.nodes))
-    count = np.bincount(split.index[seen], minlength=len(fault.nodes))
+    split_on = split.index >= 0
+    total = np.bincount(split.index[split_on], mu[split_on], minlength=len(fault.nodes))
+    count = np.bincount(split.index[split_on], minlength=len(fault.nodes))
     return np.asarray(total / count)
 
 

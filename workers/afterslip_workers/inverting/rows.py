@@ -49,7 +49,7 @@ class Rows:
 
 
 def collect(tables: Mapping[str, Observations]) -> Rows:
-    """Join data sets; a station is one place, whoever observed there.
+    """Join data sets; a station is one place, in whichever data sets it is.
 
     Parameters
     ----------

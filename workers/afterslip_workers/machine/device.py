@@ -58,7 +58,7 @@ def graphics() -> tuple[dict[str, Any], ...]:
 def trim() -> int:
     """Give back the GPU memory that this process keeps but does not use.
 
-    CuPy keeps what arrays leave, for later arrays; others see it as taken.
+    CuPy keeps what arrays leave, for later arrays; to others it is in use.
 
     Returns
     -------
@@ -66,7 +66,7 @@ def trim() -> int:
     """
     gc.collect()
     cupy: Any = sys.modules.get("cupy")
-    # an error of CUDA is told by whoever computes next
+    # an error of CUDA comes up in the next computation
     with suppress(AttributeError, RuntimeError):
         pool = cupy.get_default_memory_pool()
         pool.free_all_blocks()
@@ -77,7 +77,7 @@ def trim() -> int:
 def has_context() -> bool:
     """Tell whether this process has a CUDA context, and so its share of GPU memory.
 
-    That CuPy is loaded tells nothing: Zarr does so wherever it is installed.
+    That CuPy is loaded means nothing: Zarr does so wherever it is installed.
     """
     cupy: Any = sys.modules.get("cupy")
     with suppress(AttributeError, RuntimeError):

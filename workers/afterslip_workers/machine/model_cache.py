@@ -1,4 +1,4 @@
-"""Models kept ready between tasks, as many as the memory allowed them holds."""
+"""Prepared models cached between tasks, up to a limit of memory."""
 
 from __future__ import annotations
 
@@ -23,39 +23,39 @@ class ModelCache:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._held: OrderedDict[str, tuple[Any, int]] = OrderedDict()
+        self._entries: OrderedDict[str, tuple[Any, int]] = OrderedDict()
         self.builds = 0
 
     def get(self, key: str, build: Callable[[], Any]) -> Any:
-        """Return the object of ``key``, building it only when it is not held."""
-        if key in self._held:
-            self._held.move_to_end(key)
-            return self._held[key][0]
+        """Return the object of ``key``, building it only when it is not cached."""
+        if key in self._entries:
+            self._entries.move_to_end(key)
+            return self._entries[key][0]
         before = resident_bytes()
         built = build()
         self.builds += 1
         # the larger of what can be counted and what the process grew by: caches
-        # inside compiled libraries are seen by the second only
+        # inside compiled libraries are counted by the second only
         size = max(footprint(built), resident_bytes() - before)
-        self._held[key] = (built, size)
-        while self.bytes > self._limit and len(self._held) > 1:
-            self._held.popitem(last=False)
+        self._entries[key] = (built, size)
+        while self.bytes > self._limit and len(self._entries) > 1:
+            self._entries.popitem(last=False)
         return built
 
     def clear(self) -> None:
         """Let everything go."""
-        self._held.clear()
+        self._entries.clear()
 
     @property
     def bytes(self) -> int:
-        """Bytes held."""
-        return sum(size for _, size in self._held.values())
+        """Bytes of all entries."""
+        return sum(size for _, size in self._entries.values())
 
     def __contains__(self, key: str) -> bool:
-        return key in self._held
+        return key in self._entries
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._entries)
 
 
 def warm_limit() -> int:
@@ -74,25 +74,25 @@ def resident_bytes() -> int:
     return int(psutil.Process().memory_info().rss)
 
 
-def footprint(thing: Any, seen: set[int] | None = None) -> int:
+def footprint(thing: Any, counted: set[int] | None = None) -> int:
     """Bytes of the arrays reachable from ``thing``, each counted once."""
-    seen = set() if seen is None else seen
-    if id(thing) in seen:
+    counted = set() if counted is None else counted
+    if id(thing) in counted:
         return 0
-    seen.add(id(thing))
+    counted.add(id(thing))
     if isinstance(thing, np.ndarray):
         owner = thing if thing.base is None else thing.base
         if owner is not thing and isinstance(owner, np.ndarray):
-            return footprint(owner, seen)
+            return footprint(owner, counted)
         return int(thing.nbytes)
     if isinstance(thing, dict):
-        return sum(footprint(value, seen) for value in thing.values())
+        return sum(footprint(value, counted) for value in thing.values())
     if isinstance(thing, list | tuple):
-        return sum(footprint(value, seen) for value in thing)
+        return sum(footprint(value, counted) for value in thing)
     if not type(thing).__module__.startswith(("afterslip", "scipy", "pyamg")):
         return 0
     names = [*getattr(thing, "__dict__", ())]
     for kind in type(thing).__mro__:
         slots = getattr(kind, "__slots__", ())
         names += [slots] if isinstance(slots, str) else [*slots]
-    return sum(footprint(getattr(thing, name, None), seen) for name in names)
+    return sum(footprint(getattr(thing, name, None), counted) for name in names)

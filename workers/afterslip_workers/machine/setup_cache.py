@@ -1,6 +1,6 @@
-"""The set-up of models, kept on this machine's disk for the next process.
+"""The set-up of models, cached on this machine's disk for the next process.
 
-A file for each set of arrays, named by what they follow from. Files are only ever
+A file for each set of arrays, keyed by what they are computed from. Files are only ever
 replaced whole, and NumPy's archives carry checksums: what is damaged is made again.
 """
 
@@ -47,7 +47,7 @@ class SetupCache:
     Parameters
     ----------
     limit : bytes that may stay; what was used longest ago goes first, and nothing is
-        kept where it is 0.
+        stored where it is 0.
     """
 
     def __init__(self, folder: Path, limit: float = LIMIT) -> None:
@@ -55,7 +55,7 @@ class SetupCache:
 
     @classmethod
     def here(cls) -> SetupCache:
-        """Return that of this machine: AFTERSLIP_SETUP, or the user's cache folder."""
+        """Return this machine's: AFTERSLIP_SETUP, or the user's cache folder."""
         cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
         folder = Path(cache).expanduser() / "afterslip" / "setup"
         return cls(
@@ -64,14 +64,14 @@ class SetupCache:
         )
 
     def get(self, name: str, make: Callable[[], Arrays]) -> Arrays:
-        """Return what is kept under a name, or make it and keep it.
+        """Return what is stored under a name, or make it and store it.
 
-        ``make`` takes nothing from the shelf itself: it may hold the same lock.
+        ``make`` takes nothing from the cache itself: it may hold the same lock.
         """
         if not self.limit:
             return make()
         if not folder_is_ours(self.folder):
-            log.warning("set-up is not kept", folder=str(self.folder), why=FOREIGN)
+            log.warning("set-up is not stored", folder=str(self.folder), why=FOREIGN)
             return make()
         path = self.folder / f"{name}{_SUFFIX}"
         with self._held(name):
@@ -119,7 +119,7 @@ class SetupCache:
                 np.savez(stream, **named)
             partial.replace(path)
         except OSError as error:
-            log.warning("set-up is not kept", folder=str(self.folder), why=str(error))
+            log.warning("set-up is not stored", folder=str(self.folder), why=str(error))
             with suppress(OSError):
                 partial.unlink(missing_ok=True)
 
@@ -128,10 +128,10 @@ class SetupCache:
         facts, now = [], time.time()
         for path in self.folder.iterdir():
             with suppress(FileNotFoundError):
-                told = path.stat()
+                entry = path.stat()
                 if path.suffix == _SUFFIX:
-                    facts.append((told.st_mtime, told.st_size, path))
-                elif path.suffix == _PARTIAL and now - told.st_mtime > _ABANDONED_S:
+                    facts.append((entry.st_mtime, entry.st_size, path))
+                elif path.suffix == _PARTIAL and now - entry.st_mtime > _ABANDONED_S:
                     path.unlink()
         total = sum(size for _, size, _ in facts)
         for _, size, path in sorted(facts):
@@ -146,14 +146,14 @@ def _read(path: Path) -> Arrays | None:
     try:
         with path.open("rb") as stream:
             if not ours(os.fstat(stream.fileno())):
-                log.warning("kept set-up is not used", file=path.name, why=FOREIGN)
+                log.warning("stored set-up is not used", file=path.name, why=FOREIGN)
                 return None
-            with np.load(stream, allow_pickle=False) as kept:
-                found = dict(kept)
+            with np.load(stream, allow_pickle=False) as stored:
+                found = dict(stored)
         os.utime(path)
     except FileNotFoundError:
         return None
     except _DAMAGE as error:
-        log.warning("kept set-up is not used", file=path.name, why=str(error))
+        log.warning("stored set-up is not used", file=path.name, why=str(error))
         return None
     return found

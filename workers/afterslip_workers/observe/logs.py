@@ -36,7 +36,7 @@ def configure(
         processors=[*_shared(), structlog.processors.format_exc_info, redact,
                     _renderer(json)],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        # looked up at every line: whoever redirects the stream later is heeded; a line
+        # looked up at every line: a stream that is redirected later is followed; a line
         # and its end are one write, as other threads write spans to the same stream
         logger_factory=lambda *_: structlog.WriteLogger(stream or sys.stderr),
         cache_logger_on_first_use=False,

@@ -81,12 +81,12 @@ def use(part: str, processor: Any) -> None:
         """Random identifiers, unless the root that begins has some of its own."""
 
         def generate_trace_id(self) -> int:
-            told = _next.get()
-            return told[0] if told else super().generate_trace_id()
+            given = _next.get()
+            return given[0] if given else super().generate_trace_id()
 
         def generate_span_id(self) -> int:
-            told = _next.get()
-            return told[1] if told and told[1] else super().generate_span_id()
+            given = _next.get()
+            return given[1] if given and given[1] else super().generate_span_id()
 
     name = os.environ.get("OTEL_SERVICE_NAME", f"afterslip-{part}")
     _provider = TracerProvider(

@@ -200,7 +200,7 @@ def describe_exit(code: int | None) -> str:
 
 
 def kernel_oom_kills() -> int:
-    """Count the processes that the kernel has killed for memory, as seen here."""
+    """Count the processes that the kernel has killed for memory, as counted here."""
     for source in ("/sys/fs/cgroup/memory.events", "/proc/vmstat"):
         with suppress(OSError, ValueError):
             for line in Path(source).read_text().splitlines():

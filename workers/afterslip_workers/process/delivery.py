@@ -23,7 +23,7 @@ def deliver_all() -> int:
         if backend.name in refused:
             left += 1
             continue
-        with spool.held(backend, token) as ours:
+        with spool.locked(backend, token) as ours:
             if not ours:
                 continue
             if not _delivered(backend, token):

@@ -60,7 +60,7 @@ class Drain:
 
 
 def requested() -> float | None:
-    """Return the limit in s if whoever started this worker asks for its end."""
+    """Return the limit in s if what started this worker asks for its end."""
     name = os.environ.get(FILE_ENV)
     if not name or not Path(name).exists():
         return None

@@ -68,7 +68,7 @@ def ensure_released(child: Child, before: Held, warm: int = 0) -> dict[str, Any]
     Parameters
     ----------
     before : what it held when the attempt began.
-    warm : bytes of the models that it keeps for the next attempt.
+    warm : bytes of the models that it caches for the next attempt.
 
     Returns
     -------
@@ -86,5 +86,5 @@ def ensure_released(child: Child, before: Held, warm: int = 0) -> dict[str, Any]
         while (gpu := _on_gpu(child.pid)) and time.monotonic() < end:
             time.sleep(0.2)
         after = Held(0, gpu)
-    told = {"before": asdict(before), "after": asdict(after)}
-    return {**told, "warm": warm, "ended": ended}
+    found = {"before": asdict(before), "after": asdict(after)}
+    return {**found, "warm": warm, "ended": ended}

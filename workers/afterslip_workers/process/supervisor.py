@@ -54,12 +54,12 @@ def supervise(envelope: Envelope) -> Receipt:
     runs twice costs nothing the second time. The last thing of every attempt is its
     receipt, in the store or, while the store is away, in the spool.
     """
-    told = envelope.as_json()
+    content = envelope.as_json()
     with (
         drain.working(),
-        spool.held(envelope.store_backend, envelope.token),
-        logs.about(told),
-        telemetry.continued("attempt", told, envelope.trace) as below,
+        spool.locked(envelope.store_backend, envelope.token),
+        logs.about(content),
+        telemetry.continued("attempt", content, envelope.trace) as below,
     ):
         log.info("attempt begins")
         receipt = _supervise(replace(envelope, trace=below))
@@ -75,11 +75,11 @@ def supervise(envelope: Envelope) -> Receipt:
 
 
 def _outcome(receipt: Receipt) -> dict[str, Any]:
-    """Return what the log tells of an end."""
-    told = {"outcome": receipt.outcome, "error": (receipt.error or {}).get("class")}
+    """Return what the log says of an end."""
+    summary = {"outcome": receipt.outcome, "error": (receipt.error or {}).get("class")}
     seconds = receipt.stats.get("seconds")
-    told |= {"seconds": None if seconds is None else round(seconds, 3)}
-    return {name: value for name, value in told.items() if value is not None}
+    summary |= {"seconds": None if seconds is None else round(seconds, 3)}
+    return {name: value for name, value in summary.items() if value is not None}
 
 
 def _supervise(envelope: Envelope) -> Receipt:
@@ -158,7 +158,7 @@ def _make_folder(envelope: Envelope) -> None:
 def _hand_over(envelope: Envelope, receipt: Receipt) -> None:
     """Put the receipt, and in a bucket all else, where the service will find it."""
     backend, token = envelope.store_backend, envelope.token
-    kept = spool.entry(backend, token)
+    spooled = spool.entry(backend, token)
     if not backend.remote and "spooled" not in receipt.stats:
         try:
             write_json(backend, f"{paths.attempt(token)}/{RECEIPT}", receipt.as_json())
@@ -168,13 +168,13 @@ def _hand_over(envelope: Envelope, receipt: Receipt) -> None:
             return
     try:
         spool.make(backend, token)
-        durable.write_json(kept / RECEIPT, receipt.as_json())
+        durable.write_json(spooled / RECEIPT, receipt.as_json())
         if backend.remote:
             spool.deliver(backend, token)
     except OSError as error:
         _delay(receipt, classify(error, backend))
         with suppress(OSError):
-            durable.write_json(kept / RECEIPT, receipt.as_json())
+            durable.write_json(spooled / RECEIPT, receipt.as_json())
 
 
 def _delay(receipt: Receipt, reason: TaskError) -> None:
@@ -201,7 +201,7 @@ class _Watch:
 
         Parameters
         ----------
-        more : what the child is told besides the envelope.
+        more : what the child gets besides the envelope.
 
         Returns
         -------
@@ -235,9 +235,9 @@ class _Watch:
                 return self._buried(kernel_oom_kills() > oom_kills)
             self._progress.beat()
             if self._most is not None:
-                held = memory.resident(self._child.pid)
-                if held > self._most:
-                    return self._outgrown(held, self._most)
+                used = memory.resident(self._child.pid)
+                if used > self._most:
+                    return self._outgrown(used, self._most)
             self._enforce()
 
     def _listen(self, wait_s: float) -> dict[str, Any] | None:
@@ -289,17 +289,17 @@ class _Watch:
             stats=answer.get("stats", {}),
         )
 
-    def _outgrown(self, held: int, most: int) -> Receipt:
+    def _outgrown(self, used: int, most: int) -> Receipt:
         """End a child that holds more than it may, before the kernel ends others."""
         self._child.kill()
         text = (
-            f"the computing process held {held / 1e9:.2f} GB of memory, and "
+            f"the computing process held {used / 1e9:.2f} GB of memory, and "
             f"{most / 1e9:.2f} GB are allowed: make the mesh coarser (mesh.size, "
             f"mesh.refine), run fewer workers on the machine, or raise {limit.ENV}"
         )
         self._progress.update({"phase": "failed"})
         self._progress.beat(force=True)
-        stats = {"seconds": time.monotonic() - self._started, "memory_held": held}
+        stats = {"seconds": time.monotonic() - self._started, "memory_held": used}
         return failed(
             self._envelope.token, TaskError(ErrorClass.OUT_OF_MEMORY, text), stats
         )
@@ -344,13 +344,13 @@ class _Watch:
 def _stored(envelope: Envelope) -> Receipt | None:
     """Receipt of an attempt whose manifest is on a disk here."""
     token = envelope.token
-    kept = spool.entry(envelope.store_backend, token)
-    for folder in dict.fromkeys([envelope.folder, kept]):
+    spooled = spool.entry(envelope.store_backend, token)
+    for folder in dict.fromkeys([envelope.folder, spooled]):
         manifest = durable.read_json(folder / MANIFEST)
         if isinstance(manifest, dict) and manifest.get("token") == token:
             stats = dict(manifest.get("stats", {}))
             receipt = Receipt(token, "stored", manifest=manifest, stats=stats)
-            if folder == kept and not envelope.store_backend.remote:
+            if folder == spooled and not envelope.store_backend.remote:
                 _delay(
                     receipt,
                     TaskError(ErrorClass.STORE_LOST, "the result is in the spool"),
@@ -364,14 +364,14 @@ def _stored(envelope: Envelope) -> Receipt | None:
     return None
 
 
-_KEPT = frozenset({LOG, PROGRESS, CANCEL, RECEIPT})
+_LEFT_OF_FAILED = frozenset({LOG, PROGRESS, CANCEL, RECEIPT})
 
 
 def _sweep(folder: Path) -> None:
-    """Leave of an attempt without a result only what tells why."""
+    """Leave of an attempt without a result only what says why."""
     with suppress(OSError):
         for path in folder.iterdir():
-            if path.name in _KEPT:
+            if path.name in _LEFT_OF_FAILED:
                 continue
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)

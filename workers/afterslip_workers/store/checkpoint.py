@@ -54,7 +54,7 @@ class Checkpoints:
     Parameters
     ----------
     key : `digest_of` the group's numerics.
-    limit_s : a group that is expected to take less is not kept at all.
+    limit_s : a group that is expected to take less is not stored at all.
     most : bytes that a state may have.
 
     Attributes
@@ -87,7 +87,7 @@ class Checkpoints:
         self.repeated = 0
         self.notes: list[str] = []
 
-    def told(self, news: dict[str, Any]) -> None:
+    def note_progress(self, news: dict[str, Any]) -> None:
         """Hear of the run's progress."""
         self._expected = int(news.get("solves_expected") or self._expected)
 
@@ -107,7 +107,7 @@ class Checkpoints:
             return None
         self._file = str(known["file"])
         self._first = self._done = self.resumed_from = int(known["solves"])
-        # what was finished after the state was kept, and the solve under way
+        # what was finished after the state was stored, and the solve under way
         reached = int(known.get("reached") or known["solves"])
         self.repeated = max(reached - self.resumed_from, 0) + 1
         return state
@@ -135,7 +135,7 @@ class Checkpoints:
         return False
 
     def _reach(self) -> None:
-        """Note a solve whose state is not kept, so that a successor can say so."""
+        """Note a solve whose state is not stored, so that a successor can say so."""
         if self._note is not None:
             self._note["reached"] = self._done
             with suppress(OSError):
@@ -145,7 +145,7 @@ class Checkpoints:
         """Keep a state; a store that refuses costs the checkpoint, not the run."""
         size = sum(array.nbytes for array in state.values())
         if size > self._most:
-            note = f"a state of {size / 1e9:.1f} GB is too large to be kept"
+            note = f"a state of {size / 1e9:.1f} GB is too large to be stored"
             if note not in self.notes:
                 self.notes.append(note)
             return

@@ -56,13 +56,13 @@ def promote(backend: StoreBackend, campaign: str, manifest: dict[str, Any]) -> N
         _move(backend, manifest["token"], moves)
         if manifest["kind"] == "greens":
             write_checksums(backend, campaign, manifest, moves, fenced=True)
-    kept = paths.accepted_manifest(campaign, name_of(manifest))
+    recorded = paths.accepted_manifest(campaign, name_of(manifest))
     # without indents, whose encoder is many times slower: there is one a group
     content = json.dumps(manifest, sort_keys=True).encode()
     if manifest["kind"] == "greens":
-        _write_fenced(backend, manifest["token"], kept, content)
+        _write_fenced(backend, manifest["token"], recorded, content)
     else:
-        backend.write(kept, content)
+        backend.write(recorded, content)
     if key := (manifest.get("stats") or {}).get("checkpoint"):
         checkpoint.discard(backend, key)
 
@@ -109,7 +109,7 @@ def _write_fenced(backend: StoreBackend, token: str, key: str, content: bytes) -
 
 
 def name_of(manifest: dict[str, Any]) -> str:
-    """Name under which a campaign keeps a manifest, for later checks."""
+    """Name under which a campaign stores a manifest, for later checks."""
     if manifest["kind"] == "greens":
         return str(int(manifest["group"]["index"]))
     if manifest["kind"] == "inversion":

@@ -125,7 +125,7 @@ class Expected:
     Attributes
     ----------
     manifests : of what was accepted, by campaign and then by the name under which
-        the campaign keeps it, see :func:`commit.name_of`.
+        the campaign stores it, see :func:`commit.name_of`.
     uploads : digests of uploaded files, hexadecimal.
     attempts : tokens of attempts whose folders are still needed.
     settled : tokens of attempts that ended and were not accepted.

@@ -35,7 +35,7 @@ class LocalBackend:
     def reachable(self) -> bool:
         """Tell whether the store's folders are there and may be written."""
         # an empty mount point is a folder as well, and a library that writes into a
-        # store that is away makes its own part anew: two folders tell
+        # store that is away makes its own part anew: two folders show it
         return all(
             os.access(self.root / name, os.W_OK | os.X_OK)
             for name in (paths.CAMPAIGNS, paths.ATTEMPTS)

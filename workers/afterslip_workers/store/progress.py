@@ -13,7 +13,7 @@ from afterslip_workers.store import paths
 from afterslip_workers.store.backend import StoreBackend, read_json
 from afterslip_workers.store.paths import CANCEL, LOG, PROGRESS
 
-# a bucket is asked and told less often than a disk: each time is a request
+# a bucket is read and written less often than a disk: each time is a request
 _SHARE_EVERY_S = 3.0
 _TAIL = 1 << 14
 

@@ -111,12 +111,12 @@ def result_digest(
         The file, or the manifest that has its checksum, is missing or damaged.
     """
     folder = paths.inversion(campaign, inversion)
-    kept = paths.accepted_manifest(campaign, f"inversion-{inversion}")
-    manifest = read_json(backend, kept)
+    recorded = paths.accepted_manifest(campaign, f"inversion-{inversion}")
+    manifest = read_json(backend, recorded)
     files = manifest.get("files") if isinstance(manifest, dict) else None
     found = backend.digest(f"{folder}/{name}")
     if not isinstance(files, dict):
-        raise integrity.damaged(kept, "", "is missing or cannot be read")
+        raise integrity.damaged(recorded, "", "is missing or cannot be read")
     if found is None and name not in files:
         return None
     if found != files.get(name):

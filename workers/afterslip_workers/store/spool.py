@@ -4,7 +4,7 @@
 
     <spool>/<store>/store                  name of the store
     <spool>/<store>/<token>/               as the attempt's folder in the store
-    <spool>/<store>/<token>.lock           held while somebody works on it
+    <spool>/<store>/<token>.lock           locked while a process works on it
 
 Where the store is a bucket, every attempt works here; where it is a folder, only
 what it refused comes here. A receipt is an entry's last file: an entry without one,
@@ -92,7 +92,7 @@ def make(backend: StoreBackend, token: str) -> Path:
 
 
 @contextmanager
-def held(backend: StoreBackend, token: str) -> Iterator[bool]:
+def locked(backend: StoreBackend, token: str) -> Iterator[bool]:
     """Hold an attempt's place in the spool; the kernel frees it when we die.
 
     Yields

@@ -29,7 +29,7 @@ class Laps:
         self._seconds[self._name] = before + now - self._since
         self._name, self._since = name, now
 
-    def told(self) -> dict[str, float]:
+    def seconds(self) -> dict[str, float]:
         """Return the seconds of each phase until now."""
         self.begin(self._name)
         return {name: round(value, 4) for name, value in self._seconds.items()}
@@ -37,7 +37,7 @@ class Laps:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One attempt, seen from inside the child.
+    """One attempt, from inside the child.
 
     Attributes
     ----------

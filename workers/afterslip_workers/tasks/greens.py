@@ -50,10 +50,10 @@ _FAILURES = {str(kind): kind for kind in (ErrorClass.NOT_CONVERGED, ErrorClass.N
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """A model with everything that its groups share, kept warm.
+    """A model with everything that its groups share, cached between them.
 
     Campaigns on one model may ask for different sources and stations: ``units`` holds
-    each list, ``seen`` where the stations are.
+    each list, ``weights`` where the stations are.
     """
 
     model: Model
@@ -61,19 +61,19 @@ class _Ready:
     trace: Trace
     bytes: int
     units: dict[str, UnitSources] = field(default_factory=dict)
-    seen: dict[str, tuple[Int, Float]] = field(default_factory=dict)
+    weights: dict[str, tuple[Int, Float]] = field(default_factory=dict)
 
     def stations(self, campaign: str, table: StationTable) -> tuple[Int, Float]:
         """Return nodes of the trace and weights, (n_station, 6), of stations.
 
         A search through the whole surface, done once for a campaign.
         """
-        if campaign not in self.seen:
+        if campaign not in self.weights:
             xy = self.model.mesh.nodes[self.trace.nodes, :2]
             faces = self.trace.faces[:, list(POLYGON_ORDER)]
             found = SurfaceInterpolator(xy, faces)
-            self.seen[campaign] = found.weights(table.x, table.y, list(table.name))
-        return self.seen[campaign]
+            self.weights[campaign] = found.weights(table.x, table.y, list(table.name))
+        return self.weights[campaign]
 
     def sources(self, spec: Sources, order: Sequence[int] | None) -> UnitSources:
         """Return a campaign's sources, which takes a second on a fine fault."""
@@ -113,14 +113,14 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]] | None:
     group = envelope.group or {}
     chosen = [int(source) for source in group["sources"]]
     if context.handed is not None:
-        told, values = exchange.load(context.handed)
-        solved = _Solved(values, **told)
+        passed, values = exchange.load(context.handed)
+        solved = _Solved(values, **passed)
     else:
         solved = _gather(context, campaign, facts, template, chosen)
     if context.hand_to is not None:
         context.phase("handing over")
-        told = {name: getattr(solved, name) for name in ("taken", "stats", "history")}
-        exchange.save(context.hand_to, told, solved.values)
+        passed = {name: getattr(solved, name) for name in ("taken", "stats", "history")}
+        exchange.save(context.hand_to, passed, solved.values)
         return None
     stats = solved.stats
     context.phase("writing")
@@ -196,15 +196,15 @@ def _covers(
     """Say of each lane what it is good for, and where it came from."""
     origins = (context.envelope.group or {}).get("taken") or {}
     own = facts.get("covers") or {}
-    told = {}
+    covers = {}
     for source in chosen:
         origin = origins[str(source)] if source in taken else None
-        told[str(source)] = {
+        covers[str(source)] = {
             **{name: (origin or own)[name] for name in reuse.COVERS if own},
             "origin": origin and origin["campaign"],
             "origin_position": origin and origin["position"],
         }
-    return told if own else {}
+    return covers if own else {}
 
 
 def _solve(
@@ -232,7 +232,7 @@ def _solve(
 def _keeper(
     context: Context, campaign: Campaign, facts: dict[str, Any], missing: list[int]
 ) -> Checkpoints:
-    """Return the checkpoints of these lanes' numerics, whoever solves them."""
+    """Return the checkpoints of these lanes' numerics, the same for any process."""
     settings = settings_of(campaign.times, campaign.solver)
     sources = campaign.sources.model_dump(mode="json")
     what = (facts["digest"], repr(settings), sources, facts.get("order"), missing)
@@ -246,11 +246,11 @@ def _run(
     context: Context, ready: _Ready, slip: dict[str, Float], keeper: Checkpoints
 ) -> GroupResult:
     """Solve, from where an earlier attempt was ended if there is such a state."""
-    told = _reporter(context)
+    send = _reporter(context)
 
     def report(news: dict[str, Any]) -> None:
-        keeper.told(news)
-        told(news)
+        keeper.note_progress(news)
+        send(news)
 
     arguments = slip, ready.trace.nodes, report, context.should_stop, keeper
     try:
@@ -339,8 +339,8 @@ def _at_stations(found: GroupResult, times: Float, nodes: Int, weights: Float) -
     """(n_lane, n_time, n_station, 3) float64, m per m."""
     # the few nodes around stations, not the whole surface at every time
     here, place = np.unique(nodes, return_inverse=True)
-    seen = replace(found, response=found.response[:, :, here])
-    curve = evaluate_curve(seen, times)[:, :, place.reshape(nodes.shape)]
+    used = replace(found, response=found.response[:, :, here])
+    curve = evaluate_curve(used, times)[:, :, place.reshape(nodes.shape)]
     return np.asarray(np.einsum("sk,ltskc->ltsc", weights, curve))
 
 
@@ -368,7 +368,7 @@ def _read_back(part: Path, values: dict[str, Any]) -> None:
     Raises
     ------
     TaskError
-        Class ``store_full``: the file system kept something else.
+        Class ``store_full``: the file system stored something else.
     """
     stored: Any = zarr.open_group(str(part), mode="r")
     for name, value in values.items():

@@ -226,7 +226,7 @@ def _warnings(solution: InversionSolution) -> list[str]:
     hidden = int(solution.unseen.sum())
     if hidden:
         said.append(
-            f"{hidden} of {len(solution.unseen)} sources are hardly seen by the data: "
+            f"{hidden} of {len(solution.unseen)} sources are hardly resolved: "
             "their slip comes from the smoothness"
         )
     return said

@@ -25,7 +25,7 @@ def write_result(
 
     Returns
     -------
-    The manifest, and {"class", "message"} of what kept it from the store.
+    The manifest, and {"class", "message"} of why it is not in the store.
 
     Raises
     ------

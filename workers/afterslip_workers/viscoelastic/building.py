@@ -42,7 +42,7 @@ def build_model(
     ----------
     inputs : the spec's files, read and checked.
     files : where they came from; a mesh is read from there.
-    phase : told what begins.
+    phase : called with what begins.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Models kept in the store by the digest of what they were built from."""
+"""Models cached in the store by the digest of what they were built from."""
 
 from __future__ import annotations
 

@@ -59,19 +59,19 @@ def reuse_facts(
 def _solver(model: Model, settings: SolverSettings) -> dict[str, Any]:
     """Return the settings that change numbers by more than a tolerance."""
     modes = modes_of(model, settings)
-    told: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "numerics": NUMERICS,
         "integrator": modes.integrator,
         "modes": modes.count,
     }
     if modes.step_times is not None:
         # steps are kept around the output times, and between them nothing is known
-        told |= {
+        facts |= {
             "step": float(settings.step),
             "predictor": str(settings.predictor),
             "steps": [float(time) for time in modes.step_times],
         }
-    return told
+    return facts
 
 
 def _model(model: Model) -> str:

@@ -54,7 +54,7 @@ def require(
         Class ``no_memory``, with what is needed, what is free and what would help.
     """
     chosen = backend if backend != "auto" else "gpu" if graphics() else "cpu"
-    needed = foretell(model, settings, chosen, gpus)
+    needed = predict_memory(model, settings, chosen, gpus)
     free = _free(chosen, gpus)
     if free is not None and free < needed.needed:
         make_room()
@@ -78,7 +78,7 @@ def _free(backend: str, gpus: int) -> int | None:
     return max(free - CONTEXT, 0)
 
 
-def foretell(
+def predict_memory(
     model: Model, settings: SolverSettings, backend: str, gpus: int = 1
 ) -> Estimate:
     """Return the memory that groups of a model will need on each GPU that shares it."""
@@ -120,10 +120,10 @@ def free_on_host() -> int:
 
 def _reclaimable(group: Path) -> int:
     """Bytes of a cgroup that only remember files, and go when memory is wanted."""
-    told = dict(
+    stat = dict(
         line.split() for line in (group / "memory.stat").read_text().splitlines()
     )
-    return int(told.get("active_file", 0)) + int(told.get("inactive_file", 0))
+    return int(stat.get("active_file", 0)) + int(stat.get("inactive_file", 0))
 
 
 def free_on_gpu(gpus: int = 1) -> int | None:

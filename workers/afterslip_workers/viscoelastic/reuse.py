@@ -51,7 +51,7 @@ COLUMNS = {
 def arrange(backend: StoreBackend, campaign: str, order: Sequence[int]) -> list[int]:
     """Change the order of the sources in a store in which nothing is solved yet.
 
-    May be repeated, also after a crash half-way: the order is always told relative
+    May be repeated, also after a crash half-way: the order is always relative
     to the one in which the spec makes its sources. The first order ever asked for is
     recorded and counts: a dispatcher that was suspended here, and wakes when groups
     are solved in the order of its successor, changes nothing.
@@ -82,10 +82,10 @@ def arrange(backend: StoreBackend, campaign: str, order: Sequence[int]) -> list[
     if root_of(backend, campaign).sealed:
         content = integrity.write_checksums(campaign, facts["files"])
         backend.write(f"{root}/{integrity.FIXED}", content)
-    kept = paths.accepted_manifest(campaign, "model")
-    manifest = read_json(backend, kept)
+    recorded = paths.accepted_manifest(campaign, "model")
+    manifest = read_json(backend, recorded)
     if isinstance(manifest, dict) and "files" in manifest:
-        write_json(backend, kept, {**manifest, "files": facts["files"]})
+        write_json(backend, recorded, {**manifest, "files": facts["files"]})
     # last: it says that all of this is done
     write_json(backend, noted, facts)
     return chosen
