@@ -152,5 +152,5 @@ def test_a_quadtree_of_kite_is_read_with_its_commented_header() -> None:
 
 def test_daily_series_are_refused_with_how_to_convert_them() -> None:
     text = b"site YYMMMDD yyyy.yyyy __MJD week d reflon\nJ550 11MAR01 2011.1 55600 1 1"
-    with pytest.raises(SpecError, match=r"make offsets of it with afterslip\.tables"):
+    with pytest.raises(SpecError, match=r"make offsets of it with afterslip\.readers"):
         read_observations(text, GEO)
