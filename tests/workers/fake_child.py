@@ -69,10 +69,6 @@ def _act(context, order):  # noqa: C901 - a list of misdeeds
             ctypes.string_at(0)
         case "cuda":
             raise CUDARuntimeError(order["status"], order["text"])
-        case "grow":
-            _KEPT.append(np.ones(int(order["bytes"]) // 8))
-            _sleep(context, order["seconds"])
-            _KEPT.clear()
         case "memory":
             raise MemoryError("Unable to allocate 9 TiB")
         case "mesh":
@@ -90,11 +86,12 @@ def _act(context, order):  # noqa: C901 - a list of misdeeds
             written, refused = write_result(context.envelope, _writer(context))
             return written, {} if refused is None else {"spooled": refused}
         case "grow":
-            held = bytearray(order["bytes"])
+            held = bytearray(int(order["bytes"]))
             held[::4096] = b"x" * len(held[::4096])
             context.report({"phase": "grown"})
             _KEPT.append(held)
             _sleep(context, order["seconds"])
+            _KEPT.clear()
     return None
 
 
