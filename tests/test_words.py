@@ -35,13 +35,12 @@ STILL = {
     "benchmarks": "foretold kept seen spent told",
     "docs": "kept seen stranger strangers told whoever",
     "migrations": "seen",
-    # a column of the database, and names of recorded figures
     "service": "seen told",
     "solver": "kept",
     "tests/faults": "kept seen told whoever",
     "tests/solver": "foretold kept seen told",
-    "tests/workers": "foretell kept seen told",
-    "workers": "foretell foretold kept seen told whoever",
+    "tests/workers": "kept seen told",
+    "workers": "foretold kept told",
 }
 # deprecated keys and the tests that they are still sent
 ALLOWED = {
@@ -63,9 +62,6 @@ NAMES = [
     r"doubts",
     r"see_free",
     r"StrangerDep",
-    r"KeyedDep",
-    r"retry\.judge",
-    r"afterslip_service\.routes\.(?:intake|trail|stored|reference|shapes|changes)",
     r"TraceJudge",
     r"_?Told",
     r"WarmCache",
