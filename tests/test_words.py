@@ -35,6 +35,7 @@ STILL = {
     "benchmarks": "foretold kept seen spent told",
     "docs": "kept seen stranger strangers told whoever",
     "migrations": "seen",
+    # a column of the database, and names of recorded figures
     "service": "seen told",
     "solver": "kept",
     "tests/faults": "kept seen told whoever",
@@ -62,6 +63,9 @@ NAMES = [
     r"doubts",
     r"see_free",
     r"StrangerDep",
+    r"KeyedDep",
+    r"retry\.judge",
+    r"afterslip_service\.routes\.(?:intake|trail|stored|reference|shapes|changes)",
     r"TraceJudge",
     r"_?Told",
     r"WarmCache",
