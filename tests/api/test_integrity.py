@@ -1,16 +1,20 @@
 """Checksums of a store: written with it, bound to it, and never half believed."""
 
+import asyncio
 import json
 import os
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import zarr
 from small_store import TIMES, sources, square, stations
+from zarr.core.buffer import Buffer, default_buffer_prototype
 
 from afterslip import integrity
 from afterslip.archive import create_campaign_store, group_arrays, set_attributes
+from afterslip.archive.verified import VerifiedStore
 from afterslip.errors import ArchiveError, DamagedError
 from afterslip.units import YEAR
 
@@ -181,3 +185,33 @@ def test_digests_of_files_follow_their_changes(tmp_path: Path) -> None:
     assert digests.of(path) != first
     os.utime(path, (1, 1))
     assert digests.of(path) != first
+
+
+def test_many_files_read_at_once_never_wait_for_each_other(tmp_path: Path) -> None:
+    """The loop reads files in few threads, which no check may keep waiting in."""
+    create(tmp_path / "g")
+    store = VerifiedStore.of_folder(tmp_path / "g")
+    keys = list(checksums_of(tmp_path / "g").fixed())
+
+    async def read_all() -> list[Buffer | None]:
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(1))
+        prototype = default_buffer_prototype()
+        reads = [store.get(key, prototype) for key in keys]
+        return await asyncio.wait_for(asyncio.gather(*reads), 20)
+
+    found = asyncio.run(read_all())
+    assert [item.to_bytes() for item in found] == [
+        (tmp_path / "g" / key).read_bytes() for key in keys
+    ]
+
+
+def test_a_group_that_the_store_never_had_is_absent_not_damaged(
+    tmp_path: Path,
+) -> None:
+    create(tmp_path / "g")
+    set_attributes(tmp_path / "g", status="complete")
+    sums = checksums_of(tmp_path / "g")
+    assert sums.expected("response/c/9/0/0/0") is None
+    with pytest.raises(DamagedError, match="missing"):
+        sums.expected("response/c/1/0/0/0")

@@ -369,3 +369,8 @@ def test_densities_must_not_fall_downwards_with_a_restoring_force() -> None:
     assert "3400 or more" in problem.hint
     data["model"]["gravity"] = {"restoring": False}
     assert parse_campaign(data).model.layers[0].rho == 3400
+
+
+def test_an_unknown_key_in_angle_brackets_is_named():
+    with pytest.raises(SpecError, match="<: is not a known key"):
+        parse({"<": None})

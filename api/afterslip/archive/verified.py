@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from zarr.abc.store import ByteRequest, RangeByteRequest, Store
 from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
@@ -22,6 +23,12 @@ from afterslip.integrity import (
     file_digests,
     is_document,
 )
+
+Result = TypeVar("Result")
+
+# Checks wait for files that the loop reads, and the loop reads files in the threads of
+# its own executor: in those the checks of many files at once would wait for ever.
+_CHECKS = ThreadPoolExecutor(8, "afterslip-checksums")
 
 
 class VerifiedStore(WrapperStore[Store]):
@@ -94,13 +101,13 @@ class VerifiedStore(WrapperStore[Store]):
         if key == ROOT:
             body = await self._fetch(key, prototype)
             if body is None:
-                await asyncio.to_thread(self._sums.require_root)
+                await _aside(self._sums.require_root)
             else:
-                await asyncio.to_thread(self._sums.check_root, body.to_bytes())
+                await _aside(self._sums.check_root, body.to_bytes())
             return body
         root = self._sums.root_read
         if root is None:
-            root = await asyncio.to_thread(self._sums.read_root)
+            root = await _aside(self._sums.read_root)
         if not root.sealed:
             return await self._fetch(key, prototype, byte_range)
         if key.startswith(f"{FOLDER}/"):
@@ -112,17 +119,17 @@ class VerifiedStore(WrapperStore[Store]):
         if self._sums.ready(key):
             expected = self._sums.expected(key)
         else:
-            expected = await asyncio.to_thread(self._sums.expected, key)
+            expected = await _aside(self._sums.expected, key)
         if expected is None:
             return None
         hashed = await self._stored_digest(key, expected)
         body = await self._fetch(key, prototype, byte_range)
         if body is None:
-            await asyncio.to_thread(self._sums.require, key, None)
+            await _aside(self._sums.require, key, None)
         elif byte_range is None and not hashed:
             found = await asyncio.to_thread(_sha256, body)
             if found != expected:
-                await asyncio.to_thread(self._sums.require, key, found)
+                await _aside(self._sums.require, key, found)
         return body
 
     async def get_partial_values(
@@ -146,7 +153,7 @@ class VerifiedStore(WrapperStore[Store]):
         else:
             return False
         if found != expected:
-            await asyncio.to_thread(self._sums.require, key, found)
+            await _aside(self._sums.require, key, found)
         return True
 
     async def _fetch(
@@ -202,3 +209,9 @@ def _again(
 
 def _sha256(body: Buffer) -> str:
     return hashlib.sha256(body.as_numpy_array().data).hexdigest()
+
+
+async def _aside(check: Callable[..., Result], *arguments: Any) -> Result:
+    """Run a check, which may wait for the loop, in threads of its own."""
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(_CHECKS, check, *arguments)

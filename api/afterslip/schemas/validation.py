@@ -51,8 +51,11 @@ def translate(error: ValidationError, model: type[BaseModel]) -> list[Problem]:
 
 
 def _problems(detail: ErrorDetails, model: type[BaseModel]) -> Iterator[Problem]:
-    # alternatives of a union carry a name in angle brackets, which no user wrote
-    loc = [part for part in detail["loc"] if not str(part).startswith("<")]
+    # alternatives of a union carry a name in angle brackets, which no user wrote; the
+    # last part of an unknown key is the user's own
+    named = detail["loc"][-1:] if detail["type"] == "extra_forbidden" else ()
+    inner = detail["loc"][: len(detail["loc"]) - len(named)]
+    loc = [*(part for part in inner if not str(part).startswith("<")), *named]
     kind = detail["type"]
     context = detail.get("ctx", {})
     path = path_text(loc)
