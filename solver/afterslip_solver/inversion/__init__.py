@@ -5,6 +5,14 @@ lambda and mu by cross-validation over stations.
 """
 
 from afterslip_solver.inversion.choice import CrossValidation
+from afterslip_solver.inversion.covariance import (
+    Block,
+    Variogram,
+    exponential,
+    fit_variogram,
+    is_positive_definite,
+    whiten,
+)
 from afterslip_solver.inversion.folds import deal_stations, spatial_blocks
 from afterslip_solver.inversion.problem import (
     InversionError,
@@ -17,16 +25,22 @@ from afterslip_solver.inversion.solution import Fit, InversionSolution
 from afterslip_solver.inversion.solve import invert
 
 __all__ = [
+    "Block",
     "CrossValidation",
     "Fit",
     "InversionError",
     "InversionProblem",
     "InversionSettings",
     "InversionSolution",
+    "Variogram",
     "deal_stations",
+    "exponential",
+    "fit_variogram",
     "invert",
+    "is_positive_definite",
     "laplacian",
     "offset_columns",
     "roughness",
     "spatial_blocks",
+    "whiten",
 ]

@@ -70,8 +70,7 @@ class _Trials:
         for k in range(settings.folds):
             test = fold == k
             rest = normal_equations(problem, ~test)
-            design = problem.design[test] / problem.sigma[test, None]
-            self.folds.append((rest, design, problem.data[test] / problem.sigma[test]))
+            self.folds.append((rest, *problem.whitened(test)))
         self.pairs: dict[tuple[float, float], tuple[float, float]] = {}
         self.scores: dict[tuple[float, float], Float] = {}
         self.failures = 0

@@ -72,10 +72,8 @@ class Normal:
 
 
 def normal_equations(problem: InversionProblem, rows: Bool | None = None) -> Normal:
-    """Sum up the given rows (all where None), divided by their sigma."""
-    chosen = slice(None) if rows is None else rows
-    weight = 1.0 / problem.sigma[chosen]
-    design = problem.design[chosen] * weight[:, None]
+    """Sum up the given rows (all where None), made independent by their covariance."""
+    design, data = problem.whitened(rows)
     matrix = design.T @ design
     n_par = problem.G.shape[1]
     extra = np.arange(n_par, len(matrix))
@@ -84,7 +82,7 @@ def normal_equations(problem: InversionProblem, rows: Bool | None = None) -> Nor
         matrix[extra, extra] += NUISANCE_DAMPING * max(mean, 1e-300)
     return Normal(
         matrix=matrix,
-        right=design.T @ (problem.data[chosen] * weight),
+        right=design.T @ data,
         roughness=roughness(problem.grid, problem.spacing, problem.open_top),
         sign=problem.sign.astype(np.float64),
         n_nuisance=len(extra),

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from afterslip_solver.inversion.covariance import Block, is_positive_definite, whiten
 from afterslip_solver.model import Bool, Float, Int
 
 COMPONENTS = ("strike", "dip")
@@ -40,6 +41,12 @@ class InversionProblem:
     nuisance : (n_obs, n_nuisance) float64, columns of unknowns that are neither
         smoothed nor sparse, such as an offset for each dataset.
     position : (n_station, 2) float64, m, of the stations; only for spatial blocks.
+    dataset : (n_obs,) int64, index of the data set of each row; all one where empty.
+    variance_free : (n_dataset,) bool, the variance of the data set's errors is known
+        only up to a factor, which is to be estimated; False: ``sigma`` and
+        ``covariance`` hold as they are. All False where empty.
+    covariance : correlated rows, each block within one data set; ``sigma`` is the
+        root of its diagonal. Rows in no block have independent errors.
     """
 
     G: Float
@@ -55,6 +62,29 @@ class InversionProblem:
     open_top: Bool
     nuisance: Float = field(default_factory=lambda: np.zeros((0, 0)))
     position: Float = field(default_factory=lambda: np.zeros((0, 2)))
+    dataset: Int = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    variance_free: Bool = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    covariance: tuple[Block, ...] = ()
+
+    @property
+    def dataset_of_row(self) -> Int:
+        """(n_obs,) int64, index of the data set of each row."""
+        if self.dataset.size:
+            return self.dataset
+        return np.zeros(len(self.data), dtype=np.int64)
+
+    def whitened(self, rows: Bool | None = None) -> tuple[Float, Float]:
+        """Return (design, data) of some rows with independent errors of variance one.
+
+        A row stays a row of its data set: no block reaches into another one.
+
+        Parameters
+        ----------
+        rows : (n_obs,) bool; None: all.
+        """
+        both = np.column_stack((self.design, self.data))
+        white = whiten(self.covariance, self.sigma, both, rows)
+        return white[:, :-1], white[:, -1]
 
     @property
     def design(self) -> Float:
@@ -74,6 +104,7 @@ class InversionProblem:
         _check_shapes(self)
         _check_rows(self)
         _check_sources(self)
+        _check_errors(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,3 +240,38 @@ def _check_sources(p: InversionProblem) -> None:
         raise InversionError("spacing of the source grid must be positive")
     if len(np.unique(p.grid, axis=0)) != len(p.grid):
         raise InversionError("two sources share fault, component and place on the grid")
+
+
+def _check_errors(p: InversionProblem) -> None:
+    if p.dataset.size:
+        n = len(p.variance_free) or int(p.dataset.max()) + 1
+        if len(p.dataset) != len(p.data):
+            raise InversionError(
+                f"dataset has {len(p.dataset)} rows, expected {len(p.data)}"
+            )
+        wrong = (p.dataset < 0) | (p.dataset >= n)
+        if wrong.any():
+            raise InversionError(f"dataset is unknown in row {_rows(wrong)}")
+    taken = np.zeros(len(p.data), dtype=bool)
+    for block in p.covariance:
+        _check_block(p, block, taken)
+        taken[block.rows] = True
+
+
+def _check_block(p: InversionProblem, block: Block, taken: Bool) -> None:
+    k = len(block.rows)
+    if block.matrix.shape != (k, k):
+        raise InversionError(
+            f"covariance has shape {block.matrix.shape} for {k} rows of data"
+        )
+    if taken[block.rows].any() or len(np.unique(block.rows)) < k:
+        raise InversionError("a row stands in two blocks of the covariance")
+    if len(np.unique(p.dataset_of_row[block.rows])) > 1:
+        raise InversionError("a block of the covariance joins two data sets")
+    if not np.allclose(np.diag(block.matrix), p.sigma[block.rows] ** 2, rtol=1e-9):
+        raise InversionError("the covariance's diagonal must be sigma squared")
+    if not is_positive_definite(block.matrix):
+        raise InversionError(
+            "covariance is not positive definite: raise its diagonal, or shorten its "
+            "correlation length"
+        )
