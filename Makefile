@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 OUT ?= demo-out
-ROOMS := api migrations service solver workers benchmarks deploy examples .ci
+ROOMS := api common migrations service solver workers benchmarks deploy examples .ci
 # of each fuzz; drawn anew each time. Each may take 2 s
 EXAMPLES ?= 2000
 FUZZ := tests/api/test_spec_fuzz.py tests/api/test_table_fuzz.py \

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parent.parent
-ROOMS = ["api", "migrations", "service", "solver", "workers"]
+ROOMS = ["api", "common", "migrations", "service", "solver", "workers"]
 SOURCES = [
     path
     for room in [*ROOMS, "tests", "benchmarks", "examples"]
@@ -22,6 +22,7 @@ SOURCES = [
 LONGEST = 40
 CEILINGS = {
     "api": (4, 45),
+    "common": (0, 0),
     "migrations": (2, 186),
     "service": (4, 53),
     "solver": (13, 84),

@@ -10,6 +10,7 @@ ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs/architecture.md"
 PACKAGES = {
     "afterslip": "api",
+    "afterslip_common": "common",
     "afterslip_migrations": "migrations",
     "afterslip_service": "service",
     "afterslip_solver": "solver",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ["api", "migrations", "service", "solver", "workers"]
+ROOMS = ["api", "common", "migrations", "service", "solver", "workers"]
 FOLDERS = [*ROOMS, ".ci", "benchmarks", "deploy", "docs", "examples", "tests"]
 
 # what is not written any more: what is written instead

@@ -21,13 +21,13 @@ from afterslip.archive import (
     chunk_file,
     create_campaign_store,
     create_group_store,
-    curve_coefficients,
     group_arrays,
     open_greens,
     set_attributes,
 )
 from afterslip.errors import ArchiveError, DamagedError, SpecError
 from afterslip.units import YEAR
+from afterslip_common.curve import spectral_weights
 
 
 @pytest.fixture
@@ -180,7 +180,7 @@ def test_evaluation_is_the_sum_of_modes(store) -> None:
     for row, (group, lane) in enumerate([(1, 1), (0, 1), (1, 0)]):
         value = values[group]
         pairs, norm = value["recurrence"][lane], value["start_norm"][lane]
-        weights = curve_coefficients(pairs, norm, 0.0, TIMES)
+        weights = spectral_weights(pairs, norm, 0.0, TIMES)
         modes = value["response"][lane].astype(np.float32)[:, [3, 40]]
         expected = np.einsum("tm,mnc->tnc", weights, modes)
         np.testing.assert_allclose(found[row], expected, rtol=1e-6)

@@ -5,7 +5,6 @@ from afterslip.archive.create import (
     create_group_store,
     set_attributes,
 )
-from afterslip.archive.curve import curve_coefficients, step_coefficients
 from afterslip.archive.layout import (
     Sizes,
     SourceTable,
@@ -27,9 +26,7 @@ __all__ = [
     "chunk_file",
     "create_campaign_store",
     "create_group_store",
-    "curve_coefficients",
     "group_arrays",
     "open_greens",
     "set_attributes",
-    "step_coefficients",
 ]

@@ -16,12 +16,12 @@ from xarray.core import indexing
 from zarr.abc.store import Store
 from zarr.storage import FsspecStore
 
-from afterslip.archive.curve import curve_coefficients, step_coefficients
 from afterslip.archive.layout import GROUP
 from afterslip.archive.surface import SurfaceInterpolator
 from afterslip.archive.verified import VerifiedStore
 from afterslip.errors import ArchiveError, DamagedError, one_problem
 from afterslip.units import COMPONENTS, YEAR
+from afterslip_common.curve import spectral_weights, step_weights
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -244,10 +244,10 @@ class GreensStore:
         count = int(self.mode_count[source])
         if self.spectral:
             pairs, norms, shifts = self._recurrence
-            return curve_coefficients(
+            return spectral_weights(
                 pairs[source, :count], norms[source], shifts[source], times
             )
-        return step_coefficients(self._step_times[:count], times)
+        return step_weights(self._step_times[:count], times)
 
     @cached_property
     def _recurrence(self) -> tuple[Float, Float, Float]:

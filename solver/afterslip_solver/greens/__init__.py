@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from afterslip_solver.greens.checkpoint import Checkpointer, StateError
-from afterslip_solver.greens.curve import evaluate_curve, mode_weights
+from afterslip_solver.greens.curve import evaluate_curve
 from afterslip_solver.greens.elastic_model import ElasticModel
 from afterslip_solver.greens.prepared import Prepared, prepare
 from afterslip_solver.greens.relaxation import Relaxation
@@ -17,6 +17,5 @@ __all__ = [
     "SettingsError",
     "StateError",
     "evaluate_curve",
-    "mode_weights",
     "prepare",
 ]

@@ -32,9 +32,9 @@ from typing import Any
 
 import numpy as np
 
+from afterslip_common.curve import mode_weights
 from afterslip_solver.backend import LANES, Backend
 from afterslip_solver.greens.checkpoint import State, pack, unpack
-from afterslip_solver.greens.curve import mode_weights
 from afterslip_solver.model import Float
 
 # the bound is one of creep energies; measured over Maxwell and Burgers bodies, short

@@ -16,12 +16,11 @@ from afterslip import integrity
 from afterslip.archive import (
     StationTable,
     SurfaceInterpolator,
-    curve_coefficients,
     group_arrays,
-    step_coefficients,
 )
 from afterslip.errors import ArchiveError
 from afterslip.units import YEAR
+from afterslip_common.curve import spectral_weights, step_weights
 from afterslip_workers.store import paths, reading
 from afterslip_workers.store.backend import StoreBackend, read_json, write_json
 from afterslip_workers.store.commit import chunk_key, root_of
@@ -241,7 +240,7 @@ def _largest_change(lane: Lane, times: Float) -> float:
 
 def _coefficients(lane: Lane, times: Float) -> Float:
     """(n_time, n_mode) weights of a spectral lane's modes."""
-    return curve_coefficients(
+    return spectral_weights(
         lane["recurrence"][: len(lane["response"])],
         float(lane["start_norm"]),
         float(lane["shift"]),
@@ -263,7 +262,7 @@ def _displacement(store: Any, row: int, lane: Lane, wanted: Wanted) -> Float:
         coefficients = _coefficients(lane, wanted.times)
     else:
         steps = store["step_time"][:] * YEAR
-        coefficients = step_coefficients(steps[: len(lane["response"])], wanted.times)
+        coefficients = step_weights(steps[: len(lane["response"])], wanted.times)
     response = np.asarray(lane["response"], dtype=np.float64)
     at = np.einsum("sk,mskc->msc", weights, response[:, nodes])
     return np.asarray(np.einsum("tm,msc->tsc", coefficients, at))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from afterslip.archive import curve_coefficients, step_coefficients
+from afterslip_common.curve import mode_weights, spectral_weights, step_weights
 
 TIMES = np.array([0.0, 1e-6, 0.03, 0.4, 2.0, 30.0])
 
@@ -16,18 +16,18 @@ def spd(n: int, low: float, high: float, seed: int) -> np.ndarray:
 
 
 def lanczos(operator, start, m):
-    """Return Q (n, m) and the recurrence (m + 1, 2), re-orthogonalised."""
+    """Return Q (n, m) and the recurrence (m, 2), re-orthogonalised."""
     n = len(start)
-    Q, pairs = np.zeros((n, m)), np.zeros((m + 1, 2))
+    Q, pairs = np.zeros((n, m)), np.zeros((m, 2))
     Q[:, 0] = start / np.linalg.norm(start)
     for j in range(m):
         w = operator @ Q[:, j]
-        pairs[j + 1, 0] = Q[:, j] @ w
+        pairs[j, 0] = Q[:, j] @ w
         w -= Q[:, : j + 1] @ (Q[:, : j + 1].T @ w)
         w -= Q[:, : j + 1] @ (Q[:, : j + 1].T @ w)
-        pairs[j + 1, 1] = np.linalg.norm(w)
+        pairs[j, 1] = np.linalg.norm(w)
         if j + 1 < m:
-            Q[:, j + 1] = w / pairs[j + 1, 1]
+            Q[:, j + 1] = w / pairs[j, 1]
     return Q, pairs
 
 
@@ -44,10 +44,9 @@ def test_polynomial_curve_of_a_full_basis_is_the_matrix_exponential() -> None:
     A, c0 = spd(8, 0.05, 3.0, seed=2), rng.normal(size=8)
     readout = rng.normal(size=(5, 8))  # strain to displacement
     Q, pairs = lanczos(A, c0, 8)
-    modes = np.hstack([np.ones((5, 1)), readout @ Q])
-    coefficients = curve_coefficients(pairs, np.linalg.norm(c0), 0.0, TIMES)
-    exact = np.array([1.0 + readout @ creep(A, c0, t) for t in TIMES])
-    np.testing.assert_allclose(coefficients @ modes.T, exact, rtol=1e-11, atol=1e-11)
+    weights = mode_weights(pairs, np.linalg.norm(c0), 0.0, TIMES)
+    exact = np.array([readout @ creep(A, c0, t) for t in TIMES])
+    np.testing.assert_allclose(weights @ (readout @ Q).T, exact, rtol=1e-11, atol=1e-11)
 
 
 def test_shift_invert_curve_of_a_full_basis_is_the_matrix_exponential() -> None:
@@ -56,10 +55,10 @@ def test_shift_invert_curve_of_a_full_basis_is_the_matrix_exponential() -> None:
     readout = rng.normal(size=(5, 7))
     S = np.linalg.inv(np.eye(7) + gamma * A)
     Q, pairs = lanczos(S, c0, 7)
-    modes = np.hstack([np.ones((5, 1)), readout @ S @ Q])  # v_j answers to S q_j
-    coefficients = curve_coefficients(pairs, np.linalg.norm(c0), gamma, TIMES)
-    exact = np.array([1.0 + readout @ creep(A, c0, t) for t in TIMES])
-    np.testing.assert_allclose(coefficients @ modes.T, exact, rtol=1e-9, atol=1e-9)
+    modes = readout @ S @ Q  # v_j answers to S q_j
+    weights = mode_weights(pairs, np.linalg.norm(c0), gamma, TIMES)
+    exact = np.array([readout @ creep(A, c0, t) for t in TIMES])
+    np.testing.assert_allclose(weights @ modes.T, exact, rtol=1e-9, atol=1e-9)
 
 
 def test_few_shift_invert_modes_hold_over_a_wide_spectrum() -> None:
@@ -69,37 +68,39 @@ def test_few_shift_invert_modes_hold_over_a_wide_spectrum() -> None:
     gamma = until / 10
     S = np.linalg.inv(np.eye(n) + gamma * A)
     Q, pairs = lanczos(S, c0, m)
-    coefficients = curve_coefficients(pairs, np.linalg.norm(c0), gamma, [until])[0, 1:]
+    weights = mode_weights(pairs, np.linalg.norm(c0), gamma, until)[0]
     exact = creep(A, c0, until)
-    error = np.linalg.norm(S @ Q @ coefficients - exact) / np.linalg.norm(exact)
+    error = np.linalg.norm(S @ Q @ weights - exact) / np.linalg.norm(exact)
     assert error < 1e-4
 
 
 def test_a_single_mode_relaxes_exponentially() -> None:
     tau, norm = 5.0, 2.0
-    found = curve_coefficients([[0, 0], [1 / tau, 0]], norm, 0.0, TIMES)
-    np.testing.assert_allclose(found[:, 0], 1.0)
-    np.testing.assert_allclose(
-        found[:, 1], norm * tau * -np.expm1(-TIMES / tau), rtol=1e-13
-    )
+    found = mode_weights([[1 / tau, 0]], norm, 0.0, TIMES)[:, 0]
+    np.testing.assert_allclose(found, norm * tau * -np.expm1(-TIMES / tau), rtol=1e-13)
 
 
 def test_real_seconds_and_viscosities_neither_overflow_nor_cancel() -> None:
     tau, gamma = 5.0e9, 3.0e7
     times = np.array([0.0, 1.0, 86400.0, 3.15576e8, 3e12])
     s = 1 / (1 + gamma / tau)
-    found = curve_coefficients([[0, 0], [s, 0]], 1e-10, gamma, times)[:, 1]
+    found = mode_weights([[s, 0]], 1e-10, gamma, times)[:, 0]
     exact = 1e-10 * tau * -np.expm1(-times / tau) / s
     np.testing.assert_allclose(found, exact, rtol=1e-8)
     for eigenvalue in (0.0, -1e-20, 1.0, 1.0 + 1e-15):
-        assert np.isfinite(
-            curve_coefficients([[0, 0], [eigenvalue, 0]], 1.0, gamma, times)
-        ).all()
+        assert np.isfinite(mode_weights([[eigenvalue, 0]], 1.0, gamma, times)).all()
 
 
-def test_without_creep_only_the_elastic_mode_counts() -> None:
+def test_a_rate_below_zero_by_rounding_does_not_grow() -> None:
+    times = np.array([0.0, 1e9, 3e12])
+    found = mode_weights([[-1e-11, 0]], 1.0, 0.0, times)[:, 0]
+    np.testing.assert_array_equal(found, times)
+
+
+def test_without_creep_there_are_no_modes_after_the_elastic_one() -> None:
+    assert mode_weights(np.zeros((0, 2)), 0.0, 0.0, TIMES).shape == (6, 0)
     np.testing.assert_array_equal(
-        curve_coefficients([[0, 0]], 0.0, 0.0, TIMES), np.ones((6, 1))
+        spectral_weights([[0, 0]], 0.0, 0.0, TIMES), np.ones((6, 1))
     )
 
 
@@ -108,14 +109,16 @@ def test_steps_are_exact_at_their_times_and_linear_between() -> None:
     values = np.array([3.0, 5.0, 4.0, 0.0])
     t = np.array([0.0, 0.25, 1.0, 2.0, 3.5, 4.0])
     np.testing.assert_allclose(
-        step_coefficients(steps, t) @ values, np.interp(t, steps, values)
+        step_weights(steps, t) @ values, np.interp(t, steps, values)
     )
-    assert (step_coefficients(steps, steps) == np.eye(4)).all()
-    assert step_coefficients([0.0], [0.0]).tolist() == [[1.0]]
+    assert (step_weights(steps, steps) == np.eye(4)).all()
+    assert step_weights([0.0], [0.0]).tolist() == [[1.0]]
 
 
 @pytest.mark.parametrize("shift", [0.0, 2.0])
 def test_curve_starts_at_the_elastic_response(shift: float) -> None:
-    pairs = np.array([[0, 0], [0.5, 0.1], [0.4, 0.0]])
-    found = curve_coefficients(pairs, 7.0, shift, [0.0])
-    np.testing.assert_array_equal(found, [[1.0, 0.0, 0.0]])
+    pairs = np.array([[0.5, 0.1], [0.4, 0.0]])
+    found = mode_weights(pairs, 7.0, shift, [0.0])
+    np.testing.assert_array_equal(found, [[0.0, 0.0]])
+    stored = spectral_weights([[9, 9], *pairs], 7.0, shift, [0.0])
+    np.testing.assert_array_equal(stored, [[1.0, 0.0, 0.0]])
