@@ -16,6 +16,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from afterslip.errors import one_problem
+from afterslip.physics.registry import DEFAULT, find
 from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.forward import Forward
 from afterslip.schemas.values import SHA256, Duration
@@ -36,7 +37,12 @@ def plain(value: Any) -> Any:
     """
     if isinstance(value, BaseModel):
         fields = ((key, getattr(value, key)) for key in type(value).model_fields)
-        return {key: plain(item) for key, item in fields if item is not None}
+        implied = getattr(value, "implied", {})
+        return {
+            key: plain(item)
+            for key, item in fields
+            if item is not None and not (key in implied and implied[key] == item)
+        }
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -110,23 +116,14 @@ def model_digest(spec: Campaign | Forward, files: Files | None = None) -> str:
 def greens_digest(campaign: Campaign, files: Files | None = None) -> str:
     """Return the digest of what changes the numbers of the Green's functions.
 
-    That is the model, the sources, ``times.until`` and the solver without its
-    backend and its number of GPUs. Left out: name, stations, data sets and
-    inversions, which only read the responses; output times, because the curve must
-    hold its tolerance on the whole of 0 … until and is evaluated afterwards; and the
-    devices, whose results agree within the tolerance.
+    That is the model, the sources and what the physics says of the rest. Left out:
+    name, stations, data sets and inversions, which only read the responses.
     """
     whole = _by_content(campaign, files)
-    solver = plain(whole.solver)
-    del solver["backend"], solver["gpus"]
-    return digest(
-        {
-            "model": plain(whole.model),
-            "sources": plain(whole.sources),
-            "until": plain(whole.times.until),
-            "solver": solver,
-        }
-    )
+    facts = {"model": plain(whole.model), "sources": plain(whole.sources)}
+    if whole.physics != DEFAULT:
+        facts["physics"] = whole.physics
+    return digest(facts | find(whole.physics).numbers(whole))
 
 
 def _by_content(spec: Any, files: Files | None) -> Any:

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import tiny_worker
 
+from afterslip.physics.viscoelastic.elements import elements
 from afterslip.spec import parse_campaign
 from afterslip.spec.files import LocalFiles
 from afterslip.spec.inputs import resolve
-from afterslip_service.routes.elements import elements
 from afterslip_workers.viscoelastic.building import build_model
 
 

@@ -6,7 +6,7 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-from afterslip.spec import parse_campaign
+from afterslip.physics.viscoelastic.spec import ViscoelasticCampaign
 from afterslip.spec.files import LocalFiles
 from afterslip.spec.inputs import resolve
 from afterslip_solver.benchmarks.record import Record, device_name, document, record
@@ -25,7 +25,7 @@ def measure(name: str, spec: dict[str, Any], base: Path, backend: str) -> list[R
     name : module of ``afterslip_solver.benchmarks``.
     spec : campaign. base : folder of its files.
     """
-    campaign = parse_campaign(spec)
+    campaign = ViscoelasticCampaign.from_dict(spec)
     files = LocalFiles(base)
     inputs = resolve(campaign, files)
     model, _ = build_model(campaign.model, inputs, files, lambda _phase: None)

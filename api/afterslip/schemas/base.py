@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Self
+from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic_core import PydanticCustomError
@@ -22,6 +22,9 @@ class Schema(BaseModel):
     """A frozen mapping whose unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    # values that are left out of the canonical form, as absent ones are
+    implied: ClassVar[dict[str, Any]] = {}
 
     def problems(self) -> Iterable[Problem]:
         """Say what is wrong between the values; paths are relative to this model."""

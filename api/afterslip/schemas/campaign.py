@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self, cast
 
 from pydantic import Field, PrivateAttr
 
 from afterslip.errors import Problem
+from afterslip.physics.registry import DEFAULT, find, name_of
 from afterslip.schemas.base import Schema
 from afterslip.schemas.document import load
 from afterslip.schemas.earth import Model, unique_names
 from afterslip.schemas.fault import Sources
 from afterslip.schemas.inversion import Inversion
 from afterslip.schemas.observation import Dataset, Stations
-from afterslip.schemas.solver import Solver, Times
 from afterslip.schemas.validation import nearest, validate
-from afterslip.schemas.values import Count, Title
+from afterslip.schemas.values import Count, Duration, Name, Title
 
 
 class Spec(Schema):
@@ -65,13 +65,15 @@ class Spec(Schema):
 
 
 class Campaign(Spec):
-    """A model, its unit sources, times, data and inversions."""
+    """What campaigns of every physics have; `from_dict` returns the physics' own."""
+
+    # a spec of a release without this key has the same canonical form
+    implied: ClassVar[dict[str, Any]] = {"physics": DEFAULT}
 
     name: Title = Field(description="name of the campaign")
+    physics: Name = Field(default=DEFAULT, description="what is solved")
     model: Model = Field(description="geometry, materials, mesh")
     sources: Sources = Field(description="{fault, along_strike, down_dip}")
-    times: Times = Field(description="{until, output}")
-    solver: Solver = Field(default=Solver(), description="how to solve")
     stations: Stations | None = Field(default=None, description="{file}")
     datasets: list[Dataset] = Field(
         default=[], max_length=1000, description="observations"
@@ -82,6 +84,18 @@ class Campaign(Spec):
     priority: Annotated[int, Count(-1000, 1000)] | None = Field(
         default=None, description="higher ones are served first; 0 if not given"
     )
+
+    @classmethod
+    def from_dict(cls, data: Any, base: str | Path | None = None) -> Self:
+        """Return a campaign, in the class of its physics; see `Spec.from_dict`."""
+        own = find(name_of(data)).spec if cls is Campaign else cls
+        # the class of a physics is a subclass of this one
+        return cast("Self", super(Campaign, own).from_dict(data, base))
+
+    @property
+    def end(self) -> Duration | None:
+        """Last time that the Green's functions cover; None where there is none."""
+        return None
 
     def problems(self) -> Iterator[Problem]:
         """Names that one part uses must be there in another."""
@@ -112,18 +126,6 @@ class Campaign(Spec):
         yield from unique_names(
             [(f"inversions[{i}]", item.name) for i, item in enumerate(self.inversions)]
         )
-        yield from late_epochs(self.datasets, self.times)
-
-
-def late_epochs(datasets: list[Dataset], times: Times) -> Iterator[Problem]:
-    """Say which data are later than the curve."""
-    for index, dataset in enumerate(datasets):
-        if dataset.epoch > times.until:
-            yield Problem(
-                f"datasets[{index}].epoch",
-                dataset.epoch.text,
-                f"must not be after times.until ({times.until.text})",
-            )
 
 
 def known_name(path: str, name: str, known: list[str], noun: str) -> Iterator[Problem]:

@@ -27,7 +27,7 @@ from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.earth import Model
 from afterslip.schemas.forward import Forward, PointFile, SlipFile
 from afterslip.schemas.observation import Dataset
-from afterslip.schemas.solver import Times
+from afterslip.schemas.values import Duration
 from afterslip.spec.coverage import (
     Box,
     interface_outside,
@@ -110,9 +110,13 @@ def resolve(spec: Campaign | Forward, files: Files) -> Inputs:
 
 
 def read_dataset(
-    dataset: Dataset, model: Model, times: Times, files: Files
+    dataset: Dataset, model: Model, end: Duration | None, files: Files
 ) -> Observations:
     """Read and check one data set that is not part of a campaign's spec.
+
+    Parameters
+    ----------
+    end : of the campaign, the last time that data may have; None: any.
 
     Raises
     ------
@@ -121,7 +125,7 @@ def read_dataset(
     """
     reader = _Reader(dataset, files)
     inputs = Inputs(Frame.of(model.frame), Box.of(model.domain))
-    found = reader.observations(dataset, "", inputs, times)
+    found = reader.observations(dataset, "", inputs, end)
     reader.check()
     if found is None:
         raise SpecError([Problem("file", dataset.file, "cannot be read")])
@@ -159,7 +163,7 @@ class _Reader:
         return content
 
     def observations(
-        self, dataset: Dataset, path: str, inputs: Inputs, times: Times
+        self, dataset: Dataset, path: str, inputs: Inputs, end: Duration | None
     ) -> Observations | None:
         """Read a data set and note what is outside domain and curve."""
         key = f"{path}.file" if path else "file"
@@ -176,13 +180,15 @@ class _Reader:
         self.problems += places_outside(
             inputs.box, inputs.frame, "station", found, rows
         )
-        late = np.flatnonzero(found.time > float(times.until) * (1 + 1e-9))
-        if len(late):
+        late = np.array([], dtype=np.int64)
+        if end is not None:
+            late = np.flatnonzero(found.time > float(end) * (1 + 1e-9))
+        if end is not None and len(late):
             self.problems.append(
                 Problem(
                     found.place(int(late[0])),
                     None,
-                    f"is later than times.until ({times.until.text})",
+                    f"is later than times.until ({end.text})",
                     f"{len(late)} lines are: make times.until later or remove them",
                 )
             )
@@ -249,7 +255,7 @@ def _campaign_inputs(spec: Campaign, inputs: Inputs, reader: _Reader) -> Inputs:
         reader.problems += places_outside(inputs.box, inputs.frame, "station", stations)
     datasets: dict[str, Observations] = {}
     for index, dataset in enumerate(spec.datasets):
-        found = reader.observations(dataset, f"datasets[{index}]", inputs, spec.times)
+        found = reader.observations(dataset, f"datasets[{index}]", inputs, spec.end)
         if found is not None:
             datasets[dataset.name] = found
     return replace(inputs, stations=stations, datasets=datasets)

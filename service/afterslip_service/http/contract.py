@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
-from afterslip.schemas.campaign import Campaign
+from afterslip.physics.registry import find, installed
 from afterslip.schemas.inversion import Inversion
 from afterslip.schemas.observation import Dataset
 from afterslip_service.http.access import COOKIE, needed
@@ -66,23 +66,30 @@ def openapi(
 
 
 def _add_specs(known: dict[str, Any], bodies: Mapping[str, type[BaseModel]]) -> None:
-    spec = Campaign.model_json_schema(ref_template=REF)
-    request = Inversion.model_json_schema(ref_template=REF)
+    request = _schema(Inversion)
     request["properties"]["campaign"] = {"type": "string"}
     request["required"] = [*request.get("required", []), "campaign"]
-    data = Dataset.model_json_schema(ref_template=REF)
+    data = _schema(Dataset)
     data["properties"]["csv"] = {"type": "string"}
     data["required"] = ["name"]
     schemas = {
-        "CampaignSpec": spec,
         "InversionRequest": request,
         "DatasetRequest": data,
     }
+    specs = [find(name).spec for name in installed()]
+    schemas |= {spec.__name__: _schema(spec) for spec in specs}
+    refs = [{"$ref": REF.format(model=spec.__name__)} for spec in specs]
+    # the physics of a spec tells which of them it is
+    known["CampaignSpec"] = refs[0] if len(refs) == 1 else {"anyOf": refs}
     for name, model in bodies.items():
-        schemas[name] = model.model_json_schema(ref_template=REF)
+        schemas[name] = _schema(model)
     for part in schemas.values():
         known |= part.pop("$defs", {})
     known |= schemas
+
+
+def _schema(model: type[BaseModel]) -> dict[str, Any]:
+    return model.model_json_schema(ref_template=REF)
 
 
 def _complete(operation: dict[str, Any], path: str, method: str) -> None:

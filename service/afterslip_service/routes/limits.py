@@ -5,13 +5,13 @@ from __future__ import annotations
 from pydantic import BaseModel
 
 from afterslip.errors import Problem, SpecError
+from afterslip.physics.registry import find
 from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.values import SHA256
 from afterslip.spec.inputs import Inputs
 from afterslip.spec.references import refs
 from afterslip_service.db import datasets
 from afterslip_service.http.deps import Service
-from afterslip_service.routes.elements import elements
 
 MESH_FILE = "model.mesh.file"
 
@@ -55,8 +55,8 @@ def check_sources(service: Service, campaign: Campaign) -> None:
     SpecError
         With the numbers.
     """
-    sources, most = campaign.sources, service.settings.max_sources
-    count = sources.along_strike * sources.down_dip * len(sources.components)
+    most = service.settings.max_sources
+    count = find(campaign.physics).work(campaign).sources
     if count > most:
         message = f"makes {count:,} unit sources, and {most:,} are allowed here"
         hint = "ask for fewer, or an operator"
@@ -77,7 +77,7 @@ def check_elements(service: Service, campaign: Campaign, inputs: Inputs) -> None
     """
     model, most = campaign.model, service.settings.max_elements
     size = None if model.mesh.file is None else _size(service, model.mesh.file)
-    parts = elements(model, inputs, size)
+    parts = find(campaign.physics).work(campaign, inputs, size).elements
     count = sum(parts.values())
     if count > most:
         message = f"makes {count:,.0f} elements or more, and {most:,} are allowed here"

@@ -136,7 +136,7 @@ def check_inversion(
     ]
     for dataset in found:
         try:
-            read_dataset(dataset, spec.model, spec.times, service.files)
+            read_dataset(dataset, spec.model, spec.end, service.files)
         except SpecError as error:
             problems += [item.under(dataset.name) for item in error.problems]
     if problems:

@@ -20,9 +20,8 @@ from afterslip.archive import (
 )
 from afterslip.archive.layout import POLYGON_ORDER
 from afterslip.error_class import ErrorClass
-from afterslip.schemas.campaign import Campaign
+from afterslip.physics.viscoelastic.spec import ViscoelasticCampaign as Campaign
 from afterslip.schemas.fault import Sources
-from afterslip.spec import parse_campaign
 from afterslip_solver.greens import Prepared, StateError, evaluate_curve
 from afterslip_solver.mesh.slit_surface import Trace, two_sided
 from afterslip_solver.model import Float, GroupResult, Int, Model
@@ -107,7 +106,7 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]] | None:
     Manifest and counts; None if another process is to write the group.
     """
     envelope = context.envelope
-    campaign = parse_campaign(envelope.spec)
+    campaign = Campaign.from_dict(envelope.spec)
     facts = campaign_facts(context.store_backend, envelope.campaign)
     template = template_of(facts)
     group = envelope.group or {}

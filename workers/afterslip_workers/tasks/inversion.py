@@ -13,12 +13,11 @@ from afterslip.archive import GreensStore
 from afterslip.error_class import ErrorClass
 from afterslip.exports import write_geojson
 from afterslip.frame import Frame
+from afterslip.physics.viscoelastic.spec import ViscoelasticCampaign
 from afterslip.report import write_report
-from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.inversion import Inversion
 from afterslip.schemas.observation import Dataset
 from afterslip.schemas.validation import validate
-from afterslip.spec import parse_campaign
 from afterslip.spec.inputs import read_dataset
 from afterslip_solver.inversion import (
     InversionError,
@@ -50,7 +49,7 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
     identity = str(asked.pop("id"))
     extra = [validate(Dataset, item) for item in asked.pop("extra_datasets", [])]
     request = validate(Inversion, asked)
-    campaign = parse_campaign(envelope.spec)
+    campaign = ViscoelasticCampaign.from_dict(envelope.spec)
     facts = campaign_facts(context.store_backend, envelope.campaign)
     context.phase("reading data")
     model = load_model(context.store_backend, facts["digest"])
@@ -88,7 +87,10 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _rows(
-    context: Context, campaign: Campaign, request: Inversion, extra: list[Dataset]
+    context: Context,
+    campaign: ViscoelasticCampaign,
+    request: Inversion,
+    extra: list[Dataset],
 ) -> Rows:
     """Read the data sets of a request; those of the campaign come first."""
     envelope = context.envelope
@@ -100,7 +102,7 @@ def _rows(
             ErrorClass.BAD_INPUT, f"there is no data set {', '.join(missing)}"
         )
     tables = {
-        name: read_dataset(known[name], campaign.model, campaign.times, files)
+        name: read_dataset(known[name], campaign.model, campaign.end, files)
         for name in request.datasets
     }
     return collect(tables)
@@ -157,7 +159,7 @@ def _solve(
 
 
 def _assemble(
-    campaign: Campaign,
+    campaign: ViscoelasticCampaign,
     units: UnitSources,
     model: Model,
     store: GreensStore,
@@ -185,7 +187,7 @@ def _assemble(
 def _annotate(
     found: xr.Dataset,
     context: Context,
-    campaign: Campaign,
+    campaign: ViscoelasticCampaign,
     request: Inversion,
     facts: dict[str, Any],
     solution: InversionSolution,

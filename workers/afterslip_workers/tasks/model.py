@@ -11,8 +11,7 @@ import numpy as np
 from afterslip.archive import StationTable, create_campaign_store
 from afterslip.identity import campaign_digest, greens_digest, model_digest
 from afterslip.integrity import FIXED, ROOT
-from afterslip.schemas.campaign import Campaign
-from afterslip.spec import parse_campaign
+from afterslip.physics.viscoelastic.spec import ViscoelasticCampaign
 from afterslip.spec.inputs import Inputs, resolve
 from afterslip_solver.model import Model
 from afterslip_workers.store import durable, manifest, paths, uploads
@@ -37,7 +36,7 @@ _OF_MODEL = ("n_unknowns", "n_elements", "n_node", "quality", "notes")
 def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
     """Build, or find, everything that the groups of a campaign need."""
     envelope = context.envelope
-    campaign = parse_campaign(envelope.spec)
+    campaign = ViscoelasticCampaign.from_dict(envelope.spec)
     files = uploads.files_of(context.store_backend, envelope.files_base)
     context.phase("reading files")
     inputs = resolve(campaign, files)
@@ -77,7 +76,7 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _create_store(
     context: Context,
-    campaign: Campaign,
+    campaign: ViscoelasticCampaign,
     inputs: Inputs,
     model: Model,
     units: UnitSources,
@@ -143,7 +142,7 @@ def _stations(inputs: Inputs) -> StationTable | None:
 
 
 def _attributes(
-    context: Context, campaign: Campaign, facts: dict[str, Any]
+    context: Context, campaign: ViscoelasticCampaign, facts: dict[str, Any]
 ) -> dict[str, Any]:
     return {
         "title": campaign.name,

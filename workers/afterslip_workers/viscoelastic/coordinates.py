@@ -16,7 +16,7 @@ from afterslip.archive import (
     create_campaign_store,
 )
 from afterslip.frame import Frame
-from afterslip.spec import parse_campaign
+from afterslip.physics.viscoelastic.spec import ViscoelasticCampaign
 from afterslip_solver.mesh.slit_surface import two_sided
 from afterslip_solver.model import Model
 from afterslip_workers.errors import TaskError
@@ -70,7 +70,7 @@ def rebuild(backend: StoreBackend, campaign: str, path: Path) -> None:
     """
     facts = facts_of(backend, campaign)
     root = read_json(backend, f"{paths.greens(campaign)}/zarr.json") or {}
-    spec = parse_campaign(json.loads(root["attributes"]["spec"]))
+    spec = ViscoelasticCampaign.from_dict(json.loads(root["attributes"]["spec"]))
     settings = settings_of(spec.times, spec.solver)
     template = template_of(facts)
     try:

@@ -1,0 +1,7 @@
+"""Quasi-static deformation of an elastic and viscoelastic crust after fault slip."""
+
+from afterslip.physics.viscoelastic.physics import Viscoelastic
+
+physics = Viscoelastic()
+
+__all__ = ["physics"]

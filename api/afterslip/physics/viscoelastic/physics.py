@@ -1,0 +1,81 @@
+"""When stored curves serve, and how much a campaign asks for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from afterslip.identity import plain
+from afterslip.physics.base import Quality, Work
+from afterslip.physics.viscoelastic.elements import elements
+from afterslip.physics.viscoelastic.spec import ViscoelasticCampaign
+
+if TYPE_CHECKING:
+    from afterslip.spec.inputs import Inputs
+
+
+class Viscoelastic:
+    """See `afterslip.physics.base.Physics`."""
+
+    name = "viscoelastic"
+    numerics = 1
+    # the lanes of one solve
+    group_size = 4
+    spec = ViscoelasticCampaign
+    parts: ClassVar[dict[str, tuple[str, ...]]] = {
+        "model": ("model",),
+        "slip": ("sources",),
+        "solver": ("solver", "times"),
+    }
+
+    def quality(self, spec: ViscoelasticCampaign) -> Quality:
+        """Return what a campaign's numbers will be good for.
+
+        Returns
+        -------
+        {"until", "tolerance", "time_tolerance"}: end of the curve, s; relative
+        residual of the solves; relative error of the curve.
+        """
+        return {
+            "until": max(map(float, [spec.times.until, *spec.times.output])),
+            "tolerance": spec.solver.tolerance,
+            "time_tolerance": spec.solver.time_tolerance,
+        }
+
+    def worse(self, stored: Quality, wanted: Quality) -> list[str]:
+        """Return the keys of the spec in which stored numbers are not good enough."""
+        checks = {
+            "times.until": stored["until"] >= wanted["until"],
+            "solver.tolerance": stored["tolerance"] <= wanted["tolerance"],
+            "solver.time_tolerance": (
+                stored["time_tolerance"] <= wanted["time_tolerance"]
+            ),
+        }
+        return [key for key, good in checks.items() if not good]
+
+    def serves(self, stored: Quality, wanted: Quality) -> bool:
+        """Tell whether a curve is as long, and as exact, as the one that is wanted."""
+        return not self.worse(stored, wanted)
+
+    def numbers(self, spec: ViscoelasticCampaign) -> dict[str, Any]:
+        """Return end of the curve and solver, without backend and number of GPUs.
+
+        Output times are left out, because the curve must hold its tolerance on the
+        whole of 0 … until and is evaluated afterwards; and the devices, whose
+        results agree within the tolerance.
+        """
+        solver = plain(spec.solver)
+        del solver["backend"], solver["gpus"]
+        return {"until": plain(spec.times.until), "solver": solver}
+
+    def work(
+        self,
+        spec: ViscoelasticCampaign,
+        inputs: Inputs | None = None,
+        mesh_bytes: int | None = None,
+    ) -> Work:
+        """Return the number of unit sources and of tetrahedra."""
+        wanted = spec.sources
+        sources = wanted.along_strike * wanted.down_dip * len(wanted.components)
+        if inputs is None:
+            return Work(sources)
+        return Work(sources, elements(spec.model, inputs, mesh_bytes))
