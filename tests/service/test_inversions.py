@@ -104,6 +104,9 @@ def test_request_that_is_wrong_says_where(client, complete, dataset):
         ({"campaign": None}, "campaign"),
         ({"folds": 1}, "folds"),
         ({"smothness": 1}, "smothness"),
+        ({"prior": "laplace"}, "prior"),
+        ({"prior": {"von_karman": {"hurst": 3}}}, "prior"),
+        ({"prior": {}}, "prior"),
     ):
         answer = client.post("/v1/inversions", json={**good, **changes})
         assert answer.status_code == 422

@@ -10,13 +10,14 @@ from afterslip_solver.inversion import (
     InversionError,
     InversionProblem,
     InversionSettings,
+    Laplacian,
+    SourceGrid,
     deal_stations,
     invert,
-    laplacian,
     offset_columns,
-    roughness,
     spatial_blocks,
 )
+from afterslip_solver.inversion.regularisers.laplacian import laplacian
 from afterslip_solver.reference import Rectangles, surface_displacement
 
 ALONG, DOWN = 8, 6
@@ -87,13 +88,13 @@ def fixed(smoothness, sparsity=0.0, **more):
 def test_laplacian_of_a_lone_cell_counts_its_buried_edges():
     grid = np.array([[0, 1, 0, 0]])
     square = np.ones((1, 2))
-    assert laplacian(grid, square, np.array([True]))[0, 0] == 3.0
-    assert laplacian(grid, square, np.array([False]))[0, 0] == 4.0
+    assert laplacian(SourceGrid(grid, square, np.array([True])))[0, 0] == 3.0
+    assert laplacian(SourceGrid(grid, square, np.array([False])))[0, 0] == 4.0
 
 
 def test_laplacian_is_five_point_and_keeps_components_apart():
     grid = np.array([[0, c, i, j] for c in (0, 1) for i in range(4) for j in range(4)])
-    matrix = laplacian(grid, np.array([[30e3, 30e3]]), np.array([True]))
+    matrix = laplacian(SourceGrid(grid, np.array([[30e3, 30e3]]), np.array([True])))
     i, j = grid[:16, 2], grid[:16, 3]
     inner = (i == 1) & (j == 1)
     row = matrix[:16, :16][inner][0]
@@ -108,20 +109,19 @@ def test_laplacian_is_five_point_and_keeps_components_apart():
 
 def test_laplacian_weighs_directions_by_spacing_squared():
     grid = np.array([[0, 0, i, j] for i in range(3) for j in range(3)])
-    matrix = laplacian(grid, np.array([[2.0, 1.0]]), np.array([False]))
+    matrix = laplacian(SourceGrid(grid, np.array([[2.0, 1.0]]), np.array([False])))
     centre = 4
     assert matrix[centre, 4 - 3] / matrix[centre, 4 - 1] == pytest.approx(0.25)
     assert matrix[centre, centre] == pytest.approx(4.0)
-    assert (
-        np.linalg.eigvalsh(roughness(grid, np.ones((1, 2)), np.array([True]))).min() > 0
-    )
+    squares = SourceGrid(grid, np.ones((1, 2)), np.array([True]))
+    assert np.linalg.eigvalsh(Laplacian().precision(squares)).min() > 0
 
 
 # closed forms
 
 
 def test_fixed_weight_is_ridge_regression_in_closed_form(thrust):
-    L = roughness(thrust.grid, thrust.spacing, thrust.open_top)
+    L = Laplacian().precision(thrust.sources)
     weighted = thrust.G / thrust.sigma[:, None]
     normal = weighted.T @ weighted + 3.0 * L
     exact = np.linalg.solve(normal, weighted.T @ (thrust.data / thrust.sigma))

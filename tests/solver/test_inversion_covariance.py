@@ -10,13 +10,13 @@ from afterslip_solver.inversion import (
     InversionError,
     InversionProblem,
     InversionSettings,
+    Laplacian,
     exponential,
     fit_variogram,
     invert,
     whiten,
 )
 from afterslip_solver.inversion.choice import cross_validate
-from afterslip_solver.inversion.roughness import roughness
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_correlated_errors_weigh_as_their_full_matrix_does(problem):
     for i in range(0, 33, 3):
         full[i : i + 3, i : i + 3] = matrix
     W = np.linalg.inv(full)
-    L = roughness(problem.grid, problem.spacing, problem.open_top)
+    L = Laplacian().precision(problem.sources)
     expected = np.linalg.solve(
         problem.G.T @ W @ problem.G + 5.0 * L, problem.G.T @ W @ problem.data
     )
@@ -76,7 +76,7 @@ def test_rows_held_out_are_weighed_by_their_own_marginal_covariance(problem):
     )
     settings = InversionSettings(smoothness=5.0, sparsity=0.0, folds=3)
     table = cross_validate(posed, settings)
-    L = roughness(problem.grid, problem.spacing, problem.open_top)
+    L = Laplacian().precision(problem.sources)
     for k in range(3):
         out = table.fold == k
         W = np.linalg.inv(matrix[np.ix_(~out, ~out)])

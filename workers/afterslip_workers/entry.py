@@ -51,6 +51,7 @@ __all__ = [
     "Stored",
     "arrange",
     "attempt_tokens",
+    "check_prior",
     "check_store",
     "close_children",
     "describe_worker",
@@ -210,6 +211,19 @@ def probe(store: str | Path) -> None:
 def reachable(store: str | Path) -> bool:
     """Tell whether the store can be read and written now."""
     return open_store(store).reachable()
+
+
+def check_prior(prior: Mapping[str, Mapping[str, float]]) -> str | None:
+    """Say what is wrong with the prior of an inversion; None: nothing."""
+    # the solver's packages take a second to import
+    from afterslip_solver.inversion import make_regulariser
+
+    try:
+        for name, parameters in prior.items():
+            make_regulariser(name, parameters)
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 def check_store(

@@ -21,7 +21,13 @@ def _strength(value: Any) -> Any:
     return Within(least=0, most=1e30).parse(value)
 
 
+def _prior(value: Any) -> Any:
+    """Read a name alone as a prior with the parameters' defaults."""
+    return {value: {}} if isinstance(value, str) else value
+
+
 Strength = Annotated[float | Literal["auto"], BeforeValidator(_strength)]
+Prior = Annotated[dict[Name, dict[str, float]], BeforeValidator(_prior)]
 Sign = Literal["positive", "negative", "free"]
 
 
@@ -43,7 +49,14 @@ class Inversion(Schema):
         default={}, description="{dip: positive}: positive, negative or free"
     )
 
+    prior: Prior = Field(
+        default={"laplacian": {}},
+        description="laplacian, or {von_karman: {hurst, along_km, down_km}}",
+    )
+
     def problems(self) -> Iterator[Problem]:
-        """Each data set once."""
+        """Each data set once, and one prior."""
         if len(set(self.datasets)) < len(self.datasets):
             yield Problem("datasets", self.datasets, "must name each only once")
+        if len(self.prior) != 1:
+            yield Problem("prior", self.prior, "must be one prior", "write {name: {}}")

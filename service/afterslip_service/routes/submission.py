@@ -58,6 +58,13 @@ def check_campaign(service: Service, data: Any) -> CheckedCampaign:
     campaign = parse_campaign(data)
     limits.check_sources(service, campaign)
     limits.check_files(service, campaign)
+    problems = [
+        problem.under(f"inversions[{index}]")
+        for index, inversion in enumerate(campaign.inversions)
+        for problem in _prior_problems(inversion)
+    ]
+    if problems:
+        raise SpecError(problems)
     inputs = resolve(campaign, service.files)
     limits.check_elements(service, campaign, inputs)
     canonical = canonical_spec(campaign, service.files)
@@ -134,6 +141,7 @@ def check_inversion(
         for component, sign in request.sign.items()
         if component not in spec.sources.components
     ]
+    problems += _prior_problems(request)
     for dataset in found:
         try:
             read_dataset(dataset, spec.model, spec.end, service.files)
@@ -143,6 +151,14 @@ def check_inversion(
         raise SpecError(problems)
     extra = [plain(item) for item in found]
     return CheckedInversion(identity, principal.user, request, extra)
+
+
+def _prior_problems(request: Inversion) -> list[Problem]:
+    """Only the solver knows its priors and their parameters."""
+    wrong = entry.check_prior(request.prior)
+    if wrong is None:
+        return []
+    return [Problem("prior", plain(request.prior), "cannot be used", wrong)]
 
 
 def write_inversion(connection: Connection, checked: CheckedInversion) -> str:

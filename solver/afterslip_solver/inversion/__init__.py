@@ -20,11 +20,19 @@ from afterslip_solver.inversion.problem import (
     InversionSettings,
     offset_columns,
 )
-from afterslip_solver.inversion.roughness import laplacian, roughness
+from afterslip_solver.inversion.regularisers import (
+    REGULARISERS,
+    Laplacian,
+    Regulariser,
+    SourceGrid,
+    VonKarman,
+    make_regulariser,
+)
 from afterslip_solver.inversion.solution import Fit, InversionSolution
 from afterslip_solver.inversion.solve import invert
 
 __all__ = [
+    "REGULARISERS",
     "Block",
     "CrossValidation",
     "Fit",
@@ -32,15 +40,18 @@ __all__ = [
     "InversionProblem",
     "InversionSettings",
     "InversionSolution",
+    "Laplacian",
+    "Regulariser",
+    "SourceGrid",
     "Variogram",
+    "VonKarman",
     "deal_stations",
     "exponential",
     "fit_variogram",
     "invert",
     "is_positive_definite",
-    "laplacian",
+    "make_regulariser",
     "offset_columns",
-    "roughness",
     "spatial_blocks",
     "whiten",
 ]

@@ -69,7 +69,7 @@ class _Trials:
         self.folds = []
         for k in range(settings.folds):
             test = fold == k
-            rest = normal_equations(problem, ~test)
+            rest = normal_equations(problem, normal.roughness, ~test)
             self.folds.append((rest, *problem.whitened(test)))
         self.pairs: dict[tuple[float, float], tuple[float, float]] = {}
         self.scores: dict[tuple[float, float], Float] = {}
@@ -120,7 +120,8 @@ def cross_validate(
         Where positions are missing for spatial blocks.
     """
     fold = _folds(problem, settings)
-    normal = normal_equations(problem)
+    precision = settings.regulariser.precision(problem.sources)
+    normal = normal_equations(problem, precision)
     trials = _Trials(problem, settings, fold, normal)
     fixed = (settings.smoothness, settings.sparsity)
     scales = (normal.smoothness_scale, normal.sparsity_scale)

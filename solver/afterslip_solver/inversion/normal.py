@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from afterslip_solver.inversion.problem import InversionProblem
-from afterslip_solver.inversion.roughness import roughness
 from afterslip_solver.model import Bool, Float
 
 # An offset that no row of a fold determines must come out as zero; this much of
@@ -71,7 +70,9 @@ class Normal:
         return weights
 
 
-def normal_equations(problem: InversionProblem, rows: Bool | None = None) -> Normal:
+def normal_equations(
+    problem: InversionProblem, roughness: Float, rows: Bool | None = None
+) -> Normal:
     """Sum up the given rows (all where None), made independent by their covariance."""
     design, data = problem.whitened(rows)
     matrix = design.T @ design
@@ -83,7 +84,7 @@ def normal_equations(problem: InversionProblem, rows: Bool | None = None) -> Nor
     return Normal(
         matrix=matrix,
         right=design.T @ data,
-        roughness=roughness(problem.grid, problem.spacing, problem.open_top),
+        roughness=roughness,
         sign=problem.sign.astype(np.float64),
         n_nuisance=len(extra),
     )

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from afterslip_solver.inversion.covariance import Block, is_positive_definite, whiten
+from afterslip_solver.inversion.regularisers import Laplacian, Regulariser, SourceGrid
 from afterslip_solver.model import Bool, Float, Int
 
 COMPONENTS = ("strike", "dip")
@@ -93,6 +94,11 @@ class InversionProblem:
             return self.G
         return np.hstack((self.G, self.nuisance))
 
+    @property
+    def sources(self) -> SourceGrid:
+        """Places of the unit sources, for a regulariser."""
+        return SourceGrid(self.grid, self.spacing, self.open_top)
+
     def check(self) -> None:
         """Refuse what cannot be inverted.
 
@@ -119,6 +125,7 @@ class InversionSettings:
     grouping : "scattered" deals stations at random (seeded) within their kind,
         "blocks" cuts the map into compact blocks.
     seed : of the dealing; the same seed gives the same folds.
+    regulariser : prior of slip, whose precision smoothness multiplies.
     max_iterations : of the interior-point solver, for one problem.
     """
 
@@ -128,6 +135,7 @@ class InversionSettings:
     rule: Literal["minimum", "one_standard_error"] = "minimum"
     grouping: Literal["scattered", "blocks"] = "scattered"
     seed: int = 0
+    regulariser: Regulariser = field(default_factory=Laplacian)
     max_iterations: int = 200
 
     def check(self, n_station: int) -> None:

@@ -52,7 +52,7 @@ def invert(
     settings.check(len(np.unique(problem.station)))
     table = cross_validate(problem, settings, report) if settings.folds else None
     smoothness, sparsity = _weights(settings, table)
-    normal = normal_equations(problem)
+    normal = normal_equations(problem, settings.regulariser.precision(problem.sources))
     quadratic = normal.with_roughness(smoothness, normal.roughness)
     sign = np.concatenate((problem.sign, np.zeros(normal.n_nuisance, dtype=np.int64)))
     found = minimise(

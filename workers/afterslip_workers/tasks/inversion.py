@@ -20,11 +20,11 @@ from afterslip.schemas.observation import Dataset
 from afterslip.schemas.validation import validate
 from afterslip.spec.inputs import read_dataset
 from afterslip_solver.inversion import (
-    InversionError,
     InversionProblem,
     InversionSettings,
     InversionSolution,
     invert,
+    make_regulariser,
 )
 from afterslip_solver.model import Float, Model
 from afterslip_workers.errors import TaskError
@@ -146,12 +146,16 @@ def _solve(
         context.phase("cross-validation")
         context.report({"solves_done": trials, "residual": float(score)})
 
-    settings = InversionSettings(
-        smoothness=request.smoothness, sparsity=request.sparsity, folds=request.folds
-    )
+    ((prior, parameters),) = request.prior.items()
     try:
+        settings = InversionSettings(
+            smoothness=request.smoothness,
+            sparsity=request.sparsity,
+            folds=request.folds,
+            regulariser=make_regulariser(prior, parameters),
+        )
         solution = invert(problem, settings, report)
-    except InversionError as error:
+    except ValueError as error:
         raise TaskError(ErrorClass.BAD_INPUT, str(error)) from error
     if solution.outcome != "converged":
         raise TaskError(ErrorClass.NOT_CONVERGED, solution.advice)
