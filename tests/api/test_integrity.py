@@ -81,7 +81,9 @@ def test_attributes_that_change_renew_the_checksum_of_the_root(tmp_path: Path) -
     path = tmp_path / "a.zarr"
     create(path)
     set_attributes(path, status="complete")
-    assert checksums_of(path).root == integrity.Root(2, "c1", "complete", 2)
+    root = checksums_of(path).root
+    assert (root.version, root.store, root.status) == (2, "c1", "complete")
+    assert root.groups == 2
 
 
 @pytest.mark.parametrize(
@@ -215,3 +217,45 @@ def test_a_group_that_the_store_never_had_is_absent_not_damaged(
     assert sums.expected("response/c/9/0/0/0") is None
     with pytest.raises(DamagedError, match="missing"):
         sums.expected("response/c/1/0/0/0")
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "response/c/0/1/0/0",
+        "response/c/0/0/0",
+        "response/c/0/0/0/0/0",
+        "response/c/0/00/0/0",
+        f"response/c/0/{'9' * 5000}/0/0",
+        f"response/c/{'9' * 5000}/0/0/0",
+    ],
+)
+def test_a_key_that_is_no_chunk_of_an_accepted_group_is_absent(
+    tmp_path: Path, key
+) -> None:
+    create(tmp_path / "g")
+    document = tmp_path / "g" / integrity.group_key(0)
+    document.parent.mkdir()
+    whole = {"response/c/0/0/0/0": "0" * 64}
+    document.write_bytes(integrity.write_checksums("c1", whole, 0))
+    sums = checksums_of(tmp_path / "g")
+    assert sums.expected("response/c/0/0/0/0") == "0" * 64
+    assert sums.expected(key) is None
+
+
+def test_an_array_that_the_store_never_had_is_absent_not_damaged(tmp_path) -> None:
+    path = tmp_path / "g"
+    create_campaign_store(
+        path,
+        sources=sources(),
+        surface=square(),
+        stations=None,
+        times=TIMES,
+        until=10 * YEAR,
+        n_mode=4,
+        store_id="c1",
+    )
+    document = path / integrity.group_key(0)
+    document.parent.mkdir()
+    document.write_bytes(integrity.write_checksums("c1", {"shift/c/0": "0" * 64}, 0))
+    assert checksums_of(path).expected("displacement/c/0/0/0/0") is None

@@ -26,6 +26,8 @@ from afterslip_common.curve import spectral_weights, step_weights
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
+_HINT = "run `afterslip fsck --repair` where the store is"
+
 
 def open_greens(
     where: str | Path | Store, headers: Mapping[str, str] | None = None
@@ -98,9 +100,8 @@ class _Chunks(ZarrArrayWrapper):
         except (ValueError, RuntimeError) as error:
             array = self._array
             store = getattr(array.store, "name", str(array.store))
-            hint = "run `afterslip fsck --repair` where the store is"
             what = f"has a chunk that cannot be decoded, {error}"
-            raise DamagedError(store, array.basename, what, hint) from error
+            raise DamagedError(store, array.basename, what, _HINT) from error
 
 
 class GreensStore:
@@ -136,33 +137,34 @@ class GreensStore:
 
         Raises
         ------
-        ArchiveError
+        DamagedError
             The store does not say it.
         """
         try:
             return float(self.dataset.attrs["until_yr"]) * YEAR
         except (KeyError, TypeError, ValueError):
-            raise ArchiveError(
-                "the store has no attribute until_yr, the end of its times in years: "
-                "it is not complete; run `afterslip fsck`"
-            ) from None
+            what = "has no number until_yr, the end of its times in years"
+            raise _damaged("zarr.json", what) from None
 
     @property
     def spec(self) -> dict[str, Any]:
         """The campaign's spec."""
-        found: dict[str, Any] = json.loads(self.dataset.attrs["spec"])
+        try:
+            found: dict[str, Any] = json.loads(self.dataset.attrs["spec"])
+        except (KeyError, TypeError, ValueError):
+            raise _damaged("zarr.json", "has no spec") from None
         return found
 
     @cached_property
     def mode_count(self) -> Int:
         """(n_source,) int64 modes of each source, 0 where it is not stored yet."""
-        return self.dataset["mode_count"].values.astype(np.int64)
+        return self._values("mode_count").astype(np.int64)
 
     @cached_property
     def interpolator(self) -> SurfaceInterpolator:
         """Interpolation between the surface's nodes."""
-        nodes = [self.dataset[f"node_{axis}"].values for axis in "xy"]
-        faces = self.dataset["face_node_connectivity"].values
+        nodes = [self._values(f"node_{axis}") for axis in "xy"]
+        faces = self._values("face_node_connectivity")
         return SurfaceInterpolator(np.column_stack(nodes), faces)
 
     def evaluate(
@@ -252,12 +254,18 @@ class GreensStore:
     @cached_property
     def _recurrence(self) -> tuple[Float, Float, Float]:
         names = ("recurrence", "start_norm", "shift")
-        pairs, norms, shifts = (self.dataset[name].values for name in names)
+        pairs, norms, shifts = (self._values(name) for name in names)
         return pairs, norms, shifts
 
     @cached_property
     def _step_times(self) -> Float:
-        return np.asarray(self.dataset["step_time"].values * YEAR)
+        return np.asarray(self._values("step_time") * YEAR)
+
+    def _values(self, name: str) -> NDArray[Any]:
+        if name not in self.dataset.variables:
+            raise _damaged(f"{name}/zarr.json", "is missing")
+        found: NDArray[Any] = self.dataset[name].values
+        return found
 
     def _curves(self, rows: Int, t: Float) -> Iterator[tuple[int, Float, Float]]:
         """Yield place in ``rows``, coefficients and modes of each stored source.
@@ -317,3 +325,8 @@ class GreensStore:
             name="displacement",
             attrs={"units": "m m-1"},
         )
+
+
+def _damaged(file: str, what: str) -> DamagedError:
+    """Return the error of a store that lacks what every store has."""
+    return DamagedError("the store of Green's functions", file, what, _HINT)

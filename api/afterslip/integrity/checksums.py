@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from afterslip.errors import ArchiveError, DamagedError
@@ -31,18 +31,31 @@ class Root:
     version : of the layout.
     store : its ``store_id``; empty before version 2.
     status : "building", "complete".
-    groups : number of groups that it is made for.
+    grids : number of files along each dimension, by array.
     """
 
     version: int
     store: str
     status: str
-    groups: int = 0
+    grids: Mapping[str, tuple[int, ...]] = field(default_factory=dict, hash=False)
 
     @property
     def sealed(self) -> bool:
         """Whether the store has checksums."""
         return self.version >= 2
+
+    @property
+    def groups(self) -> int:
+        """Number of groups that the store is made for; 0 where it does not say."""
+        return self.grids.get("mode_count", (0,))[0]
+
+    def has_chunk(self, key: str) -> bool:
+        """Tell whether the key of a group's chunk is inside its array's grid."""
+        name, _, place = key.partition("/c/")
+        grid, numbers = self.grids.get(name, ()), place.split("/")
+        return len(numbers) == len(grid) and all(
+            int(number) < count for number, count in zip(numbers, grid, strict=True)
+        )
 
 
 def read_root(content: bytes) -> Root:
@@ -72,18 +85,22 @@ def read_root(content: bytes) -> Root:
     if version not in ((2,) if sealed else (1,)):
         raise ValueError(f"has format_version {version!r} and no valid checksum")
     store = str(attributes.get("store_id", ""))
-    return Root(version, store, str(attributes.get("status")), _groups(document))
+    return Root(version, store, str(attributes.get("status")), _grids(document))
 
 
-def _groups(root: Mapping[str, Any]) -> int:
-    """Return the number of groups from the description of one of their arrays."""
+def _grids(root: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    """Return the number of files along each dimension, by array."""
     members = (root.get("consolidated_metadata") or {}).get("metadata") or {}
-    try:
-        node = members["mode_count"]
-        chunk = node["chunk_grid"]["configuration"]["chunk_shape"][0]
-        return -(-int(node["shape"][0]) // int(chunk))
-    except (KeyError, TypeError, IndexError):
-        return 0
+    grids = {}
+    for name, node in members.items():
+        try:
+            chunk = node["chunk_grid"]["configuration"]["chunk_shape"]
+            pairs = zip(node["shape"], chunk, strict=True)
+            grids[name] = tuple(-(-int(n) // int(part)) for n, part in pairs)
+        except (KeyError, TypeError, ValueError, ZeroDivisionError):
+            # a group, or an array of another kind
+            continue
+    return grids
 
 
 class Checksums:
@@ -171,8 +188,8 @@ class Checksums:
 
         Returns
         -------
-        None where the store holds no such file: it stands for the fill value, or
-        its group is not accepted yet.
+        None where the store holds no such file: it stands for the fill value, its
+        group is not accepted yet, or no array has such a chunk.
 
         Raises
         ------
@@ -197,9 +214,9 @@ class Checksums:
         if files is None:
             text = "has no checksum yet: its group is being accepted now, or is damaged"
             raise self.damaged(key, text, group)
-        if key not in files:
+        if key not in files and self.root.has_chunk(key):
             raise self.damaged(key, "has no checksum", group)
-        return files[key]
+        return files.get(key)
 
     def ready(self, key: str) -> bool:
         """Tell whether nothing has to be read to know what a file must be."""

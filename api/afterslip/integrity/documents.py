@@ -35,8 +35,10 @@ GROUPED = frozenset(
     }
 )
 
-_CHUNK = re.compile(r"([a-z_]+)/c/(\d+)(?:/\d+)*")
-_OF_GROUP = re.compile(rf"{FOLDER}/(\d+)/{ROOT}")
+# as Zarr writes it; no array has a thousand million chunks along a dimension
+_NUMBER = r"(?:0|[1-9][0-9]{0,8})"
+_CHUNK = re.compile(rf"([a-z_]+)/c/({_NUMBER})(?:/{_NUMBER})*")
+_OF_GROUP = re.compile(rf"{FOLDER}/({_NUMBER})/{ROOT}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
