@@ -14,6 +14,7 @@ import arena
 import numpy as np
 import psutil
 import psycopg
+import tiny_store
 import tiny_worker
 
 QUICK = Path(__file__).parent / "quick"
@@ -332,7 +333,7 @@ class Toll:
         assert sorted(after) == list(range(GROUPS))
         tries = sum(len(group["attempts"]) for group in groups)
         stored = tiny_worker.stored(here.store, campaign)
-        meant = np.stack([tiny_worker.response(k) for k in range(GROUPS * LANES)])
+        meant = np.stack([tiny_store.response(k) for k in range(GROUPS * LANES)])
         row = {
             "fault": self.fault,
             "seconds": round(took, 1),

@@ -19,6 +19,7 @@ import numpy as np
 import postgres
 import psutil
 import pytest
+import tiny_store
 import tiny_worker
 
 LENGTH_S = float(os.environ.get("AFTERSLIP_SOAK_S", "600"))
@@ -151,7 +152,7 @@ def test_nothing_is_lost_in_a_long_life(tmp_path, postgres_server, record):
 def check(here, life, record, seed):
     """Compare every campaign with what it should be."""
     meant = np.stack(
-        [tiny_worker.response(k) for k in range(deployed.GROUPS * deployed.LANES)]
+        [tiny_store.response(k) for k in range(deployed.GROUPS * deployed.LANES)]
     )
     wrong, tries = 0, 0
     for campaign in life.campaigns:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
+import tiny_store
 import tiny_worker
 
 from afterslip_service.db import attempts, campaigns, jobs, leases
@@ -29,9 +30,9 @@ def test_campaign_runs_to_a_complete_store(
     campaign = new_campaign()
     found = turn(new_dispatcher(), campaign, CampaignState.COMPLETE)
     assert found.n_sources == 10
-    assert found.model["n_unknowns"] == 15
+    assert found.model["n_unknowns"] == 3 * tiny_store.N_NODE
     assert [job.state for job in groups(database, campaign)] == [JobState.ACCEPTED] * 3
-    expected = np.stack([tiny_worker.response(source) for source in range(10)])
+    expected = np.stack([tiny_store.response(source) for source in range(10)])
     np.testing.assert_array_equal(
         tiny_worker.stored(settings.store, campaign), expected
     )

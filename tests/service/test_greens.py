@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import threading
 import time
 
 import numpy as np
 import pytest
+import tiny_store
 import tiny_worker
 import xarray as xr
 
+from afterslip import integrity
 from afterslip_service.routes.store_files import inside
 
 
@@ -32,7 +35,7 @@ def test_xarray_opens_the_store_by_its_address(client, complete):
     with xr.open_zarr(url) as greens:
         assert greens.attrs["status"] == "complete"
         assert greens.response.dims == ("source", "mode", "node", "component")
-        expected = np.stack([tiny_worker.response(source) for source in range(10)])
+        expected = np.stack([tiny_store.response(source) for source in range(10)])
         np.testing.assert_array_equal(greens.response.values, expected)
         # one source of a shard: only a part of the file goes over the line
         np.testing.assert_array_equal(greens.response[5, 1], expected[5, 1])
@@ -142,10 +145,43 @@ def test_sample_with_degrees_in_a_local_frame_is_refused(client, complete):
     assert "x_km" in answer.json()["errors"][0]["hint"]
 
 
-def test_sample_of_a_store_without_its_end_is_a_clear_problem(client, complete):
-    station = {"name": "A", "x_km": 1.0, "y_km": 2.0}
-    body = {"stations": [station], "times": ["0 d"]}
+def test_key_that_is_no_chunk_of_an_accepted_group_is_not_found(client, complete):
+    greens = complete["links"]["greens"]
+    assert client.get(f"{greens}/response/c/0/0/0/0").status_code == 200
+    for key in ("response/c/0/0/9/0", "response/c/0", "displacement/c/0/0/0/0"):
+        assert client.get(f"{greens}/{key}").status_code == 404, key
+
+
+def test_sample_at_a_node_is_what_the_store_has_there(client, complete):
+    stations = [
+        {"name": "A", "x_km": x, "y_km": y} for x, y in tiny_store.NODES[3:] / 1e3
+    ]
+    body = {"stations": stations, "times": ["0 d"]}
+    answer = client.post(f"/v1/campaigns/{complete['id']}/sample", json=body)
+    assert answer.status_code == 200, answer.text
+    expected = [tiny_store.response(source)[0, 3:] for source in range(10)]
+    # weights of second-order triangles, rounded
+    np.testing.assert_allclose(
+        np.array(answer.json()["data"])[:, 0], expected, rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    "lost",
+    ["until_yr", "mode_count", "node_x"],
+)
+def test_sample_of_a_store_that_lacks_something_names_it(
+    client, complete, settings, lost
+):
+    """What another program wrote, signed, but without what every store has."""
+    path = settings.store / "campaigns" / complete["id"] / "greens.zarr/zarr.json"
+    root = json.loads(path.read_text())
+    root["attributes"].pop(lost, None)
+    root["consolidated_metadata"]["metadata"].pop(lost, None)
+    path.write_text(json.dumps(integrity.signed(root)))
+    body = {"stations": [{"name": "A", "x_km": 1.0, "y_km": 2.0}], "times": ["0 d"]}
     answer = client.post(f"/v1/campaigns/{complete['id']}/sample", json=body)
     assert answer.status_code == 503
-    assert "has no attribute until_yr" in answer.json()["detail"]
+    assert answer.headers[integrity.PROBLEM] == integrity.DAMAGED
+    assert lost in answer.json()["detail"]
     assert "fsck" in answer.json()["detail"]

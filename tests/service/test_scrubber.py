@@ -229,8 +229,8 @@ def test_only_the_leader_reads_and_a_standby_takes_over(serve, database, setting
     until(lambda: cycles(database) > 2)
     other = standby.app.state.service.dispatcher.scrubber
     assert other._record == scrubber.Record()
-    before = cycles(database)
     leader.stop()
+    before = cycles(database)
     until(lambda: cycles(database) > before + 2)
     assert other._record.cycles > before
 

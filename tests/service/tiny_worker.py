@@ -12,16 +12,14 @@ import time
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import zarr
+from tiny_store import N_NODE, write_campaign, write_group
 
 from afterslip_workers import entry
 from afterslip_workers.envelope import parse
 from afterslip_workers.store import durable, manifest, paths
 from afterslip_workers.store.progress import ProgressFile, cancel_requested
 
-N_NODE = 5
-N_MODE = 2
 DIGEST = "sha256:" + "ab" * 32
 
 
@@ -94,9 +92,12 @@ class TinyWorker:
         root = Path(envelope.store) / paths.greens(envelope.campaign)
         if not (folder / "model.json").exists():
             scratch = durable.scratch_beside(root)
-            template(scratch, self.n_sources)
+            known = {"spec": json.dumps(envelope.spec), "status": "building"}
+            written = write_campaign(
+                scratch, envelope.campaign, self.n_sources, **known
+            )
             durable.publish_directory(scratch, root)
-            facts = {"digest": DIGEST, "groups": groups}
+            facts = {**written, "digest": DIGEST, "groups": groups}
             durable.write_json(folder / "model.json", facts)
         made = manifest.new(
             envelope.token,
@@ -117,13 +118,7 @@ class TinyWorker:
     def _greens(self, envelope):
         group = envelope.group
         part = envelope.folder / "group.zarr"
-        arrays = template(part, 4, fill=False)
-        lanes = len(group["sources"])
-        values = np.full((4, N_MODE, N_NODE, 3), np.nan, np.float32)
-        for lane, source in enumerate(group["sources"]):
-            values[lane] = response(source)
-        arrays["response"][:] = values
-        arrays["mode_count"][:] = np.r_[np.full(lanes, N_MODE), np.zeros(4 - lanes)]
+        write_group(part, self.n_sources, group["sources"])
         files = manifest.seal(part)
         files = {name: s for name, s in files.items() if "/c/" in name}
         made = manifest.new(
@@ -157,39 +152,6 @@ class TinyWorker:
         )
         manifest.commit(envelope.folder, made)
         return made
-
-
-def response(source):
-    """Return the (mode, node, component) response that a tiny source has."""
-    shape = (N_MODE, N_NODE, 3)
-    return (source + np.arange(np.prod(shape)).reshape(shape) / 100).astype("f4")
-
-
-def template(root: Path, n_sources: int, fill: bool = True):
-    """Write the arrays of a store, without chunks."""
-    group = zarr.open_group(str(root), mode="w", zarr_format=3)
-    shape = (n_sources, N_MODE, N_NODE, 3)
-    group.create_array(
-        "response",
-        shape=shape,
-        chunks=(1, 1, N_NODE, 3),
-        shards=(4, N_MODE, N_NODE, 3),
-        dtype="f4",
-        fill_value=np.nan,
-        dimension_names=("source", "mode", "node", "component"),
-    )
-    group.create_array(
-        "mode_count",
-        shape=(n_sources,),
-        chunks=(4,),
-        dtype="i4",
-        fill_value=-1,
-        dimension_names=("source",),
-    )
-    if fill:
-        group.attrs["status"] = "building"
-        zarr.consolidate_metadata(str(root), zarr_format=3)
-    return group
 
 
 def stored(store: Path, campaign: str):
