@@ -135,6 +135,36 @@ def test_damaged_cache_is_built_anew(built, tmp_path):
     assert again["n_unknowns"] == first["n_unknowns"]
 
 
+def test_group_builds_a_damaged_model_again(tmp_path):
+    """A group that is solved again may be the first to read the model for months."""
+    campaign = SmallCampaign(tmp_path)
+    made = stored(entry.execute(campaign.envelope("model", "m1")))
+    entry.promote(tmp_path, "c1", made)
+    (path,) = (tmp_path / "models").rglob("*.npz")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-100])
+    entry.close_children()
+    solved = stored(entry.execute(campaign.group("g1", 1, [4, 5])))
+    entry.promote(tmp_path, "c1", solved)
+    (path,) = (tmp_path / "models").rglob("*.npz")
+    assert path.read_bytes() == whole
+
+
+def test_model_that_was_built_again_differently_is_refused(tmp_path):
+    campaign = SmallCampaign(tmp_path)
+    entry.promote(
+        tmp_path, "c1", stored(entry.execute(campaign.envelope("model", "m1")))
+    )
+    noted = tmp_path / "campaigns/c1/model.json"
+    facts = json.loads(noted.read_text())
+    facts["quality"]["gamma_min"] *= 1.0 + 1e-15
+    noted.write_text(json.dumps(facts))
+    entry.close_children()
+    receipt = entry.execute(campaign.group("g1", 1, [4, 5]))
+    assert receipt["error"]["class"] == "internal"
+    assert "not the one that the campaign began with" in receipt["error"]["message"]
+
+
 def test_stored_responses_are_those_of_the_solver(solved):
     campaign = parse_campaign(solved.spec)
     digest = model_digest(campaign, StoredFiles(solved.root))

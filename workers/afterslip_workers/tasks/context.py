@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from afterslip.spec.files import StoredFiles
 from afterslip_workers.envelope import Envelope
 from afterslip_workers.errors import CancelledError
 from afterslip_workers.machine.model_cache import ModelCache
-from afterslip_workers.store import manifest
+from afterslip_workers.store import manifest, uploads
 from afterslip_workers.store.backend import StoreBackend
 
 
@@ -63,6 +64,11 @@ class Context:
     def store_backend(self) -> StoreBackend:
         """The store."""
         return self.envelope.store_backend
+
+    @property
+    def files(self) -> StoredFiles:
+        """Files that the spec may name."""
+        return uploads.files_of(self.store_backend, self.envelope.files_base)
 
     @property
     def folder(self) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import zarr
@@ -34,7 +34,7 @@ from afterslip_workers.store.result_folders import GROUP_FOLDER
 from afterslip_workers.tasks.context import Context
 from afterslip_workers.tasks.results import write_result
 from afterslip_workers.viscoelastic import preflight, reuse
-from afterslip_workers.viscoelastic.cache import campaign_facts, load_model
+from afterslip_workers.viscoelastic.cache import campaign_facts, campaign_model
 from afterslip_workers.viscoelastic.settings import (
     backend_of,
     prepared_for,
@@ -134,7 +134,7 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]] | None:
             files=_write(context, part, template, solved.values),
             stats=stats,
             history=solved.history,
-            covers=_covers(context, campaign, facts, solved.taken, chosen),
+            covers=_covers(context, facts, solved.taken, chosen),
         )
         manifest.commit(folder, written)
         return written
@@ -187,7 +187,6 @@ def _take(
 
 def _covers(
     context: Context,
-    campaign: Campaign,  # noqa: ARG001
     facts: dict[str, Any],
     taken: Sequence[int],
     chosen: list[int],
@@ -210,7 +209,7 @@ def _solve(
     context: Context, campaign: Campaign, facts: dict[str, Any], missing: list[int]
 ) -> _Solved:
     """Solve lanes together."""
-    ready = _ready(context, campaign, facts["digest"])
+    ready = _ready(context, campaign, facts)
     context.phase("making sources")
     units = ready.sources(campaign.sources, facts.get("order"))
     slip = unit_slip(units, missing)
@@ -260,7 +259,7 @@ def _run(
         return ready.prepared.solve(*arguments)
 
 
-def _ready(context: Context, campaign: Campaign, digest: str) -> _Ready:
+def _ready(context: Context, campaign: Campaign, facts: dict[str, Any]) -> _Ready:
     """Prepare the model, unless an earlier group left it warm."""
     known = settings_of(campaign.times, campaign.solver)
     settings = stricter(known, context.envelope.escalation)
@@ -269,13 +268,14 @@ def _ready(context: Context, campaign: Campaign, digest: str) -> _Ready:
 
     def build() -> _Ready:
         context.phase("preparing the model")
-        model = load_model(context.store_backend, digest)
+        where = context.store_backend, campaign, context.files
+        model = campaign_model(*where, facts, context.phase)
         preflight.require(model, settings, backend, gpus, context.warm.clear)
         prepared = prepared_for(model, settings, campaign.solver, backend)
         return _Ready(model, prepared, two_sided(model), prepared.bytes)
 
-    ready: _Ready = context.warm.get(f"{digest} {settings} {backend} {gpus}", build)
-    return ready
+    key = f"{facts['digest']} {settings} {backend} {gpus}"
+    return cast(_Ready, context.warm.get(key, build))
 
 
 def _reporter(context: Context) -> Callable[[dict[str, Any]], None]:

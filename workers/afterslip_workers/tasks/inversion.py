@@ -31,12 +31,12 @@ from afterslip_workers.errors import TaskError
 from afterslip_workers.inverting import predict, result
 from afterslip_workers.inverting.faults import fault_variables
 from afterslip_workers.inverting.rows import Rows, collect
-from afterslip_workers.store import manifest, reading, uploads
+from afterslip_workers.store import manifest, reading
 from afterslip_workers.store.result_folders import INVERSION_FOLDER
 from afterslip_workers.tasks.context import Context
 from afterslip_workers.tasks.results import write_result
 from afterslip_workers.versions import versions
-from afterslip_workers.viscoelastic.cache import campaign_facts, load_model
+from afterslip_workers.viscoelastic.cache import campaign_facts, campaign_model
 from afterslip_workers.viscoelastic.sources import UnitSources, slip_on_nodes
 
 _SIGN = {"positive": 1, "negative": -1, "free": 0}
@@ -52,7 +52,8 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
     campaign = ViscoelasticCampaign.from_dict(envelope.spec)
     facts = campaign_facts(context.store_backend, envelope.campaign)
     context.phase("reading data")
-    model = load_model(context.store_backend, facts["digest"])
+    where = context.store_backend, campaign, context.files
+    model = campaign_model(*where, facts, context.phase)
     rows = _rows(context, campaign, request, extra)
     store = GreensStore(reading.greens(context.store_backend, envelope.campaign))
     context.phase("sampling Green's functions")
@@ -93,8 +94,7 @@ def _rows(
     extra: list[Dataset],
 ) -> Rows:
     """Read the data sets of a request; those of the campaign come first."""
-    envelope = context.envelope
-    files = uploads.files_of(context.store_backend, envelope.files_base)
+    files = context.files
     known = {item.name: item for item in [*extra, *campaign.datasets]}
     missing = [name for name in request.datasets if name not in known]
     if missing:

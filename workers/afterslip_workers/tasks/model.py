@@ -14,7 +14,7 @@ from afterslip.integrity import FIXED, ROOT
 from afterslip.physics.viscoelastic.spec import ViscoelasticCampaign
 from afterslip.spec.inputs import Inputs, resolve
 from afterslip_solver.model import Model
-from afterslip_workers.store import durable, manifest, paths, uploads
+from afterslip_workers.store import durable, manifest, paths
 from afterslip_workers.store.backend import read_json, write_json
 from afterslip_workers.tasks.context import Context
 from afterslip_workers.versions import versions
@@ -37,7 +37,7 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
     """Build, or find, everything that the groups of a campaign need."""
     envelope = context.envelope
     campaign = ViscoelasticCampaign.from_dict(envelope.spec)
-    files = uploads.files_of(context.store_backend, envelope.files_base)
+    files = context.files
     context.phase("reading files")
     inputs = resolve(campaign, files)
     digest = model_digest(campaign, files)

@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from afterslip.error_class import ErrorClass
+from afterslip.physics.viscoelastic.spec import ViscoelasticCampaign
+from afterslip.spec.files import Files
+from afterslip.spec.inputs import resolve
 from afterslip_solver.model import Model
 from afterslip_workers.errors import TaskError
 from afterslip_workers.store import durable, paths
@@ -17,6 +20,7 @@ from afterslip_workers.store.commit import facts_of
 from afterslip_workers.store.errors import StoreError
 from afterslip_workers.store.models import META, MODEL, file_of, find
 from afterslip_workers.viscoelastic import model_file
+from afterslip_workers.viscoelastic.building import Phase, build_model
 
 
 def load_model(backend: StoreBackend, digest: str) -> Model:
@@ -30,11 +34,51 @@ def load_model(backend: StoreBackend, digest: str) -> Model:
     meta = find(backend, digest)
     if meta is None:
         raise TaskError(
-            ErrorClass.INTERNAL,
-            f"model {digest} is missing from the store or damaged: "
-            "submit the campaign again, which builds it anew",
+            ErrorClass.INTERNAL, f"model {digest} is missing from the store or damaged"
         )
     return _load(backend, digest, meta)
+
+
+def campaign_model(
+    backend: StoreBackend,
+    campaign: ViscoelasticCampaign,
+    files: Files,
+    facts: dict[str, Any],
+    phase: Phase,
+) -> Model:
+    """Return the model of a campaign, built again where it is missing or damaged.
+
+    Parameters
+    ----------
+    files : that the spec may name.
+    facts : the campaign's ``model.json``.
+    phase : called with what begins.
+
+    Raises
+    ------
+    TaskError
+        Class ``internal``: it came out differently, so that no result on it would
+        fit what the campaign has.
+    """
+
+    def build() -> tuple[Model, dict[str, Any]]:
+        return build_model(campaign.model, resolve(campaign, files), files, phase)
+
+    digest = facts["digest"]
+    model, known, _ = get_or_build(backend, digest, build)
+    if _mesh_of(known) != _mesh_of(facts):
+        raise TaskError(
+            ErrorClass.INTERNAL,
+            f"model {digest} was built again, perhaps by another release, and its "
+            "mesh is not the one that the campaign began with: submit it again",
+        )
+    return model
+
+
+def _mesh_of(facts: dict[str, Any]) -> str:
+    """Return what differs between two meshes of the same spec."""
+    known = [facts.get(name) for name in ("n_unknowns", "n_elements", "quality")]
+    return json.dumps(known, sort_keys=True)
 
 
 def _load(backend: StoreBackend, digest: str, meta: dict[str, Any]) -> Model:
