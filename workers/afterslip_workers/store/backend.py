@@ -43,6 +43,9 @@ class StoreBackend(Protocol):
     def read_range(self, key: str, start: int, stop: int) -> bytes:
         """Return the bytes from ``start`` up to ``stop``."""
 
+    def drop_cached(self, key: str) -> None:
+        """Forget what memory holds of a file, so that a read asks the disk again."""
+
     def tail(self, key: str, most: int) -> bytes:
         """Return the last bytes of a file, none where there is none."""
 

@@ -128,6 +128,9 @@ class BucketBackend:
         with self._asking(f"reading {key}"):
             return bytes(obstore.get_range(self._store, key, start=start, end=stop))
 
+    def drop_cached(self, key: str) -> None:
+        """Do nothing: no object is in this machine's memory."""
+
     def tail(self, key: str, most: int) -> bytes:
         """Return the last bytes of an object."""
         stop = self.size(key)

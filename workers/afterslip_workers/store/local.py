@@ -73,6 +73,13 @@ class LocalBackend:
             stream.seek(start)
             return stream.read(stop - start)
 
+    def drop_cached(self, key: str) -> None:
+        """Forget what memory holds of a file; what is not written yet stays there."""
+        if not hasattr(os, "posix_fadvise"):
+            return
+        with suppress(OSError), (self.root / key).open("rb") as stream:
+            os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
     def tail(self, key: str, most: int) -> bytes:
         """Return the last bytes of a file."""
         try:

@@ -88,11 +88,15 @@ class Stored:
         ]
 
     def _sha256(self, key: str, read: Read) -> str | None:
-        """Return the SHA-256 of a file, read part by part; None where there is none."""
+        """Return the SHA-256 of a file, read part by part; None where there is none.
+
+        Of what the disk holds, not memory, where damage would not show.
+        """
         size, total = self._backend.size(key), hashlib.sha256()
         if size is None:
             return None
         part = _REMOTE if self._backend.remote else _LOCAL
+        self._backend.drop_cached(key)
         try:
             for start in range(0, size, part):
                 content = self._backend.read_range(key, start, min(start + part, size))
@@ -103,6 +107,9 @@ class Stored:
             if isinstance(error, FileNotFoundError) or error.errno == errno.EIO:
                 return None
             raise
+        finally:
+            # nobody asked for this file: memory is for those that are read
+            self._backend.drop_cached(key)
         return total.hexdigest()
 
     def checksums_hold(self, campaign: str, manifest: Mapping[str, Any]) -> bool:
