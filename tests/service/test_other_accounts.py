@@ -13,6 +13,7 @@ from pathlib import Path
 import distributed
 import psutil
 import pytest
+from cryptography import x509
 from typer.testing import CliRunner
 
 from afterslip.cli.main import app
@@ -81,6 +82,15 @@ def test_keys_of_the_local_cluster_are_in_no_file(cluster):
     assert security.require_encryption
     for role in ("client", "scheduler", "worker"):
         assert "PRIVATE KEY" in security.get_tls_config_for_role(role)["key"]
+
+
+def test_certificate_of_the_local_cluster_lasts_as_long_as_any_service(cluster):
+    security = cluster._cluster.dask.security
+    for role in ("client", "scheduler", "worker"):
+        content = security.get_tls_config_for_role(role)["cert"].encode()
+        valid = x509.load_pem_x509_certificate(content)
+        assert valid.not_valid_before_utc.year < 2020
+        assert valid.not_valid_after_utc.year == 9999
 
 
 def test_scratch_folder_in_the_search_path_is_one_that_nobody_else_may_enter(cluster):

@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import os
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import dask
 import distributed
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from afterslip_workers import entry
 
@@ -25,6 +29,8 @@ PRELOAD = "afterslip_workers.lifecycle"
 # a group is solved while the one before is written
 GPU_THREADS = 2
 SCRATCH = "temporary-directory"
+# RFC 5280, 4.1.2.5: a certificate that does not expire
+NO_END = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 
 
 class LocalCluster:
@@ -48,7 +54,7 @@ class LocalCluster:
         self._before: Any = dask.config.set({SCRATCH: self._scratch.name})
         try:
             self.dask = _start(
-                workers, _dask.Security.temporary() if security is None else security
+                workers, own_security() if security is None else security
             )
         except BaseException:
             self._restore()
@@ -69,6 +75,39 @@ class LocalCluster:
     def _restore(self) -> None:
         self._before.__exit__(None, None, None)
         self._scratch.cleanup()
+
+
+def own_security() -> Any:
+    """Return a new key and certificate, which exist in memory only.
+
+    ``distributed.Security.temporary`` makes one that ends after a year, when a
+    service that still runs could start no worker. This one ends with its process.
+    """
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "dask-internal")])
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        # also where the machine's clock is set back later
+        .not_valid_before(datetime(2000, 1, 1, tzinfo=UTC))
+        .not_valid_after(NO_END)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    private = key.private_bytes(
+        pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    ).decode()
+    public = certificate.public_bytes(pem).decode()
+    roles = ("client", "scheduler", "worker")
+    return _dask.Security(
+        require_encryption=True,
+        tls_ca_file=public,
+        **{f"tls_{role}_key": private for role in roles},
+        **{f"tls_{role}_cert": public for role in roles},
+    )
 
 
 def _start(workers: int | None, security: Any) -> Any:
