@@ -34,3 +34,5 @@ class ErrorClass(StrEnum):
     # this program
     INTERNAL = "internal"
     INTERRUPTED = "interrupted"
+    NOT_INSTALLED = "not_installed"
+    OTHER_RELEASE = "other_release"

@@ -55,7 +55,7 @@ def test_campaign_is_followed_live_to_its_end(page, service, worker):
 
 
 def test_failure_is_readable_and_can_be_retried(page, service, worker):
-    worker.fail["greens", 1] = ["bad_input"]
+    worker.fail["group", 1] = ["bad_input"]
     shown = page(f"#/campaigns/{submit(service)}")
     shown.until(has("group 1: a planned bad_input"))
     shown.run("document.querySelector('.grid button.failed').click()")
@@ -117,7 +117,7 @@ def test_texts_of_users_are_never_markup(page, service):
 @pytest.mark.parametrize("dark", [False, True])
 def test_narrow_page_does_not_scroll_sideways(page, service, worker, dark):
     worker.n_sources = 372
-    worker.fail["greens", 3] = ["bad_input"]
+    worker.fail["group", 3] = ["bad_input"]
     identity = submit(service, "a-name-that-is-as-long-as-names-may-be-" * 4)
     for path in ("#/", f"#/campaigns/{identity}", "#/workers"):
         shown = page(path, width=400, dark=dark)
@@ -159,7 +159,7 @@ CONTRAST = """(() => {
 def test_every_text_has_enough_contrast(page, service, worker, dark):
     """WCAG 2.2 AA: 4.5 to 1, in every state that a group can have."""
     worker.n_sources = 60
-    worker.fail["greens", 1] = ["bad_input"]
+    worker.fail["group", 1] = ["bad_input"]
     identity = submit(service)
     for path in ("#/", f"#/campaigns/{identity}"):
         shown = page(path, dark=dark)

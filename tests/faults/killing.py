@@ -144,7 +144,7 @@ class Killer:
         if (folder / "group.zarr").exists() or (folder / "result").exists():
             return "writing"
         kinds = [kind for (kind,) in self.here.rows(KINDS, token=folder.name)]
-        doing = {"model": "building", "greens": "solving", "inversion": "inverting"}
+        doing = {"model": "building", "group": "solving", "inversion": "inverting"}
         return doing[kinds[0]] if kinds else "idle"
 
     def _await_progress(self):

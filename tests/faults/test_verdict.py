@@ -20,7 +20,7 @@ def account(*moves, kind="group.state"):
         for number, state in enumerate(moves)
     ]
     job = SimpleNamespace(
-        id="j", kind=JobKind.GREENS, campaign_id="c", ordinal=0, state="accepted"
+        id="j", kind=JobKind.GROUP, campaign_id="c", ordinal=0, state="accepted"
     )
     return SimpleNamespace(events=found, jobs={"j": job})
 

@@ -63,7 +63,7 @@ class Account:
         backend = self.here.backend
         greens = open_greens(backend.zarr(f"campaigns/{campaign}/greens.zarr"))
         found = {f"array {name}": _digest(greens[name]) for name in greens.variables}
-        for job in self.of(campaign, JobKind.GREENS):
+        for job in self.of(campaign, JobKind.GROUP):
             for name, digest in self.manifest(job)["files"].items():
                 found[f"group {job.ordinal} {name}"] = digest
         for row in self.inversions.values():
@@ -116,7 +116,7 @@ def deviations(account, reference):
 
 def _accepted_once(account, number, campaign):
     """Compare database and store: each job accepted, once, and of that attempt."""
-    groups = account.of(campaign, JobKind.GREENS)
+    groups = account.of(campaign, JobKind.GROUP)
     if len(groups) != submitting.N_GROUPS:
         yield "lost", f"campaign {number} has {len(groups)} groups"
     wanted = int(submitting.inverts(number))
@@ -189,7 +189,7 @@ def _illegal(account):
         if times != 1:
             yield "event", f"{job} was told as accepted {times} times"
     for job in account.jobs.values():
-        if job.kind == JobKind.GREENS:
+        if job.kind == JobKind.GROUP:
             told = states.get((job.campaign_id, "group.state", job.ordinal))
             if told != job.state:
                 yield "event", f"group {job.id} is {job.state}, told as {told}"

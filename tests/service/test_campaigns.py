@@ -98,7 +98,7 @@ def test_cancel_over_http(client, worker, wait_for):
 
 
 def test_failed_campaign_tells_why_and_can_be_retried(client, worker, wait_for):
-    worker.fail["greens", 1] = ["bad_input"]
+    worker.fail["group", 1] = ["bad_input"]
     made = post(client)
     failed = wait_for(made["id"], "failed")
     assert failed["error"] == {

@@ -25,7 +25,7 @@ def campaign(database):
         identity = campaigns.create(
             connection, name="c", digest="d", spec={}, canonical={}
         )
-        new = [NewJob(JobKind.GREENS, n, {"sources": [n]}) for n in range(3)]
+        new = [NewJob(JobKind.GROUP, n, {"sources": [n]}) for n in range(3)]
         jobs.create(connection, identity, new)
         campaigns.set_model(connection, identity, {}, 3)
         campaigns.refresh(connection, identity)
@@ -104,7 +104,7 @@ def found_after(database, campaign):
     with database.read() as connection:
         return [
             (job.state, len(attempts.of_job(connection, job.id)))
-            for job in jobs.of_campaign(connection, campaign, JobKind.GREENS)
+            for job in jobs.of_campaign(connection, campaign, JobKind.GROUP)
         ]
 
 

@@ -21,7 +21,7 @@ from afterslip_workers import entry
 
 def groups(database, campaign):
     with database.read() as connection:
-        return jobs.of_campaign(connection, campaign, JobKind.GREENS)
+        return jobs.of_campaign(connection, campaign, JobKind.GROUP)
 
 
 def test_campaign_runs_to_a_complete_store(
@@ -105,12 +105,10 @@ def test_late_receipt_is_refused_and_swept(
     zombie = {}
 
     def vanish(envelope):
-        zombie["receipt"] = worker._receipt(
-            envelope, "stored", worker._greens(envelope)
-        )
+        zombie["receipt"] = worker._receipt(envelope, "stored", worker._group(envelope))
         return "worker_lost"
 
-    worker.fail["greens", 0] = [vanish]
+    worker.fail["group", 0] = [vanish]
     campaign = new_campaign()
     dispatcher = new_dispatcher()
     turn(dispatcher, campaign, CampaignState.COMPLETE)
@@ -192,16 +190,16 @@ def test_restart_resumes_and_never_recomputes_what_is_accepted(
     def block(envelope):
         worker.gate.clear()
 
-    worker.fail["greens", 2] = [block]
+    worker.fail["group", 2] = [block]
     first = new_dispatcher(slots=1)
     deadline = time.monotonic() + 20
-    while worker.ran[campaign, "greens", 2] == 0 and time.monotonic() < deadline:
+    while worker.ran[campaign, "group", 2] == 0 and time.monotonic() < deadline:
         first.tick()
         time.sleep(0.01)
     first.stop()
     worker.gate.set()
     turn(new_dispatcher(), campaign, CampaignState.COMPLETE)
-    ran = [worker.ran[campaign, "greens", index] for index in range(3)]
+    ran = [worker.ran[campaign, "group", index] for index in range(3)]
     assert ran == [1, 1, 2]
     last = groups(database, campaign)[2]
     assert last.failures.get("interrupted") == 1
@@ -216,7 +214,7 @@ def test_stored_but_unreported_result_of_a_dead_dispatcher_is_used(
 
     def execute(envelope):
         receipt = worker(envelope)
-        if envelope["kind"] == "greens" and envelope["group"]["index"] == 1:
+        if envelope["kind"] == "group" and envelope["group"]["index"] == 1:
             silent.append(envelope["token"])
             threading.Event().wait(0.5)
         return receipt
@@ -228,7 +226,7 @@ def test_stored_but_unreported_result_of_a_dead_dispatcher_is_used(
         time.sleep(0.01)
     first.stop()
     turn(new_dispatcher(), campaign, CampaignState.COMPLETE)
-    assert worker.ran[campaign, "greens", 1] == 1
+    assert worker.ran[campaign, "group", 1] == 1
 
 
 def test_attempt_without_a_heartbeat_is_lost_and_done_again(
@@ -241,7 +239,7 @@ def test_attempt_without_a_heartbeat_is_lost_and_done_again(
         hung.append(envelope.token)
         go_on.wait(20)
 
-    worker.fail["greens", 0] = [hang]
+    worker.fail["group", 0] = [hang]
     dispatcher = new_dispatcher(slots=3)
     now = [1000.0]
     dispatcher.context.ticks = lambda: now[0]
@@ -274,7 +272,7 @@ def test_cancel_stops_what_runs_and_keeps_what_is_accepted(
     def block(envelope):
         worker.gate.clear()
 
-    worker.fail["greens", 1] = [block]
+    worker.fail["group", 1] = [block]
     dispatcher = new_dispatcher(slots=1)
     deadline = time.monotonic() + 20
     while worker.gate.is_set() and time.monotonic() < deadline:
@@ -299,7 +297,7 @@ def test_failures_are_retried_by_class(
     error_class, attempts_made,
 ):  # fmt: skip
     monkeypatch.setattr("afterslip_service.engine.retry.BACKOFF_S", (0.0,))
-    worker.fail["greens", 1] = [error_class] * 5
+    worker.fail["group", 1] = [error_class] * 5
     campaign = new_campaign()
     found = turn(new_dispatcher(), campaign, CampaignState.FAILED)
     assert groups(database, campaign)[1].attempts == attempts_made
@@ -310,7 +308,7 @@ def test_failures_are_retried_by_class(
 def test_full_store_pauses_the_campaign_and_resume_goes_on(
     database, new_campaign, new_dispatcher, worker, turn
 ):
-    worker.fail["greens", 0] = ["store_full"]
+    worker.fail["group", 0] = ["store_full"]
     campaign = new_campaign()
     dispatcher = new_dispatcher()
     found = turn(dispatcher, campaign, CampaignState.PAUSED)
@@ -352,7 +350,7 @@ def test_damaged_result_is_solved_again(
 
     def execute(envelope):
         receipt = worker(envelope)
-        if envelope["kind"] == "greens" and not damaged:
+        if envelope["kind"] == "group" and not damaged:
             damaged.append(envelope["token"])
             folder = settings.store / "attempts" / envelope["token"] / "group.zarr"
             chunk = next(p for p in folder.rglob("c/*") if p.is_file())

@@ -100,11 +100,11 @@ def test_solver_that_did_not_converge_is_asked_to_try_harder(
     database, new_campaign, new_dispatcher, worker, turn, monkeypatch
 ):
     monkeypatch.setattr(retry, "BACKOFF_S", (0.0,))
-    worker.fail["greens", 1] = ["not_converged"]
+    worker.fail["group", 1] = ["not_converged"]
     asked = []
 
     def execute(envelope):
-        if parse(envelope).kind == "greens" and envelope["group"]["index"] == 1:
+        if parse(envelope).kind == "group" and envelope["group"]["index"] == 1:
             asked.append(parse(envelope).escalation)
         return worker(envelope)
 

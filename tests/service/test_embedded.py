@@ -55,7 +55,7 @@ def test_close_takes_seconds_and_a_second_start_goes_on(tmp_path, worker):
     worker.delay_s = 0.3
     service = start(tmp_path, worker)
     made = httpx.post(service.url + "/v1/campaigns", json=tiny_worker.spec()).json()
-    while worker.ran[made["id"], "greens", 0] == 0:
+    while worker.ran[made["id"], "group", 0] == 0:
         time.sleep(0.01)
     began = time.monotonic()
     service.close()

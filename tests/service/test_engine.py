@@ -80,7 +80,7 @@ def test_failed_inversions_never_change_a_campaign(tally):
 
 @given(tallies)
 def test_store_is_closed_only_when_every_group_is_accepted(greens):
-    done = greens_done(JobTally({JobKind.GREENS: greens}))
+    done = greens_done(JobTally({JobKind.GROUP: greens}))
     others = sum(n for state, n in greens.items() if state is not JobState.ACCEPTED)
     assert done == (others == 0 and greens.get(JobState.ACCEPTED, 0) > 0)
 

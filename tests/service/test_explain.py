@@ -38,7 +38,7 @@ def until(look, seconds=20):
 
 
 def test_failed_groups_are_explained_and_retried_by_class(client, wait_for, worker):
-    worker.fail["greens", 0] = ["bad_input"]
+    worker.fail["group", 0] = ["bad_input"]
     campaign = post(client)
     wait_for(campaign, "failed")
     explained = explain(client, campaign)
@@ -60,7 +60,7 @@ def test_invalidated_group_keeps_its_result_until_the_new_one(client, wait_for, 
     assert (done["changed"], done["state"]) == (1, "running")
     again = bulk(client, campaign, "invalidate", groups=[1])
     assert again["changed"] == 0
-    until(lambda: worker.ran[campaign, "greens", 1] == 2)
+    until(lambda: worker.ran[campaign, "group", 1] == 2)
     path = f"/v1/campaigns/{campaign}/groups/1"
     states = [a["state"] for a in client.get(path).json()["attempts"]]
     assert states[0] == "accepted"

@@ -22,7 +22,7 @@ def add(database):
                 connection, name=name, digest="d", spec={}, canonical={"name": name},
                 owner=owner, priority=priority,
             )  # fmt: skip
-            new = [NewJob(JobKind.GREENS, n, {"sources": [n]}) for n in range(groups)]
+            new = [NewJob(JobKind.GROUP, n, {"sources": [n]}) for n in range(groups)]
             jobs.create(connection, identity, new)
             campaigns.set_model(connection, identity, {}, groups)
             campaigns.refresh(connection, identity)
@@ -68,7 +68,7 @@ def test_user_never_has_more_under_way_than_the_limit(database, add):
     assert len(serve(database, most=20, limit=3, times=3)) == 3 + 2
     with database.write() as connection:
         job = jobs.of_campaign(
-            connection, _id(connection, "b1"), JobKind.GREENS, limit=1
+            connection, _id(connection, "b1"), JobKind.GROUP, limit=1
         )[0]
         jobs.move(connection, job, JobState.STORED)
     assert serve(database, most=20, limit=3) == []
@@ -110,7 +110,7 @@ def test_claims_of_one_transaction_are_spread_and_leave_nothing_behind(database,
             job
             for name in ("one", "two")
             for job in jobs.of_campaign(
-                connection, _id(connection, name), JobKind.GREENS,
+                connection, _id(connection, name), JobKind.GROUP,
                 states=frozenset({JobState.WAITING}),
             )
         ]  # fmt: skip

@@ -44,7 +44,7 @@ class OneGroup:
                 connection, name="c", digest="d", spec={}, canonical={}
             )
             jobs.create(
-                connection, self.campaign, [NewJob(JobKind.GREENS, 0, {"sources": [0]})]
+                connection, self.campaign, [NewJob(JobKind.GROUP, 0, {"sources": [0]})]
             )
             campaigns.set_model(connection, self.campaign, {}, 1)
             campaigns.refresh(connection, self.campaign)
@@ -52,7 +52,7 @@ class OneGroup:
     @property
     def job(self):
         with self.database.read() as connection:
-            return jobs.of_campaign(connection, self.campaign, JobKind.GREENS)[0]
+            return jobs.of_campaign(connection, self.campaign, JobKind.GROUP)[0]
 
     def attempt(self, token):
         with self.database.read() as connection:
@@ -242,7 +242,7 @@ def test_attempt_that_was_refused_is_discarded_before_another_is_promoted(
 
     def execute(envelope):
         receipt = worker(envelope)
-        if envelope["kind"] == "greens" and not damaged:
+        if envelope["kind"] == "group" and not damaged:
             damaged.append(envelope["token"])
             folder = settings.store / "attempts" / envelope["token"] / "group.zarr"
             next(p for p in folder.rglob("c/*") if p.is_file()).write_bytes(b"bit rot")

@@ -60,9 +60,9 @@ def lines(tmp_path_factory):
 
 def test_every_line_about_a_group_names_it_in_all_four_processes(lines):
     campaign, _, found = lines
-    of_group = [one for one in found if one.get("kind") == "greens"]
+    of_group = [one for one in found if one.get("kind") == "group"]
     token = next(one["attempt"] for one in of_group if "attempt" in one)
-    ids = {"campaign": campaign, "kind": "greens", "group": 0, "attempt": token}
+    ids = {"campaign": campaign, "kind": "group", "group": 0, "attempt": token}
     matching = [one for one in of_group if one.items() >= ids.items()]
     events = [one["event"] for one in matching]
     assert set(events) == {
@@ -81,13 +81,13 @@ def test_one_trace_holds_claim_attempt_task_and_solves_of_a_group(lines):
     service = {s["context"]["span_id"]: s["resource"]["attributes"] for s in spans}
     (claim,) = (
         s for s in spans
-        if s["name"] == "claim" and s["attributes"]["afterslip.kind"] == "greens"
+        if s["name"] == "claim" and s["attributes"]["afterslip.kind"] == "group"
     )  # fmt: skip
     same = [
         s for s in spans if s["context"]["trace_id"] == claim["context"]["trace_id"]
     ]
     (attempt,) = (s for s in same if s["name"] == "attempt")
-    (task,) = (s for s in same if s["name"] == "greens")
+    (task,) = (s for s in same if s["name"] == "group")
     solves = [s for s in same if s["name"] == "solve"]
     assert claim["parent_id"] is None
     assert attempt["parent_id"] == claim["context"]["span_id"]

@@ -98,7 +98,7 @@ def test_lost_shard_that_nobody_else_has_is_solved_again(
     assert status == 0
     assert set(report["repaired"].values()) == {"group 0 will be solved again"}
     with database.read() as connection:
-        found = jobs.of_campaign(connection, one, JobKind.GREENS)
+        found = jobs.of_campaign(connection, one, JobKind.GROUP)
     assert found[0].state is JobState.WAITING
     assert {job.state for job in found[1:]} <= {JobState.ACCEPTED}
     for campaign in (one, two):
@@ -118,10 +118,7 @@ def test_deleted_campaigns_are_not_solved_again(solved, run, settings, database)
     assert {f["campaign"] for f in report["findings"]} == {one}
     with database.read() as connection:
         states = [
-            {
-                job.state
-                for job in jobs.of_campaign(connection, campaign, JobKind.GREENS)
-            }
+            {job.state for job in jobs.of_campaign(connection, campaign, JobKind.GROUP)}
             for campaign in (one, two)
         ]
     assert JobState.WAITING in states[0]
@@ -144,7 +141,7 @@ def test_campaign_deleted_during_a_repair_is_not_solved_again(
     monkeypatch.setattr(entry, "repair_store", meanwhile)
     run("--repair", "--database", settings.database)
     with database.read() as connection:
-        found = jobs.of_campaign(connection, two, JobKind.GREENS)
+        found = jobs.of_campaign(connection, two, JobKind.GROUP)
     assert {job.state for job in found} == {JobState.ACCEPTED}
 
 

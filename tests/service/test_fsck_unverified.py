@@ -169,7 +169,7 @@ def test_repaired_group_is_unreadable_until_it_is_solved_again(
         "complete"
     )
     with database.read() as connection:
-        (job, *_) = jobs.of_campaign(connection, campaign, JobKind.GREENS)
+        (job, *_) = jobs.of_campaign(connection, campaign, JobKind.GROUP)
         states = [attempt.state for attempt in attempts.of_job(connection, job.id)]
     assert states == [AttemptState.DAMAGED, AttemptState.ACCEPTED]
     assert run("--database", settings.database).report["findings"] == []
@@ -194,7 +194,7 @@ def test_cancel_does_not_bring_a_damaged_result_back(one, run, settings, databas
     with database.write() as connection:
         bulk.cancel(connection, campaign)
         campaigns.refresh(connection, campaign)
-        (job, *_) = jobs.of_campaign(connection, campaign, JobKind.GREENS)
+        (job, *_) = jobs.of_campaign(connection, campaign, JobKind.GROUP)
     assert job.state is JobState.CANCELLED
 
 

@@ -76,7 +76,7 @@ def test_inversion_of_the_spec_waits_for_the_greens(client, worker):
     (identity,) = made["inversions"]
     shown = wait(client, identity, "accepted")
     assert shown["name"] == "first"
-    assert order == ["model", "greens", "greens", "greens", "inversion"]
+    assert order == ["model", "group", "group", "group", "inversion"]
 
 
 def test_failed_inversion_leaves_the_campaign_complete(

@@ -39,7 +39,7 @@ def refused_after(worker, resume, monkeypatch):
             resume(envelope.campaign)
             return "store_full"
 
-        worker.fail["greens", 0] = [plan]
+        worker.fail["group", 0] = [plan]
         return worker
 
     def spooled():
@@ -47,7 +47,7 @@ def refused_after(worker, resume, monkeypatch):
 
         def execute(envelope):
             receipt = worker(envelope)
-            if envelope["kind"] == "greens":
+            if envelope["kind"] == "group":
                 resume(envelope["campaign"])
                 receipt["stats"]["spooled"] = FULL
             return receipt
@@ -81,7 +81,7 @@ def test_late_refusal_does_not_pause(
     campaign = new_campaign()
     turn(dispatcher, campaign, CampaignState.COMPLETE)
     with database.read() as connection:
-        first = jobs.of_campaign(connection, campaign, JobKind.GREENS)[0]
+        first = jobs.of_campaign(connection, campaign, JobKind.GROUP)[0]
     assert first.attempts == tries
 
 
@@ -89,5 +89,5 @@ def test_store_that_is_full_again_pauses(
     new_campaign, new_dispatcher, worker, turn, refused_after
 ):
     dispatcher = new_dispatcher(refused_after["nowhere"]())
-    worker.fail["greens", 0].append("store_full")
+    worker.fail["group", 0].append("store_full")
     turn(dispatcher, new_campaign(), CampaignState.PAUSED)

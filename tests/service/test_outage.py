@@ -11,7 +11,7 @@ def test_receipt_outlives_a_database_that_is_away(
     new_dispatcher, new_campaign, turn, worker, monkeypatch
 ):
     """A failure reported meanwhile is not taken for silence, which costs a minute."""
-    worker.fail["greens", 0] = ["internal"]
+    worker.fail["group", 0] = ["internal"]
     take, refused = receipts.take_all, []
 
     def away(context, ended):
@@ -33,4 +33,4 @@ def test_receipt_outlives_a_database_that_is_away(
     campaign = new_campaign()
     turn(dispatcher, campaign, "complete", seconds=15)
     assert len(refused) == 2
-    assert worker.ran[campaign, "greens", 0] == 2
+    assert worker.ran[campaign, "group", 0] == 2

@@ -111,11 +111,11 @@ def asked_of_group_1(new_campaign, new_dispatcher, worker, turn, monkeypatch):
     monkeypatch.setattr(retry, "BACKOFF_S", (0.0,))
 
     def run(failures, canonical=None, **changes):
-        worker.fail["greens", 1] = list(failures)
+        worker.fail["group", 1] = list(failures)
         asked = []
 
         def execute(envelope):
-            if envelope["kind"] == "greens" and envelope["group"]["index"] == 1:
+            if envelope["kind"] == "group" and envelope["group"]["index"] == 1:
                 asked.append(parse(envelope))
             return worker(envelope)
 
@@ -156,7 +156,7 @@ def test_model_in_parts_stays_on_its_gpus(
 
     failed = replace(job, failures={"oom": 2})
     for gpus, backend in ((4, "auto"), (1, "cpu")):
-        claim = Claim(failed, "t", 3, {"solver": {"gpus": gpus}})
+        claim = Claim(failed, "t", 3, "viscoelastic", {"solver": {"gpus": gpus}})
         assert dispatcher._envelope(claim)["backend"] == backend
 
 
@@ -175,7 +175,7 @@ def test_cluster_gives_an_attempt_to_another_worker_while_there_is_one(monkeypat
         ended = {}
         for number in range(8):
             avoid = names[:1] if number < 6 else names
-            envelope = {"kind": "greens", "token": f"t{number}", "avoid": avoid}
+            envelope = {"kind": "group", "token": f"t{number}", "avoid": avoid}
             placement.submit(f"t{number}", envelope)
             for future in list(placement._held.values()):
                 future.result(timeout=20)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import itertools
 import shutil
 import sys
@@ -21,7 +20,6 @@ from small_campaign import SPEC, SmallCampaign
 from afterslip_service.db import campaigns, jobs, sources
 from afterslip_service.db.jobs import NewJob
 from afterslip_service.db.session import Database
-from afterslip_service.db.sources import Source
 from afterslip_service.engine.states import CampaignState, JobKind
 from afterslip_service.placement.inprocess import InProcess
 from afterslip_service.reconcile.dispatcher import Dispatcher
@@ -45,7 +43,7 @@ class Centre:
 
     def execute(self, envelope):
         receipt = entry.execute(envelope)
-        if envelope["kind"] == "greens":
+        if envelope["kind"] == "group":
             stats = receipt["stats"]
             self.solved.append((envelope["campaign"], stats["solves"]))
         return receipt
@@ -200,36 +198,6 @@ def test_what_is_missing_is_solved_and_stands_behind_what_was_taken(
         expected = fresh["displacement"].values[order]
         # two runs of the spectral integrator, each within its time tolerance 1e-6
         assert found == pytest.approx(expected, abs=4e-6 * np.abs(expected).max())
-
-
-def source_good_for(**quality):
-    known = {"until": 10.0, "tolerance": 1e-6, "time_tolerance": 1e-5}
-    parts = {"campaign_id": "c", "position": 0, "key": "k", "model": "m",
-             "slip": "s", "solver": "v"}  # fmt: skip
-    return Source(**parts, **{**known, **quality})
-
-
-@pytest.mark.parametrize(
-    ("name", "stored", "serves"),
-    [
-        ("until", 9.0, False), ("until", 10.0, True), ("until", 11.0, True),
-        ("tolerance", 1e-8, True), ("tolerance", 1e-6, True),
-        ("tolerance", 1e-3, False), ("time_tolerance", 1e-7, True),
-        ("time_tolerance", 1e-5, True), ("time_tolerance", 1e-4, False),
-    ],
-)  # fmt: skip
-def test_source_serves_what_asks_for_no_more_than_it_has(name, stored, serves):
-    assert source_good_for(**{name: stored}).serves(source_good_for()) is serves
-    # one better quality does not make up for another that is worse
-    better = {"until": 99.0, "tolerance": 1e-12, "time_tolerance": 1e-12}
-    assert (
-        source_good_for(**better | {name: stored}).serves(source_good_for()) is serves
-    )
-
-
-def test_source_of_another_key_never_serves():
-    other = dataclasses.replace(source_good_for(), key="other")
-    assert not other.serves(source_good_for())
 
 
 def test_smaller_error_serves_a_larger_one_and_never_the_reverse(centre, turned):

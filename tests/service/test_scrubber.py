@@ -100,7 +100,7 @@ def test_damaged_shard_is_found_and_solved_again_bit_by_bit(
           == "complete")  # fmt: skip
     assert (tiny_worker.stored(settings.store, campaign) == expected).all()
     (damage,) = damages(database, campaign)
-    assert (damage["kind"], damage["index"], damage["again"]) == ("greens", 1, True)
+    assert (damage["kind"], damage["index"], damage["again"]) == ("group", 1, True)
     assert damage["files"] == [str(path.relative_to(settings.store))]
     states = [attempt["state"] for attempt in group(scrubbed, campaign, 1)["attempts"]]
     assert states == ["damaged", "accepted"]

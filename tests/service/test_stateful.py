@@ -51,7 +51,7 @@ class Groups(RuleBasedStateMachine):
             self.campaign = campaigns.create(
                 connection, name="c", digest="d", spec={}, canonical={}
             )
-            new = [NewJob(JobKind.GREENS, n, {"sources": [n]}) for n in range(N_GROUP)]
+            new = [NewJob(JobKind.GROUP, n, {"sources": [n]}) for n in range(N_GROUP)]
             jobs.create(connection, self.campaign, new)
             campaigns.set_model(connection, self.campaign, {}, N_GROUP)
             campaigns.refresh(connection, self.campaign)
@@ -64,7 +64,7 @@ class Groups(RuleBasedStateMachine):
     def group(self, index):
         with self.database.read() as connection:
             return jobs.of_campaign(
-                connection, self.campaign, JobKind.GREENS, after=index - 1, limit=1
+                connection, self.campaign, JobKind.GROUP, after=index - 1, limit=1
             )[0]
 
     def operate(self, act):
@@ -181,7 +181,7 @@ class Groups(RuleBasedStateMachine):
     @invariant()
     def every_promise_holds(self):
         with self.database.read() as connection:
-            found = jobs.of_campaign(connection, self.campaign, JobKind.GREENS)
+            found = jobs.of_campaign(connection, self.campaign, JobKind.GROUP)
             for job in found:
                 tries = attempts.of_job(connection, job.id)
                 good = [t for t in tries if t.state is AttemptState.ACCEPTED]

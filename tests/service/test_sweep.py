@@ -15,7 +15,7 @@ def test_folders_of_lost_attempts_are_swept_and_others_are_left(
     monkeypatch.setattr(module, "LINGER", timedelta(0))
     monkeypatch.setattr(module, "SWEEP_EVERY_S", 0.0)
     monkeypatch.setattr("afterslip_service.engine.retry.BACKOFF_S", (0.0,))
-    worker.fail["greens", 1] = ["killed"]
+    worker.fail["group", 1] = ["killed"]
     foreign = settings.store / "attempts" / "of-another-service"
     foreign.mkdir(parents=True)
     dispatcher = new_dispatcher()
@@ -33,10 +33,10 @@ def test_log_of_a_failed_attempt_is_stored_in_the_database(
         (envelope.folder / "log.txt").write_text("it was the mesh\n")
         return "mesh"
 
-    worker.fail["greens", 0] = [complain]
+    worker.fail["group", 0] = [complain]
     campaign = new_campaign()
     turn(new_dispatcher(), campaign, CampaignState.FAILED)
     with database.read() as connection:
-        job = jobs.of_campaign(connection, campaign, JobKind.GREENS)[0]
+        job = jobs.of_campaign(connection, campaign, JobKind.GROUP)[0]
         (attempt,) = attempts.of_job(connection, job.id)
     assert attempt.log == "it was the mesh"

@@ -58,7 +58,7 @@ def worked(database, new_campaign):
                     .where(jobs.c.id == job)
                     .values(
                         token=f"t{number}",
-                        kind="greens",
+                        kind="group",
                         state="accepted",
                         attempts=number + 1,
                     )
@@ -73,7 +73,7 @@ def source(campaign, position):
         "campaign_id": campaign,
         "position": position,
         **dict.fromkeys(("key", "model", "slip", "solver"), "sha256:0"),
-        **dict.fromkeys(("until", "tolerance", "time_tolerance"), 1.0),
+        "quality": {"tolerance": 1.0},
         "token": None if position == 3 else "t1",
         "origin": "elsewhere" if position == 0 else None,
     }
@@ -116,7 +116,7 @@ def test_prometheus_reads_what_the_database_holds(client, worked):
     assert found[("afterslip_groups_solved_total",)] == 2
     assert found[("afterslip_iterations_total",)] == 79
     assert found[("afterslip_solve_seconds_total",)] == pytest.approx(103.5, abs=1e-3)
-    jobs_accepted = ("afterslip_jobs", ("kind", "greens"), ("state", "accepted"))
+    jobs_accepted = ("afterslip_jobs", ("kind", "group"), ("state", "accepted"))
     assert found[jobs_accepted] == 2
     # the lost attempt was followed by another
     assert found[("afterslip_recoveries_total",)] == 1

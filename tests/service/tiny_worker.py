@@ -101,7 +101,7 @@ class TinyWorker:
             durable.write_json(folder / "model.json", facts)
         made = manifest.new(
             envelope.token,
-            envelope.kind,
+            manifest.kind_of(envelope.kind),
             envelope.campaign,
             model_digest=DIGEST,
             groups=groups,
@@ -115,7 +115,7 @@ class TinyWorker:
         manifest.commit(envelope.folder, made)
         return made
 
-    def _greens(self, envelope):
+    def _group(self, envelope):
         group = envelope.group
         part = envelope.folder / "group.zarr"
         write_group(part, self.n_sources, group["sources"])
@@ -123,7 +123,7 @@ class TinyWorker:
         files = {name: s for name, s in files.items() if "/c/" in name}
         made = manifest.new(
             envelope.token,
-            envelope.kind,
+            manifest.kind_of(envelope.kind),
             envelope.campaign,
             model_digest=DIGEST,
             group=group,
@@ -143,7 +143,7 @@ class TinyWorker:
         (part / "data_fit.csv").write_bytes(b"station,observed")
         made = manifest.new(
             envelope.token,
-            envelope.kind,
+            manifest.kind_of(envelope.kind),
             envelope.campaign,
             model_digest=DIGEST,
             inversion={"id": envelope.inversion["id"]},
@@ -200,4 +200,4 @@ def spec(name="tiny", **changes):
     return json.loads(json.dumps({**whole, **changes}))
 
 
-assert entry.VERSION == 1
+assert entry.VERSION == 2

@@ -73,7 +73,7 @@ class SmallCampaign:
 
     def envelope(self, kind, token, **more):
         return {
-            "version": 1,
+            "version": entry.VERSION,
             "token": token,
             "kind": kind,
             "campaign": self.identity,
@@ -85,7 +85,7 @@ class SmallCampaign:
 
     def group(self, token, index, sources, **more):
         group = {"index": index, "sources": sources}
-        return self.envelope("greens", token, group=group, **more)
+        return self.envelope("group", token, group=group, **more)
 
     @property
     def greens(self) -> Path:

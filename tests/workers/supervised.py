@@ -10,9 +10,9 @@ FAKE = str(Path(__file__).parent / "fake_child.py")
 
 def envelope(store, token="a1", timeout_s=None, **order):
     return {
-        "version": 1,
+        "version": entry.VERSION,
         "token": token,
-        "kind": "greens",
+        "kind": "group",
         "campaign": "c1",
         "spec": {},
         "store": str(store),

@@ -210,7 +210,7 @@ def test_store_that_is_away_lacks_nothing(store):
 
 @pytest.mark.parametrize(
     "change",
-    [{"campaign": "c2"}, {"model_digest": "sha256:other"}, {"version": 2}],
+    [{"campaign": "c2"}, {"model_digest": "sha256:other"}, {"version": 3}],
 )
 def test_manifest_of_something_else_is_refused(store, change):
     manifest = {**attempt(store, 0, "a0"), **change}

@@ -18,9 +18,9 @@ from afterslip_workers import entry
 def envelope(store):
     """A group of a campaign that has no model: its child says so and lives on."""
     return {
-        "version": 1,
+        "version": entry.VERSION,
         "token": "a1",
-        "kind": "greens",
+        "kind": "group",
         "campaign": "c1",
         "spec": SPEC,
         "store": str(store),

@@ -211,7 +211,7 @@ def test_child_outlives_the_thread_that_asked_for_it(tmp_path):
 
 def test_envelope_of_another_release_is_refused():
     receipt = entry.execute({"version": 99, "token": "a1"})
-    assert receipt["error"]["class"] == "internal"
+    assert receipt["error"]["class"] == "other_release"
     assert "same release" in receipt["error"]["message"]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from afterslip_workers.observe import telemetry
 
-GROUP = {"campaign": "c1", "kind": "greens", "token": "t1", "group": {"index": 3}}
+GROUP = {"campaign": "c1", "kind": "group", "token": "t1", "group": {"index": 3}}
 
 
 @pytest.fixture

@@ -189,7 +189,7 @@ def _task(
         from afterslip_workers.tasks import model
 
         return model.run
-    if kind == "greens":
+    if kind == "group":
         from afterslip_workers.tasks import greens
 
         return greens.run

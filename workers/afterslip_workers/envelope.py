@@ -8,15 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from afterslip.error_class import ErrorClass
+from afterslip.physics.registry import DEFAULT
 from afterslip_workers.errors import TaskError
 from afterslip_workers.store import paths, spool
 from afterslip_workers.store.backend import StoreBackend
 from afterslip_workers.store.open import open_store
 
-VERSION = 1
-KINDS = ("model", "greens", "inversion")
-# what a service of the release before still writes
+VERSION = 2
+KINDS = ("model", "group", "inversion")
+# what a service of 0.1.0 wrote: read until 0.3, so that its attempts go on
+_FIRST = 1
 _RENAMED = {"strict": "escalation"}
+_QUALITY = ("until", "tolerance", "time_tolerance")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +29,9 @@ class Envelope:
     Attributes
     ----------
     token : names the attempt and its folder.
-    kind : "model", "greens" or "inversion".
+    kind : "model", "group" or "inversion".
     campaign : the campaign's identifier, a folder name.
+    physics : name of what is computed, which says who computes it.
     spec : canonical campaign, files given by digest.
     store : root folder of the store, which every worker has under this path, or
         ``s3://bucket/prefix``.
@@ -51,6 +55,7 @@ class Envelope:
     campaign: str
     spec: dict[str, Any]
     store: str
+    physics: str = DEFAULT
     files_base: str | None = None
     group: dict[str, Any] | None = None
     inversion: dict[str, Any] | None = None
@@ -82,17 +87,19 @@ def parse(content: Mapping[str, Any]) -> Envelope:
     Raises
     ------
     TaskError
-        Class ``internal``, for another version, an unknown kind or a missing
-        field: service and worker are not of the same release.
+        Class ``other_release`` for another version; class ``internal`` for an
+        unknown kind or a missing field.
     """
     version = content.get("version")
-    if version != VERSION:
+    if version == _FIRST:
+        content = _of_first(content)
+    elif version != VERSION:
         raise TaskError(
-            ErrorClass.INTERNAL,
-            f"the envelope has version {version!r}, this worker reads {VERSION}: "
-            "install the same release of afterslip in the service and its workers",
+            ErrorClass.OTHER_RELEASE,
+            f"the envelope has version {version!r}, this worker reads {_FIRST} and "
+            f"{VERSION}: install the same release of afterslip in the service and its "
+            "workers",
         )
-    content = _renamed(content)
     known = {item.name for item in fields(Envelope)}
     unknown = sorted(set(content) - known)
     missing = sorted({"token", "kind", "campaign", "spec", "store"} - set(content))
@@ -107,7 +114,7 @@ def parse(content: Mapping[str, Any]) -> Envelope:
             ErrorClass.INTERNAL,
             f"the envelope's kind {envelope.kind!r} is none of {KINDS}",
         )
-    if envelope.kind == "greens" and not envelope.group:
+    if envelope.kind == "group" and not envelope.group:
         raise TaskError(ErrorClass.INTERNAL, "the envelope of a group names no group")
     if envelope.kind == "inversion" and not envelope.inversion:
         raise TaskError(
@@ -121,9 +128,23 @@ def parse(content: Mapping[str, Any]) -> Envelope:
     return envelope
 
 
-def _renamed(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Give fields the names of this release; read for one release after a renaming."""
-    return {_RENAMED.get(name, name): value for name, value in content.items()}
+def _of_first(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an envelope of version 1 as one of this version."""
+    found = {_RENAMED.get(name, name): value for name, value in content.items()}
+    if found.get("kind") == "greens":
+        found["kind"] = "group"
+    group = found.get("group")
+    if group and "taken" in group:
+        taken = {place: _origin(o) for place, o in group["taken"].items()}
+        found["group"] = {**group, "taken": taken}
+    return {**found, "version": VERSION}
+
+
+def _origin(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Put what a stored source is good for, which version 1 names one by one, apart."""
+    origin = dict(content)
+    quality = {name: origin.pop(name) for name in _QUALITY if name in origin}
+    return {**origin, "quality": quality}
 
 
 @dataclass(slots=True)

@@ -88,7 +88,7 @@ def fill(
             ]
             connection.execute(campaigns.insert(), rows)
             models = [_job(i, JobKind.MODEL, 0) for i in part]
-            groups = [_job(i, JobKind.GREENS, k) for i in part for k in range(n_groups)]
+            groups = [_job(i, JobKind.GROUP, k) for i in part for k in range(n_groups)]
             connection.execute(jobs.insert(), models + groups)
         for identity in part:
             _folder(store, identity, n_groups)
@@ -124,7 +124,7 @@ def _campaign(identity: str, owner: str, n_sources: int) -> dict[str, Any]:
 
 
 def _job(campaign: str, kind: JobKind, index: int) -> dict[str, Any]:
-    now, waits = clock.now(), kind is JobKind.GREENS
+    now, waits = clock.now(), kind is JobKind.GROUP
     first = LANES * index
     return {
         "id": clock.new_id(),

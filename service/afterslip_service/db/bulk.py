@@ -33,7 +33,7 @@ def reset_failed(connection: Connection, campaign: str) -> int:
 def cancel(
     connection: Connection,
     campaign: str,
-    kind: JobKind = JobKind.GREENS,
+    kind: JobKind = JobKind.GROUP,
     only: Collection[int] | None = None,
 ) -> int:
     """Cancel jobs that nobody works on; what was accepted before is valid again."""
@@ -58,7 +58,7 @@ def uncancel(
 ) -> int:
     """Put cancelled jobs, of all kinds unless numbers are given, back in the queue."""
     gone = frozenset({JobState.CANCELLED})
-    kinds = tuple(JobKind) if only is None else (JobKind.GREENS,)
+    kinds = tuple(JobKind) if only is None else (JobKind.GROUP,)
     return sum(
         _requeue(connection, _chosen(connection, campaign, kind, gone, only))
         for kind in kinds
@@ -68,7 +68,7 @@ def uncancel(
 def retry(
     connection: Connection,
     campaign: str,
-    kind: JobKind = JobKind.GREENS,
+    kind: JobKind = JobKind.GROUP,
     only: Collection[int] | None = None,
     error_class: str | None = None,
 ) -> int:
@@ -88,7 +88,7 @@ def invalidate(
     Such a group is solved, not taken from another campaign.
     """
     good = frozenset({JobState.ACCEPTED})
-    found = _chosen(connection, campaign, JobKind.GREENS, good, only)
+    found = _chosen(connection, campaign, JobKind.GROUP, good, only)
     if found:
         campaigns.set_unfinished(connection, campaign)
         sources.forget(connection, campaign, [job.token for job in found if job.token])
@@ -126,14 +126,14 @@ def retract(
     good = frozenset({JobState.ACCEPTED})
     found = [
         job
-        for kind in (JobKind.GREENS, JobKind.INVERSION)
+        for kind in (JobKind.GROUP, JobKind.INVERSION)
         for job in _chosen(connection, campaign, kind, good, None)
         if job.token in tokens
     ]
     if not found:
         return []
     theirs = [job.token for job in found if job.token]
-    if any(job.kind is JobKind.GREENS for job in found):
+    if any(job.kind is JobKind.GROUP for job in found):
         campaigns.set_unfinished(connection, campaign)
         sources.forget(connection, campaign, theirs)
     attempts.update_all(

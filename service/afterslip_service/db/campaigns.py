@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from afterslip.physics.registry import DEFAULT
 from afterslip_service import clock
 from afterslip_service.db import events, queue
 from afterslip_service.db.tables import CANCELLING_CAMPAIGN, campaigns, jobs
@@ -34,6 +35,7 @@ class Campaign:
     owner: str | None
     state: CampaignState
     digest: str
+    physics: str
     spec: dict[str, Any]
     canonical: dict[str, Any]
     model: dict[str, Any] | None
@@ -56,6 +58,7 @@ def create(
     digest: str,
     spec: dict[str, Any],
     canonical: dict[str, Any],
+    physics: str = DEFAULT,
     owner: str | None = None,
     priority: int = 0,
 ) -> str:
@@ -69,6 +72,7 @@ def create(
             owner=owner,
             state=CampaignState.WAITING,
             digest=digest,
+            physics=physics,
             spec=spec,
             canonical=canonical,
             paused=False,
@@ -266,6 +270,12 @@ def set_model(
     _update(connection, identity, model=model, n_sources=n_sources)
 
 
+def physics(connection: Connection, identity: str) -> str:
+    """Return the name of a campaign's physics."""
+    query = sa.select(c.physics).where(c.id == identity)
+    return str(connection.execute(query).scalar_one())
+
+
 def set_error(
     connection: Connection, identity: str, error_class: str, message: str
 ) -> None:
@@ -332,13 +342,13 @@ def cancelling(connection: Connection) -> list[str]:
 
 def unfinished(connection: Connection) -> list[str]:
     """Return the campaigns whose groups are all accepted, but not closed."""
-    greens = (jobs.c.campaign_id == c.id) & (jobs.c.kind == JobKind.GREENS)
+    groups = (jobs.c.campaign_id == c.id) & (jobs.c.kind == JobKind.GROUP)
     query = sa.select(c.id).where(
         c.finished_at.is_(None),
         c.wake_at.is_(None),
         c.state.in_([CampaignState.RUNNING, CampaignState.PAUSED]),
-        sa.exists().where(greens),
-        ~sa.exists().where(greens, jobs.c.state != JobState.ACCEPTED),
+        sa.exists().where(groups),
+        ~sa.exists().where(groups, jobs.c.state != JobState.ACCEPTED),
     )
     return list(connection.execute(query).scalars())
 
@@ -358,6 +368,7 @@ def _campaign(row: sa.Row[Any]) -> Campaign:
         owner=row.owner,
         state=CampaignState(row.state),
         digest=row.digest,
+        physics=row.physics,
         spec=row.spec if "spec" in row._fields else {},
         canonical=row.canonical if "canonical" in row._fields else {},
         model=row.model if "model" in row._fields else None,

@@ -25,6 +25,7 @@ class Claim:
     job: Job
     token: str
     number: int
+    physics: str
     canonical: dict[str, Any]
 
 
@@ -102,7 +103,7 @@ def _lines(
     """Lock the campaigns of users that are next, served longest ago first."""
     c = campaigns.c
     ready = (
-        sa.select(c.id, c.owner, c.canonical, c.turn)
+        sa.select(c.id, c.owner, c.physics, c.canonical, c.turn)
         .where(c.priority == level, c.wake_at <= now)
         .order_by(c.turn, c.id)
         .limit(each)
@@ -158,9 +159,8 @@ def _open(
             quota_left[owner] -= 1
             turn += 1
             turns[campaign.id] = (owner, turn)
-            claims.append(
-                Claim(job, clock.new_id(), job.attempts + 1, campaign.canonical)
-            )
+            known = (campaign.physics, campaign.canonical)
+            claims.append(Claim(job, clock.new_id(), job.attempts + 1, *known))
     if not claims:
         # their jobs are locked by others, or the queue was wrong about them
         queue.requeue(connection, [campaign.id for campaign in chosen])

@@ -38,7 +38,7 @@ LIVE: sa.BindParameter[Any] = sa.bindparam(
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One piece of work: the model, a group of four lanes, or an inversion."""
+    """One piece of work: the model, a group of sources, or an inversion."""
 
     id: str
     campaign_id: str

@@ -29,7 +29,7 @@ def kind() -> sa.ColumnElement[Any]:
     return sa.case(
         (campaigns.c.finished_at.is_not(None), JobKind.INVERSION.value),
         (campaigns.c.n_sources.is_(None), JobKind.MODEL.value),
-        else_=JobKind.GREENS.value,
+        else_=JobKind.GROUP.value,
     )
 
 

@@ -12,6 +12,8 @@ from sqlalchemy import Connection
 from afterslip_service.db.tables import attempts, campaigns, jobs, sources
 
 PARTS = ("model", "slip", "solver")
+# what is understood by the physics alone
+Quality = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,7 @@ class Source:
     Attributes
     ----------
     key : digest of all that changes its numbers: of ``model``, ``slip``, ``solver``.
-    until, tolerance, time_tolerance : what the numbers are good for; s, 1, 1.
+    quality : what the numbers are good for, in terms of the campaign's physics.
     token : accepted attempt that holds it; None until there is one.
     origin, origin_position : where it was taken from.
     """
@@ -32,21 +34,10 @@ class Source:
     model: str
     slip: str
     solver: str
-    until: float
-    tolerance: float
-    time_tolerance: float
+    quality: Quality
     token: str | None = None
     origin: str | None = None
     origin_position: int | None = None
-
-    def serves(self, wanted: Source) -> bool:
-        """Tell whether these numbers are as good as the ones that are wanted."""
-        return (
-            self.key == wanted.key
-            and self.until >= wanted.until
-            and self.tolerance <= wanted.tolerance
-            and self.time_tolerance <= wanted.time_tolerance
-        )
 
 
 def plan(connection: Connection, found: Sequence[Source]) -> None:
@@ -67,20 +58,23 @@ def register(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
 
     Parameters
     ----------
-    rows : {"campaign", "position", "token", "until", "tolerance", "time_tolerance",
-        "origin", "origin_position"}.
+    rows : {"campaign", "position", "token", "quality", "origin", "origin_position"}.
     """
     if not rows:
         return
-    names = ("token", "until", "tolerance", "time_tolerance", "origin",
-             "origin_position")  # fmt: skip
+    names = ("token", "quality", "origin", "origin_position")
     query = (
         sources.update()
         .where(
             sources.c.campaign_id == sa.bindparam("of_campaign"),
             sources.c.position == sa.bindparam("at"),
         )
-        .values({name: sa.bindparam(f"new_{name}") for name in names})
+        .values(
+            {
+                name: sa.bindparam(f"new_{name}", type_=sources.c[name].type)
+                for name in names
+            }
+        )
     )
     connection.execute(
         query,
@@ -123,13 +117,21 @@ def of_campaign(
     return [_source(row) for row in rows]
 
 
-def known(connection: Connection, keys: Collection[str]) -> dict[str, list[Source]]:
-    """Return accepted sources by key, those that were solved first before copies."""
+def known(
+    connection: Connection, keys: Collection[str], physics: str
+) -> dict[str, list[Source]]:
+    """Return accepted sources by key, those that were solved first before copies.
+
+    Parameters
+    ----------
+    physics : of their campaigns; another one's quality means something else.
+    """
     query = (
         sa.select(sources)
         .join(campaigns, campaigns.c.id == sources.c.campaign_id)
         .where(
             sources.c.key.in_(keys),
+            campaigns.c.physics == physics,
             sources.c.token.is_not(None),
             campaigns.c.deleted_at.is_(None),
         )

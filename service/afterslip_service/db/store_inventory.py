@@ -46,7 +46,7 @@ def accepted(
         query = query.where(jobs.c.campaign_id == campaign)
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for owner, kind, number, inversion, manifest in connection.execute(query):
-        name = str(number) if kind == JobKind.GREENS else f"inversion-{inversion}"
+        name = str(number) if kind == JobKind.GROUP else f"inversion-{inversion}"
         if manifest is not None:
             found.setdefault(owner, {})[name] = manifest
     return found

@@ -57,6 +57,8 @@ campaigns = Table(
     # as the user wrote it, and in the canonical form that workers read
     Column("spec", sa.JSON, nullable=False),
     Column("canonical", sa.JSON, nullable=False),
+    # who can say what its spec, its store and its results mean
+    Column("physics", sa.String(40), nullable=False, server_default="viscoelastic"),
     Column("model", sa.JSON),
     Column("n_sources", sa.Integer),
     Column("paused", sa.Boolean, nullable=False, default=False),
@@ -221,10 +223,8 @@ sources = Table(
     Column("model", sa.String(80), nullable=False, index=True),
     Column("slip", sa.String(80), nullable=False, index=True),
     Column("solver", sa.String(80), nullable=False),
-    # what it is good for: a later end or a smaller error serves as well
-    Column("until", sa.Float, nullable=False),
-    Column("tolerance", sa.Float, nullable=False),
-    Column("time_tolerance", sa.Float, nullable=False),
+    # what it is good for, in terms of its campaign's physics: better serves as well
+    Column("quality", sa.JSON, nullable=False, server_default="{}"),
     # the accepted attempt that holds it, none until there is one
     Column("token", sa.String(40)),
     # the campaign that it was taken from, and its place there

@@ -163,7 +163,7 @@ def census(connection: Connection) -> Census:
             sa.func.coalesce(sa.func.sum(iterations), 0),
         )
         .select_from(attempts.join(jobs, jobs.c.token == attempts.c.token))
-        .where(jobs.c.kind == JobKind.GREENS, jobs.c.state == JobState.ACCEPTED)
+        .where(jobs.c.kind == JobKind.GROUP, jobs.c.state == JobState.ACCEPTED)
     )
     groups, lasted, total = connection.execute(solved).one()
     states = sa.select(campaigns.c.state, count).where(campaigns.c.deleted_at.is_(None))

@@ -36,7 +36,7 @@ class JobTally:
         return sum(self.jobs.get(k, {}).get(s, 0) for k in kinds for s in states)
 
 
-_BUILD = (JobKind.MODEL, JobKind.GREENS)
+_BUILD = (JobKind.MODEL, JobKind.GROUP)
 _ALL = (*_BUILD, JobKind.INVERSION)
 _FAILED = frozenset({JobState.FAILED})
 _STARTED = ACTIVE_JOBS | {JobState.ACCEPTED}
@@ -65,6 +65,6 @@ def derive(tally: JobTally) -> CampaignState:
 
 def greens_done(tally: JobTally) -> bool:
     """Tell whether every group is accepted, so that the store can be closed."""
-    greens = tally.jobs.get(JobKind.GREENS, {})
-    total = sum(greens.values())
-    return total > 0 and greens.get(JobState.ACCEPTED, 0) == total
+    groups = tally.jobs.get(JobKind.GROUP, {})
+    total = sum(groups.values())
+    return total > 0 and groups.get(JobState.ACCEPTED, 0) == total

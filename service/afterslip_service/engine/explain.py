@@ -49,6 +49,14 @@ ADVICE: dict[str, str] = {
         "no mesh could be made: correct geometry or sizes and submit again"
     ),
     ErrorClass.INTERRUPTED: "the service or its worker was stopped: it is tried again",
+    ErrorClass.NOT_INSTALLED: (
+        "the package of the campaign's physics is missing: install it in the service "
+        "and its workers, then retry"
+    ),
+    ErrorClass.OTHER_RELEASE: (
+        "a worker is of another release than the service: install the same one; it is "
+        "tried again"
+    ),
     ErrorClass.INTERNAL: "an error of this program: look at the log, and report it",
 }
 MOST_DIFFERENCES = 6

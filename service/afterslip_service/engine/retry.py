@@ -16,6 +16,7 @@ ATTEMPTS: dict[str, int] = {
     ErrorClass.GPU_LOST: 3,
     ErrorClass.TIMEOUT: 3,
     ErrorClass.INTERNAL: 3,
+    ErrorClass.NOT_INSTALLED: 3,
     ErrorClass.NOT_CONVERGED: 2,
     ErrorClass.NAN: 2,
     ErrorClass.OUT_OF_MEMORY: 1,
@@ -29,15 +30,22 @@ ATTEMPTS_IN_ALL = 4
 LOSSES: frozenset[str] = frozenset({ErrorClass.KILLED, ErrorClass.WORKER_LOST})
 LOST_LIMIT = 3
 AWAY_S = 15.0
-# a service that was stopped, or an attempt that it drained, is nobody's fault, and
-# where the store is away any other worker would find the same: neither ever counts
-FREE: frozenset[str] = frozenset({ErrorClass.INTERRUPTED, ErrorClass.STORE_LOST})
-# another worker may have more memory, or a device that is sound
+# while an upgrade is under way, a worker of another release refuses at once
+LONGEST_AWAY_S = 240.0
+# a service that was stopped, or an attempt that it drained, is nobody's fault, where
+# the store is away any other worker would find the same, and an upgrade has an end:
+# none of them ever counts
+FREE: frozenset[str] = frozenset(
+    {ErrorClass.INTERRUPTED, ErrorClass.STORE_LOST, ErrorClass.OTHER_RELEASE}
+)
+# another worker may have more memory, a device that is sound, or what is not installed
 MEMORY: frozenset[str] = frozenset({ErrorClass.OOM, ErrorClass.NO_MEMORY})
 ELSEWHERE: frozenset[str] = MEMORY | {
     ErrorClass.GPU_ERROR,
     ErrorClass.GPU_LOST,
     ErrorClass.KILLED,
+    ErrorClass.NOT_INSTALLED,
+    ErrorClass.OTHER_RELEASE,
 }
 CPU_AFTER = 2
 BACKOFF_S = (1.0, 5.0, 20.0)
@@ -77,6 +85,10 @@ def decide(
         return Verdict(Action.RETRY, BACKOFF_S[0], "the service was stopped")
     if error_class == ErrorClass.STORE_LOST:
         return Verdict(Action.RETRY, AWAY_S, "the store could not be reached")
+    if error_class == ErrorClass.OTHER_RELEASE:
+        times = failures.get(error_class, 0)
+        delay = min(AWAY_S * 2.0 ** (times - 1), LONGEST_AWAY_S)
+        return Verdict(Action.RETRY, delay, "the worker is of another release")
     if error_class == ErrorClass.STORE_FULL:
         return Verdict(
             Action.PAUSE,

@@ -9,7 +9,7 @@ class JobKind(StrEnum):
     """What a job makes."""
 
     MODEL = "model"
-    GREENS = "greens"
+    GROUP = "group"
     INVERSION = "inversion"
 
 

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from afterslip.error_class import ErrorClass
+from afterslip.errors import SpecError
 from afterslip_service import clock
 from afterslip_service.db import (
     attempts,
@@ -127,6 +128,9 @@ def _promote(
             context.postponed[attempt.token] = context.ticks() + ASK_AGAIN_S
             return None
         return _Promoted(job, manifest, (ErrorClass.INTERNAL, str(error)), began)
+    except SpecError as error:
+        # the service was started without it: the groups cannot be planned
+        return _Promoted(job, manifest, (ErrorClass.NOT_INSTALLED, str(error)), began)
     except entry.StoreError as error:
         return _Promoted(job, manifest, (ErrorClass.INTERNAL, str(error)), began)
     except OSError as error:
@@ -196,7 +200,7 @@ def _open_groups(connection: Connection, campaign: str, item: _Promoted) -> None
         connection,
         campaign,
         [
-            NewJob(JobKind.GREENS, index, payload)
+            NewJob(JobKind.GROUP, index, payload)
             for index, payload in enumerate(plan.payloads)
         ],
     )

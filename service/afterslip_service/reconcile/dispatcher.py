@@ -269,7 +269,7 @@ class Dispatcher:
     def _envelope(self, claim: Claim) -> dict[str, object]:
         """Return the task of an attempt, as the worker gets it."""
         job, settings = claim.job, self.context.settings
-        greens = {"index": job.index, **job.payload}
+        group = {"index": job.index, **job.payload}
         next_time = retry.escalate(job.failures)
         changed: dict[str, object] = {}
         if next_time.strict:
@@ -283,10 +283,11 @@ class Dispatcher:
             "token": claim.token,
             "kind": job.kind.value,
             "campaign": job.campaign_id,
+            "physics": claim.physics,
             "spec": claim.canonical,
             "store": str(settings.store),
             "files_base": None if settings.files is None else str(settings.files),
-            "group": greens if job.kind is JobKind.GREENS else None,
+            "group": group if job.kind is JobKind.GROUP else None,
             "inversion": job.payload if job.kind is JobKind.INVERSION else None,
             "backend": settings.backend,
             "timeout_s": settings.attempt_timeout,

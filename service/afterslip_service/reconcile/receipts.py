@@ -20,6 +20,8 @@ from afterslip_service.reconcile.context import Context
 from afterslip_workers import entry
 
 log = structlog.get_logger()
+# what a worker of 0.1.0 says of an envelope of this release, which it calls internal
+REFUSED = "the envelope has version "
 _TAKEN = frozenset({JobState.STORED, JobState.ACCEPTED})
 
 
@@ -46,6 +48,8 @@ class EndedAttempt:
         self.message = (
             error.get("message") or ended.message or "the worker gave no reason"
         )
+        if self.message.startswith(REFUSED) and self.error_class == ErrorClass.INTERNAL:
+            self.error_class = ErrorClass.OTHER_RELEASE
         self.stats = self.receipt.get("stats") or (self.manifest or {}).get("stats")
         worker = (self.stats or {}).get("worker")
         self.known: dict[str, Any] = {"stats": self.stats} if self.stats else {}

@@ -8,13 +8,13 @@ from typing import Any
 
 import structlog
 
-from afterslip_service.db import sources
+from afterslip.physics.base import Physics
+from afterslip.physics.registry import find
+from afterslip_service.db import campaigns, sources
 from afterslip_service.db.sources import Source
 from afterslip_service.reconcile.context import Context
 from afterslip_workers import entry
 
-LANES = 4
-_COVERS = ("until", "tolerance", "time_tolerance")
 log = structlog.get_logger()
 
 
@@ -44,15 +44,24 @@ def arrange(context: Context, campaign: str, manifest: dict[str, Any]) -> Plan:
     """Plan the groups of a campaign whose model is built; may be repeated.
 
     Sources that an accepted attempt anywhere has stored come first in the store,
-    the others behind them, so that both fill groups of four; unless a dispatcher that
-    did not get to write its plan has recorded another order before.
+    the others behind them, so that both fill groups; unless a dispatcher that did not
+    get to write its plan has recorded another order before.
+
+    Raises
+    ------
+    SpecError
+        If the campaign's physics is not installed here.
     """
     wanted = _wanted(campaign, manifest)
     if not wanted:
         return Plan.plain(manifest)
     with context.database.read() as connection:
-        known = sources.known(connection, {source.key for source in wanted})
-        chosen = [_choose(source, known.get(source.key, [])) for source in wanted]
+        physics = find(campaigns.physics(connection, campaign))
+        keys = {source.key for source in wanted}
+        known = sources.known(connection, keys, physics.name)
+        chosen = [
+            _choose(physics, source, known.get(source.key, [])) for source in wanted
+        ]
         tokens = {found.token for found in chosen if found and found.token}
         files = sources.files_of(connection, tokens)
     # neighbours there are neighbours here: whole files can then be shared
@@ -66,8 +75,9 @@ def arrange(context: Context, campaign: str, manifest: dict[str, Any]) -> Plan:
     if hits:
         log.info("sources reused", campaign=campaign, reused=len(hits), of=len(order))
     payloads = []
-    for first in range(0, len(order), LANES):
-        places = list(range(first, min(first + LANES, len(order))))
+    size = physics.group_size
+    for first in range(0, len(order), size):
+        places = list(range(first, min(first + size, len(order))))
         payload: dict[str, Any] = {"sources": places}
         taken = {
             str(place): _origin(found, files)
@@ -88,9 +98,24 @@ def registration(
     """Return what an accepted group makes known of its sources."""
     covers = manifest.get("covers") or {}
     return [
-        {"campaign": campaign, "position": int(place), "token": token, **cover}
+        {
+            "campaign": campaign,
+            "position": int(place),
+            "token": token,
+            "quality": quality_of(cover),
+            "origin": cover["origin"],
+            "origin_position": cover["origin_position"],
+        }
         for place, cover in covers.items()
     ]
+
+
+def quality_of(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return what a manifest says that numbers are good for."""
+    if "quality" in facts:
+        return dict(facts["quality"])
+    # a worker of 0.1.0 wrote it, which knew one physics
+    return {name: facts[name] for name in ("until", "tolerance", "time_tolerance")}
 
 
 def _wanted(campaign: str, manifest: dict[str, Any]) -> list[Source]:
@@ -106,9 +131,7 @@ def _wanted(campaign: str, manifest: dict[str, Any]) -> list[Source]:
             slip=slip,
             model=facts["model"],
             solver=facts["solver"],
-            until=float(facts["until"]),
-            tolerance=float(facts["tolerance"]),
-            time_tolerance=float(facts["time_tolerance"]),
+            quality=quality_of(facts),
         )
         for position, (key, slip) in enumerate(
             zip(facts["keys"], facts["slips"], strict=True)
@@ -116,12 +139,14 @@ def _wanted(campaign: str, manifest: dict[str, Any]) -> list[Source]:
     ]
 
 
-def _choose(wanted: Source, known: Sequence[Source]) -> Source | None:
+def _choose(physics: Physics, wanted: Source, known: Sequence[Source]) -> Source | None:
+    """Return the first of some sources of the same key that is good enough."""
     return next(
         (
             found
             for found in known
-            if found.campaign_id != wanted.campaign_id and found.serves(wanted)
+            if found.campaign_id != wanted.campaign_id
+            and physics.serves(found.quality, wanted.quality)
         ),
         None,
     )
@@ -137,7 +162,7 @@ def _origin(found: Source, files: dict[str, Any]) -> dict[str, Any]:
         "campaign": found.campaign_id,
         "position": found.position,
         **files[found.token or ""],
-        **{name: getattr(found, name) for name in _COVERS},
+        "quality": found.quality,
     }
 
 

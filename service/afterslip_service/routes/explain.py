@@ -10,6 +10,9 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from afterslip.error_class import ErrorClass
+from afterslip.errors import SpecError
+from afterslip.physics.base import Physics
+from afterslip.physics.registry import find
 from afterslip_service import clock
 from afterslip_service.db import (
     attempts,
@@ -107,14 +110,14 @@ def explain_campaign(
             failures=_failures(connection, failed, whole=job is not None),
             reuse=_reuse(connection, found, positions),
             remaining_s=explain.remaining_s(
-                found.recent, counts.get(JobKind.GREENS, {})
+                found.recent, counts.get(JobKind.GROUP, {})
             ),
         )
 
 
 def _group(connection: Connection, campaign: str, index: int) -> Job:
     found = jobs.of_campaign(
-        connection, campaign, JobKind.GREENS, after=index - 1, limit=1
+        connection, campaign, JobKind.GROUP, after=index - 1, limit=1
     )
     if not found or found[0].index != index:
         raise MissingError("group", str(index))
@@ -235,7 +238,7 @@ def _source(connection: Connection, found: Campaign, source: Source) -> SourceRe
             message="no earlier campaign has a source like it",
         )
     other, parts = near
-    differs = _details(connection, found, other, parts) or _worse(other, source)
+    differs = _differences(connection, found, source, other, parts)
     text = f"differs in {', '.join(parts)}" if parts else "is not good enough there"
     if not parts and not differs:
         text = "was stored only after this campaign was planned"
@@ -248,27 +251,38 @@ def _source(connection: Connection, found: Campaign, source: Source) -> SourceRe
     )
 
 
+def _differences(
+    connection: Connection,
+    found: Campaign,
+    source: Source,
+    other: Source,
+    parts: list[str],
+) -> list[str]:
+    """Return the keys of the spec in which another campaign's source differs."""
+    try:
+        physics = find(found.physics)
+    except SpecError:
+        # nobody here knows what its keys mean; that it is missing is said elsewhere
+        return []
+    differs = _details(connection, physics, found, other, parts)
+    return differs or physics.worse(other.quality, source.quality)
+
+
 def _details(
-    connection: Connection, found: Campaign, other: Source, parts: list[str]
+    connection: Connection,
+    physics: Physics,
+    found: Campaign,
+    other: Source,
+    parts: list[str],
 ) -> list[str]:
     """Return which keys of the spec make the parts different."""
     try:
         theirs = campaigns.get(connection, other.campaign_id, deleted=True).canonical
     except MissingError:
         return []
-    keys = {"model": ("model",), "slip": ("sources",), "solver": ("solver", "times")}
     return [
         path
         for part in parts
-        for key in keys[part]
+        for key in physics.parts[part]
         for path in explain.differences(found.canonical.get(key), theirs.get(key), key)
     ]
-
-
-def _worse(other: Source, wanted: Source) -> list[str]:
-    names = {
-        "times.until": other.until < wanted.until,
-        "solver.tolerance": other.tolerance > wanted.tolerance,
-        "solver.time_tolerance": other.time_tolerance > wanted.time_tolerance,
-    }
-    return [name for name, worse in names.items() if worse]

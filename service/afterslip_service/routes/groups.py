@@ -37,7 +37,7 @@ def list_groups(
         found = jobs.of_campaign(
             connection,
             campaign,
-            JobKind.GREENS,
+            JobKind.GROUP,
             after=-1 if after is None else int(after),
             limit=limit,
         )
@@ -56,7 +56,7 @@ def show_group(
     with service.database.read() as connection:
         campaigns.get(connection, campaign)
         found = jobs.of_campaign(
-            connection, campaign, JobKind.GREENS, after=index - 1, limit=1
+            connection, campaign, JobKind.GROUP, after=index - 1, limit=1
         )
         if not found or found[0].index != index:
             raise MissingError("group", str(index))

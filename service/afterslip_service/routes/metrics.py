@@ -71,7 +71,7 @@ def _of_work(found: usage.Census) -> Iterator[Metric]:
         kinds.add_metric(list(key), count)
     yield kinds
     waiting = GaugeMetricFamily("afterslip_queue_depth", "groups that wait for a slot")
-    waiting.add_metric([], found.jobs.get(("greens", "waiting"), 0))
+    waiting.add_metric([], found.jobs.get(("group", "waiting"), 0))
     yield waiting
     ends = GaugeMetricFamily(
         "afterslip_attempts", "attempts by state and class of error; lost and failed "

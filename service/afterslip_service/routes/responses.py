@@ -54,8 +54,8 @@ class ProgressResponse(BaseModel):
     @classmethod
     def of(cls, tallies: Tallies) -> ProgressResponse:
         """Count the groups."""
-        greens = {s.value: n for s, n in tallies.get(JobKind.GREENS, {}).items()}
-        return cls(total=sum(greens.values()), **greens)
+        groups = {s.value: n for s, n in tallies.get(JobKind.GROUP, {}).items()}
+        return cls(total=sum(groups.values()), **groups)
 
 
 class CampaignBrief(BaseModel):
@@ -71,6 +71,7 @@ class CampaignBrief(BaseModel):
     created_at: datetime
     updated_at: datetime
     digest: str
+    physics: str = Field(description="what is computed; decides what spec means")
     progress: ProgressResponse
     n_sources: int | None
     remaining_s: float | None = Field(
@@ -98,11 +99,10 @@ class CampaignBrief(BaseModel):
             "created_at": campaign.created_at,
             "updated_at": campaign.updated_at,
             "digest": campaign.digest,
+            "physics": campaign.physics,
             "progress": ProgressResponse.of(tallies),
             "n_sources": campaign.n_sources,
-            "remaining_s": remaining_s(
-                campaign.recent, tallies.get(JobKind.GREENS, {})
-            ),
+            "remaining_s": remaining_s(campaign.recent, tallies.get(JobKind.GROUP, {})),
             "error": ErrorResponse.of(campaign.error_class, campaign.error_message),
             "inversions": inversions,
             "links": {
@@ -144,7 +144,7 @@ class CampaignPage(BaseModel):
 
 
 class GroupResponse(BaseModel):
-    """Four unit sources that are solved together."""
+    """Unit sources that are solved together."""
 
     index: int
     state: JobState

@@ -41,6 +41,7 @@ class CheckedCampaign:
     spec: dict[str, Any]
     canonical: dict[str, Any]
     digest: str
+    physics: str
     inversions: tuple[Inversion, ...]
     priority: int = 0
 
@@ -77,6 +78,7 @@ def check_campaign(service: Service, data: Any) -> CheckedCampaign:
         spec=campaign.to_dict(),
         canonical=canonical,
         digest=digest(canonical),
+        physics=campaign.physics,
         inversions=tuple(campaign.inversions),
         priority=campaign.priority or 0,
     )
@@ -90,6 +92,7 @@ def write_campaign(
         connection,
         name=checked.name,
         digest=checked.digest,
+        physics=checked.physics,
         spec=checked.spec,
         canonical=checked.canonical,
         owner=owner,

@@ -47,7 +47,7 @@ def run(context):
     solves = 0 if kind == "model" else 3
     context.report({"phase": "solving", "solves_done": 0, "solves_expected": solves})
     hold(
-        {"model": "model", "greens": "solving", "inversion": "inverting"}[kind], context
+        {"model": "model", "group": "solving", "inversion": "inverting"}[kind], context
     )
     fail()
     real = manifest.commit
@@ -56,7 +56,7 @@ def run(context):
         hold("written", context)
         return real(folder, made)
 
-    manifest.commit = commit if kind == "greens" else real
+    manifest.commit = commit if kind == "group" else real
     try:
         made = getattr(tiny_worker.TinyWorker(N_SOURCES), f"_{kind}")(envelope)
     finally:

@@ -17,7 +17,7 @@ from afterslip.errors import ArchiveError
 from afterslip_workers.store import checkpoint, paths
 from afterslip_workers.store.backend import StoreBackend, read_json
 from afterslip_workers.store.errors import NotDeliveredError, StoreError, StoreLostError
-from afterslip_workers.store.manifest import VERSION
+from afterslip_workers.store.manifest import READ
 from afterslip_workers.store.paths import MANIFEST
 from afterslip_workers.store.result_folders import RESULT_FOLDERS
 
@@ -139,10 +139,11 @@ def moves_of(campaign: str, manifest: dict[str, Any]) -> Moves:
 def _check_owner(
     backend: StoreBackend, campaign: str, manifest: dict[str, Any]
 ) -> None:
-    if manifest.get("version") != VERSION:
+    if manifest.get("version") not in READ:
+        known = " and ".join(map(str, READ))
         raise StoreError(
-            f"the manifest has version {manifest.get('version')!r}, "
-            f"this release reads {VERSION}"
+            f"the manifest has version {manifest.get('version')!r}, this release reads "
+            f"{known}: install the same release in the service and its workers"
         )
     if manifest.get("campaign") != campaign:
         raise StoreError(

@@ -9,11 +9,20 @@ from typing import Any
 from afterslip_workers.store import durable
 from afterslip_workers.store.paths import MANIFEST
 
-VERSION = 1
+VERSION = 2
+# 1 is of release 0.1.0, whose accepted results stay as they are
+READ = (1, VERSION)
+# kinds of results by kinds of work: a stored format, which outlives the words for work
+_RESULTS = {"group": "greens"}
+
+
+def kind_of(work: str) -> str:
+    """Return the kind of result that a kind of work makes."""
+    return _RESULTS.get(work, work)
 
 
 def new(token: str, kind: str, campaign: str, **facts: Any) -> dict[str, Any]:
-    """Return a manifest of an attempt without files."""
+    """Return a manifest of an attempt without files; see `kind_of`."""
     return {
         "version": VERSION,
         "token": token,

@@ -78,7 +78,8 @@ class Context:
     def manifest(self, **facts: Any) -> dict[str, Any]:
         """Return a manifest of this attempt."""
         work = self.envelope
-        return manifest.new(work.token, work.kind, work.campaign, **facts)
+        kind = manifest.kind_of(work.kind)
+        return manifest.new(work.token, kind, work.campaign, **facts)
 
     def phase(self, name: str) -> None:
         """Say what begins now, unless it is time to stop.

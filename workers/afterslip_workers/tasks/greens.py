@@ -198,7 +198,7 @@ def _covers(
     for source in chosen:
         origin = origins[str(source)] if source in taken else None
         covers[str(source)] = {
-            **{name: (origin or own)[name] for name in reuse.COVERS if own},
+            "quality": origin["quality"] if origin else own,
             "origin": origin and origin["campaign"],
             "origin_position": origin and origin["position"],
         }

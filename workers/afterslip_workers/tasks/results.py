@@ -41,7 +41,7 @@ def write_result(
         refused = classify(error, backend)
         if refused.error_class not in AWAY or backend.remote:
             raise refused from error
-    part = RESULT_FOLDERS.get(envelope.kind)
+    part = RESULT_FOLDERS.get(manifest.kind_of(envelope.kind))
     if part is not None:
         # what little the store took would only be in the way
         manifest.clear(envelope.folder / part)

@@ -8,7 +8,7 @@ const SHOWN = 5;
 
 /** @param {any} data of the event `store.damaged` */
 export function damageNote({ kind, index, files, again, hint }) {
-  const where = kind === "greens" ? `group ${index}` : /** @type {any} */ (WHERE)[kind] ?? kind;
+  const where = kind === "group" ? `group ${index}` : /** @type {any} */ (WHERE)[kind] ?? kind;
   const then = again ? "It is computed again." : `What to do: ${hint}.`;
   const more = files.length > SHOWN ? `\nand ${files.length - SHOWN} more` : "";
   return h("div.note.bad", { role: "alert" },

@@ -150,13 +150,13 @@ class CampaignView {
     const quality = model.quality ?? {};
     const spec = campaign.spec ?? {};
     const facts = [
+      ["Physics", campaign.physics],
       ["Unknowns", count(model.n_unknowns)],
       ["Elements", count(model.n_elements)],
       ["Green's functions", count(campaign.n_sources)],
       ["Priority", String(campaign.priority)],
       ["Worker time", duration(campaign.worker_seconds)],
-      ["Curve until", spec.times?.until ?? "–"],
-      ["Integrator", spec.solver?.integrator ?? "spectral"],
+      ["Until", spec.times?.until ?? "–"],
       ["Worst aspect", fixed(quality.aspect_max, 1)],
       ["Mean quality", fixed(quality.gamma_mean)],
       ["Edges", quality.edge_min ? `${fixed(quality.edge_min / 1000, 1)} – ${fixed(quality.edge_max / 1000, 0)} km` : "–"],
