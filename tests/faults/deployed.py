@@ -45,6 +45,7 @@ WAITS = (
 LIVE = "SELECT count(*) FROM jobs WHERE state IN ('queued', 'running', 'stored')"
 OPEN = "SELECT id FROM campaigns WHERE state NOT IN ('complete', 'failed', 'cancelled')"
 LEADER = "SELECT holder FROM leases WHERE name = 'dispatcher' AND expires_at > now()"
+FACTS = "SELECT facts FROM leases WHERE name = 'dispatcher'"
 CSV = "station,x_km,y_km,east,north,up\nA,0,0,1.0,0.2,0.1\nB,9,3,0.5,0.1,0.0\n"
 SIGMA = {"horizontal": 0.01, "vertical": 0.03}
 FINAL = {"complete", "failed", "cancelled"}
@@ -201,7 +202,7 @@ class Deployment:
 
     def _workers(self):
         with psycopg.connect(self.database) as connection:
-            row = connection.execute("SELECT facts FROM leases").fetchone()
+            row = connection.execute(FACTS).fetchone()
         return row[0]["slots"] if row and row[0] else 0
 
     def get(self, path):
