@@ -30,11 +30,29 @@ class Branch:
     Attributes
     ----------
     viscosity : (n_elem,) Pa s; inf where an element has no such branch.
-    modulus : (n_elem,) Pa of the spring beside the dashpot; 0 where there is none.
+    modulus : (n_elem,) Pa of the spring beside the dashpot; 0 where there is none,
+        None where no element has one.
     """
 
     viscosity: _Float
-    modulus: _Float
+    modulus: _Float | None = None
+
+    @property
+    def springs(self) -> _Float:
+        """(n_elem,) Pa, the modulus; without springs a view that takes no memory."""
+        if self.modulus is None:
+            return np.broadcast_to(0.0, self.viscosity.shape)
+        return self.modulus
+
+    @property
+    def recovery(self) -> _Float:
+        """(n_elem,) 1/s, modulus over viscosity; may be read-only."""
+        return self.springs if self.modulus is None else self.modulus / self.viscosity
+
+    def at(self, elements: NDArray[np.int64]) -> Branch:
+        """Return the branch of some elements, in their order."""
+        modulus = None if self.modulus is None else self.modulus[elements]
+        return Branch(self.viscosity[elements], modulus)
 
 
 class RelaxingBody(Protocol):
@@ -70,8 +88,7 @@ class RelaxationRates:
     def of(cls, mu: _Float, branches: Sequence[Branch]) -> RelaxationRates:
         """Rates of elements with shear modulus mu (n_elem,), Pa."""
         creep = [mu / branch.viscosity for branch in branches]
-        recovery = [branch.modulus / branch.viscosity for branch in branches]
-        return cls(creep, recovery)
+        return cls(creep, [branch.recovery for branch in branches])
 
     @property
     def anywhere(self) -> bool:
@@ -128,7 +145,7 @@ def burgers(
     kelvin_viscosity, kelvin_modulus : (n_elem,) Pa s and Pa of a Kelvin element; both
         inf where there is none, None where there is none at all.
     """
-    own = Branch(viscosity, np.zeros_like(viscosity))
+    own = Branch(viscosity)
     if kelvin_viscosity is None or kelvin_modulus is None:
         return (own,)
     has = np.isfinite(kelvin_modulus) & np.isfinite(kelvin_viscosity)

@@ -85,10 +85,21 @@ def test_largest_rate_is_that_of_the_whole_chain(count):
         rates = np.linalg.eigvals(matrix)
         assert found.largest()[e] == pytest.approx(rates.real.max(), rel=1e-12)
     # elements that lack a branch have the rates of the others alone
-    absent = Branch(np.full(5, np.inf), np.zeros(5))
-    more = RelaxationRates.of(mu, [*branches, absent])
-    np.testing.assert_allclose(more.largest(), found.largest(), rtol=1e-12)
-    assert more.softening(1e8) == found.softening(1e8)
+    for absent in (Branch(np.full(5, np.inf), np.zeros(5)), Branch(np.full(5, np.inf))):
+        more = RelaxationRates.of(mu, [*branches, absent])
+        np.testing.assert_allclose(more.largest(), found.largest(), rtol=1e-12)
+        assert more.softening(1e8) == found.softening(1e8)
+
+
+def test_a_lone_dashpot_allocates_no_springs():
+    branch = Branch(np.full(4, 1e19))
+    assert branch.springs.strides == (0,) == branch.recovery.strides
+    assert branch.at(np.array([2, 0])).modulus is None
+    zeros = Branch(branch.viscosity, np.zeros(4))
+    mu = np.full(4, 3e10)
+    bodies = [RelaxationRates.of(mu, [one]) for one in (branch, zeros)]
+    assert bodies[0].fastest == bodies[1].fastest
+    assert bodies[0].softening(1e8) == bodies[1].softening(1e8)
 
 
 def test_memory_is_estimated_for_every_predictor():

@@ -14,7 +14,6 @@ from afterslip_solver.greens.time_parallel import TimeParallel
 from afterslip_solver.greens.time_plan import TimePlan, plan_time
 from afterslip_solver.model import SolverSettings
 from afterslip_solver.operators import Creep, Resolvent
-from afterslip_solver.rheology import Branch
 
 Integrator = Spectral | Stepping
 
@@ -42,10 +41,7 @@ class Relaxation:
         self.elastic = elastic
         backend, space = elastic.backend, elastic.space
         materials, order = elastic.model.materials, space.element_order
-        branches = [
-            Branch(branch.viscosity[order], branch.modulus[order])
-            for branch in materials.branches
-        ]
+        branches = [branch.at(order) for branch in materials.branches]
         self.creep = creep_kind(backend, space, elastic.mu, branches)
         touching = elastic.loads.touching.items()
         self._rows = {

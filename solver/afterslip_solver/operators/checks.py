@@ -101,10 +101,12 @@ def _check_materials(materials: Materials, mesh: TetMesh) -> None:
 
 def _check_branch(branch: Branch, name: str, mesh: TetMesh) -> None:
     shape = (len(mesh.elements),)
-    if branch.viscosity.shape != shape or branch.modulus.shape != shape:
+    if branch.viscosity.shape != shape or branch.springs.shape != shape:
         raise ModelError(f"{name} must have {shape[0]} viscosities and moduli")
     bad = ~(branch.viscosity > 0.0)
     _refuse(mesh, bad, f"a viscosity of {name} that is not positive", "inf is none")
+    if branch.modulus is None:
+        return
     bad = ~((branch.modulus >= 0.0) & np.isfinite(branch.modulus))
     _refuse(mesh, bad, f"a modulus of {name} that is negative or infinite", "0 is none")
 

@@ -205,8 +205,11 @@ class Creep:
 
 def _present_first(branches: Sequence[Branch]) -> tuple[Float, Float]:
     """Viscosity and modulus (n_branch, n_elem), absent branches of an element last."""
+    if len(branches) == 1:
+        # as they are: copies of all elements take as long as the rest of a set-up
+        return branches[0].viscosity[None], branches[0].springs[None]
     viscosity = np.stack([branch.viscosity for branch in branches])
-    modulus = np.stack([branch.modulus for branch in branches])
+    modulus = np.stack([branch.springs for branch in branches])
     there = np.isfinite(viscosity)
     if (there[1:] <= there[:-1]).all():
         return viscosity, modulus

@@ -93,7 +93,7 @@ def predict_memory(
         unknowns=share(3 * len(model.mesh.nodes)),
         elements=share(len(model.mesh.elements)),
         # parts have as many elements, but perhaps not of those that creep
-        viscoelastic=min(share(len(materials.mu)), int(materials.creeps.sum())),
+        viscoelastic=min(share(len(materials.mu)), int(np.any(creeping, axis=0).sum())),
         modes=min(settings.max_modes, _LIKELY_MODES),
         backend=backend,
         scheme=plan.scheme,
