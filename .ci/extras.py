@@ -13,7 +13,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 TOOLS = ("pytest", "pytest-timeout", "hypothesis")
-NEED_FIGURES = ("tests/api/test_plot.py", "tests/api/test_report.py")
+NEED_FIGURES = (
+    "tests/api/test_plot.py",
+    "tests/api/test_report.py",
+    "tests/api/test_tables_cells.py",
+)
 # extra → tests that need nothing beyond it, "" is the package without extras
 TESTS = {
     "": ["tests/api", *(f"--ignore={path}" for path in NEED_FIGURES)],
@@ -40,7 +44,7 @@ def check(extra: str, folder: Path) -> bool:
     uv = [sys.executable, "-m", "uv"]
     subprocess.run([*uv, "venv", "--quiet", str(folder / name)], check=True)
     wanted = f"{ROOT}[{extra}]" if extra else str(ROOT)
-    install = ["pip", "install", "--quiet", "--compile-bytecode", "--python", python]
+    install = ["pip", "install", "--quiet", "--python", python]
     lock = ["--constraint", str(ROOT / "requirements.lock")]
     subprocess.run([*uv, *install, *lock, wanted, *TOOLS], check=True)
     found = subprocess.run(
