@@ -96,10 +96,10 @@ def main() -> None:
         print(f"[{time.perf_counter() - begin:6.1f} s] {what}", flush=True)
 
     def keep(found: list[Record]) -> None:
-        told = document(found, device_name())
-        told["commit"] = options.commit or told["commit"]
+        report = document(found, device_name())
+        report["commit"] = options.commit or report["commit"]
         if options.json:
-            options.json.write_text(json.dumps(told, indent=1) + "\n")
+            options.json.write_text(json.dumps(report, indent=1) + "\n")
 
     measure = over_unknowns if options.unknowns else over_gpus
     for entry in measure(options, say, keep):

@@ -80,22 +80,22 @@ def seconds(
 def compared(name: str, call: object, model: Model, folder: Path) -> list[Record]:
     """Make, keep and take the same, twice; the shorter time of each."""
     n = call(model, None)
-    told = {"made": [], "kept": [], "taken": []}
+    times = {"made": [], "kept": [], "taken": []}
     for k in range(2):
         shelf = SetupCache(folder / f"{name}-{k}")
-        told["made"].append(seconds(call, model, None))
-        told["kept"].append(seconds(call, model, shelf))
-        told["taken"].append(seconds(call, model, shelf))
+        times["made"].append(seconds(call, model, None))
+        times["kept"].append(seconds(call, model, shelf))
+        times["taken"].append(seconds(call, model, shelf))
     size = sum(path.stat().st_size for path in shelf.folder.glob("*.npz"))
     wall, cpu = (
-        {what: min(pair[k] for pair in pairs) for what, pairs in told.items()}
+        {what: min(pair[k] for pair in pairs) for what, pairs in times.items()}
         for k in (0, 1)
     )
     what = f"{name}, {n / 1e6:.2f} M unknowns, {size / 1e6:.0f} MB on disk"
     return [
         record(f"{name}_{unit}_{key}", values[key], "s", values["made"], what)
         for unit, values in (("wall", wall), ("cpu", cpu))
-        for key in told
+        for key in times
     ]
 
 

@@ -3,7 +3,7 @@
     python benchmarks/together.py --mesh MESH.npz --refine 3 --out FOLDER
 
 MESH.npz is written by `trench.py`; writes FOLDER/solve.json and FOLDER/curve.json. The
-set-up is made, kept on a disk, and taken from there by a second one, which is used.
+set-up is made, stored on a disk, and taken from there by a second one, which is used.
 """
 
 import argparse
@@ -52,14 +52,14 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format=form)
     model, slip = load(options.mesh, options.refine)
     log.info("model")
-    with tempfile.TemporaryDirectory() as kept:
+    with tempfile.TemporaryDirectory() as shelf:
         # kernels compile
-        set_up(load(options.mesh, 0)[0], options.backend, Path(kept))
-        made, setup = set_up(model, options.backend, Path(kept))
+        set_up(load(options.mesh, 0)[0], options.backend, Path(shelf))
+        made, setup = set_up(model, options.backend, Path(shelf))
         log.info("set-up %.1f s", setup)
         del made
         gc.collect()
-        made, again = set_up(model, options.backend, Path(kept))
+        made, again = set_up(model, options.backend, Path(shelf))
         log.info("set-up taken from disk %.1f s", again)
 
     def keep(name: str, found: list) -> None:
@@ -69,7 +69,7 @@ def main() -> None:
 
     settings = SolverSettings()
     found = solve.measured(made, slip, settings, setup)
-    note = "kept on disk by an earlier one; baseline: making and keeping it"
+    note = "stored on disk by an earlier one; baseline: making and keeping it"
     found.append(record("group_setup_taken_s", again, "s", setup, note))
     for item in found:
         log.info("%s %.4g %s", item["metric"], item["value"], item["note"])

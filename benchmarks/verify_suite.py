@@ -233,7 +233,7 @@ def show(said) -> None:
 
 
 def head() -> str:
-    """Commit of the working tree; a copy without its history must be told."""
+    """Commit of the working tree; --commit names that of a copy without history."""
     command = ["git", "rev-parse", "--short", "HEAD"]
     here = Path(__file__).parent
     try:

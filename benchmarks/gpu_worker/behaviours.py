@@ -14,7 +14,7 @@ import httpx
 import numpy as np
 from gpu import Peak
 from stage import Stage, harm, memory, until
-from watched import GB, NEAR, Seen, Watched
+from watched import GB, NEAR, Outcome, Watched
 
 from afterslip.client.campaign import CampaignHandle
 from afterslip_solver.model import SolverSettings
@@ -29,7 +29,7 @@ CONTEXT, MARGIN = 700 * MIB, 200 * MIB
 TOO_MANY = 20_000_000
 
 
-def undisturbed(watch: Watched, seen: Seen) -> None:
+def undisturbed(watch: Watched, outcome: Outcome) -> None:
     """Read the GPU's gauges while a group is solved, and whose its seconds are."""
     stage = watch.stage
     watch.end_children()
@@ -49,54 +49,54 @@ def undisturbed(watch: Watched, seen: Seen) -> None:
     watch.reference = stage.accepted(watch.campaign, 0, 5)
     wall = time.perf_counter() - began
     attempt = stage.attempts(watch.campaign)[-1]
-    seen.seconds("group", attempt["stats"]["seconds"])
+    outcome.seconds("group", attempt["stats"]["seconds"])
     watch.grown = peak.bytes - watch.base
     if watch.gpu:
-        seen.bytes("peak", watch.grown)
-        _plausible(stage, gauges, peak.bytes, seen)
-        _held_once(stage, seen)
+        outcome.bytes("peak", watch.grown)
+        _plausible(stage, gauges, peak.bytes, outcome)
+        _held_once(stage, outcome)
     else:
-        seen.skipped.append("gauges of the GPU")
+        outcome.skipped.append("gauges of the GPU")
     usage = {row["who"]: row for row in stage.client.usage()}
-    spent = usage[watch.campaign.id]["worker_seconds"]
+    used = usage[watch.campaign.id]["worker_seconds"]
     users = sum(row["worker_seconds"] for row in stage.client.usage(by="user"))
-    seen.seconds("accounted", spent)
+    outcome.seconds("accounted", used)
     assert attempt["stats"]["solves"], "nothing was solved, only taken"
     solved = attempt["stats"]["seconds"]
-    assert 0.9 * solved <= spent <= wall, f"{spent} s accounted of {wall} s"
+    assert 0.9 * solved <= used <= wall, f"{used} s accounted of {wall} s"
     whole = sum(row["worker_seconds"] for row in usage.values())
     assert abs(users - whole) < 0.01 * whole, f"users have {users} s of {whole} s"
 
 
 def _plausible(
-    stage: Stage, gauges: dict[str, list[float]], peak: int, seen: Seen
+    stage: Stage, gauges: dict[str, list[float]], peak: int, outcome: Outcome
 ) -> None:
     held, busy = (max(values, default=-1.0) for values in gauges.values())
-    seen.bytes("gauge", int(held))
-    seen.number("utilization_percent", busy)
+    outcome.bytes("gauge", int(held))
+    outcome.number("utilization_percent", busy)
     assert abs(held - peak) < 0.25 * peak + GB, f"the gauge's peak is {held / GB} GB"
     if stage.gpu is not None and not stage.gpu.tells_utilization:
-        seen.text = "the driver here tells no utilization"
+        outcome.text = "the driver here reports no utilization"
         assert busy == -1.0, "the gauge of utilization is made up"
         return
     assert 0.0 < busy <= 100.0, f"the gauge of utilization says {busy}"
 
 
-def _held_once(stage: Stage, seen: Seen) -> None:
+def _held_once(stage: Stage, outcome: Outcome) -> None:
     """See that processes that only write hold nothing of the GPU."""
     solver, before = stage.child(), memory(stage.gpu)
     writers = [child for child in stage.children() if child.pid != solver.pid]
-    seen.number("writers", len(writers))
+    outcome.number("writers", len(writers))
     for writer in writers:
         writer.kill()
     until(lambda: len(stage.children()) == 1, 5, "those that write have gone")
     time.sleep(0.5)
     held = before - memory(stage.gpu)
-    seen.bytes("held_by_writers", held)
+    outcome.bytes("held_by_writers", held)
     assert held < NEAR, f"processes that write held {held / GB:.2f} GB of the GPU"
 
 
-def cancelled(watch: Watched, seen: Seen) -> None:
+def cancelled(watch: Watched, outcome: Outcome) -> None:
     """Cancel a group that runs; the next one is fine."""
     stage, campaign = watch.stage, watch.handle
     watch.end_children()
@@ -107,20 +107,20 @@ def cancelled(watch: Watched, seen: Seen) -> None:
     campaign.cancel()
     attempt = stage.ended(campaign, token, 15)
     took = time.perf_counter() - began
-    seen.seconds("ended", took)
+    outcome.seconds("ended", took)
     assert attempt["state"] == "cancelled", attempt
     assert took < 10.0, f"it took {took:.1f} s"
-    told = attempt["stats"]["memory"]
-    kept = 0 if told["ended"] else SLACK + int(told["warm"])
-    seen.text = "process ended" if told["ended"] else "process kept"
+    reported = attempt["stats"]["memory"]
+    remaining = 0 if reported["ended"] else SLACK + int(reported["warm"])
+    outcome.text = "process ended" if reported["ended"] else "process stays"
     if watch.gpu:
-        seen.seconds("freed", took + watch.released(seen, during, kept))
+        outcome.seconds("freed", took + watch.released(outcome, during, remaining))
     else:
-        seen.skipped.append("memory of the GPU")
-    assert child.is_running() != told["ended"]
+        outcome.skipped.append("memory of the GPU")
+    assert child.is_running() != reported["ended"]
     found = stage.accepted(campaign, _again(watch), GROUP_S)
     assert watch.worker() == worker, "the worker has gone"
-    watch.compare(found, seen)
+    watch.compare(found, outcome)
 
 
 def _again(watch: Watched) -> int:
@@ -128,13 +128,13 @@ def _again(watch: Watched) -> int:
     return watch.stage.again(watch.handle)
 
 
-def refused(watch: Watched, seen: Seen) -> None:
+def refused(watch: Watched, outcome: Outcome) -> None:
     """See a group that does not fit refused with numbers, while others go on."""
     stage = watch.stage
     needs = _too_large(watch.content["solver"]["backend"])
-    seen.number("too_large_needs_gb", needs)
+    outcome.number("too_large_needs_gb", needs)
     if not watch.gpu:
-        seen.skipped.append("memory that another process holds")
+        outcome.skipped.append("memory that another process holds")
         return
     watch.end_children()
     left = watch.grown // 2
@@ -145,15 +145,15 @@ def refused(watch: Watched, seen: Seen) -> None:
     assert attempt["error"]["class"] == "no_memory", attempt["error"]
     needs, free = _numbers(attempt["error"]["message"])
     watch.needs = int(needs * GB)
-    seen.number("needs_gb", needs)
-    seen.number("free_gb", free)
-    foretold = (needs * GB + preflight.CONTEXT) / watch.grown
-    seen.number("estimate_over_peak", foretold)
+    outcome.number("needs_gb", needs)
+    outcome.number("free_gb", free)
+    predicted = (needs * GB + preflight.CONTEXT) / watch.grown
+    outcome.number("estimate_over_peak", predicted)
     apart = free * GB + preflight.CONTEXT - left
     assert abs(apart) < 0.2 * GB, f"{left / GB:.2f} GB were left, with the context"
     assert memory(stage.gpu) < before + NEAR, "something was allocated"
-    told = campaign.explain(0)
-    assert "GB are free" in str(told), f"explain does not say why: {told}"
+    reported = campaign.explain(0)
+    assert "GB are free" in str(reported), f"explain does not say why: {reported}"
     model = watch.content["model"]
     small = {
         **watch.content,
@@ -162,26 +162,26 @@ def refused(watch: Watched, seen: Seen) -> None:
     }
     began = time.perf_counter()
     stage.accepted(stage.submit(small), 0, 60)
-    seen.seconds("other_campaign", time.perf_counter() - began)
+    outcome.seconds("other_campaign", time.perf_counter() - began)
     until(lambda: campaign.refresh().state == "failed", 40, "it has failed for good")
-    told = campaign.explain()
-    assert "no_memory" in str(told), f"explain does not say why: {told}"
-    assert "error of this program" not in str(told), "the advice misleads"
+    reported = campaign.explain()
+    assert "no_memory" in str(reported), f"explain does not say why: {reported}"
+    assert "error of this program" not in str(reported), "the advice misleads"
     watch.let_go()
     tried = len(stage.attempts(campaign))
     campaign.retry()
-    watch.compare(stage.accepted(campaign, tried, GROUP_S), seen)
-    seen.number("attempts", tried - first)
+    watch.compare(stage.accepted(campaign, tried, GROUP_S), outcome)
+    outcome.number("attempts", tried - first)
     # what is said is rounded
-    assert foretold > 0.98, f"{foretold:.2f} of its peak was foretold"
+    assert predicted > 0.98, f"{predicted:.2f} of its peak was predicted"
 
 
 def _failed(
     stage: Stage, campaign: CampaignHandle, before: int
 ) -> dict[str, Any] | None:
     """Return the first attempt after so many if it has failed."""
-    told = stage.attempts(campaign)[before:]
-    return told[0] if told and told[0]["error"] else None
+    reported = stage.attempts(campaign)[before:]
+    return reported[0] if reported and reported[0]["error"] else None
 
 
 def _numbers(message: str) -> tuple[float, float]:
@@ -212,11 +212,11 @@ def _too_large(backend: str) -> float:
     raise AssertionError("a model of 80 million unknowns is not refused")
 
 
-def exhausted(watch: Watched, seen: Seen) -> None:
+def exhausted(watch: Watched, outcome: Outcome) -> None:
     """Take the memory while a group is prepared or solved."""
     stage, campaign = watch.stage, watch.handle
     if not watch.gpu:
-        seen.skipped.append("all of it")
+        outcome.skipped.append("all of it")
         return
     watch.end_children()
     # little is left to take when the moment comes, so that it takes no time
@@ -224,33 +224,33 @@ def exhausted(watch: Watched, seen: Seen) -> None:
     taker = watch.take(0, enough, watch.grown // 2)
     before = stage.again(campaign)
     child, worker = until(stage.solver, 30, "a solving process"), watch.worker()
-    seen.bytes("taken", taker.taken())
+    outcome.bytes("taken", taker.taken())
     attempt = until(lambda: _failed(stage, campaign, before), 40, "it has failed")
     error = attempt["error"]
-    seen.text = f"{error['class']} ({error['message'][:60]}...)"
+    outcome.text = f"{error['class']} ({error['message'][:60]}...)"
     assert error["class"] == "oom", error
     assert not child.is_running(), "its process lives on"
 
     def next_one() -> bool:
-        told = stage.attempts(campaign)[before + 1 :]
-        return bool(told and told[0]["error"])
+        reported = stage.attempts(campaign)[before + 1 :]
+        return bool(reported and reported[0]["error"])
 
     until(next_one, 40, "the next attempt finds no memory")
     began = time.perf_counter()
     watch.let_go()
     found = stage.accepted(campaign, before, GROUP_S)
-    seen.seconds("done_after_release", time.perf_counter() - began)
-    told = [a["error"]["class"] for a in stage.attempts(campaign)[before:-1]]
-    seen.text += f" then {told[1:]} then accepted"
+    outcome.seconds("done_after_release", time.perf_counter() - began)
+    reported = [a["error"]["class"] for a in stage.attempts(campaign)[before:-1]]
+    outcome.text += f" then {reported[1:]} then accepted"
     assert watch.worker() == worker, "the worker has gone"
-    watch.compare(found, seen)
+    watch.compare(found, outcome)
 
 
-def broken(watch: Watched, seen: Seen) -> None:
+def broken(watch: Watched, outcome: Outcome) -> None:
     """Spoil the CUDA context of a solving process by a stray write."""
     stage, campaign = watch.stage, watch.handle
     if not watch.gpu:
-        seen.skipped.append("all of it")
+        outcome.skipped.append("all of it")
         return
     before = stage.again(campaign)
     token = stage.solving(campaign, before, GROUP_S)
@@ -258,23 +258,23 @@ def broken(watch: Watched, seen: Seen) -> None:
     began = time.perf_counter()
     harm(stage.folder / "harm", child.pid)
     attempt = stage.ended(campaign, token, 30)
-    seen.seconds("noticed", time.perf_counter() - began)
+    outcome.seconds("noticed", time.perf_counter() - began)
     error = attempt["error"]
-    seen.text = f"{error['class']} ({error['message'][:60]}...)"
+    outcome.text = f"{error['class']} ({error['message'][:60]}...)"
     assert error["class"] == "gpu_error", error
     until(lambda: not child.is_running(), 5, "its process has ended")
     found = stage.accepted(campaign, before, GROUP_S)
-    seen.seconds("done", time.perf_counter() - began)
+    outcome.seconds("done", time.perf_counter() - began)
     assert watch.worker() == worker, "the worker has gone"
     assert stage.child().pid != child.pid, "it is the same process"
-    watch.compare(found, seen)
+    watch.compare(found, outcome)
 
 
-def gave_way(watch: Watched, seen: Seen) -> None:
+def gave_way(watch: Watched, outcome: Outcome) -> None:
     """See a warm model dropped where another one needs its memory."""
     stage = watch.stage
     if not watch.gpu:
-        seen.skipped.append("all of it")
+        outcome.skipped.append("all of it")
         return
     # warm from what came before; all that it holds but its context can be let go
     child = stage.child()
@@ -282,20 +282,20 @@ def gave_way(watch: Watched, seen: Seen) -> None:
     assert held > CONTEXT + MARGIN, "it holds too little to have to let it go"
     leave = max(watch.needs - held + CONTEXT + MARGIN, NEAR)
     watch.take(leave).taken()
-    seen.bytes("held", held)
-    seen.bytes("free_beside", leave)
+    outcome.bytes("held", held)
+    outcome.bytes("free_beside", leave)
     content = {**watch.content, "name": "another tolerance"}
     # a tighter one, or its curves would be taken from those that are stored
     content["solver"] = {**content["solver"], "tolerance": 0.9e-10}
     other = stage.submit(content)
     stage.accepted(other, 0, GROUP_S)
-    told = stage.attempts(other)
-    assert len(told) == 1, [a["error"] for a in told]
-    assert told[0]["stats"]["solves"], "nothing was solved, only taken"
+    reported = stage.attempts(other)
+    assert len(reported) == 1, [a["error"] for a in reported]
+    assert reported[0]["stats"]["solves"], "nothing was solved, only taken"
     assert stage.child().pid == child.pid, "it was another process"
 
 
-def killed(watch: Watched, seen: Seen) -> None:
+def killed(watch: Watched, outcome: Outcome) -> None:
     """Kill the solving process; what is solved again is the same."""
     stage = watch.stage
     campaign = watch.handle
@@ -306,19 +306,19 @@ def killed(watch: Watched, seen: Seen) -> None:
     began = time.perf_counter()
     os.kill(child.pid, signal.SIGKILL)
     if watch.gpu:
-        seen.seconds("freed", watch.released(seen, during))
+        outcome.seconds("freed", watch.released(outcome, during))
     else:
-        seen.skipped.append("memory of the GPU")
+        outcome.skipped.append("memory of the GPU")
     attempt = stage.ended(campaign, token, 15)
-    seen.seconds("noticed", time.perf_counter() - began)
+    outcome.seconds("noticed", time.perf_counter() - began)
     assert attempt["error"]["class"] == "killed", attempt["error"]
     found = stage.accepted(campaign, before, GROUP_S)
-    seen.seconds("done", time.perf_counter() - began)
+    outcome.seconds("done", time.perf_counter() - began)
     assert watch.worker() == worker, "the worker has gone"
-    watch.compare(found, seen)
+    watch.compare(found, outcome)
 
 
-BEHAVIOURS: dict[str, Callable[[Watched, Seen], None]] = {
+BEHAVIOURS: dict[str, Callable[[Watched, Outcome], None]] = {
     "metrics": undisturbed,
     "cancel": cancelled,
     "gpu_error": broken,

@@ -17,7 +17,7 @@ import distributed
 import numpy as np
 from gpu import Gpu
 from stage import MESH, memory, opened, until
-from watched import NEAR, Seen, Watched
+from watched import NEAR, Outcome, Watched
 
 WORKER = "import typer; from afterslip_service.commands.worker import worker as w"
 
@@ -27,11 +27,11 @@ def drained(
     gpu: Gpu | None,
     content: dict[str, Any],
     reference: np.ndarray | None,
-    seen: Seen,
+    outcome: Outcome,
 ) -> None:
     """One worker may finish its group, another has to give it back."""
     if gpu is None:
-        seen.skipped.append("memory of the GPU")
+        outcome.skipped.append("memory of the GPU")
     own = folder / "drain"
     own.mkdir()
     shutil.copy(folder / MESH, own)
@@ -45,13 +45,13 @@ def drained(
         watch = Watched(stage, content, memory(gpu))
         watch.reference = reference
         try:
-            _finishes(watch, cluster.scheduler_address, seen)
-            _gives_back(watch, cluster.scheduler_address, seen)
+            _finishes(watch, cluster.scheduler_address, outcome)
+            _gives_back(watch, cluster.scheduler_address, outcome)
         finally:
             stage.close()
 
 
-def _finishes(watch: Watched, address: str, seen: Seen) -> None:
+def _finishes(watch: Watched, address: str, outcome: Outcome) -> None:
     stage = watch.stage
     with _worker(address, watch, 60.0) as process:
         watch.campaign = stage.submit(watch.content)
@@ -60,15 +60,15 @@ def _finishes(watch: Watched, address: str, seen: Seen) -> None:
         process.send_signal(signal.SIGTERM)
         found = stage.accepted(watch.campaign, 0, 60)
         assert process.wait(30) == 0, f"the worker ended with {process.returncode}"
-        seen.seconds("finished", time.perf_counter() - began)
+        outcome.seconds("finished", time.perf_counter() - began)
         assert len(stage.attempts(watch.campaign)) == 1, "it was solved twice"
-        watch.compare(found, seen)
+        watch.compare(found, outcome)
         if watch.gpu:
             watch.freed(watch.base + NEAR)
-            seen.bytes("after", memory(stage.gpu))
+            outcome.bytes("after", memory(stage.gpu))
 
 
-def _gives_back(watch: Watched, address: str, seen: Seen) -> None:
+def _gives_back(watch: Watched, address: str, outcome: Outcome) -> None:
     stage, campaign = watch.stage, watch.handle
     with _worker(address, watch, 0.0) as process:
         before = stage.again(campaign)
@@ -76,12 +76,12 @@ def _gives_back(watch: Watched, address: str, seen: Seen) -> None:
         began = time.perf_counter()
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0, f"the worker ended with {process.returncode}"
-        seen.seconds("given_back", time.perf_counter() - began)
+        outcome.seconds("given_back", time.perf_counter() - began)
         attempt = stage.ended(campaign, token, 20)
         assert attempt["state"] != "accepted", attempt
         group = campaign.groups()[0]
         assert group["state"] == "waiting", group
-        seen.text = f"given back as {(attempt['error'] or {}).get('class')}"
+        outcome.text = f"given back as {(attempt['error'] or {}).get('class')}"
         if watch.gpu:
             watch.freed(watch.base + NEAR)
 

@@ -6,7 +6,7 @@
 A service with SQLite and one worker (LocalCUDACluster; for the last behaviour
 dask-cuda's own worker) solves one group of four sources again and again, while its
 solving process is cancelled, killed and broken, and another process takes the GPU's
-memory. One line for each behaviour, with what was seen; exit status 1 if any was not as
+memory. One line for each behaviour, with what came out; exit status 1 if any was not as
 it should be. Checks that need a GPU are skipped, and named, where there is none.
 """
 
@@ -27,7 +27,7 @@ from behaviours import BEHAVIOURS
 from draining import drained
 from gpu import Gpu
 from stage import Stage, memory, opened, processes_below, spec, until, write_mesh
-from watched import NEAR, Seen, Watched
+from watched import NEAR, Outcome, Watched
 
 from afterslip_solver.benchmarks.record import Record, device_name, document, record
 
@@ -63,7 +63,7 @@ def calibrated(stage: Stage, options: argparse.Namespace) -> int:
 
 def watched(
     name: str,
-    do: Callable[[Seen], None],
+    do: Callable[[Outcome], None],
     left: float,
     settle: Callable[[], None] = lambda: None,
 ) -> list[Record]:
@@ -77,17 +77,17 @@ def watched(
         print(f"FAIL {name:14}    0.0 s  there was no time left for it", flush=True)
         return [record(f"{name}_passed", 0.0, "1", 1.0, "there was no time left")]
     began = time.perf_counter()
-    seen, failure = Seen(), ""
+    outcome, failure = Outcome(), ""
     signal.alarm(int(left))
     try:
-        do(seen)
+        do(outcome)
     except Exception as error:  # noqa: BLE001 - the others are watched all the same
         failure = f"{type(error).__name__}: {error}; "
         if not isinstance(error, AssertionError):
             traceback.print_exc()
     seconds = time.perf_counter() - began
     word = "FAIL" if failure else "PASS"
-    note = failure + seen.told()
+    note = failure + outcome.summary()
     print(f"{word} {name:14} {seconds:6.1f} s  {note}", flush=True)
     signal.alarm(SETTLE_S)
     try:
@@ -97,7 +97,7 @@ def watched(
     signal.alarm(0)
     return [
         record(f"{name}_passed", float(not failure), "1", 1.0, note),
-        *(record(f"{name}_{k}", v, unit) for k, (v, unit) in seen.figures.items()),
+        *(record(f"{name}_{k}", v, unit) for k, (v, unit) in outcome.figures.items()),
         record(f"{name}_whole_s", seconds, "s", None, "with its set-up"),
     ]
 
@@ -107,7 +107,7 @@ def _too_late(_number: int, _frame: object) -> None:
 
 
 def main() -> None:
-    """Watch all behaviours and say what was seen."""
+    """Watch all behaviours and say what came out."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--backend", choices=["gpu", "cpu"], default="gpu")
     parser.add_argument("--seconds", type=float, default=5.0, help="a group's steps")
@@ -149,8 +149,8 @@ def main() -> None:
 def _all(
     folder: Path, gpu: Gpu | None, options: argparse.Namespace, end: float
 ) -> list[Record]:
-    def left(kept: float = 0.0) -> float:
-        return min(end - kept - time.perf_counter(), LIMIT_S)
+    def left(reserve: float = 0.0) -> float:
+        return min(end - reserve - time.perf_counter(), LIMIT_S)
 
     wanted = options.only.split(",") if options.only else [*BEHAVIOURS, "drain"]
     before = memory(gpu)
@@ -160,7 +160,7 @@ def _all(
     base = memory(gpu)
     records.append(record("worker_bytes", base - before, "B"))
 
-    def close(_seen: Seen) -> None:
+    def close(_outcome: Outcome) -> None:
         stage.close()
         until(lambda: not processes_below(), 20, "its processes have ended")
         until(lambda: memory(gpu) <= before + NEAR, 10, "the GPU's memory is free")
@@ -173,7 +173,7 @@ def _all(
             if name in wanted:
                 records += watched(
                     name,
-                    lambda seen, do=behaviour: do(watch, seen),
+                    lambda outcome, do=behaviour: do(watch, outcome),
                     left(DRAIN_S),
                     watch.settle,
                 )
@@ -182,7 +182,7 @@ def _all(
     if "drain" in wanted:
         records += watched(
             "drain",
-            lambda seen: drained(folder, gpu, content, watch.reference, seen),
+            lambda outcome: drained(folder, gpu, content, watch.reference, outcome),
             left(),
         )
     return records

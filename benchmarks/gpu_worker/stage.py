@@ -178,9 +178,9 @@ class Stage:
 
             return [child.pid for child in (*pool._idle, *pool._busy) if child.alive]  # noqa: SLF001
 
-        (told,) = self.placement._client.run(pids).values()  # noqa: SLF001
-        assert len(told) <= 1, f"{len(told)} processes solve"
-        return psutil.Process(told[0]) if told else None
+        (reported,) = self.placement._client.run(pids).values()  # noqa: SLF001
+        assert len(reported) <= 1, f"{len(reported)} processes solve"
+        return psutil.Process(reported[0]) if reported else None
 
     def child(self) -> psutil.Process:
         """Return the solving process, which has to be there."""
@@ -197,8 +197,8 @@ class Stage:
 
     def attempts(self, campaign: CampaignHandle) -> list[dict[str, Any]]:
         """Return every attempt at its group, oldest first."""
-        told: list[dict[str, Any]] = campaign.group(0)["attempts"]
-        return sorted(told, key=lambda attempt: attempt["number"])
+        reported: list[dict[str, Any]] = campaign.group(0)["attempts"]
+        return sorted(reported, key=lambda attempt: attempt["number"])
 
     def again(self, campaign: CampaignHandle) -> int:
         """Have its group solved again; returns how many attempts there were."""
@@ -214,10 +214,10 @@ class Stage:
         def amid() -> str | None:
             ended = self.command is not None and self.command.poll() is not None
             assert not ended, "the worker has ended"
-            told = self.attempts(campaign) if campaign.groups() else []
-            if len(told) <= before or told[-1]["state"] not in BUSY:
+            reported = self.attempts(campaign) if campaign.groups() else []
+            if len(reported) <= before or reported[-1]["state"] not in BUSY:
                 return None
-            token = str(told[-1]["token"])
+            token = str(reported[-1]["token"])
             news = entry.read_progress(self.store, token) or {}
             done = news.get("solves_done") or 0
             return token if done >= 3 else None
@@ -259,8 +259,8 @@ class Stage:
             assert not ended, "the worker has ended with an error"
             state = campaign.refresh().state
             assert state not in ("failed", "cancelled"), f"{state}: {campaign.data}"
-            told = self.attempts(campaign) if state == "complete" else []
-            return len(told) > before and told[-1]["state"] == "accepted"
+            reported = self.attempts(campaign) if state == "complete" else []
+            return len(reported) > before and reported[-1]["state"] == "accepted"
 
         until(there, seconds, "the campaign is complete")
         return np.asarray(campaign.greens()["response"].load())

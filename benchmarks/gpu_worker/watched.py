@@ -1,4 +1,4 @@
-"""What was seen of a behaviour, and the campaign that is solved again and again."""
+"""What came out of a behaviour, and the campaign that is solved again and again."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ NEAR = 64 << 20
 
 
 @dataclass
-class Seen:
-    """What was seen of one behaviour.
+class Outcome:
+    """What came out of one behaviour.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Seen:
         """Keep a number without a unit."""
         self.figures[name] = value, "1"
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """Say it in one line."""
         parts = [self.text] if self.text else []
         for name, (value, unit) in self.figures.items():
@@ -113,18 +113,18 @@ class Watched:
             self.campaign.uncancel()
         until(lambda: self.handle.refresh().state == "complete", 30, "it is complete")
 
-    def compare(self, found: np.ndarray, seen: Seen) -> None:
+    def compare(self, found: np.ndarray, outcome: Outcome) -> None:
         """See that the curves are those of the undisturbed campaign.
 
         A solve that starts from a guess may differ in the last bits on a GPU, also
-        where products add in a fixed order; whether any did is told.
+        where products add in a fixed order; whether any did is reported.
         """
         assert self.reference is not None, "it was not solved undisturbed"
         largest = float(np.nanmax(np.abs(self.reference)))
         apart = float(np.nanmax(np.abs(found - self.reference))) / largest
-        seen.number("difference", apart)
+        outcome.number("difference", apart)
         same = np.array_equal(found, self.reference, equal_nan=True)
-        seen.number("same_bits", float(same))
+        outcome.number("same_bits", float(same))
         assert apart < _SAME, f"the result differs by {apart:.1e}"
 
     def worker(self) -> int:
@@ -140,12 +140,12 @@ class Watched:
         self.stage.end_children()
         self.freed(self.base + NEAR)
 
-    def released(self, seen: Seen, during: int, kept: int = 0) -> float:
-        """See that what a group held is free again but for ``kept``; s it took."""
-        took = self.freed(self.base + kept + NEAR)
-        seen.bytes("before", self.base)
-        seen.bytes("during", during)
-        seen.bytes("after", memory(self.stage.gpu))
+    def released(self, outcome: Outcome, during: int, remaining: int = 0) -> float:
+        """See that what a group held is free again but for ``remaining``; s it took."""
+        took = self.freed(self.base + remaining + NEAR)
+        outcome.bytes("before", self.base)
+        outcome.bytes("during", during)
+        outcome.bytes("after", memory(self.stage.gpu))
         assert during > self.base + self.grown // 4, "nothing was held meanwhile"
         return took
 

@@ -18,10 +18,10 @@ def ours(found: os.stat_result) -> bool:
         writable by its group: what lies in it is asked for each file's own owner.
     """
     owners = {os.getuid(), 0}
-    kept_out = _BY_GROUP_OR_OTHERS
+    refused = _BY_GROUP_OR_OTHERS
     if stat.S_ISDIR(found.st_mode):
-        kept_out = stat.S_IWOTH
-    return found.st_uid in owners and not found.st_mode & kept_out
+        refused = stat.S_IWOTH
+    return found.st_uid in owners and not found.st_mode & refused
 
 
 def folder_is_ours(folder: Path) -> bool:

@@ -54,8 +54,8 @@ def until(condition, seconds=60.0, what="it never came true", poll=POLL_S):
             if value := condition():
                 return value
         time.sleep(poll)
-    told = what() if callable(what) else what
-    raise AssertionError(f"not within {seconds:g} s: {told}")
+    reported = what() if callable(what) else what
+    raise AssertionError(f"not within {seconds:g} s: {reported}")
 
 
 def free_port():
@@ -254,9 +254,9 @@ class Service:
         """
 
         def shown():
-            told = self.get(f"/campaigns/{campaign}")
-            assert told["state"] not in {"failed", "paused"}, told["error"]
-            return told["progress"]
+            reported = self.get(f"/campaigns/{campaign}")
+            assert reported["state"] not in {"failed", "paused"}, reported["error"]
+            return reported["progress"]
 
         until(lambda: shown()["total"], 300, self.log)  # the model has been built
         holding = Holding(self, n_free=max(accepted, self.workers))

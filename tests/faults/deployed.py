@@ -56,18 +56,18 @@ class Deployment:
 
     Parameters
     ----------
-    database_via : URL of the database that API and dispatchers are told, where a
+    database_via : URL of the database that API and dispatchers are given, where a
         test stands between them.
 
     Attributes
     ----------
     via, workers_via : port of the scheduler that API and dispatchers, and that
-        workers are told.
+        workers are given.
     """
 
     def __init__(self, folder, database, database_via=None, **environment):
         self.folder, self.database = folder, database
-        self.told = database_via or database
+        self.given_database = database_via or database
         self.store = folder / "store"
         self.holds = folder / "holds"
         self.holds.mkdir(parents=True)
@@ -88,13 +88,13 @@ class Deployment:
         }
         self.url = f"http://127.0.0.1:{self.port}"
         self.processes, self._sessions = {}, []
-        self._kept = threading.Event()
+        self._stopped = threading.Event()
         self._keeper = threading.Thread(target=self._keep, daemon=True)
 
     def commands(self):
         """Return the command of every role."""
         scheduler = f"tcp://127.0.0.1:{self.via}"
-        known = ["--database", self.told, "--scheduler", scheduler]
+        known = ["--database", self.given_database, "--scheduler", scheduler]
         found = {
             "scheduler": [
                 sys.executable, "-m", "dask", "scheduler", "--host", "127.0.0.1",
@@ -142,9 +142,9 @@ class Deployment:
 
     def _keep(self):
         """Start again what has died, as every deployment does."""
-        while not self._kept.wait(0.3):
+        while not self._stopped.wait(0.3):
             for role, process in list(self.processes.items()):
-                if process.poll() is not None and not self._kept.is_set():
+                if process.poll() is not None and not self._stopped.is_set():
                     self.launch(role)
 
     def end(self, role):
@@ -155,7 +155,7 @@ class Deployment:
 
     def stop(self):
         """End everything."""
-        self._kept.set()
+        self._stopped.set()
         if self._keeper.is_alive():
             self._keeper.join()
         for leader in self._sessions:

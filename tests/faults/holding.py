@@ -10,7 +10,7 @@ MOMENT_S = 0.1  # of a group that solves for most of a second
 
 
 class Holding:
-    """Stops every computing process as soon as it is seen, and steps it on.
+    """Stops every computing process as soon as it is found, and steps it on.
 
     What is stopped is let go for a moment, again and again, until it is among its
     solves: no group ends before it is held, however quick it is and however slow we.

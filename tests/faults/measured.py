@@ -1,4 +1,4 @@
-"""What the faults cost, kept as JSON, and as the tables of ``docs/reliability.md``.
+"""What the faults cost, stored as JSON, and as the tables of ``docs/reliability.md``.
 
 python tests/faults/measured.py        # write the tables anew from the JSON
 """
@@ -34,8 +34,8 @@ COSTS = ("seconds", "groups again", "solves again", "lost", "twice", "load")
 def commit():
     """Return the commit that is measured, or nothing outside a checkout."""
     asked = ["git", "rev-parse", "--short", "HEAD"]
-    told = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True)
-    return told.stdout.strip()
+    text = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True)
+    return text.stdout.strip()
 
 
 def keep(path, rows, failed, at):
@@ -82,13 +82,13 @@ def page(text, record=RECORD):
     content = json.loads(record.read_text())
     rows = content["rows"]
     loads = [row["load"] for row in rows]
-    told = (
+    summary = (
         f"{content['device']}, load average {min(loads):g} to {max(loads):g}; "
         f"commit {content['commit']}."
     )
     head, _, rest = text.partition(BEGIN)
     tail = rest.partition(END)[2]
-    return f"{head}{BEGIN}\n{told}\n\n{table(rows)}\n{END}{tail}"
+    return f"{head}{BEGIN}\n{summary}\n\n{table(rows)}\n{END}{tail}"
 
 
 def keep_kills(path, rows, at):

@@ -23,9 +23,9 @@ from moto.server import main
 
 record, one = Recorder._record_request, threading.Lock()
 
-def alone(*told, **more):
+def alone(*arguments, **more):
     with one:
-        record(*told, **more)
+        record(*arguments, **more)
 
 Recorder._record_request = alone
 main(sys.argv[1:])

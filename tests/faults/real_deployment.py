@@ -80,14 +80,14 @@ class RealDeployment(deployed.Deployment):
     def _keep(self):
         """Start again what has died, each after a delay of its own."""
         due: dict[str, float] = {}
-        while not self._kept.wait(0.1):
+        while not self._stopped.wait(0.1):
             now = time.monotonic()
             for role, process in list(self.processes.items()):
                 if process.poll() is None:
                     continue
                 if role not in due:
                     due[role] = now + self.delays.uniform(*RESTART_S)
-                elif now >= due[role] and not self._kept.is_set():
+                elif now >= due[role] and not self._stopped.is_set():
                     del due[role]
                     self.restarts += 1
                     self.launch(role)
@@ -154,7 +154,7 @@ class RealDeployment(deployed.Deployment):
     def sweep(self, seconds=60):
         """Let a dispatcher whose clock is 20 minutes ahead remove what was lost.
 
-        Nobody works any more; what lost attempts wrote is kept for 10 minutes.
+        Nobody works any more; what lost attempts wrote stays for 10 minutes.
         """
         for role in [name for name in self.processes if name != "scheduler"]:
             self.end(role)

@@ -76,4 +76,4 @@ def test_result_of_a_killed_worker_reaches_the_bucket(address, instead, sign):
         assert backend.sha256(f"attempts/a1/group.zarr/{name}") == digest
     assert spool.waiting() == []
     again = entry.execute(supervised.envelope(address, do="die"))
-    assert again["outcome"] == "stored", "told twice, it is not solved again"
+    assert again["outcome"] == "stored", "reported twice, it is not solved again"

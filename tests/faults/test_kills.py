@@ -53,7 +53,7 @@ class Quiet:
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory):
-    """Solve campaigns where nothing is killed; each once, whoever asks for it."""
+    """Solve campaigns where nothing is killed; each once, however many ask for it."""
     folder = tmp_path_factory.mktemp("reference")
     service = arena.Service(folder, str(folder / "db.sqlite"))
     known: dict[int, dict[str, str]] = {}
@@ -182,8 +182,8 @@ def test_nothing_is_lost_when_anything_is_killed(
             "settled in": round(time.monotonic() - began - killed_s, 1),
         }
     )
-    told = "\n".join(sentence for _, sentence in wrong)
-    assert not wrong, f"seed {seed}\n" + "\n".join([*killer.journal, told])
+    text = "\n".join(sentence for _, sentence in wrong)
+    assert not wrong, f"seed {seed}\n" + "\n".join([*killer.journal, text])
     assert len(account.jobs) > len(numbers) > 0
 
 

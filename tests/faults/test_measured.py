@@ -31,7 +31,7 @@ def test_nothing_recorded_was_lost_or_done_twice():
 
 
 @pytest.fixture
-def kept(tmp_path):
+def recorded(tmp_path):
     path = tmp_path / "record.json"
     none = dict.fromkeys(measured.COSTS, 0)
 
@@ -44,16 +44,16 @@ def kept(tmp_path):
     return keep
 
 
-def test_worst_of_the_runs_of_one_commit_stays(kept):
-    kept("1", a=2, b=2)
-    assert kept("1", a=1, b=3) == [("a", 2, 2), ("b", 3, 2)]
+def test_worst_of_the_runs_of_one_commit_stays(recorded):
+    recorded("1", a=2, b=2)
+    assert recorded("1", a=1, b=3) == [("a", 2, 2), ("b", 3, 2)]
 
 
-def test_run_of_another_commit_begins_anew(kept):
-    kept("1", a=2, b=2)
-    assert kept("2", b=1) == [("b", 1, 1)]
+def test_run_of_another_commit_begins_anew(recorded):
+    recorded("1", a=2, b=2)
+    assert recorded("2", b=1) == [("b", 1, 1)]
 
 
-def test_failure_voids_what_was_measured(kept):
-    kept("1", a=2, b=2)
-    assert kept("1", failed="b", a=1) == [("a", 2, 2)]
+def test_failure_voids_what_was_measured(recorded):
+    recorded("1", a=2, b=2)
+    assert recorded("1", failed="b", a=1) == [("a", 2, 2)]

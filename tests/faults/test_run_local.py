@@ -38,9 +38,9 @@ def deployment(tmp_path):
         # what is started keeps our standard output open, so it goes to a file
         with (tmp_path / f"{verb}.out").open("w") as out:
             done = subprocess.run(command, stdout=out, stderr=out, timeout=240)
-        told = (tmp_path / f"{verb}.out").read_text()
-        assert done.returncode == 0, told
-        return told
+        printed = (tmp_path / f"{verb}.out").read_text()
+        assert done.returncode == 0, printed
+        return printed
 
     port = arena.free_port()
     try:

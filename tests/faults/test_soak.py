@@ -141,9 +141,9 @@ def test_nothing_is_lost_in_a_long_life(tmp_path, postgres_server, record):
             settled = time.monotonic()
             here.await_ready(120)
             arena.until(life.settle, SETTLE_S, here.log, 1.0)
-            told = f"{len(life.campaigns)} campaigns, acts {life.acts}, {life.kills}"
+            summary = f"{len(life.campaigns)} campaigns, acts {life.acts}, {life.kills}"
             took = time.monotonic() - settled
-            sys.stdout.write(f"{told} killed; settled in {took:.0f} s\n")
+            sys.stdout.write(f"{summary} killed; settled in {took:.0f} s\n")
             check(here, life, record, seed)
         finally:
             here.stop()

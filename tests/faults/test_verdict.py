@@ -38,7 +38,7 @@ def test_legal_moves_are_no_deviation():
         ("queued", "stored"),
         (),
     ],
-    ids=["not stored", "accepted twice", "not told", "no events"],
+    ids=["not stored", "accepted twice", "not reported", "no events"],
 )
 def test_moves_that_no_group_may_make_are_found(moves):
     assert list(verdict._illegal(account(*moves)))

@@ -1,4 +1,4 @@
-"""What must hold when all campaigns have ended, whoever was killed meanwhile."""
+"""What must hold when all campaigns have ended, no matter what was killed."""
 
 from __future__ import annotations
 
@@ -187,9 +187,9 @@ def _illegal(account):
             states[event.campaign] = event.data["state"]
     for job, times in accepted.items():
         if times != 1:
-            yield "event", f"{job} was told as accepted {times} times"
+            yield "event", f"{job} was reported as accepted {times} times"
     for job in account.jobs.values():
         if job.kind == JobKind.GROUP:
-            told = states.get((job.campaign_id, "group.state", job.ordinal))
-            if told != job.state:
-                yield "event", f"group {job.id} is {job.state}, told as {told}"
+            reported = states.get((job.campaign_id, "group.state", job.ordinal))
+            if reported != job.state:
+                yield "event", f"group {job.id} is {job.state}, reported as {reported}"

@@ -22,7 +22,7 @@ class _Array(np.ndarray):
 
 
 class _Library:
-    """Keeps what it is told, and solves with the arrays behind it."""
+    """Records what it is given, and solves with the arrays behind it."""
 
     def __init__(self):
         self.matrices = []
@@ -40,11 +40,11 @@ class _Library:
 
 
 def test_the_upper_triangle_and_all_lanes_are_handed_over():
-    kept = []
+    recorded = []
 
     def asarray(values):
-        kept.append(np.ascontiguousarray(values).view(_Array))
-        return kept[-1]
+        recorded.append(np.ascontiguousarray(values).view(_Array))
+        return recorded[-1]
 
     runtime = SimpleNamespace(memGetInfo=lambda: (0, 0))
     device = SimpleNamespace(synchronize=lambda: None)
@@ -56,16 +56,16 @@ def test_the_upper_triangle_and_all_lanes_are_handed_over():
     f = rng.standard_normal((4, 3, 4))
     library = _Library()
     direct.cudss(library, xp, bsr_array(dense, blocksize=(3, 3)), f, 1.0)
-    starts, columns, values, b = kept
+    starts, columns, values, b = recorded
     upper = csr_array((values, columns, starts), shape=(12, 12))
     np.testing.assert_array_equal(upper.toarray(), np.triu(dense))
     assert starts.dtype == columns.dtype == np.int32
     # a right-hand side behind the other
     np.testing.assert_array_equal(b, f.reshape(12, 4).T)
-    (csr, told), *sides = library.matrices
+    (csr, given), *sides = library.matrices
     assert csr == "cudssMatrixCreateCsr"
-    assert told[:3] == (12, 12, len(values))
+    assert given[:3] == (12, 12, len(values))
     # FP64 values, INT32 indices, positive definite, upper triangle, counted from zero
-    assert told[-6:] == (10, 10, 1, 3, 2, 0)
+    assert given[-6:] == (10, 10, 1, 3, 2, 0)
     assert [side[1][:3] for side in sides] == [(12, 4, 12)] * 2
     assert library.phases == [3, 4, 1008, 1008]

@@ -1,4 +1,4 @@
-"""Kernels are kept where files can be made, and never where others could put theirs."""
+"""Kernels are cached where files can be made, never where others could put theirs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_folder_that_others_can_write_to_is_not_taken(locked):
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
-def test_given_folders_are_kept(locked, monkeypatch):
+def test_given_folders_stay(locked, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", "/given/numba")
     monkeypatch.setenv("CUPY_CACHE_DIR", "/given/cupy")
     cache_folders.keep()

@@ -1,4 +1,4 @@
-"""What is kept of compiled functions is that of their sources and types."""
+"""What is cached of compiled functions is that of their sources and types."""
 
 from __future__ import annotations
 

@@ -298,7 +298,7 @@ def test_running_out_of_modes_is_an_outcome(small):
     assert result.response.shape[1] == 4
 
 
-def test_progress_is_told_and_stopping_is_an_outcome(small):
+def test_progress_is_reported_and_stopping_is_an_outcome(small):
     model = small.box_model((4, 4, 4))
     slip = small.patch_slip(model.faults["main"])
     said = []

@@ -64,14 +64,14 @@ class OneState:
     """Keeps the state after so many solves."""
 
     def __init__(self, after, state=None):
-        self.after, self.state, self.seen = after, state, 0
+        self.after, self.state, self.calls = after, state, 0
 
     def load(self):
         return self.state
 
     def due(self):
-        self.seen += 1
-        return self.seen == self.after
+        self.calls += 1
+        return self.calls == self.after
 
     def save(self, state):
         self.state = {name: np.array(part) for name, part in state.items()}
@@ -106,7 +106,7 @@ def test_stopping_leaves_the_elastic_response(case):
 
 
 @pytest.mark.parametrize("known", [1, 2, 5, 7, 12])
-def test_lines_are_foretold_exactly(known):
+def test_lines_are_predicted_exactly(known):
     weights = trend_weights(known, 4)
     assert len(weights) == {1: 1, 2: 2, 5: 2, 7: 7, 12: 7}[known]
     line = 3.0 - 0.5 * np.arange(1.0 - len(weights), 1.0)

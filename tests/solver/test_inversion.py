@@ -30,7 +30,7 @@ def slip_pattern(grid):
 
 
 def build(n_station=44, noise=0.02, seed=1, components=(0, 1), sign=0):
-    """Patches of a thrust that reaches the surface, seen by random stations."""
+    """Patches of a thrust that reaches the surface, observed by random stations."""
     rng = np.random.default_rng(seed)
     grid = np.array(
         [[0, c, i, j] for c in components for i in range(ALONG) for j in range(DOWN)]

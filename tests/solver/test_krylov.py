@@ -127,15 +127,15 @@ def test_not_a_number_is_an_outcome(system):
 
 def test_watch_can_stop_a_solve(system):
     k, cycle, f = system
-    seen = []
+    reports = []
 
     def watch(iteration, relative):
-        seen.append((iteration, relative.max()))
+        reports.append((iteration, relative.max()))
         return True
 
     result = pcg(k, cycle, f, tolerance=1e-13, watch=watch)
     assert result.outcome == "stopped"
-    assert [i for i, _ in seen] == [10]
+    assert [i for i, _ in reports] == [10]
 
 
 def test_history_has_one_entry_per_iteration(system):

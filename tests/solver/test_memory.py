@@ -1,4 +1,4 @@
-"""The memory that is foretold is the memory that is used."""
+"""The memory that is predicted is the memory that is used."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from afterslip_solver.model import SolverSettings
 YEAR = 31557600.0
 
 
-def foretold(model, prepared, modes, backend="cpu", scheme=None):
+def predicted(model, prepared, modes, backend="cpu", scheme=None):
     visco = prepared.relaxation.creep
     return estimate(
         prepared.n_unknowns,
@@ -41,20 +41,20 @@ def test_estimate_covers_what_is_allocated(small, case):
     tracemalloc.start()
     try:
         prepared = prepare(model, settings, "cpu")
-        kept, setup = tracemalloc.get_traced_memory()
+        held, setup = tracemalloc.get_traced_memory()
         tracemalloc.reset_peak()
         result = prepared.solve(slip, model.surface.nodes)
         peak = max(setup, tracemalloc.get_traced_memory()[1])
     finally:
         tracemalloc.stop()
-    found = foretold(model, prepared, int(result.mode_count.max()) - 1)
+    found = predicted(model, prepared, int(result.mode_count.max()) - 1)
     # small models have more boundary, and the arrays below the linear level vary
     assert peak <= found.needed <= 1.4 * peak
-    assert kept <= 1.05 * (found.mesh + found.operator + found.hierarchy)
+    assert held <= 1.05 * (found.mesh + found.operator + found.hierarchy)
     assert setup <= found.needed
 
 
-def test_estimate_grows_with_what_it_is_told():
+def test_estimate_grows_with_what_it_is_given():
     base = estimate(32_000_000, 8_000_000, 6_000_000, 5, "gpu")
     assert base.needed == base.mesh + base.operator + base.hierarchy + max(
         base.vectors + base.creep, base.setup

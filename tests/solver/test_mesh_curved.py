@@ -130,8 +130,8 @@ def test_sides_of_a_curved_fault(geometry):
     np.testing.assert_array_equal(split.sign[decided], side[decided])
     # around each node that is cut, both sides are present
     for sign in (0.5, -0.5):
-        seen = np.unique(split.index[split.sign == sign])
-        assert len(seen) == len(np.unique(split.index[split.sign != 0.0]))
+        touched = np.unique(split.index[split.sign == sign])
+        assert len(touched) == len(np.unique(split.index[split.sign != 0.0]))
     inside = (fault.along > 0) & (fault.along < fault.length)
     inside &= (fault.down > -1.0) & (fault.down < fault.width)
     cut = np.isin(np.arange(len(fault.nodes)), split.index[split.sign != 0.0])

@@ -28,7 +28,7 @@ from afterslip_solver.parallel.halo import Halo
 
 YEAR = 31557600.0
 ELASTIC = SolverSettings(tolerance=1e-10)
-# bases of curves are kept in FP32, and their time error is 1e-6
+# bases of curves are stored in FP32, and their time error is 1e-6
 AGREE = 1e-7
 
 
@@ -238,9 +238,9 @@ def test_a_stopped_curve_goes_on_from_its_parts_states(small):
     trace = model.surface.nodes
     parts = DistributedModel(model, settings, ranks(2))
     whole = parts.solve(slip, trace)
-    shelf, told = Shelf(), []
+    shelf, reports = Shelf(), []
     stopped = parts.solve(
-        slip, trace, told.append, lambda: told[-1]["solve"] >= 3, shelf
+        slip, trace, reports.append, lambda: reports[-1]["solve"] >= 3, shelf
     )
     assert stopped.outcome == "stopped"
     resumed = parts.solve(slip, trace, checkpointer=Shelf(shelf.state))

@@ -59,7 +59,7 @@ def test_parts_have_equal_work(small):
     assert np.bincount(alike).max() < 1.05 * len(work) / 4
 
 
-def test_work_is_foretold_from_what_a_mesh_was_refined_from(small, fine, monkeypatch):
+def test_work_is_predicted_from_what_a_mesh_was_refined_from(small, fine, monkeypatch):
     monkeypatch.setattr(local_smoothing, "concentrated", largest)
     ranks = ThreadRankGroup(2, lambda: CpuBackend(1))
     assert expected_work(small.box_model(), ranks) is None

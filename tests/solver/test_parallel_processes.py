@@ -1,4 +1,4 @@
-"""Processes as ranks: they solve, and a death among them is told, not waited for."""
+"""Processes as ranks: they solve, a death among them is reported, not waited for."""
 
 from __future__ import annotations
 
@@ -85,6 +85,6 @@ def test_arrays_in_messages_arrive_whole_and_can_be_written_to():
         messages.receive(other)
 
 
-def test_more_gpus_than_can_be_seen_are_refused():
+def test_more_gpus_than_there_are_are_refused():
     with pytest.raises(BackendError, match=r"99 GPUs are asked for|CuPy is not"):
         gpu_rank_group(99)

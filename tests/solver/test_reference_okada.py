@@ -158,7 +158,7 @@ def test_signs_are_left_lateral_and_reverse():
     fault = Rectangles(0.0, 0.0, 0.0, 0.0, 45.0, 40e3, 10e3)
     east, west = np.array([[1e3, 0.0]]), np.array([[-1e3, 0.0]])
     lateral = [surface_displacement(p, fault, [1.0, 0, 0])[0] for p in (east, west)]
-    # left-lateral: seen from the west, the eastern side moves to the left (north)
+    # left-lateral: viewed from the west, the eastern side moves to the left (north)
     assert lateral[0][1] > 0 > lateral[1][1]
     reverse = [surface_displacement(p, fault, [0, 1.0, 0])[0] for p in (east, west)]
     assert reverse[0][2] > 0.3

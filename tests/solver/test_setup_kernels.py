@@ -105,10 +105,10 @@ def test_gradients_and_volumes_are_those_of_the_inverse_matrix():
 
 @pytest.mark.parametrize("n", [0, 1, 7, 1000])
 def test_ranges_cover_every_step_once(n):
-    seen = np.zeros(n, dtype=int)
+    counts = np.zeros(n, dtype=int)
 
     def count(start, stop):
-        seen[start:stop] += 1
+        counts[start:stop] += 1
 
     over(n, count, few=3)
-    assert (seen == 1).all()
+    assert (counts == 1).all()

@@ -17,7 +17,7 @@ from afterslip_workers.tasks.results import write_result
 
 
 class CUDARuntimeError(RuntimeError):
-    """As CuPy raises it: the number is kept beside the text."""
+    """As CuPy raises it: the number stands beside the text."""
 
     def __init__(self, status, text):
         super().__init__(text)
@@ -54,7 +54,7 @@ def _writer(context):
     return write
 
 
-_KEPT = []
+_HELD = []
 
 
 def _act(context, order):  # noqa: C901 - a list of misdeeds
@@ -89,9 +89,9 @@ def _act(context, order):  # noqa: C901 - a list of misdeeds
             held = bytearray(int(order["bytes"]))
             held[::4096] = b"x" * len(held[::4096])
             context.report({"phase": "grown"})
-            _KEPT.append(held)
+            _HELD.append(held)
             _sleep(context, order["seconds"])
-            _KEPT.clear()
+            _HELD.clear()
     return None
 
 

@@ -28,4 +28,4 @@ def wait_for_phase(store, phase, token="a1"):
         if found and found["phase"] == phase:
             return found
         time.sleep(0.02)
-    raise AssertionError(f"{phase} never seen, last {found}")
+    raise AssertionError(f"{phase} never reached, last {found}")

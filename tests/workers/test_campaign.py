@@ -200,10 +200,10 @@ def test_stations_hold_what_sampling_gives(solved):
     sampled = entry.sample(solved.root, "c1", X_KM * 1e3, Y_KM * 1e3, times).values
     with xr.open_zarr(solved.greens) as store:
         assert store["station"].values.tolist() == NAMES
-        kept = store["displacement"].values
-    assert kept.shape == (6, 3, len(NAMES), 3)
+        written = store["displacement"].values
+    assert written.shape == (6, 3, len(NAMES), 3)
     # one is from single-precision modes
-    assert sampled == pytest.approx(kept, abs=1e-6 * np.abs(kept).max())
+    assert sampled == pytest.approx(written, abs=1e-6 * np.abs(written).max())
 
 
 def test_idle_lanes_of_the_last_group_are_masked(solved):
@@ -266,9 +266,9 @@ def test_killed_solve_is_repeated_by_a_fresh_child(built):
 def test_cancelled_solve_ends_within_ten_seconds_and_leaves_the_model_warm(built):
     campaign = slow_campaign(built.root, built)
     thread, answers = in_background(campaign.group("x1", 0, [0, 1, 2, 3]))
-    seen = wait_until_solving(built.root, "x1", least=3)
-    assert seen["solves_expected"] > 1000
-    assert seen["residual"] is not None
+    progress = wait_until_solving(built.root, "x1", least=3)
+    assert progress["solves_expected"] > 1000
+    assert progress["residual"] is not None
     (child,) = computing_children()
     started = time.monotonic()
     entry.request_cancel(built.root, "x1")

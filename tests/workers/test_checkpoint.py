@@ -57,7 +57,7 @@ def test_damaged_state_is_ignored_and_said(backend):
     assert backend.keys("checkpoints") == []
 
 
-def test_short_groups_are_not_kept(backend):
+def test_short_groups_are_not_stored(backend):
     clock = Clock()
     keeper = Checkpoints(backend, KEY, limit_s=60.0, clock=clock)
     keeper.note_progress({"solves_expected": 10})

@@ -72,21 +72,21 @@ def cancelled(store, size):
     return answers[0], child
 
 
-def test_memory_of_a_cancelled_attempt_is_seen_free(tmp_path):
+def test_memory_of_a_cancelled_attempt_is_found_free(tmp_path):
     receipt, child = cancelled(tmp_path, 900 * MIB)
     assert receipt["outcome"] == "cancelled"
-    seen = receipt["stats"]["memory"]
-    assert seen["ended"], "it kept its memory, so its process had to go"
-    assert seen["after"] == {"resident": 0, "gpu": 0}
+    reported = receipt["stats"]["memory"]
+    assert reported["ended"], "it held its memory, so its process had to go"
+    assert reported["after"] == {"resident": 0, "gpu": 0}
     assert not child.is_running()
     assert receipt["stats"]["seconds"] < 30
 
 
 def test_process_that_gave_its_memory_back_stays_warm(tmp_path):
     receipt, child = cancelled(tmp_path, 10 * MIB)
-    seen = receipt["stats"]["memory"]
-    assert not seen["ended"]
-    assert seen["after"]["resident"] - seen["before"]["resident"] < memory.SLACK
+    reported = receipt["stats"]["memory"]
+    assert not reported["ended"]
+    assert reported["after"]["resident"] - reported["before"]["resident"] < memory.SLACK
     assert child.is_running()
 
 

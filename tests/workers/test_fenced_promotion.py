@@ -61,8 +61,8 @@ def test_late_leader_changes_nothing_of_a_later_attempt(
         entry.promote(store, "c1", first)
     assert durable.checksums(store / "campaigns") == after[0]
     assert np.all(greens(store)["response"][1] == 101)
-    kept = store / "campaigns" / "c1" / "manifests" / "0.json"
-    assert json.loads(kept.read_text())["token"] == "a1"
+    recorded = store / "campaigns" / "c1" / "manifests" / "0.json"
+    assert json.loads(recorded.read_text())["token"] == "a1"
     assert not (store / "attempts" / "a0").exists()
 
 

@@ -80,8 +80,8 @@ def test_result_is_labelled_for_others(tmp_path):
         times={"until": "1 yr", "output": ["0 d", "1 yr"]},
         points=[[10, 0], [20, 0, 5.5]],
     )
-    seen = []
-    run_forward(spec, path, seen.append)
+    reports = []
+    run_forward(spec, path, reports.append)
     with xr.open_dataset(path) as result:
         assert result["displacement"].dims == ("time", "point", "component")
         assert result["displacement"].attrs["units"] == "m"
@@ -92,7 +92,7 @@ def test_result_is_labelled_for_others(tmp_path):
         assert result.attrs["Conventions"] == "CF-1.11"
         assert json.loads(result.attrs["spec"])["slip"][0]["dip"] == 1.0
         assert result.attrs["residual"] <= 1e-8
-    phases = [news["phase"] for news in seen]
+    phases = [news["phase"] for news in reports]
     assert phases.index("meshing") < phases.index("solving")
     assert list(path.parent.iterdir()) == [path]
 

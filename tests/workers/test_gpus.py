@@ -1,4 +1,4 @@
-"""How a spec asks for several GPUs, and what it is told without them."""
+"""How a spec asks for several GPUs, and what it answers without them."""
 
 import pytest
 from pydantic import ValidationError

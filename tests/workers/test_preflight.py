@@ -32,26 +32,26 @@ class Pool:
 @pytest.fixture
 def driver(monkeypatch, tmp_path):
     """Let a program stand for the driver's tool; returns what tells it its answer."""
-    tool, told = tmp_path / "nvidia-smi", tmp_path / "told"
-    tool.write_text(f'#!/bin/sh\necho "$@" > {told}\ncat {tmp_path}/answer\n')
+    tool, asked = tmp_path / "nvidia-smi", tmp_path / "asked"
+    tool.write_text(f'#!/bin/sh\necho "$@" > {asked}\ncat {tmp_path}/answer\n')
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.delitem(sys.modules, "cupy", raising=False)
 
     def answer(*free_mib):
         (tmp_path / "answer").write_text("".join(f"{free}\n" for free in free_mib))
-        return told
+        return asked
 
     return answer
 
 
 def test_the_fullest_of_the_gpus_that_share_a_model_counts(driver, monkeypatch):
-    told = driver(9000, 300, 5000)
+    asked = driver(9000, 300, 5000)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,GPU-x, 0")
     assert preflight.free_on_gpu(3) == 300 << 20
-    assert "--id 2,GPU-x,0" in told.read_text()
+    assert "--id 2,GPU-x,0" in asked.read_text()
     assert preflight.free_on_gpu() == 9000 << 20
-    assert "--id 2\n" in told.read_text()
+    assert "--id 2\n" in asked.read_text()
     driver()
     assert preflight.free_on_gpu() is None
 

@@ -1,4 +1,4 @@
-"""Data sets become rows: what is missing is left out, what is seen is projected."""
+"""Data sets become rows: what is missing is left out, what is observed is projected."""
 
 import numpy as np
 import pytest

@@ -32,9 +32,9 @@ def test_scrubber_reads_the_disk_not_what_memory_holds(tmp_path):
     path.read_bytes()
     if not hasattr(os, "RWF_NOWAIT") or not in_memory(path, SIZE - 1):
         pytest.skip("this system does not say what memory holds")
-    seen = []
+    cached = []
     stored = Stored(tmp_path)
     files = stored.of_shelf("files", digest)
-    assert not stored.damaged(files, lambda _: seen.append(in_memory(path, SIZE - 1)))
-    assert seen[0] is False, "the end of the file was not read yet"
+    assert not stored.damaged(files, lambda _: cached.append(in_memory(path, SIZE - 1)))
+    assert cached[0] is False, "the end of the file was not read yet"
     assert not in_memory(path, 0), "nor is it left in memory"

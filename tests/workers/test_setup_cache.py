@@ -1,4 +1,4 @@
-"""Set-ups kept on a worker's disk."""
+"""Set-ups stored on a worker's disk."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def arrays(seed=0, n=1000):
 
 
 def never():
-    raise AssertionError("made although it was kept")
+    raise AssertionError("made although it was stored")
 
 
 def same(one, other):
@@ -80,9 +80,9 @@ def test_what_was_used_longest_ago_goes_first(tmp_path):
         os.utime(tmp_path / f"{name}.npz", (k, k))
     cache.get("a", never)
     cache.get("d", arrays)
-    kept = {path.stem for path in tmp_path.glob("*.npz")}
-    assert {"a", "d"} <= kept
-    assert "b" not in kept
+    names = {path.stem for path in tmp_path.glob("*.npz")}
+    assert {"a", "d"} <= names
+    assert "b" not in names
     total = sum(path.stat().st_size for path in tmp_path.glob("*.npz"))
     assert total <= cache.limit
 
@@ -98,7 +98,7 @@ def test_what_a_dead_process_left_half_written_is_removed(cache):
     assert fresh.exists()  # somebody writes it now
 
 
-def test_nothing_is_kept_where_nothing_may_be(tmp_path, monkeypatch):
+def test_nothing_is_stored_where_nothing_may_be(tmp_path, monkeypatch):
     monkeypatch.setenv(setup_cache.ENV, str(tmp_path))
     monkeypatch.setenv(setup_cache.LIMIT_ENV, "0")
     assert same(SetupCache.here().get("a", arrays), arrays())
@@ -140,11 +140,11 @@ SetupCache(Path(sys.argv[1])).get("a", make)
 
 
 def test_one_process_makes_what_the_others_wait_for(tmp_path):
-    told = tmp_path / "told"
-    command = [sys.executable, "-c", MAKER, tmp_path / "setup", told]
+    output = tmp_path / "output"
+    command = [sys.executable, "-c", MAKER, tmp_path / "setup", output]
     made = [subprocess.Popen(command) for _ in range(3)]
     assert [process.wait(60) for process in made] == [0, 0, 0]
-    assert told.read_text() == "made\n"
+    assert output.read_text() == "made\n"
 
 
 def test_file_system_without_locks_keeps_nobody_waiting(cache, monkeypatch):

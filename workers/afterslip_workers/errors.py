@@ -29,7 +29,7 @@ _BAD_INPUT = frozenset(
         "PartitionError",
     }
 )
-# a result is kept on the worker's disk until the store is back
+# a result waits on the worker's disk until the store is back
 AWAY = frozenset({ErrorClass.STORE_FULL, ErrorClass.STORE_LOST})
 # what leaves a process, or a device, unfit for another task
 POISON = frozenset({ErrorClass.OOM, ErrorClass.GPU_ERROR, ErrorClass.GPU_LOST})

@@ -2,7 +2,7 @@
 
 Lines about an attempt carry ``campaign``, ``kind``, ``group`` and ``attempt``, whatever
 process writes them. ``AFTERSLIP_LOGS`` hands the form on to the processes that are
-started by one that was told it.
+started by one that has it.
 """
 
 from __future__ import annotations

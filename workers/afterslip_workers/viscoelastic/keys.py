@@ -65,7 +65,7 @@ def _solver(model: Model, settings: SolverSettings) -> dict[str, Any]:
         "modes": modes.count,
     }
     if modes.step_times is not None:
-        # steps are kept around the output times, and between them nothing is known
+        # steps are stored around the output times, and between them nothing is known
         facts |= {
             "step": float(settings.step),
             "predictor": str(settings.predictor),

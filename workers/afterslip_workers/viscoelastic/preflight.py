@@ -24,7 +24,7 @@ from afterslip_workers.errors import TaskError
 from afterslip_workers.machine import limit
 from afterslip_workers.machine.device import graphics, has_context, trim
 
-# a curve that needs more grows into memory that was not foretold
+# a curve that needs more grows into memory that was not estimated
 _LIKELY_MODES = 16
 # what CUDA, its libraries and our kernels take of a GPU before the first array
 CONTEXT = 600 << 20

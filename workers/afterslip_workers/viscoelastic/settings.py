@@ -10,7 +10,7 @@ from afterslip_solver.model import Model, SolverSettings
 from afterslip_solver.parallel import DistributedModel, prepare_on_gpus
 from afterslip_workers.machine.setup_cache import SetupCache
 
-# a step is kept on either side of an output time
+# a step is stored on either side of an output time
 _STEPS_PER_TIME = 2
 _MODES = 64
 
