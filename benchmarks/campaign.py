@@ -29,9 +29,10 @@ from afterslip_service.benchmarks import campaign, fleet
 from afterslip_solver.benchmarks.record import Record, device_name, document, record
 from afterslip_solver.mesh import builder
 from afterslip_solver.mesh.mesher import RawMesh
+from afterslip_workers.engines.models import get_or_build
+from afterslip_workers.engines.viscoelastic import model_file
+from afterslip_workers.engines.viscoelastic.building import build_model
 from afterslip_workers.store.open import open_store
-from afterslip_workers.viscoelastic.building import build_model
-from afterslip_workers.viscoelastic.cache import get_or_build
 
 SPEC = Path(__file__).parents[1] / "examples" / "tohoku2011" / "campaign.yaml"
 
@@ -108,6 +109,7 @@ def main() -> None:
         get_or_build(
             backend,
             model_digest(parsed, files),
+            model_file,
             lambda: build_model(parsed.model, inputs, files, print),
         )
         model_s = time.perf_counter() - begin

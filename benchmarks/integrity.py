@@ -23,14 +23,19 @@ import numpy as np
 
 from afterslip import integrity
 from afterslip.archive import (
-    Sizes,
     SourceTable,
+    StoreLayout,
     SurfaceTable,
     chunk_file,
-    create_campaign_store,
     create_group_store,
-    group_arrays,
+    create_store,
     open_greens,
+)
+from afterslip.physics.viscoelastic.store import (
+    Sizes,
+    attributes,
+    fixed_arrays,
+    layout_of,
 )
 from afterslip.units import YEAR
 from afterslip_workers.store import durable
@@ -38,7 +43,7 @@ from afterslip_workers.store import durable
 LANES, MODES = 4, 8
 
 
-def create(path: Path, nodes: int, groups: int, sealed: bool) -> Sizes:
+def create(path: Path, nodes: int, groups: int, sealed: bool) -> StoreLayout:
     """Create a store without groups; unsealed: of version 1."""
     n = LANES * groups
     sources = SourceTable(
@@ -49,14 +54,12 @@ def create(path: Path, nodes: int, groups: int, sealed: bool) -> Sizes:
         *(np.ones(n), np.ones(n)),
     )
     surface = SurfaceTable(np.zeros((nodes, 3)), np.zeros((2, 6), dtype=np.int64))
-    sizes = create_campaign_store(
+    layout = layout_of(Sizes(source=n, mode=MODES, node=nodes, face=2, time=2))
+    create_store(
         path,
-        sources=sources,
-        surface=surface,
-        stations=None,
-        times=[0.0, YEAR],
-        until=YEAR,
-        n_mode=MODES,
+        layout,
+        fixed_arrays(sources, surface, None, [0.0, YEAR], MODES),
+        attributes=attributes("spectral", YEAR),
         crc32c=sealed,
     )
     if not sealed:
@@ -66,7 +69,7 @@ def create(path: Path, nodes: int, groups: int, sealed: bool) -> Sizes:
         root["attributes"]["format_version"] = 1
         (path / integrity.ROOT).write_text(json.dumps(root))
         shutil.rmtree(path / integrity.FOLDER)
-    return sizes
+    return layout
 
 
 def values(nodes: int) -> dict[str, Any]:
@@ -83,16 +86,18 @@ def values(nodes: int) -> dict[str, Any]:
     }
 
 
-def write(path: Path, sizes: Sizes, content: dict[str, Any], sealed: bool) -> None:
+def write(
+    path: Path, layout: StoreLayout, content: dict[str, Any], sealed: bool
+) -> None:
     """Write all groups durably, as an attempt and its acceptance do."""
-    for group in range(sizes.groups):
+    for group in range(layout.of("source") // LANES):
         part = path.with_name("part.zarr")
-        create_group_store(part, sizes, content, crc32c=sealed)
+        create_group_store(part, layout, content, crc32c=sealed)
         durable.sync_tree(part)
         # 0.1.0 took these as well, for the group's manifest
         sums = durable.checksums(part)
         files = {}
-        for variable in group_arrays(sizes, "spectral"):
+        for variable in layout.grouped:
             key, own = chunk_file(variable, group), chunk_file(variable, 0)
             target = path / key
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -36,7 +36,7 @@ def save(path: Path, fault: float) -> None:
     from afterslip.spec import parse_campaign
     from afterslip.spec.files import LocalFiles
     from afterslip.spec.inputs import resolve
-    from afterslip_workers.viscoelastic.building import build_model
+    from afterslip_workers.engines.viscoelastic.building import build_model
 
     spec = Campaign.from_yaml(FOLDER / "campaign.yaml").to_dict()
     spec["model"]["mesh"] = {"size": {"fault": fault, "far": 400 * fault / 18}}

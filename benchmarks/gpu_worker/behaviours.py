@@ -18,9 +18,9 @@ from watched import GB, NEAR, Outcome, Watched
 
 from afterslip.client.campaign import CampaignHandle
 from afterslip_solver.model import SolverSettings
+from afterslip_workers.engines.viscoelastic import preflight
 from afterslip_workers.errors import TaskError
 from afterslip_workers.process.memory import SLACK
-from afterslip_workers.viscoelastic import preflight
 
 MIB = 1 << 20
 GROUP_S = 60.0

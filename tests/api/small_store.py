@@ -11,7 +11,15 @@ from afterslip.archive import (
     StationTable,
     SurfaceTable,
     chunk_file,
-    group_arrays,
+    create_store,
+)
+from afterslip.physics.viscoelastic.store import (
+    Sizes,
+    fixed_arrays,
+    layout_of,
+)
+from afterslip.physics.viscoelastic.store import (
+    attributes as of_curves,
 )
 from afterslip.units import YEAR
 
@@ -71,12 +79,46 @@ def group_values(n_lane: int, seed: int, n_mode: int = 4) -> dict[str, np.ndarra
     }
 
 
-def accept(
-    group: Path, campaign: Path, index: int, sizes, integrator="spectral"
-) -> None:
+def create_campaign_store(
+    path,
+    *,
+    sources,
+    surface,
+    stations,
+    times,
+    until,
+    n_mode,
+    integrator="spectral",
+    step_times=None,
+    attributes=None,
+    store_id=None,
+    crc32c=True,
+):
+    """Create a store of curves without groups, and return its layout; s."""
+    sizes = Sizes(
+        source=len(sources),
+        mode=n_mode,
+        node=len(surface.nodes),
+        face=len(surface.faces),
+        station=0 if stations is None else len(stations),
+        time=np.size(times),
+    )
+    layout = layout_of(sizes, integrator)
+    create_store(
+        path,
+        layout,
+        fixed_arrays(sources, surface, stations, times, n_mode, step_times),
+        attributes={**of_curves(integrator, until), **(attributes or {})},
+        store_id=store_id,
+        crc32c=crc32c,
+    )
+    return layout
+
+
+def accept(group: Path, campaign: Path, index: int, layout) -> None:
     """Move a group's files into a store, then write their checksums."""
     files = {}
-    for variable in group_arrays(sizes, integrator):
+    for variable in layout.grouped:
         key = chunk_file(variable, index)
         target = campaign / key
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -13,15 +13,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
-from small_store import N_MODE, TIMES, accept, group_values, sources, square, stations
+from small_store import (
+    N_MODE,
+    TIMES,
+    accept,
+    create_campaign_store,
+    group_values,
+    sources,
+    square,
+    stations,
+)
 
 from afterslip import integrity
 from afterslip.archive import (
     GreensStore,
     chunk_file,
-    create_campaign_store,
     create_group_store,
-    group_arrays,
     open_greens,
     set_attributes,
 )
@@ -47,9 +54,7 @@ def store(tmp_path: Path):
     values = [group_values(4, seed=1), group_values(2, seed=2, n_mode=6)]
     for index, value in enumerate(values):
         files = create_group_store(tmp_path / f"g{index}.zarr", sizes, value)
-        assert files == sorted(
-            chunk_file(v, 0) for v in group_arrays(sizes, "spectral")
-        )
+        assert files == sorted(chunk_file(v, 0) for v in sizes.grouped)
         accept(tmp_path / f"g{index}.zarr", path, index, sizes)
     return path, values
 
@@ -159,13 +164,13 @@ def test_a_group_is_one_file_per_array(store) -> None:
 
 def test_a_group_that_is_not_accepted_reads_as_nan(store) -> None:
     path, _ = store
-    for name in integrity.GROUPED:
+    for name in sorted(integrity.read_root((path / "zarr.json").read_bytes()).grouped):
         chunk = path / name / "c" / "0"
         shutil.rmtree(chunk) if chunk.is_dir() else chunk.unlink()
     (path / integrity.group_key(0)).unlink()
     greens = GreensStore(path)
     assert np.isnan(greens.dataset["response"][:4].values).all()
-    assert greens.mode_count.tolist() == [0, 0, 0, 0, 6, 6]
+    assert greens.reader.mode_count.tolist() == [0, 0, 0, 0, 6, 6]
     found = greens.evaluate(TIMES)
     assert np.isnan(found[:4]).all()
     assert np.isfinite(found[4:]).all()
@@ -222,11 +227,11 @@ def test_stepping_interpolates_between_steps(tmp_path: Path) -> None:
         step_times=steps,
     )
     values = group_values(4, seed=3, n_mode=3)
-    names = {v.name for v in group_arrays(sizes, "stepping")}
+    names = {v.name for v in sizes.grouped}
     assert names.isdisjoint({"recurrence", "start_norm", "shift", "displacement"})
     values = {name: values[name] for name in names}
-    create_group_store(tmp_path / "g.zarr", sizes, values, "stepping")
-    accept(tmp_path / "g.zarr", tmp_path / "s.zarr", 0, sizes, "stepping")
+    create_group_store(tmp_path / "g.zarr", sizes, values)
+    accept(tmp_path / "g.zarr", tmp_path / "s.zarr", 0, sizes)
     found = GreensStore(tmp_path / "s.zarr").evaluate([1.25 * YEAR], sources=[2])
     modes = values["response"][2].astype("f4").astype("f8")
     np.testing.assert_allclose(found[0, 0], 0.75 * modes[1] + 0.25 * modes[2])
@@ -297,7 +302,7 @@ def test_a_store_of_the_first_release_is_read_as_it_is(tmp_path: Path) -> None:
     codecs = json.loads((path / "start_norm" / "zarr.json").read_text())["codecs"]
     assert [codec["name"] for codec in codecs] == ["bytes", "zstd"]
     check_content(open_greens(path), [values])
-    assert GreensStore(path).mode_count.tolist() == [4, 4, 4, 4, 0, 0]
+    assert GreensStore(path).reader.mode_count.tolist() == [4, 4, 4, 4, 0, 0]
 
 
 @pytest.mark.parametrize("key", ["response/c/1/0/0/0", "shift/c/1", "node_x/c/0"])

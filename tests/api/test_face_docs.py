@@ -8,11 +8,11 @@ from example_result import example_result
 
 import afterslip
 from afterslip import spec
-from afterslip.archive import layout
 from afterslip.cli.verbs import verbs
 from afterslip.client import Client
 from afterslip.client.campaign import CampaignHandle
 from afterslip.client.inversion import Inversion
+from afterslip.physics.viscoelastic import store
 from afterslip.physics.viscoelastic.spec import ViscoelasticCampaign
 from afterslip.result import ATTRIBUTES, LAYOUT
 from afterslip.schemas.forward import Forward
@@ -135,10 +135,10 @@ def test_every_variable_of_a_result_is_documented():
 
 def test_every_variable_of_the_store_is_documented():
     text = page("files.md")
-    sizes = layout.Sizes(source=8, mode=3, node=10, face=4, station=2, time=2)
+    sizes = store.Sizes(source=8, mode=3, node=10, face=4, station=2, time=2)
     arrays = [
-        *layout.group_arrays(sizes, "spectral"),
-        *layout.group_arrays(sizes, "stepping"),
+        *store.layout_of(sizes, "spectral").grouped,
+        *store.layout_of(sizes, "stepping").grouped,
     ]
     assert [a.name for a in arrays if f"`{a.name}`" not in text] == []
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 import zarr
-from small_store import TIMES, sources, square, stations
+from small_store import TIMES, create_campaign_store, sources, square, stations
 from zarr.core.buffer import Buffer, default_buffer_prototype
 
 from afterslip import integrity
-from afterslip.archive import create_campaign_store, group_arrays, set_attributes
+from afterslip.archive import set_attributes
 from afterslip.archive.verified import VerifiedStore
 from afterslip.errors import ArchiveError, DamagedError
 from afterslip.units import YEAR
@@ -44,9 +44,10 @@ def checksums_of(path: Path, store: str | None = None) -> integrity.Checksums:
 
 
 def test_grouped_arrays_are_those_of_the_layout(tmp_path: Path) -> None:
-    sizes = create(tmp_path / "a.zarr")
-    names = {v.name for v in group_arrays(sizes, "spectral")}
-    assert names == integrity.GROUPED
+    layout = create(tmp_path / "a.zarr")
+    root = integrity.read_root((tmp_path / "a.zarr" / integrity.ROOT).read_bytes())
+    assert root.grouped == {variable.name for variable in layout.grouped}
+    assert root.groups == 2
 
 
 def test_every_array_of_a_new_store_ends_in_crc32c(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from afterslip.physics.viscoelastic.elements import elements
 from afterslip.spec import parse_campaign
 from afterslip.spec.files import LocalFiles
 from afterslip.spec.inputs import resolve
-from afterslip_workers.viscoelastic.building import build_model
+from afterslip_workers.engines.viscoelastic.building import build_model
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
@@ -16,15 +17,21 @@ import zarr
 
 from afterslip import integrity
 from afterslip.archive import (
-    Sizes,
     SourceTable,
     SurfaceTable,
-    create_campaign_store,
     create_group_store,
+    create_store,
+)
+from afterslip.physics.viscoelastic.store import (
+    Sizes,
+    fixed_arrays,
+    layout_of,
+)
+from afterslip.physics.viscoelastic.store import (
+    attributes as of_curves,
 )
 from afterslip.units import YEAR
-from afterslip_workers.viscoelastic.coordinates import plain
-from afterslip_workers.viscoelastic.template import Template
+from afterslip_workers.tasks.coordinates import plain
 
 LANES = 4
 N_MODE = 2
@@ -52,8 +59,8 @@ def write_campaign(root: Path, campaign: str, n_sources: int, **attributes):
     document = json.loads(files[integrity.ROOT])
     document["attributes"].update(attributes, store_id=campaign)
     (root / integrity.ROOT).write_text(json.dumps(integrity.signed(document)))
-    template = Template(sizes, "spectral").as_json()
-    return {**template, **plain(sources, None), "files": sums}
+    layout = {"sizes": asdict(sizes), "integrator": "spectral", "crc32c": True}
+    return {**layout, **plain(sources, None), "files": sums}
 
 
 def write_group(part: Path, n_sources: int, sources: list[int]):
@@ -81,14 +88,13 @@ def _of_campaign(n_sources: int) -> tuple[dict[str, bytes], Sizes, SourceTable]:
     nodes = np.column_stack([NODES, np.zeros(N_NODE)])
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "greens.zarr"
-        sizes = create_campaign_store(
+        sizes = Sizes(n_sources, N_MODE, N_NODE, face=1, time=len(TIMES))
+        surface = SurfaceTable(nodes, np.arange(N_NODE)[None])
+        create_store(
             root,
-            sources=sources,
-            surface=SurfaceTable(nodes, np.arange(N_NODE)[None]),
-            stations=None,
-            times=TIMES,
-            until=YEAR,
-            n_mode=N_MODE,
+            layout_of(sizes),
+            fixed_arrays(sources, surface, None, TIMES, N_MODE),
+            attributes=of_curves("spectral", YEAR),
         )
         return _read(root), sizes, sources
 
@@ -110,7 +116,7 @@ def _of_group(n_sources: int, lanes: int) -> dict[str, bytes]:
     }
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "group.zarr"
-        create_group_store(root, sizes, values)
+        create_group_store(root, layout_of(sizes), values)
         return _read(root)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from afterslip_workers.forward import run_forward
+from afterslip_workers.engines.viscoelastic.forward import run_forward
 
 PLANE = {"x": 0, "y": 0, "top": 10, "strike": 0, "dip": 30, "length": 80, "width": 60}
 ROCK = {"name": "rock", "bottom": 50, "vp": 6.4, "vs": 3.7, "rho": 2800}

@@ -25,12 +25,13 @@ from afterslip.spec.files import StoredFiles
 from afterslip_solver.greens import evaluate_curve, prepare
 from afterslip_solver.mesh.slit_surface import two_sided
 from afterslip_workers import entry
+from afterslip_workers.engines.models import load_model
+from afterslip_workers.engines.viscoelastic import model_file
+from afterslip_workers.engines.viscoelastic.settings import settings_of
+from afterslip_workers.engines.viscoelastic.sources import UnitSources, unit_slip
 from afterslip_workers.process import supervisor
 from afterslip_workers.process.delivery import deliver_all
 from afterslip_workers.store import durable
-from afterslip_workers.viscoelastic.cache import load_model
-from afterslip_workers.viscoelastic.settings import settings_of
-from afterslip_workers.viscoelastic.sources import UnitSources, unit_slip
 
 YEAR = 365.25 * 86400.0
 
@@ -168,7 +169,7 @@ def test_model_that_was_built_again_differently_is_refused(tmp_path):
 def test_stored_responses_are_those_of_the_solver(solved):
     campaign = parse_campaign(solved.spec)
     digest = model_digest(campaign, StoredFiles(solved.root))
-    model = load_model(entry.open_store(solved.root), digest)
+    model = load_model(entry.open_store(solved.root), digest, model_file)
     units = UnitSources.of(campaign.sources, model)
     slip = unit_slip(units, [4, 5])
     trace = two_sided(model)

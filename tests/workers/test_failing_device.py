@@ -15,11 +15,11 @@ from supervised import FAKE, envelope, wait_for_phase
 from afterslip_solver.backend import BackendError
 from afterslip_solver.model import SolverSettings
 from afterslip_workers import entry
+from afterslip_workers.engines.viscoelastic import preflight
 from afterslip_workers.errors import TaskError, classify
 from afterslip_workers.process import memory, supervisor
 from afterslip_workers.process.children import Pool
 from afterslip_workers.process.memory import Held
-from afterslip_workers.viscoelastic import preflight
 
 MIB = 1 << 20
 

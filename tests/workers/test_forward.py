@@ -9,7 +9,7 @@ import xarray as xr
 
 from afterslip.errors import SpecError
 from afterslip_solver.reference import Rectangles, surface_displacement
-from afterslip_workers.forward import run_forward
+from afterslip_workers.engines.viscoelastic.forward import run_forward
 
 DIP = np.radians(30)
 SPEC = {

@@ -7,9 +7,9 @@ from afterslip.schemas.solver import Solver
 from afterslip_solver.backend import BackendError
 from afterslip_solver.greens import SettingsError
 from afterslip_solver.model import SolverSettings
+from afterslip_workers.engines.viscoelastic.preflight import predict_memory
+from afterslip_workers.engines.viscoelastic.settings import prepared_for
 from afterslip_workers.errors import classify
-from afterslip_workers.viscoelastic.preflight import predict_memory
-from afterslip_workers.viscoelastic.settings import prepared_for
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from afterslip_solver.materials import restoring_force
-from afterslip_workers.viscoelastic import model_file
+from afterslip_workers.engines.viscoelastic import model_file
 
 
 def _same(first, second):

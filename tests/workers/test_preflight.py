@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from afterslip_solver.model import SolverSettings
+from afterslip_workers.engines.viscoelastic import preflight
 from afterslip_workers.errors import TaskError
 from afterslip_workers.machine import device
-from afterslip_workers.viscoelastic import preflight
 
 GIB = 1 << 30
 ELASTIC = SolverSettings(times=(0.0,), until=0.0)

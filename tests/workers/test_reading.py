@@ -10,11 +10,18 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "api"))
 
 import buckets
-from small_store import TIMES, accept, group_values, sources, square, stations
+from small_store import (
+    TIMES,
+    accept,
+    create_campaign_store,
+    group_values,
+    sources,
+    square,
+    stations,
+)
 
 from afterslip.archive import (
     GreensStore,
-    create_campaign_store,
     create_group_store,
     open_greens,
     set_attributes,

@@ -1,7 +1,7 @@
 """Settings of a group that did not converge before."""
 
 from afterslip_solver.model import SolverSettings
-from afterslip_workers.viscoelastic.settings import stricter
+from afterslip_workers.engines.viscoelastic.settings import stricter
 
 
 def test_group_that_did_not_converge_gets_more_iterations_by_multigrid():

@@ -5,19 +5,19 @@ import pytest
 
 from afterslip.archive import StationTable
 from afterslip_solver.mesh.slit_surface import two_sided
-from afterslip_workers.tasks import greens
+from afterslip_workers.engines.viscoelastic import solving
 
 
 def test_stations_are_sought_once_for_a_campaign(broken_ground, monkeypatch):
     sought = []
 
-    class Counted(greens.SurfaceInterpolator):
+    class Counted(solving.SurfaceInterpolator):
         def weights(self, x, y, names=None):
             sought.append(len(x))
             return super().weights(x, y, names)
 
-    monkeypatch.setattr(greens, "SurfaceInterpolator", Counted)
-    ready = greens._Ready(broken_ground, None, two_sided(broken_ground), 0)
+    monkeypatch.setattr(solving, "SurfaceInterpolator", Counted)
+    ready = solving._Ready(broken_ground, None, two_sided(broken_ground), 0)
     two = StationTable(["a", "b"], np.array([1e4, -3e4]), np.array([5e3, 2e4]))
     three = StationTable(["a", "b", "c"], np.zeros(3), np.arange(3) * 1e4)
     nodes, weights = ready.stations("c1", two)

@@ -10,9 +10,9 @@ from afterslip.physics.viscoelastic.spec import ViscoelasticCampaign
 from afterslip.spec.files import LocalFiles
 from afterslip.spec.inputs import resolve
 from afterslip_solver.benchmarks.record import Record, device_name, document, record
-from afterslip_workers.viscoelastic.building import build_model
-from afterslip_workers.viscoelastic.settings import settings_of
-from afterslip_workers.viscoelastic.sources import UnitSources, unit_slip
+from afterslip_workers.engines.viscoelastic.building import build_model
+from afterslip_workers.engines.viscoelastic.settings import settings_of
+from afterslip_workers.engines.viscoelastic.sources import UnitSources, unit_slip
 
 __all__ = ["Record", "device_name", "document", "measure", "record"]
 

@@ -47,7 +47,7 @@ def forward(
     ] = None,
 ) -> None:
     """Displacement of a given slip at points and times, without a service."""
-    from afterslip_workers.forward import run_forward
+    from afterslip_workers.engines.viscoelastic.forward import run_forward
 
     console = Console(stderr=True)
     started = time.monotonic()

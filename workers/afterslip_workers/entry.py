@@ -28,7 +28,7 @@ from afterslip_workers.store import (
     spool,
     uploads,
 )
-from afterslip_workers.store.backend import StoreBackend, read_json
+from afterslip_workers.store.backend import read_json
 from afterslip_workers.store.errors import NotDeliveredError, StoreError, StoreLostError
 from afterslip_workers.store.findings import Expected, Finding, Report
 from afterslip_workers.store.open import is_bucket, open_store
@@ -131,9 +131,9 @@ def arrange(store: str | Path, campaign: str, order: Sequence[int]) -> list[int]
     -------
     The order that counts: the first that was ever asked for.
     """
-    from afterslip_workers.viscoelastic import reuse
+    from afterslip_workers.store import order as orders
 
-    return reuse.arrange(open_store(store), campaign, order)
+    return orders.arrange(open_store(store), campaign, order)
 
 
 def discard(store: str | Path, token: str) -> None:
@@ -255,14 +255,10 @@ def repair_store(
     ----------
     expected : what the database says now, from which manifests are written anew.
     """
-    return repair.repair(open_store(store), report, expected, rebuild=_rebuild)
-
-
-def _rebuild(backend: StoreBackend, campaign: str, path: Path) -> None:
     # imported late: it needs the solver and zarr
-    from afterslip_workers.viscoelastic.coordinates import rebuild
+    from afterslip_workers.tasks.coordinates import rebuild
 
-    rebuild(backend, campaign, path)
+    return repair.repair(open_store(store), report, expected, rebuild=rebuild)
 
 
 def seal_store(

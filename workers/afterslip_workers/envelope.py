@@ -38,11 +38,11 @@ class Envelope:
     files_base : folder against which relative file references are read, or None.
     group : {"index", "sources", "taken"}: the group's number and its unit sources,
         in the order of the store, and where some of them are stored already, see
-        :func:`afterslip_workers.viscoelastic.reuse.take`.
+        :func:`afterslip_workers.engines.viscoelastic.reuse.take`.
     inversion : {"id", "name", "datasets", ...}, for kind "inversion".
     backend : "auto", "cpu" or "gpu".
     escalation : times that the group did not converge before, see
-        :func:`afterslip_workers.viscoelastic.settings.stricter`.
+        :func:`afterslip_workers.engines.viscoelastic.settings.stricter`.
     avoid : names of workers on which the work failed for want of memory or a device;
         the placement gives it to another one as long as there is one.
     timeout_s : longest time allowed, s; None for ever.

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
 
-# raised when a change makes Green's functions differ by more than their tolerance:
-# what an earlier release stored is then no longer taken for new campaigns
-NUMERICS = 1
-
 PACKAGES = ("afterslip", "numpy", "scipy", "numba", "pyamg", "gmsh", "zarr", "xarray")
 
 

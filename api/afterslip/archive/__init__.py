@@ -1,32 +1,26 @@
-"""The store of Green's functions: its layout, and how to read curves from it."""
+"""The store of Green's functions: how it is laid out, made and read."""
 
 from afterslip.archive.create import (
-    create_campaign_store,
     create_group_store,
+    create_store,
     set_attributes,
 )
-from afterslip.archive.layout import (
-    Sizes,
-    SourceTable,
-    StationTable,
-    SurfaceTable,
-    chunk_file,
-    group_arrays,
-)
+from afterslip.archive.layout import StoreLayout, Variable, chunk_file
 from afterslip.archive.reader import GreensStore, open_greens
 from afterslip.archive.surface import SurfaceInterpolator
+from afterslip.archive.tables import SourceTable, StationTable, SurfaceTable
 
 __all__ = [
     "GreensStore",
-    "Sizes",
     "SourceTable",
     "StationTable",
+    "StoreLayout",
     "SurfaceInterpolator",
     "SurfaceTable",
+    "Variable",
     "chunk_file",
-    "create_campaign_store",
     "create_group_store",
-    "group_arrays",
+    "create_store",
     "open_greens",
     "set_attributes",
 ]

@@ -6,7 +6,7 @@ import json
 import os
 import uuid
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,91 +16,54 @@ from numpy.typing import ArrayLike, NDArray
 from zarr.codecs import Crc32cCodec, ZstdCodec
 
 from afterslip import integrity
-from afterslip.archive.layout import (
-    CONVENTIONS,
-    GROUP,
-    Integrator,
-    Sizes,
-    SourceTable,
-    StationTable,
-    SurfaceTable,
-    Variable,
-    fixed_arrays,
-    group_arrays,
-)
+from afterslip.archive.layout import CONVENTIONS, StoreLayout, Variable
 from afterslip.errors import ArchiveError
-from afterslip.units import YEAR
 
 
-def create_campaign_store(
+def create_store(
     path: str | Path,
+    layout: StoreLayout,
+    fixed: Iterable[tuple[Variable, Any]],
     *,
-    sources: SourceTable,
-    surface: SurfaceTable,
-    stations: StationTable | None,
-    times: ArrayLike,
-    until: float,
-    n_mode: int,
-    integrator: Integrator = "spectral",
-    step_times: ArrayLike | None = None,
     attributes: Mapping[str, Any] | None = None,
     store_id: str | None = None,
     crc32c: bool = True,
-) -> Sizes:
+) -> None:
     """Create a campaign's store, in which no group is stored yet.
 
     Parameters
     ----------
     path : folder that must not exist.
-    times : (n_time,) s, output times.
-    until : s, end of the curve.
-    n_mode : largest number of modes of a source, the elastic one included.
-    step_times : (n_mode,) s, for stepping, the first 0.
-    attributes : spec, digests, versions, …; mappings and lists are stored as JSON.
+    fixed : arrays that no group writes, with values.
+    attributes : physics, spec, digests, versions, …; mappings and lists are stored
+        as JSON.
     store_id : what its checksums name it by; None: random.
     crc32c : False writes no checksum into chunks, as release 0.1.0 did.
-
-    Returns
-    -------
-    The lengths of its dimensions, which `create_group_store` needs.
 
     Raises
     ------
     ArchiveError
         The folder exists.
     """
-    sizes = Sizes(
-        source=len(sources),
-        mode=n_mode,
-        node=len(surface.nodes),
-        face=len(surface.faces),
-        station=0 if stations is None else len(stations),
-        time=np.size(times),
-    )
     if Path(path).exists():
         raise ArchiveError(f"{Path(path).name} exists already")
     root = zarr.open_group(str(path), mode="w", zarr_format=3)
-    steps = None if step_times is None else np.asarray(step_times, np.float64) / YEAR
-    time = np.asarray(times, dtype=np.float64) / YEAR
     coordinates = []
-    for variable, values in fixed_arrays(
-        sources, surface, stations, time, steps, n_mode
-    ):
-        array = _create(root, variable, sizes, sizes.source, crc32c=crc32c)
+    for variable, values in fixed:
+        array = _create(root, variable, layout, layout.shape(variable), crc32c=crc32c)
         if variable.dtype == "str":
             array[...] = np.array(list(values), dtype=object)
         else:
             array[...] = np.asarray(values, dtype=variable.dtype)
         coordinates.append(variable.name)
-    for variable in group_arrays(sizes, integrator):
-        _create(root, variable, sizes, sizes.source, crc32c=crc32c)
+    for variable in layout.grouped:
+        _create(root, variable, layout, layout.shape(variable), crc32c=crc32c)
     root.attrs.update(
         {
             "Conventions": CONVENTIONS,
             "format_version": integrity.FORMAT_VERSION,
-            "integrator": integrator,
-            "until_yr": float(until) / YEAR,
             "status": "building",
+            # all other arrays are written by groups
             "coordinates": " ".join(coordinates),
             **_flat(attributes or {}),
         }
@@ -110,7 +73,6 @@ def create_campaign_store(
         warnings.simplefilter("ignore")
         zarr.consolidate_metadata(str(path))
     seal(Path(path), store_id or uuid.uuid4().hex)
-    return sizes
 
 
 def seal(path: Path, store_id: str) -> None:
@@ -135,9 +97,8 @@ def seal(path: Path, store_id: str) -> None:
 
 def create_group_store(
     path: str | Path,
-    sizes: Sizes,
+    layout: StoreLayout,
     values: Mapping[str, ArrayLike],
-    integrator: Integrator = "spectral",
     *,
     crc32c: bool = True,
 ) -> list[str]:
@@ -146,10 +107,10 @@ def create_group_store(
     Parameters
     ----------
     path : folder that must not exist.
-    sizes : of the campaign's store.
-    values : for each name of `group_arrays` an array whose first axis is the group's
-        lanes, at most four; ``response`` and ``recurrence`` may have fewer modes than
-        the store. What is missing stays NaN (0 for whole numbers).
+    layout : of the campaign's store.
+    values : for each of the layout's grouped arrays one whose first axis is the
+        group's sources; along ragged dimensions it may be shorter than the store.
+        What is missing stays NaN (0 for whole numbers).
     crc32c : as of the campaign's store.
 
     Returns
@@ -161,17 +122,17 @@ def create_group_store(
     ArchiveError
         A value is missing, unknown, or does not fit; the folder exists.
     """
-    variables = group_arrays(sizes, integrator)
-    wrong = {v.name for v in variables} ^ set(values)
+    wrong = {v.name for v in layout.grouped} ^ set(values)
     if wrong:
         raise ArchiveError(f"a group needs other arrays: {', '.join(sorted(wrong))}")
     if Path(path).exists():
         raise ArchiveError(f"{Path(path).name} exists already")
-    blocks = [_fitting(v, sizes, np.asarray(values[v.name])) for v in variables]
+    blocks = [_fitting(v, layout, np.asarray(values[v.name])) for v in layout.grouped]
     root = zarr.open_group(str(path), mode="w", zarr_format=3)
-    for variable, block in zip(variables, blocks, strict=True):
+    for variable, block in zip(layout.grouped, blocks, strict=True):
+        shape = (layout.group_size, *layout.shape(variable)[1:])
         part = tuple(slice(n) for n in block.shape)
-        _create(root, variable, sizes, GROUP, crc32c=crc32c)[part] = block
+        _create(root, variable, layout, shape, crc32c=crc32c)[part] = block
     folder = Path(path)
     return sorted(
         str(file.relative_to(folder).as_posix())
@@ -185,7 +146,7 @@ def set_attributes(path: str | Path, **attributes: Any) -> None:
 
     Parameters
     ----------
-    attributes : as for `create_campaign_store`, e.g. ``status="complete"``.
+    attributes : as for `create_store`, e.g. ``status="complete"``.
 
     Raises
     ------
@@ -211,12 +172,14 @@ def _replace(file: Path, document: Mapping[str, Any]) -> None:
 
 
 def _create(
-    root: Any, variable: Variable, sizes: Sizes, n_source: int, *, crc32c: bool
+    root: Any,
+    variable: Variable,
+    layout: StoreLayout,
+    shape: tuple[int, ...],
+    *,
+    crc32c: bool,
 ) -> Any:
-    shape = tuple(
-        n_source if dim == "source" else sizes.of(dim) for dim in variable.dims
-    )
-    files, chunks = variable.files(sizes), variable.chunks(sizes)
+    files, chunks = layout.files(variable), layout.chunks(variable)
     with warnings.catch_warnings():
         # variable-length strings: agreed, but not in the core of version 3
         warnings.simplefilter("ignore")
@@ -236,10 +199,12 @@ def _create(
         )
 
 
-def _fitting(variable: Variable, sizes: Sizes, values: NDArray[Any]) -> NDArray[Any]:
-    """Return values in the store's type; the store may hold more modes than these."""
-    shape = variable.files(sizes)
-    exact = [dim not in ("source", "mode") for dim in variable.dims]
+def _fitting(
+    variable: Variable, layout: StoreLayout, values: NDArray[Any]
+) -> NDArray[Any]:
+    """Return values in the store's type; the store may hold more than these."""
+    shape = layout.files(variable)
+    exact = [dim != "source" and dim not in layout.ragged for dim in variable.dims]
     fits = values.ndim == len(shape) and all(
         have == room if same else have <= room
         for have, room, same in zip(values.shape, shape, exact, strict=True)

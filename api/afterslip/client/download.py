@@ -142,7 +142,7 @@ def _copy_plain(
             path = _inside(target, f"{name}/{key}")
             if not path.exists():
                 content = read(f"{name}/{key}")
-                group = group_of(f"{name}/{key}")
+                group = group_of(f"{name}/{key}", known.root.grouped)
                 if content is not None:
                     _write(path, content)
                 elif group is not None and known.root.status == "complete":

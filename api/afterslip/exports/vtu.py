@@ -96,6 +96,6 @@ def _check(result: xr.Dataset, store: GreensStore, n_source: int) -> None:
         raise one_problem(
             "greens", other, "are of another campaign", f"the result is of {own}"
         )
-    missing = int((store.mode_count[:n_source] == 0).sum())
+    missing = int((~store.stored[:n_source]).sum())
     if missing:
         raise one_problem("greens", None, f"lack {missing} of {n_source} sources")

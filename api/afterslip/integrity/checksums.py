@@ -31,7 +31,8 @@ class Root:
     version : of the layout.
     store : its ``store_id``; empty before version 2.
     status : "building", "complete".
-    grids : number of files along each dimension, by array.
+    grids : number of files along each dimension, by array that groups write; all
+        others are the store's coordinates, which are written with it.
     """
 
     version: int
@@ -47,7 +48,12 @@ class Root:
     @property
     def groups(self) -> int:
         """Number of groups that the store is made for; 0 where it does not say."""
-        return self.grids.get("mode_count", (0,))[0]
+        return max((grid[0] for grid in self.grids.values() if grid), default=0)
+
+    @property
+    def grouped(self) -> frozenset[str]:
+        """Names of the arrays that groups write."""
+        return frozenset(self.grids)
 
     def has_chunk(self, key: str) -> bool:
         """Tell whether the key of a group's chunk is inside its array's grid."""
@@ -89,10 +95,13 @@ def read_root(content: bytes) -> Root:
 
 
 def _grids(root: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
-    """Return the number of files along each dimension, by array."""
+    """Return the number of files along each dimension, by array of the groups."""
+    coordinates = str((root.get("attributes") or {}).get("coordinates", "")).split()
     members = (root.get("consolidated_metadata") or {}).get("metadata") or {}
     grids = {}
     for name, node in members.items():
+        if name in coordinates:
+            continue
         try:
             chunk = node["chunk_grid"]["configuration"]["chunk_shape"]
             pairs = zip(node["shape"], chunk, strict=True)
@@ -197,7 +206,7 @@ class Checksums:
             The checksums are damaged or gone, or the file is in their place
             before it is accepted.
         """
-        group = group_of(key)
+        group = self._group(key)
         if group is None:
             files = self._files(None)
             if files is None:
@@ -220,11 +229,11 @@ class Checksums:
 
     def ready(self, key: str) -> bool:
         """Tell whether nothing has to be read to know what a file must be."""
-        return self._root is not None and group_of(key) in self._documents
+        return self._root is not None and self._group(key) in self._documents
 
     def forget(self, key: str) -> None:
         """Read the checksums of a file again the next time: they may have changed."""
-        self._documents.pop(group_of(key), None)
+        self._documents.pop(self._group(key), None)
 
     def require(self, key: str, found: str | None) -> None:
         """Compare a file's checksum with what it must be.
@@ -244,7 +253,10 @@ class Checksums:
             return
         text = "is missing" if found is None else "does not have its checksum"
         if digest is not None:
-            raise self.damaged(key, text, group_of(key))
+            raise self.damaged(key, text, self._group(key))
+
+    def _group(self, key: str) -> int | None:
+        return group_of(key, self.root.grouped)
 
     def groups(self) -> dict[int, dict[str, str]]:
         """Return the files of every accepted group.

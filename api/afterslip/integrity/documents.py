@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 # of the store's layout; 1: without checksums, as release 0.1.0 wrote it
@@ -20,21 +20,6 @@ FIXED = f"{FOLDER}/{ROOT}"
 # header of a server's answer: what was asked for is damaged
 PROBLEM, DAMAGED = "X-Problem", "damaged"
 
-# arrays that groups of sources write; all others are written with the store
-GROUPED = frozenset(
-    {
-        "response",
-        "recurrence",
-        "start_norm",
-        "shift",
-        "displacement",
-        "mode_count",
-        "residual",
-        "time_error",
-        "iterations",
-    }
-)
-
 # as Zarr writes it; no array has a thousand million chunks along a dimension
 _NUMBER = r"(?:0|[1-9][0-9]{0,8})"
 _CHUNK = re.compile(rf"([a-z_]+)/c/({_NUMBER})(?:/{_NUMBER})*")
@@ -47,10 +32,15 @@ def group_key(group: int) -> str:
     return f"{FOLDER}/{group}/{ROOT}"
 
 
-def group_of(key: str) -> int | None:
-    """Return the group that writes a chunk file; None for all other files."""
+def group_of(key: str, grouped: Collection[str]) -> int | None:
+    """Return the group that writes a chunk file; None for all other files.
+
+    Parameters
+    ----------
+    grouped : names of the arrays that groups write, as the root has them.
+    """
     found = _CHUNK.fullmatch(key)
-    return int(found[2]) if found and found[1] in GROUPED else None
+    return int(found[2]) if found and found[1] in grouped else None
 
 
 def group_of_document(key: str) -> int | None:

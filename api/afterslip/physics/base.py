@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 if TYPE_CHECKING:
+    import xarray as xr
+
+    from afterslip.archive.layout import StoreLayout
     from afterslip.schemas.campaign import Campaign
     from afterslip.spec.inputs import Inputs
 
@@ -30,25 +36,65 @@ class Work:
     elements: Mapping[str, float] = field(default_factory=dict)
 
 
-class Physics(Protocol):
-    """A kind of Green's functions, found by the entry point ``afterslip.physics``.
+class Reader(Protocol):
+    """Evaluates the Green's functions of an open store.
 
-    Attributes
-    ----------
-    name : of the entry point and of the spec's ``physics``.
-    numerics : raised when a change makes Green's functions differ by more than their
-        tolerance: what an earlier release stored is then no longer taken.
-    group_size : unit sources that are solved, stored and tried again together.
-    spec : the campaign's schema.
-    parts : for each part of a source's key (``model``, ``slip``, ``solver``) the keys
-        of the spec that it is made of.
+    `afterslip.archive.GreensStore` describes the arguments and the results.
     """
 
-    name: str
-    numerics: int
-    group_size: int
-    spec: type[Campaign]
-    parts: Mapping[str, tuple[str, ...]]
+    @property
+    def until(self) -> float:
+        """Last time that can be asked for, s."""
+
+    @property
+    def stored(self) -> NDArray[np.bool_]:
+        """(n_source,) bool, whether a source is stored already."""
+
+    def evaluate(
+        self,
+        times: ArrayLike,
+        nodes: ArrayLike | None = None,
+        sources: ArrayLike | None = None,
+    ) -> xr.DataArray:
+        """Return (source, time, node, component) float64."""
+
+    def sample(
+        self,
+        x: ArrayLike,
+        y: ArrayLike,
+        times: ArrayLike,
+        names: Sequence[str] | None = None,
+        sources: ArrayLike | None = None,
+    ) -> xr.DataArray:
+        """Return (source, time, station, component) float64."""
+
+
+class Physics(Protocol):
+    """A kind of Green's functions, found by the entry point ``afterslip.physics``."""
+
+    @property
+    def name(self) -> str:
+        """Name of the entry point and of the spec's ``physics``."""
+
+    @property
+    def numerics(self) -> int:
+        """Version of the numbers.
+
+        Raised when a change makes Green's functions differ by more than their
+        tolerance: what an earlier release stored is then no longer taken.
+        """
+
+    @property
+    def group_size(self) -> int:
+        """Unit sources that are solved, stored and tried again together, at most."""
+
+    @property
+    def spec(self) -> type[Campaign]:
+        """The campaign's schema."""
+
+    @property
+    def parts(self) -> Mapping[str, tuple[str, ...]]:
+        """Keys of the spec by the part of a source's key: model, slip, solver."""
 
     def quality(self, spec: Any) -> Quality:
         """Return what a campaign's numbers will be good for."""
@@ -72,3 +118,14 @@ class Physics(Protocol):
         inputs : the files of the spec, where they are read already.
         mesh_bytes : size of the mesh's file, where the mesh is imported.
         """
+
+    def layout(self, facts: Mapping[str, Any]) -> StoreLayout:
+        """Return the layout of a campaign's store.
+
+        Parameters
+        ----------
+        facts : the campaign's ``model.json``, with what the engine said of the store.
+        """
+
+    def reader(self, dataset: xr.Dataset) -> Reader:
+        """Return what evaluates an open store."""

@@ -123,6 +123,7 @@ class _Campaign:
         self.promised: set[str] = {f"{self.root}/{_DESCRIPTION}"}
         self.sealed = False
         self.status = ""
+        self.grouped: frozenset[str] = frozenset()
         self.groups: dict[int, dict[str, str]] = {}
         self.inversions: set[str] = set()
 
@@ -156,7 +157,8 @@ class _Campaign:
         if self.status == "complete" and not self.accepted:
             promised = set(range(len(facts.get("groups", []))))
             for group in sorted(promised - set(self.groups) - left):
-                self._add("missing", f"{self.root}/mode_count/c/{group}", group=group)
+                key = f"{self.root}/{min(self.grouped, default='')}/c/{group}"
+                self._add("missing", key, group=group)
 
     def _read_root(self) -> bool:
         """Read what the store says of itself; False if it says nothing sensible."""
@@ -166,6 +168,7 @@ class _Campaign:
         except (ValueError, ArchiveError):
             return False
         self.sealed, self.status = found.sealed, found.status
+        self.grouped = found.grouped
         return not found.sealed or found.store == self.name
 
     def _document(self, group: int | None) -> dict[str, str] | None:
@@ -246,7 +249,7 @@ class _Campaign:
         for key in there:
             if key in self.promised or key.endswith(_DESCRIPTION):
                 continue
-            group = integrity.group_of(key.removeprefix(f"{self.root}/"))
+            group = integrity.group_of(key.removeprefix(f"{self.root}/"), self.grouped)
             if group is not None and group not in self.groups:
                 groups.add(group)
             elif complete or group is not None:

@@ -240,12 +240,14 @@ def missing_groups(backend: StoreBackend, campaign: str) -> list[int]:
     """Numbers of the groups whose Green's functions are not in the campaign."""
     count = len(facts_of(backend, campaign)["groups"])
     root = paths.greens(campaign)
-    if root_of(backend, campaign).sealed:
+    known = root_of(backend, campaign)
+    if known.sealed:
         folder = f"{root}/{integrity.FOLDER}"
         keys = [key.removeprefix(f"{root}/") for key in backend.keys(folder)]
         there = {integrity.group_of_document(key) for key in keys}
     else:
-        names = backend.names(f"{root}/mode_count/c")
+        # every group has a file in each of their arrays
+        names = backend.names(f"{root}/{min(known.grouped, default='')}/c")
         there = {int(name) for name in names if name.isdecimal()}
     return [index for index in range(count) if index not in there]
 

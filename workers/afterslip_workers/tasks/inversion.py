@@ -13,11 +13,12 @@ from afterslip.archive import GreensStore
 from afterslip.error_class import ErrorClass
 from afterslip.exports import write_geojson
 from afterslip.frame import Frame
-from afterslip.physics.viscoelastic.spec import ViscoelasticCampaign
 from afterslip.report import write_report
+from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.inversion import Inversion
 from afterslip.schemas.observation import Dataset
 from afterslip.schemas.validation import validate
+from afterslip.spec import parse_campaign
 from afterslip.spec.inputs import read_dataset
 from afterslip_solver.inversion import (
     InversionProblem,
@@ -26,18 +27,18 @@ from afterslip_solver.inversion import (
     invert,
     make_regulariser,
 )
-from afterslip_solver.model import Float, Model
+from afterslip_solver.model import Float
+from afterslip_workers.engines.base import SlipModel
+from afterslip_workers.engines.models import campaign_facts, campaign_model
+from afterslip_workers.engines.registry import find
 from afterslip_workers.errors import TaskError
 from afterslip_workers.inverting import predict, result
-from afterslip_workers.inverting.faults import fault_variables
 from afterslip_workers.inverting.rows import Rows, collect
 from afterslip_workers.store import manifest, reading
 from afterslip_workers.store.result_folders import INVERSION_FOLDER
 from afterslip_workers.tasks.context import Context
 from afterslip_workers.tasks.results import write_result
 from afterslip_workers.versions import versions
-from afterslip_workers.viscoelastic.cache import campaign_facts, campaign_model
-from afterslip_workers.viscoelastic.sources import UnitSources, slip_on_nodes
 
 _SIGN = {"positive": 1, "negative": -1, "free": 0}
 
@@ -49,21 +50,20 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
     identity = str(asked.pop("id"))
     extra = [validate(Dataset, item) for item in asked.pop("extra_datasets", [])]
     request = validate(Inversion, asked)
-    campaign = ViscoelasticCampaign.from_dict(envelope.spec)
+    campaign = parse_campaign(envelope.spec)
     facts = campaign_facts(context.store_backend, envelope.campaign)
     context.phase("reading data")
-    where = context.store_backend, campaign, context.files
-    model = campaign_model(*where, facts, context.phase)
+    model = _slip_model(context, campaign, facts)
     rows = _rows(context, campaign, request, extra)
     store = GreensStore(reading.greens(context.store_backend, envelope.campaign))
     context.phase("sampling Green's functions")
-    units = UnitSources.of(campaign.sources, model, facts.get("order"))
-    problem = _problem(units, request, model, store, rows)
+    problem = _problem(model, request, store, rows)
     context.phase("cross-validation")
     solution = _solve(context, problem, request)
     context.phase("writing the result")
-    found = _assemble(campaign, units, model, store, rows, solution)
-    _annotate(found, context, campaign, request, facts, solution, store)
+    found = _assemble(campaign, model, store, rows, solution)
+    _annotate(found, context, campaign, request, facts, solution)
+    found.attrs["solver"] = json.dumps(model.solver_facts(store.dataset))
 
     def write(folder: Path) -> dict[str, Any]:
         part = folder / INVERSION_FOLDER
@@ -87,9 +87,22 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
     return written, stats if refused is None else {**stats, "spooled": refused}
 
 
+def _slip_model(
+    context: Context, campaign: Campaign, facts: dict[str, Any]
+) -> SlipModel:
+    engine = find(campaign.physics)
+    where = context.store_backend, campaign, context.files
+    model = campaign_model(engine, *where, facts, context.phase)
+    found = engine.slip_model(campaign, model, facts.get("order"))
+    if found is None:
+        text = f"Green's functions of the physics {campaign.physics} are not inverted"
+        raise TaskError(ErrorClass.BAD_INPUT, text)
+    return found
+
+
 def _rows(
     context: Context,
-    campaign: ViscoelasticCampaign,
+    campaign: Campaign,
     request: Inversion,
     extra: list[Dataset],
 ) -> Rows:
@@ -109,14 +122,12 @@ def _rows(
 
 
 def _problem(
-    units: UnitSources,
+    model: SlipModel,
     request: Inversion,
-    model: Model,
     store: GreensStore,
     rows: Rows,
 ) -> InversionProblem:
     greens = store.dataset
-    faults = list(model.faults.values())
     component = greens["source_component"].values.astype(np.int64)
     signs = np.array([_SIGN[request.sign.get(c, "free")] for c in ("strike", "dip")])
     grid = np.column_stack(
@@ -132,9 +143,8 @@ def _problem(
         area=greens["source_area"].values,
         rigidity=greens["source_rigidity"].values,
         sign=signs[component],
-        # sources are on one fault; the others' spacing is never used
-        spacing=np.tile(units.spacing(), (len(faults), 1)),
-        open_top=np.array([fault.open_top for fault in faults]),
+        spacing=model.spacing,
+        open_top=model.open_top,
         position=np.column_stack([rows.x, rows.y]),
     )
 
@@ -163,21 +173,18 @@ def _solve(
 
 
 def _assemble(
-    campaign: ViscoelasticCampaign,
-    units: UnitSources,
-    model: Model,
+    campaign: Campaign,
+    model: SlipModel,
     store: GreensStore,
     rows: Rows,
     solution: InversionSolution,
 ) -> xr.Dataset:
     frame = Frame.of(campaign.model.frame)
-    names = list(model.faults)
-    times = predict.series_times(float(campaign.times.until))
-    slip = slip_on_nodes(units, solution.slip)
+    times = predict.series_times(store.until)
     return xr.Dataset(
         {
             **result.source_variables(store.dataset, solution),
-            **fault_variables(model, frame, slip, names),
+            **model.variables(frame, solution.slip),
             **result.data_variables(rows, solution, frame),
             **result.choice_variables(solution),
             **result.series_variables(
@@ -191,11 +198,10 @@ def _assemble(
 def _annotate(
     found: xr.Dataset,
     context: Context,
-    campaign: ViscoelasticCampaign,
+    campaign: Campaign,
     request: Inversion,
     facts: dict[str, Any],
     solution: InversionSolution,
-    store: GreensStore,
 ) -> None:
     spec = context.envelope.spec
     found.attrs.update(result.figures(found, solution))
@@ -210,21 +216,11 @@ def _annotate(
         model=json.dumps({k: facts[k] for k in _MODEL_FACTS if k in facts}),
         digest=str(facts.get("campaign_digest", "")),
         versions=json.dumps(versions()),
-        solver=json.dumps(_solver_facts(store.dataset)),
         warnings=json.dumps(_warnings(solution)),
     )
 
 
 _MODEL_FACTS = ("n_unknowns", "n_elements", "n_node", "quality")
-
-
-def _solver_facts(store: xr.Dataset) -> dict[str, Any]:
-    return {
-        "integrator": store.attrs.get("integrator"),
-        "residual": float(store["residual"].max()),
-        "time_error": float(store["time_error"].max()),
-        "iterations": int(store["iterations"].sum()),
-    }
 
 
 def _warnings(solution: InversionSolution) -> list[str]:

@@ -8,25 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from afterslip.archive import StationTable, create_campaign_store
-from afterslip.identity import campaign_digest, greens_digest, model_digest
+from afterslip.archive import StationTable, create_store
+from afterslip.identity import campaign_digest, greens_digest
 from afterslip.integrity import FIXED, ROOT
-from afterslip.physics.viscoelastic.spec import ViscoelasticCampaign
+from afterslip.schemas.campaign import Campaign
+from afterslip.spec import parse_campaign
 from afterslip.spec.inputs import Inputs, resolve
-from afterslip_solver.model import Model
+from afterslip_workers.engines.base import Built, Engine, Units
+from afterslip_workers.engines.registry import failures_of, find
 from afterslip_workers.store import durable, manifest, paths
 from afterslip_workers.store.backend import read_json, write_json
+from afterslip_workers.tasks import coordinates
 from afterslip_workers.tasks.context import Context
 from afterslip_workers.versions import versions
-from afterslip_workers.viscoelastic import coordinates
-from afterslip_workers.viscoelastic import sources as unit
-from afterslip_workers.viscoelastic.building import build_model
-from afterslip_workers.viscoelastic.cache import get_or_build
-from afterslip_workers.viscoelastic.keys import reuse_facts
-from afterslip_workers.viscoelastic.reuse import COVERS
-from afterslip_workers.viscoelastic.settings import settings_of
-from afterslip_workers.viscoelastic.sources import UnitSources
-from afterslip_workers.viscoelastic.template import Template, modes_of
 
 # what is rewritten later; the root, which is written last, when the store is complete
 _OWN = frozenset({ROOT, FIXED})
@@ -36,36 +30,36 @@ _OF_MODEL = ("n_unknowns", "n_elements", "n_node", "quality", "notes")
 def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
     """Build, or find, everything that the groups of a campaign need."""
     envelope = context.envelope
-    campaign = ViscoelasticCampaign.from_dict(envelope.spec)
+    # first: a worker that lacks both halves lacks the engine
+    engine = find(envelope.physics)
+    spec = parse_campaign(envelope.spec)
     files = context.files
     context.phase("reading files")
-    inputs = resolve(campaign, files)
-    digest = model_digest(campaign, files)
-    model, known, warm = get_or_build(
-        context.store_backend,
-        digest,
-        lambda: build_model(campaign.model, inputs, files, context.phase),
-    )
-    context.phase("shaping sources")
-    units = UnitSources.of(campaign.sources, model)
+    inputs = resolve(spec, files)
+    with failures_of(engine):
+        built = engine.build(
+            spec, lambda: inputs, files, context.store_backend, context.phase
+        )
+        context.phase("shaping sources")
+        units = engine.units(spec, built.model)
+        keys = engine.keys(spec, built.model, units)
     facts = {
-        "digest": digest,
-        "campaign_digest": campaign_digest(campaign, files),
-        "greens_digest": greens_digest(campaign, files),
-        **{key: known[key] for key in _OF_MODEL},
+        "digest": built.digest,
+        "campaign_digest": campaign_digest(spec, files),
+        "greens_digest": greens_digest(spec, files),
+        **{key: built.facts[key] for key in _OF_MODEL},
         "n_sources": len(units),
         "groups": units.groups,
+        "covers": keys["quality"],
     }
-    keys = reuse_facts(model, units, settings_of(campaign.times, campaign.solver))
-    facts["covers"] = {name: keys[name] for name in COVERS}
     context.phase("creating the store")
-    facts = _create_store(context, campaign, inputs, model, units, facts)
+    facts = _create_store(context, engine, spec, inputs, built, units, facts)
     written = context.manifest(
-        model_digest=digest,
+        model_digest=built.digest,
         n_sources=len(units),
         groups=facts["groups"],
         sources=facts["sources"],
-        from_cache=warm,
+        from_cache=built.cached,
         reuse=keys,
         files=facts["files"],
         **{key: facts[key] for key in _OF_MODEL},
@@ -76,10 +70,11 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _create_store(
     context: Context,
-    campaign: ViscoelasticCampaign,
+    engine: Engine,
+    spec: Campaign,
     inputs: Inputs,
-    model: Model,
-    units: UnitSources,
+    built: Built,
+    units: Units,
     facts: dict[str, Any],
 ) -> dict[str, Any]:
     """Create ``greens.zarr`` and ``model.json``, unless both are there already.
@@ -92,32 +87,29 @@ def _create_store(
     there = backend.size(f"{final}/{ROOT}") is not None
     if there and before and before["digest"] == facts["digest"]:
         return dict(before)
-    table = units.table(model)
-    modes = modes_of(model, settings_of(campaign.times, campaign.solver))
+    table = units.table(built.model)
     stations = _stations(inputs)
+    facts = {
+        **facts,
+        **engine.store_facts(spec, built.model, units, stations),
+        "crc32c": True,
+        "sources": units.describe(table),
+        **coordinates.plain(table, stations),
+    }
     with TemporaryDirectory(prefix="afterslip-greens-") as folder:
         scratch = Path(folder) / "greens.zarr"
-        sizes = create_campaign_store(
+        create_store(
             scratch,
-            sources=table,
-            surface=coordinates.surface_of(model, inputs.frame),
-            stations=stations,
-            times=[float(time) for time in campaign.times.output],
-            until=float(campaign.times.until),
-            n_mode=modes.count,
-            integrator=modes.integrator,
-            step_times=modes.step_times,
-            attributes=_attributes(context, campaign, facts),
+            engine.physics.layout(facts),
+            engine.fixed_arrays(spec, facts, built.model, table, stations),
+            attributes={
+                **engine.root(spec, facts),
+                **_attributes(context, spec, facts),
+            },
             store_id=identity,
         )
         sums = durable.checksums(scratch)
-        facts = {
-            **facts,
-            **Template(sizes, modes.integrator).as_json(),
-            "sources": unit.describe(units, table),
-            **coordinates.plain(table, stations),
-            "files": {name: sums[name] for name in sums if name not in _OWN},
-        }
+        facts["files"] = {name: sums[name] for name in sums if name not in _OWN}
         for name in [*facts["files"], FIXED]:
             backend.upload(scratch / name, f"{final}/{name}")
         write_json(backend, noted, facts)
@@ -142,10 +134,11 @@ def _stations(inputs: Inputs) -> StationTable | None:
 
 
 def _attributes(
-    context: Context, campaign: ViscoelasticCampaign, facts: dict[str, Any]
+    context: Context, spec: Campaign, facts: dict[str, Any]
 ) -> dict[str, Any]:
     return {
-        "title": campaign.name,
+        "title": spec.name,
+        "physics": spec.physics,
         "campaign": context.envelope.campaign,
         "spec": context.envelope.spec,
         "digest": facts["campaign_digest"],

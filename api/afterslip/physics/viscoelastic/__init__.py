@@ -1,6 +1,6 @@
 """Quasi-static deformation of an elastic and viscoelastic crust after fault slip."""
 
-from afterslip.physics.viscoelastic.physics import Viscoelastic
+from afterslip.physics.viscoelastic.definition import Viscoelastic
 
 physics = Viscoelastic()
 

@@ -10,9 +10,36 @@ import xarray as xr
 
 from afterslip.frame import Frame
 from afterslip_solver.model import Bool, FaultMesh, Float, Int, Model
+from afterslip_workers.engines.viscoelastic.sources import UnitSources, slip_on_nodes
 
 # a second-order triangle as four flat ones: corners 0..2, midpoints 3..5
 _FLAT = np.array([[0, 3, 5], [3, 1, 4], [5, 4, 2], [3, 4, 5]])
+
+
+class FaultSlip:
+    """See `afterslip_workers.engines.base.SlipModel`."""
+
+    def __init__(self, model: Model, units: UnitSources) -> None:
+        self.model, self.units = model, units
+        faults = list(model.faults.values())
+        self.faults = list(model.faults)
+        # sources are on one fault; the others' spacing is never used
+        self.spacing = np.tile(units.spacing(), (len(faults), 1))
+        self.open_top = np.array([fault.open_top for fault in faults])
+
+    def variables(self, frame: Frame, slip: Float) -> dict[str, xr.Variable]:
+        """Describe the faults and the slip that (n_source,) coefficients, m, make."""
+        on_nodes = slip_on_nodes(self.units, slip)
+        return fault_variables(self.model, frame, on_nodes, self.faults)
+
+    def solver_facts(self, greens: xr.Dataset) -> dict[str, Any]:
+        """Say how the Green's functions were solved, as plain values."""
+        return {
+            "integrator": greens.attrs.get("integrator"),
+            "residual": float(greens["residual"].max()),
+            "time_error": float(greens["time_error"].max()),
+            "iterations": int(greens["iterations"].sum()),
+        }
 
 
 def flat_triangles(fault: FaultMesh) -> Int:

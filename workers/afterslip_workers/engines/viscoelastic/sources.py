@@ -79,6 +79,18 @@ class UnitSources:
             rigidity=found.rigidity,
         )
 
+    def describe(self, table: SourceTable) -> list[dict[str, Any]]:
+        """Say of each source what a person asks first."""
+        return [
+            {
+                "fault": source.fault,
+                "component": source.component,
+                "patch": [int(k) for k in source.patch],
+                "position_km": [round(float(v) / 1e3, 3) for v in place],
+            }
+            for source, place in zip(self.sources, table.position, strict=True)
+        ]
+
     def spacing(self) -> tuple[float, float]:
         """Distance of neighbours along strike and down dip, m."""
         first = self.sources[0]
@@ -119,16 +131,3 @@ def slip_on_nodes(units: UnitSources, coefficients: Float) -> dict[str, Float]:
     along = np.einsum("ij,ij->i", total, fault.strike)
     up = np.einsum("ij,ij->i", total, fault.updip)
     return {fault.name: np.column_stack([along, up])}
-
-
-def describe(units: UnitSources, table: SourceTable) -> list[dict[str, Any]]:
-    """Say of each source what a person asks first."""
-    return [
-        {
-            "fault": source.fault,
-            "component": source.component,
-            "patch": [int(k) for k in source.patch],
-            "position_km": [round(float(v) / 1e3, 3) for v in place],
-        }
-        for source, place in zip(units.sources, table.position, strict=True)
-    ]

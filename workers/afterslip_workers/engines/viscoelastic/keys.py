@@ -14,27 +14,32 @@ from typing import Any
 import numpy as np
 
 from afterslip.identity import digest
+from afterslip.physics.base import Quality
+from afterslip.physics.viscoelastic import physics
 from afterslip_solver.mesh.slit_surface import two_sided
 from afterslip_solver.model import Model, SolverSettings
-from afterslip_workers.versions import NUMERICS
-from afterslip_workers.viscoelastic.sources import UnitSources, unit_slip
-from afterslip_workers.viscoelastic.template import modes_of
+from afterslip_workers.engines.viscoelastic.modes import modes_of
+from afterslip_workers.engines.viscoelastic.sources import UnitSources, unit_slip
 
-# of a response that does not change in time, good for every time
-FOR_EVER = 1e300
+# of a response that does not change in time
+_FOR_EVER = {"until": 1e300, "time_tolerance": 0.0}
 
 
 def reuse_facts(
-    model: Model, units: UnitSources, settings: SolverSettings
+    model: Model, units: UnitSources, settings: SolverSettings, wanted: Quality
 ) -> dict[str, Any]:
     """Return the keys of all unit sources, and what their numbers are good for.
 
+    Parameters
+    ----------
+    wanted : quality that the spec asks for.
+
     Returns
     -------
-    {"model", "solver", "slips", "keys", "until", "tolerance", "time_tolerance"}:
-    digests, lists of them in the order of ``units``; s, 1, 1. Left out of the keys
-    are tolerances and the end of a spectral curve, because better ones serve as
-    well, and what changes results within the tolerance only: backend,
+    {"model", "solver", "slips", "keys", "quality"}: digests, lists of them in the
+    order of ``units``; an elastic model's numbers are good for every time. Left out
+    of the keys are tolerances and the end of a spectral curve, because better ones
+    serve as well, and what changes results within the tolerance only: backend,
     preconditioner, and which other sources are solved beside.
     """
     of_model = _model(model)
@@ -50,9 +55,7 @@ def reuse_facts(
         "solver": of_solver,
         "slips": slips,
         "keys": [digest([of_model, of_solver, slip]) for slip in slips],
-        "until": FOR_EVER if elastic else max(settings.until, *settings.times),
-        "tolerance": settings.tolerance,
-        "time_tolerance": 0.0 if elastic else settings.time_tolerance,
+        "quality": dict(wanted) | (_FOR_EVER if elastic else {}),
     }
 
 
@@ -60,7 +63,7 @@ def _solver(model: Model, settings: SolverSettings) -> dict[str, Any]:
     """Return the settings that change numbers by more than a tolerance."""
     modes = modes_of(model, settings)
     facts: dict[str, Any] = {
-        "numerics": NUMERICS,
+        "numerics": physics.numerics,
         "integrator": modes.integrator,
         "modes": modes.count,
     }

@@ -22,11 +22,11 @@ from afterslip_solver.greens import evaluate_curve
 from afterslip_solver.mesh import Locator
 from afterslip_solver.model import Float, GroupResult, Int, Model
 from afterslip_solver.sources import interpolated_slip, uniform_slip
+from afterslip_workers.engines.viscoelastic.building import build_model
+from afterslip_workers.engines.viscoelastic.settings import prepared_for, settings_of
 from afterslip_workers.errors import TaskError
 from afterslip_workers.store import durable
 from afterslip_workers.versions import versions
-from afterslip_workers.viscoelastic.building import build_model
-from afterslip_workers.viscoelastic.settings import prepared_for, settings_of
 
 YEAR = 365.25 * 86400.0
 Report = Callable[[dict[str, Any]], None]

@@ -4,26 +4,34 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from afterslip.error_class import ErrorClass
-from afterslip.physics.viscoelastic.spec import ViscoelasticCampaign
+from afterslip.schemas.campaign import Campaign
 from afterslip.spec.files import Files
 from afterslip.spec.inputs import resolve
-from afterslip_solver.model import Model
+from afterslip_workers.engines.base import Built, Engine, Phase
 from afterslip_workers.errors import TaskError
 from afterslip_workers.store import durable, paths
 from afterslip_workers.store.backend import StoreBackend, read_json
 from afterslip_workers.store.commit import facts_of
 from afterslip_workers.store.errors import StoreError
 from afterslip_workers.store.models import META, MODEL, file_of, find
-from afterslip_workers.viscoelastic import model_file
-from afterslip_workers.viscoelastic.building import Phase, build_model
 
 
-def load_model(backend: StoreBackend, digest: str) -> Model:
+class ModelFile(Protocol):
+    """How an engine writes its models."""
+
+    def save(self, path: Path, model: Any) -> None:
+        """Write a model; bit for bit what `load` returns."""
+
+    def load(self, path: Path) -> Any:
+        """Read a model."""
+
+
+def load_model(backend: StoreBackend, digest: str, form: ModelFile) -> Any:
     """Read a model that was built before.
 
     Raises
@@ -36,16 +44,17 @@ def load_model(backend: StoreBackend, digest: str) -> Model:
         raise TaskError(
             ErrorClass.INTERNAL, f"model {digest} is missing from the store or damaged"
         )
-    return _load(backend, digest, meta)
+    return _load(backend, digest, meta, form)
 
 
 def campaign_model(
+    engine: Engine,
     backend: StoreBackend,
-    campaign: ViscoelasticCampaign,
+    spec: Campaign,
     files: Files,
-    facts: dict[str, Any],
+    facts: Mapping[str, Any],
     phase: Phase,
-) -> Model:
+) -> Any:
     """Return the model of a campaign, built again where it is missing or damaged.
 
     Parameters
@@ -60,30 +69,27 @@ def campaign_model(
         Class ``internal``: it came out differently, so that no result on it would
         fit what the campaign has.
     """
-
-    def build() -> tuple[Model, dict[str, Any]]:
-        return build_model(campaign.model, resolve(campaign, files), files, phase)
-
-    digest = facts["digest"]
-    model, known, _ = get_or_build(backend, digest, build)
-    if _mesh_of(known) != _mesh_of(facts):
+    built = engine.build(spec, lambda: resolve(spec, files), files, backend, phase)
+    if _mesh_of(built.facts) != _mesh_of(facts):
         raise TaskError(
             ErrorClass.INTERNAL,
-            f"model {digest} was built again, perhaps by another release, and its "
-            "mesh is not the one that the campaign began with: submit it again",
+            f"model {built.digest} was built again, perhaps by another release, and "
+            "its mesh is not the one that the campaign began with: submit it again",
         )
-    return model
+    return built.model
 
 
-def _mesh_of(facts: dict[str, Any]) -> str:
+def _mesh_of(facts: Mapping[str, Any]) -> str:
     """Return what differs between two meshes of the same spec."""
     known = [facts.get(name) for name in ("n_unknowns", "n_elements", "quality")]
     return json.dumps(known, sort_keys=True)
 
 
-def _load(backend: StoreBackend, digest: str, meta: dict[str, Any]) -> Model:
+def _load(
+    backend: StoreBackend, digest: str, meta: dict[str, Any], form: ModelFile
+) -> Any:
     with backend.local(file_of(digest, meta)) as path:
-        return model_file.load(path)
+        return form.load(path)
 
 
 def campaign_facts(backend: StoreBackend, campaign: str) -> dict[str, Any]:
@@ -103,29 +109,30 @@ def campaign_facts(backend: StoreBackend, campaign: str) -> dict[str, Any]:
 def get_or_build(
     backend: StoreBackend,
     digest: str,
-    build: Callable[[], tuple[Model, dict[str, Any]]],
-) -> tuple[Model, dict[str, Any], bool]:
-    """Return a model, its facts, and whether it was there already.
+    form: ModelFile,
+    build: Callable[[], tuple[Any, dict[str, Any]]],
+) -> Built:
+    """Return a model with its facts.
 
     What is damaged is built again; of two builders at once the first one's file
     is taken by both, so that all groups solve on one mesh.
     """
     meta = find(backend, digest)
     if meta is not None:
-        return _load(backend, digest, meta), meta, True
+        return Built(_load(backend, digest, meta, form), digest, meta, True)
     if read_json(backend, f"{paths.model(digest)}/{META}") is not None:
         backend.remove(paths.model(digest))
     model, facts = build()
     with tempfile.TemporaryDirectory(prefix="afterslip-model-") as folder:
         path = Path(folder) / MODEL
-        model_file.save(path, model)
+        form.save(path, model)
         content = durable.sha256(path)
         # named by its content, so that it may be written beside another builder's
         meta = {**facts, "digest": digest, "sha256": content, "file": f"{content}.npz"}
         backend.upload(path, file_of(digest, meta))
     text = json.dumps(meta, indent=1, sort_keys=True).encode()
     if backend.create(f"{paths.model(digest)}/{META}", text):
-        return model, meta, False
+        return Built(model, digest, meta, False)
     ours, meta = file_of(digest, meta), find(backend, digest)
     if meta is not None and file_of(digest, meta) != ours:
         backend.remove(ours)
@@ -133,4 +140,4 @@ def get_or_build(
         raise TaskError(
             ErrorClass.INTERNAL, f"model {digest} was damaged while it was written"
         )
-    return _load(backend, digest, meta), meta, True
+    return Built(_load(backend, digest, meta, form), digest, meta, True)

@@ -1,4 +1,7 @@
-"""When stored curves serve, and how much a campaign asks for."""
+"""When stored curves serve, and how much a campaign asks for.
+
+Stores and meshes are imported late: who submits a spec needs neither.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from afterslip.identity import plain
 from afterslip.physics.base import Quality, Work
-from afterslip.physics.viscoelastic.elements import elements
-from afterslip.physics.viscoelastic.spec import ViscoelasticCampaign
+from afterslip.physics.viscoelastic.spec import GROUP_SIZE, ViscoelasticCampaign
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import xarray as xr
+
+    from afterslip.archive.layout import StoreLayout
+    from afterslip.physics.viscoelastic.reader import CurveReader
     from afterslip.spec.inputs import Inputs
 
 
@@ -18,8 +26,7 @@ class Viscoelastic:
 
     name = "viscoelastic"
     numerics = 1
-    # the lanes of one solve
-    group_size = 4
+    group_size = GROUP_SIZE
     spec = ViscoelasticCampaign
     parts: ClassVar[dict[str, tuple[str, ...]]] = {
         "model": ("model",),
@@ -74,8 +81,22 @@ class Viscoelastic:
         mesh_bytes: int | None = None,
     ) -> Work:
         """Return the number of unit sources and of tetrahedra."""
+        from afterslip.physics.viscoelastic.elements import elements
+
         wanted = spec.sources
         sources = wanted.along_strike * wanted.down_dip * len(wanted.components)
         if inputs is None:
             return Work(sources)
         return Work(sources, elements(spec.model, inputs, mesh_bytes))
+
+    def layout(self, facts: Mapping[str, Any]) -> StoreLayout:
+        """Return the layout from {"sizes", "integrator"} of the facts."""
+        from afterslip.physics.viscoelastic.store import Sizes, layout_of
+
+        return layout_of(Sizes(**facts["sizes"]), facts["integrator"])
+
+    def reader(self, dataset: xr.Dataset) -> CurveReader:
+        """Return what evaluates curves."""
+        from afterslip.physics.viscoelastic.reader import CurveReader
+
+        return CurveReader(dataset)

@@ -1,0 +1,222 @@
+"""Curves of displacement from the arrays of their store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike, NDArray
+
+from afterslip.archive.lacking import lacking, values
+from afterslip.archive.surface import SurfaceInterpolator
+from afterslip.errors import ArchiveError, one_problem
+from afterslip.physics.viscoelastic.spec import GROUP_SIZE
+from afterslip.units import COMPONENTS, YEAR
+from afterslip_common.curve import spectral_weights, step_weights
+
+Float = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+
+class CurveReader:
+    """See `afterslip.physics.base.Reader`.
+
+    Parameters
+    ----------
+    dataset : the whole store, lazily.
+    """
+
+    def __init__(self, dataset: xr.Dataset) -> None:
+        self.dataset = dataset
+
+    @property
+    def spectral(self) -> bool:
+        """True where modes are Lanczos vectors, False where they are time steps."""
+        return self.dataset.attrs.get("integrator") != "stepping"
+
+    @property
+    def until(self) -> float:
+        """End of the curve, s.
+
+        Raises
+        ------
+        DamagedError
+            The store does not say it.
+        """
+        try:
+            return float(self.dataset.attrs["until_yr"]) * YEAR
+        except (KeyError, TypeError, ValueError):
+            what = "has no number until_yr, the end of its times in years"
+            raise lacking("zarr.json", what) from None
+
+    @property
+    def stored(self) -> NDArray[np.bool_]:
+        """(n_source,) bool, whether a source is stored already."""
+        return self.mode_count > 0
+
+    @cached_property
+    def mode_count(self) -> Int:
+        """(n_source,) int64 modes of each source, 0 where it is not stored yet."""
+        return values(self.dataset, "mode_count").astype(np.int64)
+
+    @cached_property
+    def interpolator(self) -> SurfaceInterpolator:
+        """Interpolation between the surface's nodes."""
+        nodes = [values(self.dataset, f"node_{axis}") for axis in "xy"]
+        faces = values(self.dataset, "face_node_connectivity")
+        return SurfaceInterpolator(np.column_stack(nodes), faces)
+
+    def evaluate(
+        self,
+        times: ArrayLike,
+        nodes: ArrayLike | None = None,
+        sources: ArrayLike | None = None,
+    ) -> xr.DataArray:
+        """Return the displacement of nodes per metre of slip.
+
+        Parameters
+        ----------
+        times : (n_time,) s after the event, from 0 to `until`.
+        nodes : (n_node,) positions of surface nodes; None: all.
+        sources : (n_source,) positions of sources; None: all.
+
+        Returns
+        -------
+        (source, time, node, component) float64, m per m; NaN for sources that are
+        not stored yet.
+        """
+        t = self._times(times)
+        chosen = self._positions("node", nodes)
+        rows = self._positions("source", sources)
+        found = np.full((len(rows), len(t), len(chosen), 3), np.nan)
+        for place, coefficients, modes in self._curves(rows, t):
+            part = modes[:, chosen]
+            found[place] = np.tensordot(coefficients, part, axes=1)
+        return self._labelled(found, rows, t, "node").assign_coords(
+            node=("node", chosen)
+        )
+
+    def sample(
+        self,
+        x: ArrayLike,
+        y: ArrayLike,
+        times: ArrayLike,
+        names: Sequence[str] | None = None,
+        sources: ArrayLike | None = None,
+    ) -> xr.DataArray:
+        """Return the displacement at places of the surface per metre of slip.
+
+        Parameters
+        ----------
+        x, y : (n_station,) m, local.
+        times : (n_time,) s after the event, from 0 to `until`.
+        names : of the places, as the coordinate ``station`` and for messages.
+        sources : (n_source,) positions of sources; None: all.
+
+        Returns
+        -------
+        (source, time, station, component) float64, m per m; NaN for sources that
+        are not stored yet.
+
+        Raises
+        ------
+        SpecError
+            Places outside the surface, times outside the curve.
+        """
+        t = self._times(times)
+        nodes, weights = self.interpolator.weights(x, y, names)
+        rows = self._positions("source", sources)
+        found = np.full((len(rows), len(t), len(nodes), 3), np.nan)
+        for place, coefficients, modes in self._curves(rows, t):
+            at_places = np.einsum("sk,mskc->msc", weights, modes[:, nodes])
+            found[place] = np.tensordot(coefficients, at_places, axes=1)
+        labels = list(names) if names is not None else np.arange(len(nodes))
+        return self._labelled(found, rows, t, "station").assign_coords(
+            station=("station", labels)
+        )
+
+    def coefficients(self, source: int, times: ArrayLike) -> Float:
+        """Return what each mode of a source contributes at given times.
+
+        Returns
+        -------
+        (n_time, mode_count) float64.
+        """
+        count = int(self.mode_count[source])
+        if self.spectral:
+            pairs, norms, shifts = self._recurrence
+            return spectral_weights(
+                pairs[source, :count], norms[source], shifts[source], times
+            )
+        return step_weights(self._step_times[:count], times)
+
+    @cached_property
+    def _recurrence(self) -> tuple[Float, Float, Float]:
+        names = ("recurrence", "start_norm", "shift")
+        pairs, norms, shifts = (values(self.dataset, name) for name in names)
+        return pairs, norms, shifts
+
+    @cached_property
+    def _step_times(self) -> Float:
+        return np.asarray(values(self.dataset, "step_time") * YEAR)
+
+    def _curves(self, rows: Int, t: Float) -> Iterator[tuple[int, Float, Float]]:
+        """Yield place in ``rows``, coefficients and modes of each stored source.
+
+        Sources of a group are read together: they are one file.
+        """
+        for group in np.unique(rows // GROUP_SIZE):
+            places = np.flatnonzero(
+                (rows // GROUP_SIZE == group) & (self.mode_count[rows] > 0)
+            )
+            if not len(places):
+                continue
+            count = int(self.mode_count[rows[places]].max())
+            members = np.unique(rows[places])
+            start, stop = int(members[0]), int(members[-1]) + 1
+            block = self.dataset["response"].isel(
+                source=slice(start, stop), mode=slice(0, count)
+            )
+            responses = block.values.astype(np.float64)
+            for place in places:
+                source = int(rows[place])
+                coefficients = self.coefficients(source, t)
+                yield (
+                    int(place),
+                    coefficients,
+                    responses[source - start, : coefficients.shape[1]],
+                )
+
+    def _positions(self, dim: str, chosen: ArrayLike | None) -> Int:
+        size = self.dataset.sizes[dim]
+        if chosen is None:
+            return np.arange(size, dtype=np.int64)
+        positions = np.atleast_1d(np.asarray(chosen, dtype=np.int64))
+        if len(positions) and (positions.min() < 0 or positions.max() >= size):
+            raise ArchiveError(f"the store has only {size} of dimension {dim}")
+        return positions
+
+    def _times(self, times: ArrayLike) -> Float:
+        t = np.atleast_1d(np.asarray(times, dtype=np.float64))
+        if not np.isfinite(t).all() or (t < 0).any():
+            raise one_problem("times", None, "must be zero or more, after the event")
+        if (t > self.until * (1 + 1e-9)).any():
+            end = f"{self.until / YEAR:g} yr"
+            value = f"{t.max() / YEAR:g} yr"
+            raise one_problem("times", value, f"is after the end of the curve, {end}")
+        return t
+
+    def _labelled(self, values: Float, rows: Int, t: Float, dim: str) -> xr.DataArray:
+        return xr.DataArray(
+            values,
+            dims=("source", "time", dim, "component"),
+            coords={
+                "source": rows,
+                "time": ("time", t / YEAR, {"units": "yr"}),
+                "component": list(COMPONENTS),
+            },
+            name="displacement",
+            attrs={"units": "m m-1"},
+        )

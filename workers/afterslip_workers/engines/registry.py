@@ -1,0 +1,49 @@
+"""Which engines are installed on this worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import entry_points
+
+from afterslip.error_class import ErrorClass
+from afterslip_workers.engines.base import Engine
+from afterslip_workers.errors import TaskError
+
+GROUP = "afterslip.engines"
+
+
+@cache
+def find(physics: str) -> Engine:
+    """Return the engine of a physics.
+
+    Raises
+    ------
+    TaskError
+        Class ``not_installed``: this worker has none.
+    """
+    points = list(entry_points(group=GROUP, name=physics))
+    if not points:
+        known = ", ".join(sorted({point.name for point in entry_points(group=GROUP)}))
+        raise TaskError(
+            ErrorClass.NOT_INSTALLED,
+            f"this worker has no engine for the physics {physics!r}, it has {known}: "
+            "install the package of that engine where workers run, then retry",
+        )
+    found: Engine = points[0].load()
+    return found
+
+
+@contextmanager
+def failures_of(engine: Engine) -> Iterator[None]:
+    """Turn the engine's own errors into those of tasks."""
+    try:
+        yield
+    except tuple(engine.failures) as error:
+        kind = next(
+            meaning
+            for known, meaning in engine.failures.items()
+            if isinstance(error, known)
+        )
+        raise TaskError(kind, str(error)) from error

@@ -1,0 +1,1 @@
+"""Viscoelastic Green's functions: spec to model, unit sources, settings, solving."""

@@ -1,0 +1,212 @@
+"""One group of unit sources: prepared, solved and evaluated at the stations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from afterslip.archive import StationTable, SurfaceInterpolator
+from afterslip.archive.tables import POLYGON_ORDER
+from afterslip.error_class import ErrorClass
+from afterslip.physics.viscoelastic import physics
+from afterslip.schemas.fault import Sources
+from afterslip_solver.greens import Prepared, StateError, evaluate_curve
+from afterslip_solver.mesh.slit_surface import Trace, two_sided
+from afterslip_solver.model import Float, GroupResult, Int, Model
+from afterslip_solver.parallel import DistributedModel
+from afterslip_workers.engines.base import GroupWork, Solved
+from afterslip_workers.engines.viscoelastic import preflight
+from afterslip_workers.engines.viscoelastic.settings import (
+    backend_of,
+    prepared_for,
+    settings_of,
+    stricter,
+)
+from afterslip_workers.engines.viscoelastic.sources import UnitSources, unit_slip
+from afterslip_workers.errors import CancelledError, TaskError
+from afterslip_workers.machine import device
+from afterslip_workers.store.checkpoint import Checkpoints, digest_of
+
+_FAILURES = {str(kind): kind for kind in (ErrorClass.NOT_CONVERGED, ErrorClass.NAN)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A model with everything that its groups share, cached between them.
+
+    Campaigns on one model may ask for different sources and stations: ``units`` holds
+    each list, ``weights`` where the stations are.
+    """
+
+    model: Model
+    prepared: Prepared | DistributedModel
+    trace: Trace
+    bytes: int
+    units: dict[str, UnitSources] = field(default_factory=dict)
+    weights: dict[str, tuple[Int, Float]] = field(default_factory=dict)
+
+    def stations(self, campaign: str, table: StationTable) -> tuple[Int, Float]:
+        """Return nodes of the trace and weights, (n_station, 6), of stations.
+
+        A search through the whole surface, done once for a campaign.
+        """
+        if campaign not in self.weights:
+            xy = self.model.mesh.nodes[self.trace.nodes, :2]
+            faces = self.trace.faces[:, list(POLYGON_ORDER)]
+            found = SurfaceInterpolator(xy, faces)
+            self.weights[campaign] = found.weights(table.x, table.y, list(table.name))
+        return self.weights[campaign]
+
+    def sources(self, spec: Sources, order: Sequence[int] | None) -> UnitSources:
+        """Return a campaign's sources, which takes a second on a fine fault."""
+        key = f"{spec!r} {order}"
+        if key not in self.units:
+            self.units[key] = UnitSources.of(spec, self.model, order)
+        return self.units[key]
+
+
+def solve(work: GroupWork) -> Solved:
+    """Solve sources together, each a lane of the linear solver.
+
+    Raises
+    ------
+    TaskError
+        The solver gave up, or too little memory is free.
+    CancelledError
+        It was asked to stop.
+    """
+    spec, facts = work.spec, work.facts
+    ready = _ready(work)
+    work.phase("making sources")
+    units = ready.sources(spec.sources, facts.get("order"))
+    slip = unit_slip(units, work.sources)
+    work.phase("solving")
+    keeper = _keeper(work)
+    found = _run(work, ready, slip, keeper)
+    _refuse(found)
+    work.phase("evaluating")
+    ready.trace.add_offsets(_slipping(found), slip)
+    values = _values(work, found, ready)
+    names = [variable.name for variable in physics.layout(facts).grouped]
+    stats = {**_stats(found, ready.prepared), **keeper.stats()}
+    return Solved({n: values[n] for n in names}, stats, found.history)
+
+
+def _keeper(work: GroupWork) -> Checkpoints:
+    """Return the checkpoints of these lanes' numerics, the same for any process."""
+    spec, facts = work.spec, work.facts
+    settings = settings_of(spec.times, spec.solver)
+    sources, order = spec.sources.model_dump(mode="json"), facts.get("order")
+    what = (facts["digest"], repr(settings), sources, order, list(work.sources))
+    backend = backend_of(spec.solver, work.backend)
+    return Checkpoints(work.store, digest_of(what, backend, work.escalation))
+
+
+def _run(
+    work: GroupWork, ready: _Ready, slip: dict[str, Float], keeper: Checkpoints
+) -> GroupResult:
+    """Solve, from where an earlier attempt was ended if there is such a state."""
+    send = _reporter(work)
+
+    def report(news: dict[str, Any]) -> None:
+        keeper.note_progress(news)
+        send(news)
+
+    arguments = slip, ready.trace.nodes, report, work.should_stop, keeper
+    try:
+        return ready.prepared.solve(*arguments)
+    except StateError as error:
+        keeper.notes.append(f"a checkpoint was ignored: {error}")
+        keeper.drop()
+        return ready.prepared.solve(*arguments)
+
+
+def _ready(work: GroupWork) -> _Ready:
+    """Prepare the model, unless an earlier group left it warm."""
+    solver, digest = work.spec.solver, work.facts["digest"]
+    settings = stricter(settings_of(work.spec.times, solver), work.escalation)
+    backend, gpus = backend_of(solver, work.backend), solver.gpus
+
+    def build() -> _Ready:
+        work.phase("preparing the model")
+        model = work.model()
+        preflight.require(model, settings, backend, gpus, work.warm.clear)
+        prepared = prepared_for(model, settings, solver, backend)
+        return _Ready(model, prepared, two_sided(model), prepared.bytes)
+
+    ready: _Ready = work.warm.get(f"{digest} {settings} {backend} {gpus}", build)
+    return ready
+
+
+def _reporter(work: GroupWork) -> Callable[[dict[str, Any]], None]:
+    def report(news: dict[str, Any]) -> None:
+        known = {key: value for key, value in news.items() if key != "solve"}
+        work.report({**known, "solves_done": news.get("solve", 0)})
+
+    return report
+
+
+def _refuse(found: GroupResult) -> None:
+    """Turn an outcome without a result into the error that it is."""
+    if found.outcome == "stopped":
+        raise CancelledError
+    if found.outcome in _FAILURES:
+        worst = float(np.max(found.residual))
+        raise TaskError(
+            _FAILURES[found.outcome],
+            f"{found.advice} "
+            f"(residual {worst:.1e} after {found.iterations} iterations)",
+        )
+
+
+def _slipping(found: GroupResult) -> Float:
+    """Modes that hold the slip itself: all steps, or the elastic response."""
+    return found.response if len(found.step_times) else found.response[:, :1]
+
+
+def _values(work: GroupWork, found: GroupResult, ready: _Ready) -> dict[str, Any]:
+    """Arrays of the group's store; lanes first."""
+    lanes = len(found.response)
+    # as it is stored, which halves what is copied from here on
+    response = found.response.astype(np.float32)
+    for lane, count in enumerate(found.mode_count):
+        response[lane, count:] = np.nan
+    values: dict[str, Any] = {
+        "response": response,
+        "recurrence": found.recurrence,
+        "start_norm": found.start_norm,
+        "shift": found.shift,
+        "mode_count": found.mode_count,
+        "residual": found.residual,
+        "time_error": found.time_error,
+        "iterations": np.full(lanes, found.iterations),
+    }
+    if work.stations is not None and len(work.stations):
+        times = np.array([float(time) for time in work.spec.times.output])
+        at = ready.stations(work.campaign, work.stations)
+        values["displacement"] = _at_stations(found, times, *at)
+    return values
+
+
+def _at_stations(found: GroupResult, times: Float, nodes: Int, weights: Float) -> Float:
+    """(n_lane, n_time, n_station, 3) float64, m per m."""
+    # the few nodes around stations, not the whole surface at every time
+    here, place = np.unique(nodes, return_inverse=True)
+    used = replace(found, response=found.response[:, :, here])
+    curve = evaluate_curve(used, times)[:, :, place.reshape(nodes.shape)]
+    return np.asarray(np.einsum("sk,ltskc->ltsc", weights, curve))
+
+
+def _stats(found: GroupResult, prepared: Prepared | DistributedModel) -> dict[str, Any]:
+    return {
+        "solves": found.solves,
+        "iterations": found.iterations,
+        "residual": float(np.max(found.residual)),
+        "time_error": float(np.max(found.time_error)),
+        "modes": [int(count) for count in found.mode_count],
+        "scheme": prepared.scheme,
+        "device": device.name_of(prepared.backend.name),
+    }

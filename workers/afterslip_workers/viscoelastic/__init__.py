@@ -1,1 +1,0 @@
-"""Viscoelastic Green's functions: spec to model, unit sources, settings, reuse."""
