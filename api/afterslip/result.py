@@ -151,6 +151,7 @@ class FitRow:
     variance_reduction : see :func:`variance_reduction`.
     rms : root mean square residual, m.
     chi : root mean square of residual / sigma; 1 is a fit to the errors.
+    variance_reduction_unweighted : the same without sigma: 1 - Σr² / Σd².
     """
 
     name: str
@@ -158,17 +159,21 @@ class FitRow:
     variance_reduction: float
     rms: float
     chi: float
+    variance_reduction_unweighted: float
 
 
 def _fit_row(result: xr.Dataset, name: str, rows: NDArray[np.bool_]) -> FitRow:
     z = normalised_residual(result)[rows]
     residual = z * np.asarray(result["sigma"].values, dtype=np.float64)[rows]
+    observed = np.asarray(result["observed"].values, dtype=np.float64)[rows]
+    power, left = float(np.sum(observed**2)), float(np.sum(residual**2))
     return FitRow(
         name=name,
         count=int(rows.sum()),
         variance_reduction=variance_reduction(result, rows),
         rms=float(np.sqrt(np.mean(residual**2))),
         chi=float(np.sqrt(np.mean(z**2))),
+        variance_reduction_unweighted=1.0 - left / power if power else float("nan"),
     )
 
 
@@ -197,6 +202,16 @@ def fit_by_type(result: xr.Dataset) -> list[FitRow]:
                 rows.append(_fit_row(result, f"{name}, {part}", mine & which))
     rows.append(_fit_row(result, "all", np.ones(kinds.size, dtype=bool)))
     return rows
+
+
+def fit_by_dataset(result: xr.Dataset) -> list[FitRow]:
+    """Fit of each data set; none where the result does not name them."""
+    if "obs_dataset" not in result:
+        return []
+    names = labels(result, "obs_dataset")
+    return [
+        _fit_row(result, name, names == name) for name in dict.fromkeys(names.tolist())
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ def _stations(content, frame):
 def _observations(content, frame):
     found = read_observations(content, frame, SIGMA, label=LABEL)
     rows = found.rows()
-    _finite(found.x, found.y, rows.value, rows.sigma, rows.time, rows.direction)
+    _finite(found.x, found.y, rows.value, rows.sigma, rows.epoch, rows.direction)
     assert (rows.sigma > 0).all()
 
 

@@ -52,7 +52,7 @@ def test_the_documented_campaign_resolves_to_local_metres(folder: Path) -> None:
     assert found.interfaces["main"].outline is not None
     assert found.interfaces["main"].outline.shape == (4, 2)
     assert (found.surfaces["slab"] == found.interfaces["main"].points).all()
-    assert len(found.datasets["gnss"].rows()) == 7
+    assert len(found.datasets["gnss"]) == 7
     assert found.grid is None
 
 
@@ -170,11 +170,11 @@ def test_points_outside_are_reported_by_their_place_in_the_list(folder: Path) ->
 def test_a_dataset_can_be_checked_on_its_own(folder: Path) -> None:
     spec = parse_campaign(load(folder / "tohoku.yaml"))
     files = LocalFiles(folder)
-    found = read_dataset(spec.datasets[0], spec.model, spec.times, files)
-    assert found.name == ("J550", "MYGI", "P09")
+    found = read_dataset(spec.datasets[0], spec.model, spec.end, files)
+    assert found.stations == ("J550", "MYGI", "P09")
     (folder / "offsets.csv").unlink()
     with pytest.raises(SpecError) as caught:
-        read_dataset(spec.datasets[0], spec.model, spec.times, files)
+        read_dataset(spec.datasets[0], spec.model, spec.end, files)
     assert caught.value.problems[0].path == "file"
 
 
@@ -193,7 +193,7 @@ def test_full_tohoku_data_are_read_with_the_sigma_of_the_spec(tmp_path: Path) ->
         {"name": "sea", "file": "coseismic_seafloor_sato2011.csv", "sigma": sigma},
     ]
     found = resolve(parse(data), LocalFiles(tmp_path))
-    assert len(found.datasets["gnss"]) == 377
+    assert len(found.datasets["gnss"].stations) == 377
     assert set(found.datasets["sea"].kind) == {"gnssa"}
     del data["datasets"][1]["sigma"]
     with pytest.raises(SpecError, match="has no standard deviation"):

@@ -19,7 +19,7 @@ from afterslip.report.page import (
     render,
 )
 from afterslip.report.tables import station_rows
-from afterslip.result import open_result
+from afterslip.result import fit_by_dataset, open_result
 
 
 @pytest.fixture(scope="module")
@@ -212,3 +212,53 @@ def test_figures_follow_the_kinds_of_data(result):
     assert "data_fit" not in names
     assert "Stations" not in render(along, [])
     assert "scene_fit" not in [name for name, *_ in applicable(result)]
+
+
+def test_fit_is_reported_by_data_set_with_and_without_weights(result):
+    n = result.sizes["obs"]
+    split = result.assign(
+        obs_dataset=("obs", np.where(np.arange(n) < 20, "land", "sea").astype(object))
+    )
+    first, second = fit_by_dataset(split)
+    assert (first.name, first.count, second.count) == ("land", 20, n - 20)
+    observed = result["observed"].values[:20]
+    left = observed - result["predicted"].values[:20]
+    sigma = result["sigma"].values[:20]
+    assert first.variance_reduction_unweighted == pytest.approx(
+        1 - (left**2).sum() / (observed**2).sum()
+    )
+    assert first.variance_reduction == pytest.approx(
+        1 - ((left / sigma) ** 2).sum() / ((observed / sigma) ** 2).sum()
+    )
+    html = page(split, variance_reduction_unweighted=0.4321)
+    assert "43.2 % without weights" in html
+    assert f"{100 * first.variance_reduction_unweighted:.2f} %" in html
+
+
+def test_origin_of_the_errors_and_what_was_estimated_beside_slip(result):
+    fact = {
+        "name": "land", "count": 9, "sigma_of_file": 4,
+        "errors": {"floor": {"relative": 0.02}, "scale": 2.0, "sigma": {"los": 1}},
+        "variogram": {"sigma": 0.01, "nugget": 0.002, "length": 7e3},
+    }  # fmt: skip
+    beside = {
+        "unknown_value": ("unknown", [0.0123]),
+        "unknown_name": ("unknown", np.array(["rate"], dtype=object)),
+        "unknown_dataset": ("unknown", np.array(["land"], dtype=object)),
+        "unknown_unit": ("unknown", np.array(["m/yr"], dtype=object)),
+        "unknown_station": ("unknown", [3]),
+        "unknown_component": ("unknown", [2]),
+        "unknown_epoch": ("unknown", [np.nan]),
+    }
+    html = page(result.assign(beside), datasets=json.dumps([fact]))
+    assert "4 of 9 from the file, 5 from sigma" in html
+    assert "floor: relative 0.02; scale: 2" in html
+    assert "length 7 km" in html
+    assert "0.0123 m/yr" in html
+    assert f'<td class="text">{result["station"].values[3]}</td>' in html
+
+
+def test_slip_at_the_ground_is_not_at_minus_zero(result):
+    flat = result.assign(fault_z=result["fault_z"] * 0.0)
+    assert headline(flat)[1][2].endswith("at the surface")
+    assert "-0 km" not in page(flat)

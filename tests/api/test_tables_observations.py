@@ -5,7 +5,8 @@ import pytest
 
 from afterslip.errors import SpecError
 from afterslip.frame import Frame
-from afterslip.readers.observations import kind_of, read_observations
+from afterslip.readers.kinds import kind_of
+from afterslip.readers.observations import read_observations
 from afterslip.schemas.observation import Sigma
 from afterslip.units import DAY, YEAR
 

@@ -40,7 +40,6 @@ from afterslip_service.server import Server
 from afterslip_service.settings import Settings
 from afterslip_workers import entry
 from afterslip_workers.inverting import predict
-from afterslip_workers.inverting.rows import collect
 from afterslip_workers.store import paths, reading
 
 pytestmark = pytest.mark.timeout(600)
@@ -183,7 +182,7 @@ class Readers:
         spec = parse_campaign(store.spec)
         files = StoredFiles(store.root)
         table = read_dataset(spec.datasets[0], spec.model, spec.times, files)
-        self.rows = collect({"gnss": table})
+        self.rows = table.rows("gnss")
         name = f"{paths.inversion(store.campaign, store.inversion)}/result.nc"
         self.result = xr.load_dataset(io.BytesIO(store.files[name]))
 

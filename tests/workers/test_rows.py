@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from afterslip.errors import SpecError
 from afterslip.frame import Frame
 from afterslip.readers.observations import read_observations
-from afterslip_workers.errors import TaskError
+from afterslip.spec.data import gather
 from afterslip_workers.inverting.predict import (
     design_matrix,
     series_times,
     station_series,
 )
-from afterslip_workers.inverting.rows import collect
 
 YEAR = 365.25 * 86400.0
 LAND = b"""station,x_km,y_km,east,north,up,sigma_e,sigma_n,sigma_u,type
@@ -34,7 +34,7 @@ def read(content, epoch=0.0):
 
 def rows():
     tables = {"land": read(LAND), "sea": read(SEA, 30 * 86400.0), "radar": read(RADAR)}
-    return collect(tables)
+    return gather([table.rows(name) for name, table in tables.items()])
 
 
 class FakeStore:
@@ -79,9 +79,8 @@ def test_each_row_sees_its_place_its_time_and_its_direction():
 
 def test_station_at_two_places_is_refused():
     moved = LAND.replace(b"B,10,0", b"B,10,7")
-    with pytest.raises(TaskError, match="station B") as caught:
-        collect({"one": read(LAND), "two": read(moved)})
-    assert caught.value.error_class == "bad_input"
+    with pytest.raises(SpecError, match="B: is a station in two, 7000 m from where"):
+        gather([read(LAND).rows("one"), read(moved).rows("two")])
 
 
 def test_series_begins_with_the_elastic_response_and_ends_with_the_curve():

@@ -8,6 +8,7 @@ require("drawing figures", "plot", "matplotlib")
 
 from afterslip.plot.choice import cv_curve
 from afterslip.plot.fit import data_fit
+from afterslip.plot.history import moment_history
 from afterslip.plot.line_of_sight import scene_fit
 from afterslip.plot.misfit import misfit
 from afterslip.plot.resolution import resolution
@@ -19,6 +20,7 @@ __all__ = [
     "cv_curve",
     "data_fit",
     "misfit",
+    "moment_history",
     "resolution",
     "save",
     "scene_fit",

@@ -53,7 +53,7 @@ def time_series(result: xr.Dataset, stations: Sequence[str] | None = None) -> Fi
 
     One line of panels for each station, one panel for each component. The dashed
     line is the elastic (coseismic) part; the band from it to the curve is what
-    viscoelastic flow adds.
+    viscoelastic flow adds. What was estimated beside slip is taken off the data.
 
     Parameters
     ----------
@@ -70,6 +70,10 @@ def time_series(result: xr.Dataset, stations: Sequence[str] | None = None) -> Fi
     unknown = [name for name in wanted if name not in names]
     if unknown:
         raise ValueError(f"no such station: {', '.join(unknown)}")
+    if "predicted_beside" in result:
+        # datum, rates and seasons are no motion of this slip
+        bare = result["observed"] - result["predicted_beside"]
+        result = result.assign(observed=bare)
     figure = new_figure(1.35 * len(wanted) + 0.75)
     grid = figure.subplots(len(wanted), 3, squeeze=False, sharex=True)
     data = vectors(result)

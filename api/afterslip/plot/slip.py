@@ -17,6 +17,8 @@ from afterslip.plot.style import BLUE, FAINT, WIDTH, new_figure, styled
 from afterslip.result import TYPE_NAMES, slip_magnitude
 
 Float = NDArray[np.float64]
+# up-dip vectors of a fault without a hanging wall point up; cos 2 degrees
+VERTICAL = 0.9994
 
 
 def horizontal_slip(result: xr.Dataset) -> Float:
@@ -137,12 +139,18 @@ def _headline(ax: Axes, result: xr.Dataset, title: str | None, peak: float) -> N
         str(attrs[k]) for k in ("campaign_name", "inversion") if attrs.get(k)
     )
     depth = attrs.get("peak_slip_depth")
-    where = f" at {float(depth) / 1e3:.0f} km depth" if depth is not None else ""
+    where = (
+        f" at {0.0 + round(float(depth) / 1e3):.0f} km depth"
+        if depth is not None
+        else ""
+    )
+    steep = float(np.abs(result["fault_updip"].values[:, 2]).min()) > VERTICAL
+    side = "side right of strike" if steep else "hanging wall"
     # the name may hold any sign, and a dollar would begin a formula
     ax.set_title(name.replace("$", r"\$") or "Slip", pad=19)
     ax.annotate(
         f"$M_w$ {float(attrs['magnitude']):.2f}, largest slip "
-        f"{peak:.3g} m{where}; arrows: motion of the hanging wall",
+        f"{peak:.3g} m{where}; arrows: motion of the {side}",
         (0.0, 1.0),
         (0, 5),
         xycoords="axes fraction",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,22 +11,17 @@ from numpy.typing import NDArray
 
 from afterslip.errors import Problem, one_problem
 from afterslip.frame import Frame
-from afterslip.readers.delimited import (
-    MAX_PROBLEMS,
-    Bool,
-    Float,
-    Int,
-    Table,
-    read_table,
-)
+from afterslip.readers.correlation import correlations
+from afterslip.readers.delimited import Bool, Float, Int, Table, read_table
+from afterslip.readers.kinds import kinds
 from afterslip.readers.places import header, positions, station_names
+from afterslip.readers.rows import Rows
 from afterslip.readers.series import is_series
 from afterslip.schemas.observation import Sigma
-from afterslip.schemas.validation import nearest
 from afterslip.units import DAY, YEAR, UnitError, parse_time
 
-KINDS = ("gnss", "gnssa", "obp", "insar")
 COMPONENT_COLUMNS = (("east", "sigma_e"), ("north", "sigma_n"), ("up", "sigma_u"))
+_SIGMA_COLUMNS = [column for _, column in COMPONENT_COLUMNS]
 
 # no displacement of an earthquake reached this, so the file is in millimetres
 LARGEST = 100.0
@@ -33,34 +29,6 @@ LARGEST = 100.0
 SMALLEST_SIGMA = 1e-9
 LATEST = 1e6 * YEAR
 SAME_PLACE = 50.0  # m; rounded coordinates of one station differ by less
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """One number per row: one component of one station at one epoch.
-
-    Attributes
-    ----------
-    station : (n,) int64 position in `Observations.name`.
-    component : (n,) int64: 0 east, 1 north, 2 up, 3 along ``direction``.
-    direction : (n, 3) unit vectors east, north, up.
-    value, sigma : (n,) m.
-    time : (n,) s after the event.
-    kind : (n,) texts of `KINDS`.
-    line : (n,) int64 line numbers in the file.
-    """
-
-    station: Int
-    component: Int
-    direction: Float
-    value: Float
-    sigma: Float
-    time: Float
-    kind: NDArray[np.str_]
-    line: Int
-
-    def __len__(self) -> int:
-        return len(self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +40,15 @@ class Observations:
     name : n names of stations, repeated where a station has several epochs.
     lon, lat : (n,) degrees; NaN where the frame is local.
     x, y : (n,) m, local.
-    kind : (n,) texts of `KINDS`.
+    kind : (n,) gnss, gnssa, obp or insar.
     displacement, sigma : (n, 3) m, east, north, up; NaN where there are no data.
     los, los_sigma : (n,) m along ``look``; NaN where there are no data.
     look : (n, 3) unit vectors from the ground to the satellite; NaN where none.
     time : (n,) s after the event.
     line : (n,) int64 line numbers in the file.
+    given : (n, 4) bool, the file gave the sigma of east, north, up, los.
+    correlation : (n, 3) of the errors of east-north, east-up, north-up; zero where
+        the file says nothing.
     """
 
     name: tuple[str, ...]
@@ -93,6 +64,8 @@ class Observations:
     look: Float
     time: Float
     line: Int
+    given: Bool
+    correlation: Float
     label: str = "observations"
 
     def __len__(self) -> int:
@@ -102,23 +75,46 @@ class Observations:
         """Return where an entry stands, for messages."""
         return f"{self.label} line {self.line[row]}"
 
-    def rows(self) -> Rows:
+    def rows(self, dataset: str = "") -> Rows:
         """Return the data that are there, one number each, line by line."""
         values = np.column_stack([self.displacement, self.los])
         sigmas = np.column_stack([self.sigma, self.los_sigma])
         entry, component = np.nonzero(np.isfinite(values))
         axes = np.vstack([np.eye(3), np.zeros((1, 3))])
         along = (component == 3)[:, None]
+        number = {name: i for i, name in enumerate(dict.fromkeys(self.name))}
+        station = np.array([number[name] for name in self.name], dtype=np.int64)
+        first = np.unique(station, return_index=True)[1]
         return Rows(
-            station=entry.astype(np.int64),
+            stations=tuple(number),
+            x=self.x[first],
+            y=self.y[first],
+            station=station[entry],
             component=component.astype(np.int64),
             direction=np.where(along, self.look[entry], axes[component]),
             value=values[entry, component],
             sigma=sigmas[entry, component],
-            time=self.time[entry],
             kind=self.kind[entry],
+            dataset=np.full(len(entry), dataset),
+            epoch=self.time[entry],
             line=self.line[entry],
+            given=self.given[entry, component],
+            blocks=tuple(self._blocks(entry, component, sigmas)),
         )
+
+    def _blocks(
+        self, entry: Int, component: Int, sigmas: Float
+    ) -> Iterator[tuple[Int, Float]]:
+        """Yield rows and covariance of each line whose components share errors."""
+        for line in np.flatnonzero((self.correlation != 0).any(axis=1)):
+            mine = np.arange(*np.searchsorted(entry, (line, line + 1)))
+            mine = mine[component[mine] < 3]
+            c = component[mine]
+            en, eu, nu = self.correlation[line]
+            full = np.array([[1.0, en, eu], [en, 1.0, nu], [eu, nu, 1.0]])
+            scale = sigmas[line, c]
+            if len(mine) > 1:
+                yield mine, full[np.ix_(c, c)] * np.outer(scale, scale)
 
 
 def read_observations(
@@ -127,20 +123,22 @@ def read_observations(
     sigma: Sigma | None = None,
     epoch: float = 0.0,
     label: str = "observations",
+    types: Mapping[str, str] | None = None,
 ) -> Observations:
     """Read a table of displacements.
 
     Columns: ``station``, a position, ``east,north,up`` and ``sigma_e,sigma_n,sigma_u``
-    in m, ``type`` (gnss where there is no such column), for insar
-    ``los,sigma_los,los_e,los_n,los_u``, and ``time`` (yr, or with its unit; also
-    ``time_d``). An empty field is missing data. Of ``obp`` only ``up`` is taken. A
-    table that has ``los`` and neither ``east`` nor ``up`` needs no ``station`` and no
-    ``type``: its lines are pixels.
+    in m, ``corr_en,corr_eu,corr_nu`` (correlations of their errors), ``type`` (gnss
+    where there is no such column), for insar ``los,sigma_los,los_e,los_n,los_u``, and
+    ``time`` (yr, or with its unit; also ``time_d``). An empty field is missing data.
+    Of ``obp`` only ``up`` is taken. A table with ``los`` and neither ``east`` nor
+    ``up`` needs no ``station`` and no ``type``: its lines are pixels.
 
     Parameters
     ----------
     sigma : standard deviations for fields that the file leaves empty.
     epoch : s, for lines without a time.
+    types : the user's tag of the column ``type`` → kind.
 
     Raises
     ------
@@ -158,13 +156,14 @@ def read_observations(
     table = read_table(content, label, f"station,{header(frame)},{columns}")
     names = _names(table)
     lon, lat, x, y = positions(table, frame)
-    kind = _kinds(table)
+    kind = kinds(table, types or {}, "insar" if _of_pixels(table) else "gnss")
     displacement = _components(table, kind)
     los, look = _line_of_sight(table, kind)
     if not np.isfinite(displacement).any() and not np.isfinite(los).any():
         table.problems.append(Problem(label, None, "has no displacements", columns))
     _same_place(table, names, x, y)
     along = sigma.los if sigma is not None else None
+    given = [np.isfinite(table.numbers(c)) for c in (*_SIGMA_COLUMNS, "sigma_los")]
     observations = Observations(
         names,
         lon,
@@ -179,6 +178,8 @@ def read_observations(
         look,
         _times(table, epoch),
         table.lines,
+        np.column_stack(given),
+        correlations(table, displacement),
         label,
     )
     table.check()
@@ -195,37 +196,6 @@ def _names(table: Table) -> tuple[str, ...]:
         return tuple(f"pixel {line}" for line in table.lines)
     table.require("station")
     return station_names(table)
-
-
-def _kinds(table: Table) -> NDArray[np.str_]:
-    if not table.has("type"):
-        return np.full(len(table), "insar" if _of_pixels(table) else "gnss")
-    texts = table.texts("type")
-    known = {text: kind_of(text) for text in dict.fromkeys(texts)}
-    wrong = [text for text, kind in known.items() if kind is None]
-    # only the first problems are shown, so only these need a proposal
-    near = {text.lower(): nearest(text, KINDS) for text in wrong[:MAX_PROBLEMS]}
-    table.refuse(
-        np.array([known[text] is None for text in texts], bool),
-        "type",
-        f"must be one of {', '.join(KINDS)}",
-        {text: f"did you mean {kind}?" for text, kind in near.items() if kind},
-    )
-    return np.array([known[text] or "gnss" for text in texts])
-
-
-def kind_of(text: str) -> str | None:
-    """Return the kind of data that a text of the column ``type`` means, if any."""
-    word = text.strip().lower().replace("-", "_").replace(" ", "_")
-    if word.startswith(("gnssa", "gnss_a", "gpsa", "gps_a", "seafloor", "sea_floor")):
-        return "gnssa"
-    if word in {"gnss", "gps"} or word.startswith(("gnss_", "gps_")):
-        return "gnss"
-    if word == "obp" or word.startswith(("obp_", "ocean_bottom_pressure")):
-        return "obp"
-    if word in {"insar", "los"} or word.startswith("insar_"):
-        return "insar"
-    return None
 
 
 def _metres(table: Table, column: str) -> Float:

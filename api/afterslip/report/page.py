@@ -16,8 +16,20 @@ from matplotlib.figure import Figure
 from afterslip import plot
 from afterslip.exports.table import write_slip
 from afterslip.report.caveats import caveats
-from afterslip.report.tables import station_rows, write_fit
-from afterslip.result import check, facts, fit_by_type, is_geographic, slip_magnitude
+from afterslip.report.tables import (
+    beside_rows,
+    dataset_rows,
+    station_rows,
+    write_fit,
+)
+from afterslip.result import (
+    check,
+    facts,
+    fit_by_dataset,
+    fit_by_type,
+    is_geographic,
+    slip_magnitude,
+)
 from afterslip.version import __version__
 
 FIGURES: tuple[tuple[str, Callable[..., Figure], str, str], ...] = (
@@ -26,7 +38,8 @@ FIGURES: tuple[tuple[str, Callable[..., Figure], str, str], ...] = (
         plot.slip_map,
         "Slip",
         "Slip on the fault in map view. Contours and colour: amount; arrows: motion "
-        "of the hanging wall; thick line: the fault's upper edge.",
+        "of the side above the fault (on a vertical one, of the side to the right of "
+        "strike); thick line: the fault's upper edge.",
     ),
     (
         "data_fit",
@@ -55,6 +68,14 @@ FIGURES: tuple[tuple[str, Callable[..., Figure], str, str], ...] = (
         "Through time",
         "Displacement predicted from this slip alone. The dashed line is the elastic "
         "part; the band is what viscoelastic flow adds to it.",
+    ),
+    (
+        "moment_history",
+        plot.moment_history,
+        "Moment through time",
+        "Moment of the coseismic slip and the afterslip so far, with its 95 % band "
+        "from the Gaussian part of the posterior. Dashed: from the same data at the "
+        "same weights where rock does not flow; flow is then taken for slip.",
     ),
     (
         "resolution",
@@ -122,6 +143,8 @@ def applicable(
     component = np.asarray(result["obs_component"].values)
     if not (component == 3).any():
         without.add("scene_fit")
+    if "moment_history" not in result:
+        without.add("moment_history")
     if not (component < 3).any():
         without.add("data_fit")
     return [figure for figure in FIGURES if figure[0] not in without]
@@ -146,7 +169,9 @@ def render(
     return environment.get_template("report.html.j2").render(
         title=_title(result),
         headline=headline(result),
-        fits=fit_by_type(result),
+        fits=[*fit_by_dataset(result), *fit_by_type(result)],
+        datasets=dataset_rows(result),
+        beside=beside_rows(result),
         figures={f["name"]: f for f in figures},
         stations=rows,
         station_total=total,
@@ -197,7 +222,8 @@ def headline(result: xr.Dataset) -> list[tuple[str, str, str]]:
         (
             "Variance reduction",
             f"{100 * float(attrs['variance_reduction']):.1f} %",
-            f"{result.sizes['obs']} data at {result.sizes['station']} stations",
+            f"{_unweighted(result)}{result.sizes['obs']} data at "
+            f"{result.sizes['station']} stations",
         ),
     ]
     if score is not None and np.isfinite(score):
@@ -214,9 +240,17 @@ def headline(result: xr.Dataset) -> list[tuple[str, str, str]]:
     return numbers
 
 
+def _unweighted(result: xr.Dataset) -> str:
+    plain = result.attrs.get("variance_reduction_unweighted")
+    if plain is None or not np.isfinite(plain):
+        return ""
+    return f"{100 * float(plain):.1f} % without weights; "
+
+
 def _where(result: xr.Dataset) -> str:
     most = int(np.argmax(slip_magnitude(result)))
-    depth = -float(result["fault_z"].values[most]) / 1e3
+    # zero minus the height, so that the ground is not at -0 km
+    depth = 0.0 - float(result["fault_z"].values[most]) / 1e3
     if is_geographic(result):
         lon = (float(result["fault_lon"].values[most]) + 180.0) % 360.0 - 180.0
         lat = float(result["fault_lat"].values[most])
@@ -225,7 +259,8 @@ def _where(result: xr.Dataset) -> str:
     else:
         x, y = (float(result[f"fault_{c}"].values[most]) / 1e3 for c in "xy")
         place = f"x {x:.0f} km, y {y:.0f} km"
-    return f"{place}, {depth:.0f} km deep"
+    deep = f"{depth:.0f} km deep" if depth >= 0.5 else "at the surface"
+    return f"{place}, {deep}"
 
 
 def model_facts(
@@ -245,6 +280,7 @@ def model_facts(
         ("Unknowns of the displacement field", _count(model.get("n_unknowns"))),
         ("Tetrahedra", _count(model.get("n_elements"))),
         ("Mesh quality", _quality(quality)),
+        ("Notes", "; ".join(model.get("notes") or [])),
         ("Integrator", solver.get("integrator")),
         ("Largest relative residual of a solve", _small(solver.get("residual"))),
         ("Estimated error of the curve in time", _small(solver.get("time_error"))),

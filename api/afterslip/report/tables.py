@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from afterslip.readers.cells import guarded
 from afterslip.result import (
     TYPE_NAMES,
+    facts,
     labels,
     normalised_residual,
     vectors,
 )
 
 Float = NDArray[np.float64]
+_WORDS = ("east", "north", "up", "los")
 
 
 def write_fit(result: xr.Dataset, path: str | Path) -> Path:
@@ -26,7 +28,7 @@ def write_fit(result: xr.Dataset, path: str | Path) -> Path:
     names = labels(result, "station")
     station = np.asarray(result["obs_station"].values).astype(np.int64)
     component = np.asarray(result["obs_component"].values).astype(np.int64)
-    word = np.array(["east", "north", "up", "los"])
+    word = np.array(_WORDS)
     path = Path(path)
     with path.open("w", newline="", encoding="utf-8") as file:
         out = csv.writer(file)
@@ -84,6 +86,60 @@ def station_rows(
         for i in keep.tolist()
     ]
     return rows, len(z)
+
+
+def dataset_rows(result: xr.Dataset) -> list[dict[str, str]]:
+    """Rows of the page's table of errors: where they came from, what was added."""
+    rows = []
+    for fact in facts(result, "datasets") or []:
+        count, own = int(fact["count"]), int(fact["sigma_of_file"])
+        source = f"{own} of {count} from the file"
+        if own < count:
+            source += f", {count - own} from sigma"
+        asked = dict(fact.get("errors") or {})
+        asked.pop("sigma", None)
+        parts = [f"{key}: {_short(value)}" for key, value in asked.items()]
+        made = fact.get("variogram")
+        if made:
+            parts.append(
+                f"variogram: sigma {made['sigma']:.3g} m, length "
+                f"{made['length'] / 1e3:.3g} km, nugget {made['nugget']:.3g} m"
+            )
+        rows.append(
+            {"name": str(fact["name"]), "source": source, "added": "; ".join(parts)}
+        )
+    return rows
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {item:g}" for key, item in value.items())
+    return f"{value:g}" if isinstance(value, float) else str(value).lower()
+
+
+def beside_rows(result: xr.Dataset, most: int = 60) -> list[dict[str, str]]:
+    """Rows of the page's table of what was estimated beside slip, the first ones."""
+    if "unknown_value" not in result:
+        return []
+    stations = labels(result, "station")
+    names, sets, units = (
+        labels(result, f"unknown_{key}") for key in ("name", "dataset", "unit")
+    )
+    rows = []
+    for i in range(min(most, result.sizes["unknown"])):
+        station = int(result["unknown_station"].values[i])
+        epoch = float(result["unknown_epoch"].values[i])
+        rows.append(
+            {
+                "name": str(names[i]),
+                "dataset": str(sets[i]),
+                "station": str(stations[station]) if station >= 0 else "",
+                "component": _WORDS[int(result["unknown_component"].values[i])],
+                "epoch": f"{epoch:.4g}" if np.isfinite(epoch) else "",
+                "value": f"{float(result['unknown_value'].values[i]):.4g} {units[i]}",
+            }
+        )
+    return rows
 
 
 def _texts(values: Float, digits: int) -> list[str]:

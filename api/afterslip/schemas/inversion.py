@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
@@ -10,7 +11,7 @@ from pydantic import BeforeValidator, Field
 from afterslip.errors import Problem
 from afterslip.schemas.base import Schema, refusal
 from afterslip.schemas.fault import Component
-from afterslip.schemas.values import Count, Name, Within
+from afterslip.schemas.values import Count, Duration, Name, Within
 
 
 def _strength(value: Any) -> Any:
@@ -31,6 +32,28 @@ Prior = Annotated[dict[Name, dict[str, float]], BeforeValidator(_prior)]
 Sign = Literal["positive", "negative", "free"]
 
 
+class Increments(Schema):
+    """Afterslip: what each interval adds to the coseismic slip."""
+
+    ends: list[Duration] = Field(
+        min_length=1, max_length=100, description="ends of the intervals, from 0"
+    )
+    smoothness: Strength = Field(
+        default="auto", description="weight of changes of the rate; auto: as smoothness"
+    )
+
+    def problems(self) -> Iterator[Problem]:
+        """Intervals follow each other."""
+        ends = [0.0, *map(float, self.ends)]
+        for index, (start, end) in enumerate(itertools.pairwise(ends)):
+            if end <= start:
+                yield Problem(
+                    f"ends[{index}]",
+                    self.ends[index].text,
+                    "must be later than the one before, the first later than 0",
+                )
+
+
 class Inversion(Schema):
     """A regularised estimate of slip from data."""
 
@@ -43,7 +66,8 @@ class Inversion(Schema):
         default="auto", description="weight of the sum of slips; auto: as smoothness"
     )
     folds: Annotated[int, Count(2, 50)] = Field(
-        default=5, description="folds of the cross-validation, whole stations each"
+        default=5,
+        description="folds of the cross-validation, of whole stations",
     )
     sign: dict[Component, Sign] = Field(
         default={}, description="{dip: positive}: positive, negative or free"
@@ -52,6 +76,10 @@ class Inversion(Schema):
     prior: Prior = Field(
         default={"laplacian": {}},
         description="laplacian, or {von_karman: {hurst, along_km, down_km}}",
+    )
+
+    increments: Increments | None = Field(
+        default=None, description="{ends, smoothness} of afterslip; none: at once"
     )
 
     def problems(self) -> Iterator[Problem]:

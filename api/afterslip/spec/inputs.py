@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from afterslip.errors import Problem, SpecError
 from afterslip.frame import Frame
+from afterslip.readers.correlation import read_matrix
 from afterslip.readers.grid import PropertyGrid, read_grid
 from afterslip.readers.interface import read_interface, read_outline
 from afterslip.readers.meshfile import mesh_format
@@ -22,23 +23,27 @@ from afterslip.readers.places import (
     read_points,
     read_stations,
 )
+from afterslip.readers.rows import Rows
 from afterslip.readers.slip import SlipTable, read_slip
 from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.earth import Model
 from afterslip.schemas.forward import Forward, PointFile, SlipFile
-from afterslip.schemas.observation import Dataset
+from afterslip.schemas.observation import Dataset, Sigma
 from afterslip.schemas.values import Duration
 from afterslip.spec.coverage import (
     Box,
     interface_outside,
     places_outside,
+    plane_corners,
     plane_outside,
 )
+from afterslip.spec.data import data_problems, duplicates
 from afterslip.spec.files import Files
 from afterslip.spec.references import refs, with_content_refs, with_refs
 
 Float = NDArray[np.float64]
 T = TypeVar("T")
+_ANY_SIGMA = Sigma(horizontal=1.0, vertical=1.0, los=1.0)
 
 __all__ = ["Inputs", "Interface", "refs", "resolve", "with_content_refs", "with_refs"]
 
@@ -70,7 +75,7 @@ class Inputs:
     grid : properties; None where the spec names none.
     mesh_format : of ``model.mesh.file``: gmsh, exodus or vtu; None where built.
     stations : of a campaign; None where the spec names none.
-    datasets : name → observations.
+    datasets : name → its data, with the errors and correlations of its files.
     points, slip_table : of a forward run.
     """
 
@@ -81,7 +86,7 @@ class Inputs:
     grid: PropertyGrid | None = None
     mesh_format: str | None = None
     stations: Stations | None = None
-    datasets: dict[str, Observations] = field(default_factory=dict)
+    datasets: dict[str, Rows] = field(default_factory=dict)
     points: Points | None = None
     slip_table: SlipTable | None = None
 
@@ -111,7 +116,7 @@ def resolve(spec: Campaign | Forward, files: Files) -> Inputs:
 
 def read_dataset(
     dataset: Dataset, model: Model, end: Duration | None, files: Files
-) -> Observations:
+) -> Rows:
     """Read and check one data set that is not part of a campaign's spec.
 
     Parameters
@@ -129,6 +134,38 @@ def read_dataset(
     reader.check()
     if found is None:
         raise SpecError([Problem("file", dataset.file, "cannot be read")])
+    return found
+
+
+def observations_of(
+    dataset: Dataset, content: bytes, frame: Frame, label: str
+) -> Observations:
+    """Read the file of a data set as its spec says.
+
+    Raises
+    ------
+    SpecError
+        With the line of everything wrong.
+    """
+    full = dataset.covariance is not None and dataset.covariance.file is not None
+    # the diagonal of a full matrix stands for every sigma
+    sigma = _ANY_SIGMA if full else dataset.sigma
+    return read_observations(
+        content, frame, sigma, float(dataset.epoch), label, dict(dataset.types or {})
+    )
+
+
+def fault_points(spec: Campaign, files: Files) -> Float | None:
+    """Read the files of the model and return `source_points`.
+
+    Raises
+    ------
+    SpecError
+        As for `resolve`.
+    """
+    reader = _Reader(spec, files)
+    found = source_points(spec, _model_inputs(spec.model, reader))
+    reader.check()
     return found
 
 
@@ -164,21 +201,22 @@ class _Reader:
 
     def observations(
         self, dataset: Dataset, path: str, inputs: Inputs, end: Duration | None
-    ) -> Observations | None:
+    ) -> Rows | None:
         """Read a data set and note what is outside domain and curve."""
-        key = f"{path}.file" if path else "file"
+        prefix = f"{path}." if path else ""
+        matrix = dataset.covariance.file if dataset.covariance else None
         found = self.read(
-            key,
-            lambda content, label: read_observations(
-                content, inputs.frame, dataset.sigma, float(dataset.epoch), label
+            f"{prefix}file",
+            lambda content, label: observations_of(
+                dataset, content, inputs.frame, label
             ),
         )
         if found is None:
             return None
         first = np.unique(np.array(found.name), return_index=True)[1]
-        rows = sorted(int(row) for row in first)
+        places = sorted(int(row) for row in first)
         self.problems += places_outside(
-            inputs.box, inputs.frame, "station", found, rows
+            inputs.box, inputs.frame, "station", found, places
         )
         late = np.array([], dtype=np.int64)
         if end is not None:
@@ -192,7 +230,24 @@ class _Reader:
                     f"{len(late)} lines are: make times.until later or remove them",
                 )
             )
-        return found
+        rows = found.rows(dataset.name)
+        self.problems += duplicates(rows)
+        return rows if matrix is None else self._correlated(rows, prefix)
+
+    def _correlated(self, rows: Rows, prefix: str) -> Rows | None:
+        """Return rows with the full covariance of a file; None where it is wrong."""
+        matrix = self.read(
+            f"{prefix}covariance.file",
+            lambda c, label: read_matrix(c, len(rows), label),
+        )
+        if matrix is None:
+            return None
+        return replace(
+            rows,
+            sigma=np.sqrt(np.diag(matrix)),
+            given=np.ones(len(rows), dtype=bool),
+            blocks=((np.arange(len(rows)), matrix),),
+        )
 
     def check(self) -> None:
         """Raise what was found, if anything."""
@@ -253,12 +308,30 @@ def _campaign_inputs(spec: Campaign, inputs: Inputs, reader: _Reader) -> Inputs:
         )
     if stations is not None:
         reader.problems += places_outside(inputs.box, inputs.frame, "station", stations)
-    datasets: dict[str, Observations] = {}
+    datasets: dict[str, Rows] = {}
     for index, dataset in enumerate(spec.datasets):
         found = reader.observations(dataset, f"datasets[{index}]", inputs, spec.end)
         if found is not None:
             datasets[dataset.name] = found
-    return replace(inputs, stations=stations, datasets=datasets)
+    inputs = replace(inputs, stations=stations, datasets=datasets)
+    settings = {dataset.name: dataset for dataset in spec.datasets}
+    for index, request in enumerate(spec.inversions):
+        if all(name in datasets for name in request.datasets):
+            fault = source_points(spec, inputs)
+            problems = data_problems(request, settings, datasets, fault)
+            reader.problems += [p.under(f"inversions[{index}]") for p in problems]
+    return inputs
+
+
+def source_points(spec: Campaign, inputs: Inputs) -> Float | None:
+    """(n, 2) float64, m, points of the fault that slips; None where a mesh has it."""
+    fault = next(f for f in spec.model.faults if f.name == spec.sources.fault)
+    if fault.plane is not None:
+        return plane_corners(fault.plane)[:, :2]
+    known = inputs.interfaces.get(fault.name)
+    if known is None:
+        return None
+    return known.points[:, :2] if known.outline is None else known.outline
 
 
 def _forward_inputs(spec: Forward, inputs: Inputs, reader: _Reader) -> Inputs:

@@ -118,22 +118,44 @@ def _deliver(
     out: Path, handle: CampaignHandle, inversions: list[dict[str, Any]]
 ) -> None:
     """Put what was found where a user looks for it."""
-    from afterslip.client.download import safe_name
     from afterslip_service.embedded import STORE
 
     home = Path(STORE) / "campaigns" / handle.id
     _link(out / "greens.zarr", home / "greens.zarr")
     text = json.dumps(handle.data, indent=2, ensure_ascii=False)
     (out / "campaign.json").write_text(text + "\n")
+    sources = {
+        item["id"]: out / home / "inversions" / item["id"]
+        for item in inversions
+        if item["state"] == "accepted"
+    }
+    copy_results(out, inversions, sources)
+
+
+def copy_results(
+    out: Path, inversions: list[dict[str, Any]], sources: dict[str, Path]
+) -> None:
+    """Copy results: one to the folder itself, several each to a folder of its name.
+
+    Parameters
+    ----------
+    sources : id of an accepted inversion → folder of its result.
+    """
+    from afterslip.client.download import safe_name
+
     for inversion in inversions:
-        if inversion["state"] != "accepted":
+        source = sources.get(inversion["id"])
+        if source is None:
             continue
         folder = out
         if len(inversions) > 1:
             folder = out / safe_name(inversion["name"], inversion["id"])
             folder.mkdir(exist_ok=True)
-        for path in (out / home / "inversions" / inversion["id"]).iterdir():
+        for path in source.iterdir():
             shutil.copyfile(path, folder / path.name)
+            if folder is not out:
+                # of a run with one inversion: it would pass for a result of this run
+                (out / path.name).unlink(missing_ok=True)
 
 
 def _link(link: Path, target: Path) -> None:

@@ -9,9 +9,9 @@ from fastapi.responses import JSONResponse
 
 from afterslip.errors import Problem, SpecError
 from afterslip.frame import Frame
-from afterslip.readers.observations import read_observations
 from afterslip.schemas.observation import Dataset
 from afterslip.schemas.validation import validate
+from afterslip.spec.inputs import observations_of
 from afterslip_service.db import datasets
 from afterslip_service.db.session import Connection
 from afterslip_service.http.body import JsonRoute
@@ -95,9 +95,7 @@ def _count(service: Service, dataset: Dataset) -> int:
     failure = SpecError([])
     for frame in kinds:
         try:
-            found = read_observations(
-                content, frame, dataset.sigma, float(dataset.epoch), "file"
-            )
+            found = observations_of(dataset, content, frame, "file")
         except SpecError as error:
             failure = error
         else:

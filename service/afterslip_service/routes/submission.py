@@ -7,11 +7,13 @@ from typing import Any
 
 from afterslip.errors import Problem, SpecError
 from afterslip.identity import canonical_spec, digest, plain
+from afterslip.readers.rows import Rows
 from afterslip.schemas.inversion import Inversion
 from afterslip.schemas.observation import Dataset
 from afterslip.schemas.validation import nearest, validate
 from afterslip.spec import parse_campaign
-from afterslip.spec.inputs import read_dataset, resolve
+from afterslip.spec.data import data_problems
+from afterslip.spec.inputs import fault_points, read_dataset, resolve
 from afterslip.spec.references import contents
 from afterslip_service import clock
 from afterslip_service.db import campaigns, datasets, inversions, jobs
@@ -145,11 +147,17 @@ def check_inversion(
         if component not in spec.sources.components
     ]
     problems += _prior_problems(request)
-    for dataset in found:
+    known = {item.name: item for item in [*found, *spec.datasets]}
+    settings = {name: known[name] for name in request.datasets}
+    rows: dict[str, Rows] = {}
+    for name, dataset in settings.items():
         try:
-            read_dataset(dataset, spec.model, spec.end, service.files)
+            rows[name] = read_dataset(dataset, spec.model, spec.end, service.files)
         except SpecError as error:
-            problems += [item.under(dataset.name) for item in error.problems]
+            problems += [item.under(name) for item in error.problems]
+    if not problems:
+        fault = fault_points(spec, service.files)
+        problems += data_problems(request, settings, rows, fault)
     if problems:
         raise SpecError(problems)
     extra = [plain(item) for item in found]

@@ -14,6 +14,12 @@ from afterslip_solver.inversion.covariance import (
     whiten,
 )
 from afterslip_solver.inversion.folds import deal_stations, spatial_blocks
+from afterslip_solver.inversion.in_time import (
+    InTime,
+    in_blocks,
+    moment_history,
+    total,
+)
 from afterslip_solver.inversion.problem import (
     InversionError,
     InversionProblem,
@@ -28,6 +34,7 @@ from afterslip_solver.inversion.regularisers import (
     VonKarman,
     make_regulariser,
 )
+from afterslip_solver.inversion.robust import reweighted, robust_weights
 from afterslip_solver.inversion.solution import Fit, InversionSolution
 from afterslip_solver.inversion.solve import invert
 
@@ -36,6 +43,7 @@ __all__ = [
     "Block",
     "CrossValidation",
     "Fit",
+    "InTime",
     "InversionError",
     "InversionProblem",
     "InversionSettings",
@@ -48,10 +56,15 @@ __all__ = [
     "deal_stations",
     "exponential",
     "fit_variogram",
+    "in_blocks",
     "invert",
     "is_positive_definite",
     "make_regulariser",
+    "moment_history",
     "offset_columns",
+    "reweighted",
+    "robust_weights",
     "spatial_blocks",
+    "total",
     "whiten",
 ]

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from afterslip.archive import GreensStore
+from afterslip.readers.rows import Rows
 from afterslip_solver.model import Float
-from afterslip_workers.inverting.rows import Rows
 
 N_TIME = 48
 _STATIONS_AT_ONCE = 256

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,11 @@ import numpy as np
 import xarray as xr
 
 from afterslip.frame import Frame
+from afterslip.readers.rows import Rows
 from afterslip_solver.inversion import InversionSolution
 from afterslip_solver.model import Float
-from afterslip_workers.inverting.rows import Rows
+from afterslip_workers.inverting.data import Unknown
+from afterslip_workers.inverting.in_time import History
 
 YEAR = 365.25 * 86400.0
 
@@ -69,6 +72,78 @@ def data_variables(
     return made
 
 
+def beside_variables(
+    beside: Sequence[Unknown], solution: InversionSolution, weight: Float
+) -> dict[str, xr.Variable]:
+    """Unknowns beside slip, and the weights of data that are far off."""
+    made = {}
+    if (weight < 1.0).any():
+        made["obs_weight"] = xr.Variable(("obs",), weight)
+    if not beside:
+        return made
+    columns = np.column_stack([unknown.column for unknown in beside])
+    made["predicted_beside"] = xr.Variable(
+        ("obs",), columns @ solution.nuisance, {"units": "m"}
+    )
+    made["unknown_value"] = xr.Variable(("unknown",), solution.nuisance)
+    for name in ("name", "dataset", "unit"):
+        texts = np.array([getattr(item, name) for item in beside], dtype=object)
+        made[f"unknown_{name}"] = xr.Variable(("unknown",), texts)
+    for name in ("station", "component"):
+        made[f"unknown_{name}"] = xr.Variable(
+            ("unknown",), np.array([getattr(item, name) for item in beside])
+        )
+    epoch = np.array([item.epoch for item in beside]) / YEAR
+    made["unknown_epoch"] = xr.Variable(("unknown",), epoch, {"units": "yr"})
+    return made
+
+
+def history_variables(
+    history: History, fault_slip: Sequence[Float]
+) -> dict[str, xr.Variable]:
+    """Slip and moment through time.
+
+    Parameters
+    ----------
+    fault_slip : of each block, (n_fault_node, 2) float64, m.
+    """
+    newton_metres = {"units": "N m"}
+    band = 1.96 * history.deviation
+    starts = np.concatenate([[0.0], history.ends[:-1]])
+    by_source, by_time = ("increment", "source"), ("increment",)
+    return {
+        "increment_start": xr.Variable(by_time, starts / YEAR, {"units": "yr"}),
+        "increment_end": xr.Variable(by_time, history.ends / YEAR, {"units": "yr"}),
+        "slip_increment": xr.Variable(by_source, history.slip, {"units": "m"}),
+        "slip_increment_sigma": xr.Variable(by_source, history.sigma, {"units": "m"}),
+        "fault_slip_increment": xr.Variable(
+            ("increment", "fault_node", "slip_component"),
+            np.stack(fault_slip),
+            {"units": "m"},
+        ),
+        "moment_history": xr.Variable(by_time, history.moment, newton_metres),
+        "moment_history_interval": xr.Variable(
+            ("increment", "pair"),
+            np.column_stack([np.maximum(history.moment - band, 0.0),
+                             history.moment + band]),
+            newton_metres,
+        ),
+        "moment_history_elastic": xr.Variable(
+            by_time, history.moment_elastic, newton_metres
+        ),
+    }  # fmt: skip
+
+
+def history_figures(history: History | None) -> dict[str, float]:
+    """Numbers of slip through time that people quote."""
+    if history is None:
+        return {}
+    return {
+        "increment_smoothness": history.coupling,
+        "variance_reduction_elastic": history.variance_reduction_elastic,
+    }
+
+
 def choice_variables(solution: InversionSolution) -> dict[str, xr.Variable]:
     """Every pair of weights that was tried; one point where none was."""
     table = solution.cross_validation
@@ -120,6 +195,7 @@ def figures(result: xr.Dataset, solution: InversionSolution) -> dict[str, Any]:
         "peak_slip_y": float(result["fault_y"][peak]),
         "peak_slip_depth": 0.0 - float(result["fault_z"][peak]),
         "variance_reduction": solution.fit.weighted_variance_reduction,
+        "variance_reduction_unweighted": solution.fit.variance_reduction,
         "smoothness": solution.smoothness,
         "sparsity": solution.sparsity,
     }

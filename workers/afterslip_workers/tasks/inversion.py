@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,15 @@ from afterslip.archive import GreensStore
 from afterslip.error_class import ErrorClass
 from afterslip.exports import write_geojson
 from afterslip.frame import Frame
+from afterslip.readers.rows import Rows
 from afterslip.report import write_report
+from afterslip.result import fit_by_dataset
 from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.inversion import Inversion
 from afterslip.schemas.observation import Dataset
 from afterslip.schemas.validation import validate
 from afterslip.spec import parse_campaign
+from afterslip.spec.data import gather
 from afterslip.spec.inputs import read_dataset
 from afterslip_solver.inversion import (
     InversionProblem,
@@ -26,14 +30,16 @@ from afterslip_solver.inversion import (
     InversionSolution,
     invert,
     make_regulariser,
+    reweighted,
+    robust_weights,
 )
-from afterslip_solver.model import Float
+from afterslip_solver.model import Bool, Float
 from afterslip_workers.engines.base import SlipModel
 from afterslip_workers.engines.models import campaign_facts, campaign_model
 from afterslip_workers.engines.registry import find
 from afterslip_workers.errors import TaskError
-from afterslip_workers.inverting import predict, result
-from afterslip_workers.inverting.rows import Rows, collect
+from afterslip_workers.inverting import data as data_of
+from afterslip_workers.inverting import in_time, predict, result
 from afterslip_workers.store import manifest, reading
 from afterslip_workers.store.result_folders import INVERSION_FOLDER
 from afterslip_workers.tasks.context import Context
@@ -54,16 +60,24 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
     facts = campaign_facts(context.store_backend, envelope.campaign)
     context.phase("reading data")
     model = _slip_model(context, campaign, facts)
-    rows = _rows(context, campaign, request, extra)
+    settings = _settings(campaign, request, extra)
+    rows, variograms = data_of.with_errors(_rows(context, campaign, settings), settings)
+    beside = data_of.unknowns(rows, settings)
     store = GreensStore(reading.greens(context.store_backend, envelope.campaign))
     context.phase("sampling Green's functions")
-    problem = _problem(model, request, store, rows)
+    known = data_of.problem_terms(rows, settings, beside)
+    problem = _problem(model, request, store, rows, known)
     context.phase("cross-validation")
-    solution = _solve(context, problem, request)
+    robust = data_of.robust_rows(rows, settings)
+    solution, weight, history = _solve(context, request, problem, robust, store, rows)
     context.phase("writing the result")
-    found = _assemble(campaign, model, store, rows, solution)
+    found = _assemble(campaign, model, store, rows, solution, history)
+    found.update(result.beside_variables(beside, solution, weight))
     _annotate(found, context, campaign, request, facts, solution)
     found.attrs["solver"] = json.dumps(model.solver_facts(store.dataset))
+    found.attrs["datasets"] = json.dumps(
+        data_of.dataset_facts(rows, settings, variograms)
+    )
 
     def write(folder: Path) -> dict[str, Any]:
         part = folder / INVERSION_FOLDER
@@ -100,25 +114,27 @@ def _slip_model(
     return found
 
 
-def _rows(
-    context: Context,
-    campaign: Campaign,
-    request: Inversion,
-    extra: list[Dataset],
-) -> Rows:
-    """Read the data sets of a request; those of the campaign come first."""
-    files = context.files
+def _settings(
+    campaign: Campaign, request: Inversion, extra: list[Dataset]
+) -> dict[str, Dataset]:
+    """Return the data sets of a request by name; the campaign's own come first."""
     known = {item.name: item for item in [*extra, *campaign.datasets]}
     missing = [name for name in request.datasets if name not in known]
     if missing:
         raise TaskError(
             ErrorClass.BAD_INPUT, f"there is no data set {', '.join(missing)}"
         )
-    tables = {
-        name: read_dataset(known[name], campaign.model, campaign.end, files)
-        for name in request.datasets
-    }
-    return collect(tables)
+    return {name: known[name] for name in request.datasets}
+
+
+def _rows(context: Context, campaign: Campaign, settings: dict[str, Dataset]) -> Rows:
+    """Read the data of a request."""
+    return gather(
+        [
+            read_dataset(dataset, campaign.model, campaign.end, context.files)
+            for dataset in settings.values()
+        ]
+    )
 
 
 def _problem(
@@ -126,6 +142,7 @@ def _problem(
     request: Inversion,
     store: GreensStore,
     rows: Rows,
+    known: dict[str, Any],
 ) -> InversionProblem:
     greens = store.dataset
     component = greens["source_component"].values.astype(np.int64)
@@ -135,41 +152,69 @@ def _problem(
     )
     return InversionProblem(
         G=predict.design_matrix(store, rows),
-        data=rows.value,
-        sigma=rows.sigma,
-        station=rows.station,
-        kind=rows.kind,
         grid=grid.astype(np.int64),
         area=greens["source_area"].values,
         rigidity=greens["source_rigidity"].values,
         sign=signs[component],
         spacing=model.spacing,
         open_top=model.open_top,
-        position=np.column_stack([rows.x, rows.y]),
+        **known,
     )
 
 
 def _solve(
-    context: Context, problem: InversionProblem, request: Inversion
-) -> InversionSolution:
+    context: Context,
+    request: Inversion,
+    problem: InversionProblem,
+    robust: Bool,
+    store: GreensStore,
+    rows: Rows,
+) -> tuple[InversionSolution, Float, in_time.History | None]:
+    """Return the solution, the weights of rows that are far off, and the history."""
+
     def report(trials: int, score: float) -> None:
         context.phase("cross-validation")
         context.report({"solves_done": trials, "residual": float(score)})
+
+    def solve(
+        posed: InversionProblem, settings: InversionSettings
+    ) -> tuple[InversionSolution, Float]:
+        weight = _robust_weights(posed, settings, robust)
+        found = invert(reweighted(posed, weight), settings, report)
+        if found.outcome != "converged":
+            raise TaskError(ErrorClass.NOT_CONVERGED, found.advice)
+        return found, weight
 
     ((prior, parameters),) = request.prior.items()
     try:
         settings = InversionSettings(
             smoothness=request.smoothness,
             sparsity=request.sparsity,
-            folds=request.folds,
+            folds=min(request.folds, len(np.unique(problem.station))),
             regulariser=make_regulariser(prior, parameters),
         )
-        solution = invert(problem, settings, report)
+        if request.increments is None:
+            return *solve(problem, settings), None
+        ends = [float(end) for end in request.increments.ends]
+        given = request.increments.smoothness
+        couplings = in_time.COUPLINGS if given == "auto" else (float(given),)
+        design = in_time.designs(store, rows, ends)
+        return in_time.solve_in_time(problem, settings, design, ends, couplings, solve)
     except ValueError as error:
         raise TaskError(ErrorClass.BAD_INPUT, str(error)) from error
-    if solution.outcome != "converged":
-        raise TaskError(ErrorClass.NOT_CONVERGED, solution.advice)
-    return solution
+
+
+def _robust_weights(
+    problem: InversionProblem, settings: InversionSettings, robust: Bool
+) -> Float:
+    """Reweight at the smoothness of a first solution, which is chosen anew later."""
+    if not robust.any():
+        return np.ones(len(problem.data))
+    first = invert(problem, settings)
+    held = replace(
+        settings, smoothness=first.smoothness, sparsity=first.sparsity, folds=0
+    )
+    return robust_weights(problem, robust, lambda posed: invert(posed, held).residual)
 
 
 def _assemble(
@@ -178,20 +223,30 @@ def _assemble(
     store: GreensStore,
     rows: Rows,
     solution: InversionSolution,
+    history: in_time.History | None,
 ) -> xr.Dataset:
     frame = Frame.of(campaign.model.frame)
     times = predict.series_times(store.until)
+    through_time: dict[str, Any] = {}
+    if history is None:
+        series = predict.station_series(store, rows.x, rows.y, solution.slip, times)
+    else:
+        ends = history.ends[1:].tolist()
+        series = in_time.series(store, rows.x, rows.y, history.slip, ends, times)
+        of_block = [model.variables(frame, slip) for slip in history.slip]
+        through_time = result.history_variables(
+            history, [made["fault_slip"].values for made in of_block]
+        )
     return xr.Dataset(
         {
             **result.source_variables(store.dataset, solution),
             **model.variables(frame, solution.slip),
             **result.data_variables(rows, solution, frame),
             **result.choice_variables(solution),
-            **result.series_variables(
-                times,
-                predict.station_series(store, rows.x, rows.y, solution.slip, times),
-            ),
-        }
+            **result.series_variables(times, series),
+            **through_time,
+        },
+        attrs=result.history_figures(history),
     )
 
 
@@ -220,7 +275,7 @@ def _annotate(
     )
 
 
-_MODEL_FACTS = ("n_unknowns", "n_elements", "n_node", "quality")
+_MODEL_FACTS = ("n_unknowns", "n_elements", "n_node", "quality", "notes")
 
 
 def _warnings(solution: InversionSolution) -> list[str]:
@@ -239,6 +294,7 @@ _SUMMARY = (
     "moment",
     "peak_slip",
     "variance_reduction",
+    "variance_reduction_unweighted",
     "score",
     "score_se",
     "folds",
@@ -251,6 +307,17 @@ def _summary(found: xr.Dataset) -> dict[str, Any]:
     numbers: dict[str, Float | Any] = {
         key: found.attrs[key] for key in _SUMMARY if key in found.attrs
     }
-    return {
+    summary: dict[str, Any] = {
         key: value if np.isfinite(value) else None for key, value in numbers.items()
     }
+    summary["fit_by_dataset"] = [
+        {"dataset": row.name, "count": row.count, "rms": row.rms, "chi": row.chi,
+         "variance_reduction": _finite(row.variance_reduction),
+         "variance_reduction_unweighted": _finite(row.variance_reduction_unweighted)}
+        for row in fit_by_dataset(found)
+    ]  # fmt: skip
+    return summary
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None

@@ -37,6 +37,7 @@ function figures(summary) {
     ["Magnitude Mw", fixed(summary.magnitude)],
     ["Peak slip", fixed(summary.peak_slip, 1, " m")],
     ["Variance reduction", percent(summary.variance_reduction)],
+    ["Without weights", percent(summary.variance_reduction_unweighted)],
     ["Cross-validation", fixed(summary.score, 3)],
     ["Folds", count(summary.folds)],
   ];

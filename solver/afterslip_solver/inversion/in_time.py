@@ -1,0 +1,170 @@
+"""Slip that grows through time: coseismic slip, then increments at a steady rate.
+
+The unknowns are blocks of all sources: the coseismic slip first, then what each
+interval adds. A block is to the inversion a set of faults of its own, so that priors
+in space, signs and moments need to know nothing of time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from afterslip_solver.inversion.covariance import whiten
+from afterslip_solver.inversion.problem import InversionProblem
+from afterslip_solver.inversion.regularisers import Regulariser, SourceGrid
+from afterslip_solver.inversion.solution import (
+    InversionSolution,
+    magnitude_of,
+    moment_of,
+)
+from afterslip_solver.inversion.solve import UNRESOLVED
+from afterslip_solver.model import Float
+
+
+@dataclass(frozen=True, slots=True)
+class InTime:
+    """Prior of coseismic slip and increments, from a prior of slip in space.
+
+    With L of the space: coseismic slip has L, an increment over a share d of the
+    whole time has L / d (a random walk: Segall & Matthews 1997, J. Geophys. Res. 102,
+    22391), and ``coupling`` times L weighs how the rate changes from one interval to
+    the next, over the root of the share of time between their middles.
+
+    Attributes
+    ----------
+    space : prior of slip at one time.
+    durations : of the intervals, any unit.
+    coupling : weight of changes of the rate; 0 for none.
+    """
+
+    space: Regulariser
+    durations: tuple[float, ...]
+    coupling: float = 0.0
+
+    def precision(self, sources: SourceGrid) -> Float:
+        """(n_par, n_par) float64, blocks in the order of the unknowns."""
+        blocks = 1 + len(self.durations)
+        n = len(sources.place) // blocks
+        n_fault = len(sources.spacing) // blocks
+        one = SourceGrid(
+            sources.place[:n], sources.spacing[:n_fault], sources.open_top[:n_fault]
+        )
+        return np.asarray(np.kron(self.in_time(), self.space.precision(one)))
+
+    def in_time(self) -> Float:
+        """(n_block, n_block) float64, precision of a single source's blocks."""
+        share = np.array(self.durations) / sum(self.durations)
+        k = len(share)
+        matrix = np.zeros((k + 1, k + 1))
+        matrix[0, 0] = 1.0
+        matrix[1:, 1:] = np.diag(1.0 / share)
+        if k > 1:
+            middle = np.cumsum(share) - 0.5 * share
+            change = np.diff(np.diag(1.0 / share), axis=0)
+            change /= np.sqrt(np.diff(middle))[:, None]
+            matrix[1:, 1:] += self.coupling * change.T @ change
+        return matrix
+
+
+def in_blocks(problem: InversionProblem, design: Float) -> InversionProblem:
+    """Return the problem whose unknowns are blocks of the problem's sources.
+
+    Parameters
+    ----------
+    problem : for one block; its ``G`` is not used.
+    design : (n_obs, n_block, n_par) float64, response of the data to a unit of each.
+    """
+    blocks, n = design.shape[1:]
+    n_fault = len(problem.spacing)
+    grid = np.tile(problem.grid, (blocks, 1))
+    grid[:, 0] += np.repeat(np.arange(blocks) * n_fault, n)
+    return replace(
+        problem,
+        G=design.reshape(len(design), -1),
+        grid=grid,
+        area=np.tile(problem.area, blocks),
+        rigidity=np.tile(problem.rigidity, blocks),
+        sign=np.tile(problem.sign, blocks),
+        spacing=np.tile(problem.spacing, (blocks, 1)),
+        open_top=np.tile(problem.open_top, blocks),
+    )
+
+
+def total(
+    problem: InversionProblem, design: Float, solution: InversionSolution
+) -> InversionSolution:
+    """Return the solution for the slip that all blocks add up to.
+
+    Its resolution and detectable slip are of slip spread evenly over the blocks.
+
+    Parameters
+    ----------
+    problem : for one block.
+    design : as for `in_blocks`.
+    solution : of the problem in blocks.
+    """
+    blocks, n = design.shape[1:]
+    slip = solution.slip.reshape(blocks, n).sum(axis=0)
+    covariance = _block_sum(solution.covariance, blocks)
+    resolution = _block_sum(solution.resolution, blocks) / blocks
+    mean = whiten(problem.covariance, problem.sigma, design.mean(axis=1))
+    with np.errstate(divide="ignore"):
+        detectable = 1.0 / np.sqrt((mean**2).sum(axis=0))
+    patch, patch_moment = moment_of(problem, slip)
+    moment = float(patch_moment.sum())
+    largest = float(np.abs(slip).max())
+    return replace(
+        solution,
+        slip=slip,
+        covariance=covariance,
+        resolution=resolution,
+        detectable_slip=detectable,
+        patch=patch,
+        patch_moment=patch_moment,
+        moment=moment,
+        magnitude=magnitude_of(moment),
+        unseen=(detectable > largest) | (np.diag(resolution) < UNRESOLVED),
+    )
+
+
+def _block_sum(matrix: Float, blocks: int) -> Float:
+    n = len(matrix) // blocks
+    return np.asarray(matrix.reshape(blocks, n, blocks, n).sum(axis=(0, 2)))
+
+
+def moment_history(
+    problem: InversionProblem, solution: InversionSolution
+) -> tuple[Float, Float]:
+    """Moment of the slip so far at the end of each block, and its deviation.
+
+    Parameters
+    ----------
+    problem : for one block.
+    solution : of the problem in blocks.
+
+    Returns
+    -------
+    (n_block,) N m, and (n_block,) N m, standard deviation to first order from the
+    solution's covariance.
+    """
+    n = len(problem.area)
+    blocks = len(solution.slip) // n
+    so_far = np.cumsum(solution.slip.reshape(blocks, n), axis=0)
+    size = problem.rigidity * problem.area
+    _, of_patch = np.unique(problem.grid[:, [0, 2, 3]], axis=0, return_inverse=True)
+    of_patch = of_patch.ravel()
+    moment, deviation = np.empty(blocks), np.empty(blocks)
+    for k, slip in enumerate(so_far):
+        part = size * slip
+        length = np.sqrt(np.bincount(of_patch, part**2))
+        moment[k] = length.sum()
+        safe = np.where(length > 0, length, 1.0)[of_patch]
+        slope = np.where(length[of_patch] > 0, part / safe, 1.0) * size
+        gradient = np.zeros((blocks, n))
+        gradient[: k + 1] = slope
+        flat = gradient.ravel()
+        variance = float(flat @ solution.covariance @ flat)
+        deviation[k] = np.sqrt(max(variance, 0.0))
+    return moment, deviation

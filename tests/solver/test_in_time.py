@@ -1,0 +1,120 @@
+"""Slip through time: priors, sums over blocks and the moment so far."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from afterslip_solver.inversion import (
+    InTime,
+    InversionProblem,
+    InversionSettings,
+    Laplacian,
+    SourceGrid,
+    in_blocks,
+    invert,
+    moment_history,
+    total,
+)
+
+DAYS = (10.0, 20.0, 70.0)
+
+
+@pytest.fixture
+def problem():
+    """Six patches of two components, and twelve stations at four epochs."""
+    rng = np.random.default_rng(7)
+    cells = [(c, i, j) for c in (0, 1) for i in range(3) for j in range(2)]
+    n, n_obs = len(cells), 144
+    return InversionProblem(
+        G=rng.normal(size=(n_obs, n)),
+        data=rng.normal(size=n_obs),
+        sigma=rng.uniform(0.1, 0.2, n_obs),
+        station=np.tile(np.repeat(np.arange(12), 3), 4),
+        kind=np.full(n_obs, "gnss"),
+        grid=np.array([[0, *cell] for cell in cells]),
+        area=rng.uniform(1e8, 2e8, n),
+        rigidity=np.full(n, 3e10),
+        sign=np.zeros(n, dtype=np.int64),
+        spacing=np.array([[1e4, 2e4]]),
+        open_top=np.array([True]),
+    )
+
+
+@pytest.fixture
+def design(problem):
+    rng = np.random.default_rng(9)
+    return rng.normal(size=(len(problem.data), 4, problem.G.shape[1]))
+
+
+def test_precision_is_that_of_a_random_walk_and_of_changes_of_the_rate(problem):
+    prior = InTime(Laplacian(), DAYS, coupling=0.3)
+    sources = problem.sources
+    L = Laplacian().precision(sources)
+    n = len(L)
+    tiled = SourceGrid(
+        np.concatenate([np.add(sources.place, [k, 0, 0, 0]) for k in range(4)]),
+        np.tile(sources.spacing, (4, 1)),
+        np.tile(sources.open_top, 4),
+    )
+    found = prior.precision(tiled)
+    slip = np.random.default_rng(1).normal(size=(4, n))
+    share = np.array(DAYS) / 100
+    penalty = slip[0] @ L @ slip[0]
+    for k in range(3):
+        penalty += slip[k + 1] @ L @ slip[k + 1] / share[k]
+    middle = [0.05, 0.2, 0.65]
+    for k in range(2):
+        change = slip[k + 2] / share[k + 1] - slip[k + 1] / share[k]
+        penalty += 0.3 * change @ L @ change / (middle[k + 1] - middle[k])
+    flat = slip.ravel()
+    assert flat @ found @ flat == pytest.approx(penalty)
+
+
+def test_blocks_are_solved_as_one_ridge_regression(problem, design):
+    posed = in_blocks(problem, design)
+    prior = InTime(Laplacian(), DAYS, coupling=0.1)
+    settings = InversionSettings(
+        smoothness=2.0, sparsity=0.0, folds=0, regulariser=prior
+    )
+    found = invert(posed, settings)
+    G = design.reshape(len(design), -1) / problem.sigma[:, None]
+    P = np.kron(prior.in_time(), Laplacian().precision(problem.sources))
+    expected = np.linalg.solve(G.T @ G + 2 * P, G.T @ (problem.data / problem.sigma))
+    np.testing.assert_allclose(found.slip, expected, rtol=1e-8, atol=1e-12)
+
+
+def test_total_adds_slip_and_its_covariance_over_the_blocks(problem, design):
+    settings = InversionSettings(
+        smoothness=2.0, sparsity=0.0, folds=0, regulariser=InTime(Laplacian(), DAYS)
+    )
+    found = invert(in_blocks(problem, design), settings)
+    whole = total(problem, design, found)
+    n = problem.G.shape[1]
+    add = np.hstack([np.eye(n)] * 4)
+    np.testing.assert_allclose(whole.slip, add @ found.slip)
+    np.testing.assert_allclose(whole.covariance, add @ found.covariance @ add.T)
+    # what slip spread evenly over the blocks is seen as, all together
+    evenly = np.vstack([np.eye(n)] * 4) / 4
+    np.testing.assert_allclose(whole.resolution, add @ found.resolution @ evenly)
+    assert whole.moment == pytest.approx(moment_history(problem, found)[0][-1])
+
+
+def test_moment_so_far_has_the_spread_of_its_slip(problem, design):
+    settings = InversionSettings(
+        smoothness=2.0, sparsity=0.0, folds=0, regulariser=InTime(Laplacian(), DAYS)
+    )
+    # precise data and slip far from zero: the moment is then nearly linear in slip
+    sure = replace(problem, sigma=problem.sigma * 0.01)
+    slip = np.tile(np.linspace(1, 2, 12), (4, 1))
+    sure = replace(sure, data=np.einsum("rbs,bs->r", design, slip))
+    found = invert(in_blocks(sure, design), settings)
+    moment, deviation = moment_history(sure, found)
+    rng = np.random.default_rng(3)
+    draws = rng.multivariate_normal(found.slip, found.covariance, 4000)
+    so_far = np.cumsum(draws.reshape(-1, 4, 12), axis=1)
+    part = so_far * sure.area * sure.rigidity
+    sampled = np.hypot(part[..., :6], part[..., 6:]).sum(axis=-1)
+    np.testing.assert_allclose(sampled.mean(axis=0), moment, rtol=1e-3)
+    # a sample deviation of 4,000 draws is off by 1.1 per cent; 5 sigma
+    np.testing.assert_allclose(sampled.std(axis=0), deviation, rtol=0.06)

@@ -1,0 +1,83 @@
+"""Data far off: against the minimiser of Huber's loss found by a general method."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.optimize
+
+from afterslip_solver.inversion import Block, InversionProblem
+from afterslip_solver.inversion.robust import (
+    KNEE,
+    huber_weights,
+    reweighted,
+    robust_weights,
+)
+
+
+def problem(data):
+    n = len(data)
+    return InversionProblem(
+        G=np.column_stack([np.ones(n), np.linspace(-1, 1, n)]),
+        data=data,
+        sigma=np.full(n, 0.1),
+        station=np.arange(n),
+        kind=np.full(n, "gnss"),
+        grid=np.array([[0, 1, 0, 0], [0, 1, 1, 0]]),
+        area=np.ones(2),
+        rigidity=np.ones(2),
+        sign=np.zeros(2, dtype=np.int64),
+        spacing=np.ones((1, 2)),
+        open_top=np.array([False]),
+    )
+
+
+def least_squares(posed):
+    design, data = posed.whitened()
+    return np.linalg.lstsq(design, data, rcond=None)[0]
+
+
+@pytest.fixture
+def outliers():
+    rng = np.random.default_rng(2)
+    data = 2.0 + 3.0 * np.linspace(-1, 1, 60) + rng.normal(size=60) * 0.1
+    data[[5, 30, 31]] += [40.0, -25.0, 30.0]
+    return problem(data)
+
+
+def test_weights_lead_to_the_minimiser_of_hubers_loss(outliers):
+    every = np.ones(60, dtype=bool)
+    weight = robust_weights(outliers, every, lambda p: p.data - p.G @ least_squares(p))
+    found = least_squares(reweighted(outliers, weight))
+    scale = 1.4826 * np.median(np.abs(outliers.data - outliers.G @ found)) / 0.1
+
+    def loss(a):
+        z = np.abs(outliers.data - outliers.G @ a) / 0.1 / scale
+        return np.where(z < KNEE, z**2 / 2, KNEE * z - KNEE**2 / 2).sum()
+
+    fine = {"xatol": 1e-8, "fatol": 1e-10}
+    best = scipy.optimize.minimize(loss, found, method="Nelder-Mead", options=fine).x
+    np.testing.assert_allclose(found, best, atol=2e-3)
+    # three of sixty gross errors: least squares is off by metres, this by centimetres
+    assert np.abs(found - [2.0, 3.0]).max() < 0.05
+    assert np.abs(least_squares(outliers) - [2.0, 3.0]).max() > 0.5
+
+
+def test_only_rows_that_ask_for_it_weigh_less(outliers):
+    some = np.arange(60) < 20
+    residual = outliers.data - outliers.G @ [2.0, 3.0]
+    weight = huber_weights(outliers, residual, some)
+    assert weight[5] < 0.01
+    assert (weight[20:] == 1.0).all()
+
+
+def test_correlated_rows_keep_their_correlation_and_lose_weight(outliers):
+    block = Block(np.arange(2), 0.01 * np.array([[1, 0.5], [0.5, 1]]))
+    posed = replace(outliers, covariance=(block,))
+    weight = np.ones(60)
+    weight[0] = 0.25
+    found = reweighted(posed, weight)
+    np.testing.assert_allclose(
+        found.covariance[0].matrix, 0.01 * np.array([[4, 1], [1, 1]])
+    )
+    assert found.sigma[0] == pytest.approx(0.2)

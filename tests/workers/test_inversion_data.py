@@ -1,0 +1,192 @@
+"""Data sets with errors and unknowns of their own, through a whole inversion."""
+
+import copy
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+sys.path.insert(0, str(Path(__file__).parent))
+from small_campaign import (
+    NAMES,
+    SPEC,
+    X_KM,
+    Y_KM,
+    SmallCampaign,
+    observations,
+)
+
+from afterslip_workers import entry
+
+YEAR = 365.25 * 86400.0
+TRUTH = np.array([0.1, 1.0, 0.2, 2.0, 0.1, 1.5])
+LOOK = np.array([-0.6, -0.1, np.sqrt(1 - 0.37)])
+
+
+@pytest.fixture(scope="module")
+def solved(tmp_path_factory):
+    campaign = SmallCampaign(tmp_path_factory.mktemp("store"))
+    receipt = entry.execute(campaign.envelope("model", "m1"))
+    assert receipt["outcome"] == "stored", receipt["error"]
+    entry.promote(campaign.root, "c1", receipt["manifest"])
+    for index, sources in enumerate(receipt["manifest"]["groups"]):
+        group = entry.execute(campaign.group(f"g{index}", index, sources))
+        entry.promote(campaign.root, "c1", group["manifest"])
+    entry.finish(campaign.root, "c1")
+    yield campaign
+    entry.close_children()
+
+
+def motion(campaign, x, y, times):
+    """(n_time, n_place, 3) m, of the true slip at places in km."""
+    found = entry.sample(campaign.root, "c1", x * 1e3, y * 1e3, times).values
+    return np.einsum("s,stpc->tpc", TRUTH, found)
+
+
+def invert(campaign, identity, datasets, files, **request):
+    spec = copy.deepcopy(SPEC)
+    spec["datasets"] = datasets
+    names = [item["name"] for item in datasets]
+    spec["inversions"] = [{"name": "co", "datasets": names, "folds": 3, **request}]
+    asked = SmallCampaign(campaign.root, spec, files=files)
+    full = {**asked.spec["inversions"][0], "id": identity, "extra_datasets": []}
+    receipt = entry.execute(asked.envelope("inversion", identity, inversion=full))
+    assert receipt["outcome"] == "stored", receipt["error"]
+    entry.promote(campaign.root, "c1", receipt["manifest"])
+    folder = campaign.root / "campaigns" / "c1" / "inversions" / identity
+    html = (folder / "report.html").read_text()
+    return xr.load_dataset(folder / "result.nc"), receipt["manifest"]["summary"], html
+
+
+def test_datum_ramp_and_outliers_do_not_leak_into_the_slip(solved):
+    rng = np.random.default_rng(4)
+    land = motion(solved, X_KM, Y_KM, [0.0])[0] + [0.3, -0.2, 0.15]
+    land += rng.normal(0, 0.002, land.shape)
+    x, y = np.round(rng.uniform(-80, 80, (2, 70)), 3)
+    scene = motion(solved, x, y, [YEAR])[0] @ LOOK
+    scene += 0.2 + 0.1 * (x - x.mean()) / 100 - 0.3 * (y - y.mean()) / 100
+    scene += rng.normal(0, 0.004, 70)
+    scene[[4, 9, 50]] += [0.8, -0.7, 0.9]
+    lines = [
+        f"{a},{b},{v:.5f},{','.join(f'{c:.6f}' for c in LOOK)}"
+        for a, b, v in zip(x, y, scene, strict=True)
+    ]
+    files = {
+        "land.csv": observations(land, 0.002),
+        "scene.csv": "x_km,y_km,los,los_e,los_n,los_u\n" + "\n".join(lines),
+    }
+    covariance = {"exponential": {"sigma": 0.003, "length": 10}}
+    datasets = [
+        {"name": "land", "file": "land.csv", "translation": True},
+        {"name": "scene", "file": "scene.csv", "epoch": "1 yr", "ramp": "linear",
+         "sigma": {"los": 0.004}, "covariance": covariance, "robust": True,
+         "floor": {"los": 0.001}},
+    ]  # fmt: skip
+    found, summary, html = invert(solved, "i1", datasets, files)
+    assert found["slip"].values == pytest.approx(TRUTH, abs=0.15)
+    # three constants of the land, then constant, x and y of the scene
+    assert found["unknown_value"].values[:3] == pytest.approx(
+        [0.3, -0.2, 0.15], abs=0.02
+    )
+    assert found["unknown_value"].values[3:] == pytest.approx(
+        [0.2, 0.1, -0.3], abs=0.02
+    )
+    weight = found["obs_weight"].values[-70:]
+    assert (weight[[4, 9, 50]] < 0.05).all()
+    assert np.median(weight) == 1.0
+    expected = np.sqrt(0.004**2 + 0.003**2 + 0.001**2)
+    assert found["sigma"].values[-70:] == pytest.approx(expected)
+    fits = {row["dataset"]: row for row in summary["fit_by_dataset"]}
+    assert fits["land"]["chi"] < 2
+    assert fits["land"]["variance_reduction_unweighted"] > 0.99
+    assert fits["scene"]["count"] == 70
+    facts = {fact["name"]: fact for fact in json.loads(found.attrs["datasets"])}
+    assert facts["scene"]["sigma_of_file"] == 0
+    assert "ramp constant" in html
+    assert "0 of 70 from the file, 70 from sigma" in html
+
+
+def test_rate_and_season_of_stations_come_apart_from_relaxation(solved):
+    times = np.linspace(0.02, 6.0, 25)
+    clean = motion(solved, X_KM, Y_KM, times * YEAR)
+    rng = np.random.default_rng(8)
+    rate = rng.uniform(-0.03, 0.03, (len(NAMES), 3))
+    season = rng.uniform(-0.01, 0.01, (2, len(NAMES), 3))
+    t = times[:, None, None]
+    data = clean + rate * t + season[0] * np.cos(2 * np.pi * t)
+    data += season[1] * np.sin(2 * np.pi * t) + rng.normal(0, 0.001, clean.shape)
+    head, *_ = observations(np.zeros((len(NAMES), 3))).splitlines()
+    lines = [
+        f"{name},{x},{y},{e:.6f},{n:.6f},{u:.6f},.001,.001,.001,gnss,{when}"
+        for when, epoch in zip(times, data, strict=True)
+        for name, x, y, (e, n, u) in zip(NAMES, X_KM, Y_KM, epoch, strict=True)
+    ]
+    files = {"series.csv": "\n".join([head + ",time", *lines])}
+    terms = ["rate", "annual"]
+    datasets = [{"name": "series", "file": "series.csv", "terms": terms}]
+    # hardly any prior, so that the estimates scatter by their own sigmas
+    weak = {"smoothness": 1e-3, "sparsity": 0.0}
+    found, *_ = invert(solved, "i2", datasets, files, **weak)
+    off = np.abs(found["slip"].values - TRUTH)
+    assert (off < 5 * found["slip_sigma"].values).all()
+    names = found["unknown_name"].values.astype(str)
+    place = found["unknown_station"].values, found["unknown_component"].values
+    # rates reach 30 mm/yr; a decimetre of slip is 2 mm/yr of relaxation
+    is_rate = names == "rate"
+    expected = rate[place[0][is_rate], place[1][is_rate]]
+    assert found["unknown_value"].values[is_rate] == pytest.approx(expected, abs=4e-3)
+    cosine = names == "annual cos"
+    expected = season[0][place[0][cosine], place[1][cosine]]
+    assert found["unknown_value"].values[cosine] == pytest.approx(expected, abs=2e-3)
+    # 1,200 data less 150 unknowns: the noise is left, give or take 2 per cent
+    rms = np.sqrt(np.mean(found["residual"].values ** 2))
+    assert rms == pytest.approx(0.001 * np.sqrt(1050 / 1200), rel=0.1)
+    both = found["predicted_beside"].values + found["residual"].values
+    assert np.abs(both).max() < 0.3  # rates over six years; slip moves metres
+
+
+def test_afterslip_comes_apart_from_relaxation(solved):
+    """Data are sums of many small steps of slip, each with the curve since then."""
+    ends = np.array([0.1, 1.0, 3.0])
+    starts = np.array([0.0, 0.1, 1.0])
+    share = np.array([1.0, 0.2, 0.25, 0.3])  # of the true slip: at once, then each
+    epochs = np.array([0.0, 0.05, 0.1, 0.4, 1.0, 2.0, 3.0])
+    data = []
+    for epoch in epochs:
+        moved = share[0] * motion(solved, X_KM, Y_KM, [epoch * YEAR])[0]
+        for k, (start, end) in enumerate(zip(starts, ends, strict=True), 1):
+            done = min(epoch, end) - start
+            if done > 0:
+                at = start + (np.arange(40) + 0.5) * done / 40
+                past = motion(solved, X_KM, Y_KM, (epoch - at) * YEAR).mean(axis=0)
+                moved = moved + share[k] * done / (end - start) * past
+        data.append(moved)
+    noise = np.random.default_rng(2).normal(0, 0.002, np.shape(data))
+    head, *_ = observations(np.zeros((len(NAMES), 3))).splitlines()
+    lines = [
+        f"{name},{x},{y},{e:.6f},{n:.6f},{u:.6f},.002,.002,.002,gnss,{when}"
+        for when, epoch in zip(epochs, data + noise, strict=True)
+        for name, x, y, (e, n, u) in zip(NAMES, X_KM, Y_KM, epoch, strict=True)
+    ]
+    files = {"series.csv": "\n".join([head + ",time", *lines])}
+    found, summary, html = invert(
+        solved, "i3", [{"name": "series", "file": "series.csv"}], files,
+        increments={"ends": ["0.1 yr", "1 yr", "3 yr"], "smoothness": 0.0},
+        smoothness=1e-3, sparsity=0.0,
+    )  # fmt: skip
+    truth = share[:, None] * TRUTH
+    off = np.abs(found["slip_increment"].values - truth)
+    assert (off < 5 * found["slip_increment_sigma"].values).all()
+    assert found["slip"].values == pytest.approx(TRUTH * share.sum(), abs=0.15)
+    low, high = found["moment_history_interval"].values.T
+    moment = found["moment_history"].values
+    assert ((low < moment) & (moment < high)).all()
+    assert found.attrs["variance_reduction_elastic"] < summary["variance_reduction"]
+    assert found["increment_end"].values == pytest.approx([0, *ends])
+    assert found["fault_slip_increment"].values.sum(axis=0) == pytest.approx(
+        found["fault_slip"].values, abs=1e-9
+    )
+    assert "Moment through time" in html

@@ -1,0 +1,219 @@
+"""Slip through time: what each increment does to each datum, from stored curves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from afterslip.archive import GreensStore
+from afterslip.readers.rows import Rows
+from afterslip_solver.inversion import (
+    InTime,
+    InversionProblem,
+    InversionSettings,
+    InversionSolution,
+    in_blocks,
+    invert,
+    moment_history,
+    reweighted,
+    total,
+)
+from afterslip_solver.model import Float, Int
+
+# weights of changes of the rate that "auto" tries
+COUPLINGS = (0.0, 1e-3, 1e-2, 1e-1, 1.0)
+
+# Gauss-Legendre points of one interval; the curves are smooth
+_POINTS = 12
+# m per m sampled at once, 8 bytes each
+_MOST_VALUES = 20_000_000
+
+
+def lag_rule(epoch: float, ends: Sequence[float]) -> tuple[Float, Float]:
+    """Lags at which a response must be known for a datum, and their weights.
+
+    A unit of slip at a steady rate over (t0, t1) has at t moved by the integral of
+    the step response u: ∫ u(t - s) ds / (t1 - t0) over s from t0 to min(t, t1).
+
+    Parameters
+    ----------
+    epoch : s.
+    ends : s, of the intervals; the first one begins at 0.
+
+    Returns
+    -------
+    (n_lag,) s, and (n_block, n_lag), rows for the coseismic slip and each interval.
+    """
+    point, weight = np.polynomial.legendre.leggauss(_POINTS)
+    lags = [np.array([epoch])]
+    parts = [(0, np.array([1.0]))]
+    starts = [0.0, *ends[:-1]]
+    for block, (start, end) in enumerate(zip(starts, ends, strict=True), 1):
+        if epoch <= start:
+            continue
+        low, high = max(0.0, epoch - end), epoch - start
+        lags.append(0.5 * (high - low) * (point + 1.0) + low)
+        parts.append((block, 0.5 * (high - low) / (end - start) * weight))
+    weights = np.zeros((1 + len(ends), sum(map(len, lags))))
+    first = 0
+    for block, values in parts:
+        weights[block, first : first + len(values)] = values
+        first += len(values)
+    return np.concatenate(lags), weights
+
+
+def designs(
+    store: GreensStore, rows: Rows, ends: Sequence[float]
+) -> tuple[Float, Float]:
+    """Response of each datum to a unit of coseismic slip and of each increment.
+
+    Returns
+    -------
+    (n_obs, n_block, n_source) float64, m per m, viscoelastic; and the same of rock
+    that does not flow.
+    """
+    n = store.dataset.sizes["source"]
+    G = np.empty((len(rows), 1 + len(ends), n))
+    elastic = np.empty_like(G)
+    epochs, of_row = np.unique(rows.epoch, return_inverse=True)
+    for number, epoch in enumerate(epochs.tolist()):
+        lags, weights = lag_rule(epoch, ends)
+        share = weights.sum(axis=1)
+        mine = np.flatnonzero(of_row.ravel() == number)
+        # the response at once comes with the others: lag 0 is one more time
+        times = np.append(lags, 0.0)
+        for part, stations, column in _parts(rows, mine, n * len(times)):
+            found = store.sample(rows.x[stations], rows.y[stations], times).values
+            along = np.einsum("stri,ri->rts", found[:, :, column], rows.direction[part])
+            G[part] = np.einsum("bt,rts->rbs", weights, along[:, :-1])
+            elastic[part] = share[None, :, None] * along[:, -1:]
+    return G, elastic
+
+
+def _parts(rows: Rows, mine: Int, per_station: int) -> Iterator[tuple[Int, Int, Int]]:
+    """Yield rows, their stations, and the place of each row's among these."""
+    at_once = max(1, _MOST_VALUES // (3 * per_station))
+    stations = np.unique(rows.station[mine])
+    for first in range(0, len(stations), at_once):
+        chosen = stations[first : first + at_once]
+        part = mine[np.isin(rows.station[mine], chosen)]
+        yield part, chosen, np.searchsorted(chosen, rows.station[part])
+
+
+def series(
+    store: GreensStore,
+    x: Float,
+    y: Float,
+    slip: Float,
+    ends: Sequence[float],
+    times: Float,
+) -> Float:
+    """Predicted motion of stations.
+
+    Parameters
+    ----------
+    slip : (n_block, n_source) float64, m.
+    times : (n_time,) float64, s.
+
+    Returns
+    -------
+    (n_time, n_station, 3) float64, m.
+    """
+    moved = np.empty((len(times), len(x), 3))
+    for number, time in enumerate(times.tolist()):
+        lags, weights = lag_rule(time, ends)
+        at_once = max(1, _MOST_VALUES // (3 * slip.shape[1] * len(lags)))
+        for first in range(0, len(x), at_once):
+            part = slice(first, first + at_once)
+            found = store.sample(x[part], y[part], lags).values
+            moved[number, part] = np.einsum("bs,bt,stpc->pc", slip, weights, found)
+    return moved
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Slip through time.
+
+    Attributes
+    ----------
+    ends : (n_block,) s, 0 for the coseismic slip, then of each interval.
+    slip, sigma : (n_block, n_source) m, what each block adds.
+    moment, deviation : (n_block,) N m, of the slip so far at each end.
+    moment_elastic : (n_block,) N m, the same where rock does not flow.
+    variance_reduction_elastic : of the data, with their errors, in that case.
+    coupling : weight of changes of the rate.
+    """
+
+    ends: Float
+    slip: Float
+    sigma: Float
+    moment: Float
+    deviation: Float
+    moment_elastic: Float
+    variance_reduction_elastic: float
+    coupling: float
+
+
+Solve = Callable[[InversionProblem, InversionSettings], tuple[InversionSolution, Float]]
+
+
+def solve_in_time(
+    problem: InversionProblem,
+    settings: InversionSettings,
+    design: tuple[Float, Float],
+    ends: Sequence[float],
+    couplings: Sequence[float],
+    solve: Solve,
+) -> tuple[InversionSolution, Float, History]:
+    """Estimate coseismic slip and increments; the score chooses the coupling.
+
+    The same slip is then sought with rock that does not flow, at the same weights,
+    to say how much of the afterslip is flow that was taken for slip.
+
+    Parameters
+    ----------
+    problem : of the coseismic slip alone.
+    settings : with the prior in space.
+    design : as `designs` returns.
+    ends : s, of the intervals.
+    couplings : to choose from.
+    solve : returns a solution and the weights of its data.
+
+    Returns
+    -------
+    The solution for all slip together, the weights of the data, and the history.
+    """
+    durations = tuple(np.diff([0.0, *ends]).tolist())
+    posed = in_blocks(problem, design[0])
+    tried = []
+    for coupling in couplings:
+        prior = InTime(settings.regulariser, durations, coupling)
+        chosen = replace(settings, regulariser=prior)
+        tried.append((chosen, *solve(posed, chosen)))
+    best = min(range(len(tried)), key=lambda k: _score(tried[k][1]))
+    chosen, solution, weight = tried[best]
+    held = replace(
+        chosen, smoothness=solution.smoothness, sparsity=solution.sparsity, folds=0
+    )
+    still = invert(reweighted(in_blocks(problem, design[1]), weight), held)
+    moment, deviation = moment_history(problem, solution)
+    blocks = 1 + len(ends)
+    sigma = np.sqrt(np.maximum(np.diag(solution.covariance), 0.0))
+    history = History(
+        ends=np.array([0.0, *ends]),
+        slip=solution.slip.reshape(blocks, -1),
+        sigma=sigma.reshape(blocks, -1),
+        moment=moment,
+        deviation=deviation,
+        moment_elastic=moment_history(problem, still)[0],
+        variance_reduction_elastic=still.fit.weighted_variance_reduction,
+        coupling=float(couplings[best]),
+    )
+    return total(problem, design[0], solution), weight, history
+
+
+def _score(solution: InversionSolution) -> float:
+    table = solution.cross_validation
+    return 0.0 if table is None else float(table.score[table.chosen])
