@@ -181,8 +181,7 @@ class Readers:
         self.backend = entry.open_store(store.root)
         spec = parse_campaign(store.spec)
         files = StoredFiles(store.root)
-        table = read_dataset(spec.datasets[0], spec.model, spec.times, files)
-        self.rows = table.rows("gnss")
+        self.rows = read_dataset(spec.datasets[0], spec.model, spec.end, files)
         name = f"{paths.inversion(store.campaign, store.inversion)}/result.nc"
         self.result = xr.load_dataset(io.BytesIO(store.files[name]))
 
