@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from afterslip_common.terms import KM, YEAR
 from afterslip_solver import backend as backends
 from afterslip_solver.greens import evaluate_curve, prepare
 from afterslip_solver.materials import Layer, assign, restoring_force
@@ -47,8 +48,6 @@ from afterslip_solver.model import (
 from afterslip_solver.parallel import DistributedModel, ThreadRankGroup
 from afterslip_solver.testing.box import box_with_fault
 
-YEAR = 31557600.0
-KM = 1e3
 CURVE = {"times": (0.0, 0.3 * YEAR, YEAR), "until": YEAR}
 MARCH = {**CURVE, "integrator": "stepping", "step": YEAR / 10}
 

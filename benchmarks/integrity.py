@@ -38,14 +38,15 @@ from afterslip.physics.viscoelastic.store import (
     layout_of,
 )
 from afterslip.units import YEAR
+from afterslip_common.terms import GROUP_SIZE
 from afterslip_workers.store import durable
 
-LANES, MODES = 4, 8
+MODES = 8
 
 
 def create(path: Path, nodes: int, groups: int, sealed: bool) -> StoreLayout:
     """Create a store without groups; unsealed: of version 1."""
-    n = LANES * groups
+    n = GROUP_SIZE * groups
     sources = SourceTable(
         ["main"],
         *(np.zeros(n, dtype=np.int64), np.arange(n) % 2),
@@ -75,13 +76,13 @@ def create(path: Path, nodes: int, groups: int, sealed: bool) -> StoreLayout:
 def values(nodes: int) -> dict[str, Any]:
     """Return the arrays of a group; noise, which does not compress."""
     rng = np.random.default_rng(0)
-    response = rng.normal(size=(LANES, MODES, nodes, 3)).astype(np.float32)
-    one = np.ones(LANES)
+    response = rng.normal(size=(GROUP_SIZE, MODES, nodes, 3)).astype(np.float32)
+    one = np.ones(GROUP_SIZE)
     return {
         "response": response,
-        "recurrence": np.ones((LANES, MODES, 2)),
+        "recurrence": np.ones((GROUP_SIZE, MODES, 2)),
         **dict.fromkeys(("start_norm", "shift", "residual", "time_error"), one),
-        "mode_count": np.full(LANES, MODES),
+        "mode_count": np.full(GROUP_SIZE, MODES),
         "iterations": one,
     }
 
@@ -115,8 +116,8 @@ def read(path: Path, again: bool) -> None:
     if not again:
         integrity.file_digests.clear()
     data = open_greens(path)
-    for source in range(0, data.sizes["source"], LANES):
-        assert np.isfinite(data["response"][source : source + LANES].values).all()
+    for source in range(0, data.sizes["source"], GROUP_SIZE):
+        assert np.isfinite(data["response"][source : source + GROUP_SIZE].values).all()
 
 
 def seconds(action: Callable[[], None]) -> float:
@@ -160,7 +161,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
     found = measure(asked.nodes, asked.groups, asked.rounds)
-    megabytes = asked.groups * LANES * MODES * asked.nodes * 3 * 4 / 1e6
+    megabytes = asked.groups * GROUP_SIZE * MODES * asked.nodes * 3 * 4 / 1e6
     note = (
         f"{asked.groups} shards, {megabytes:.0f} MB in all, fastest of {asked.rounds}; "
         "baseline: the same numbers as 0.1.0 wrote and read them, without crc32c and "

@@ -17,6 +17,7 @@ from types import SimpleNamespace
 import numpy as np
 from trench import load
 
+from afterslip_common.terms import YEAR
 from afterslip_solver.array_cache import ArrayCache, CacheScope
 from afterslip_solver.backend.cuda import variants
 from afterslip_solver.backend.cuda.plan import block_numbering, make_plan
@@ -29,7 +30,6 @@ from afterslip_solver.multigrid.coarse_levels import host_levels
 from afterslip_solver.operators import Space
 from afterslip_workers.machine.setup_cache import SetupCache
 
-YEAR = 31557600.0
 CURVE = SolverSettings(times=(0.0, 10 * YEAR), until=10 * YEAR)
 
 

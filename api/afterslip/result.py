@@ -16,9 +16,6 @@ from numpy.typing import NDArray
 
 Float = NDArray[np.float64]
 
-COMPONENTS = ("east", "north", "up")
-SLIP_COMPONENTS = ("strike", "dip")
-
 LAYOUT: dict[str, tuple[str, ...]] = {
     "slip": ("source",),
     "resolution": ("source",),

@@ -9,14 +9,18 @@ from __future__ import annotations
 import re
 from decimal import Decimal, InvalidOperation
 
-MINUTE = 60.0
-HOUR = 3600.0
-DAY = 86400.0
-YEAR = 31557600.0
-KM = 1000.0
+from afterslip_common.terms import COMPONENTS, DAY, KM, SLIP_COMPONENTS, YEAR
 
-COMPONENTS = ("east", "north", "up")
-SLIP_COMPONENTS = ("strike", "dip")
+__all__ = [
+    "COMPONENTS",
+    "DAY",
+    "KM",
+    "SLIP_COMPONENTS",
+    "YEAR",
+    "UnitError",
+    "parse_number",
+    "parse_time",
+]
 
 # seconds per unit; months are left out because they have no one length
 _TIME_UNITS = {

@@ -19,6 +19,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from afterslip_common.terms import YEAR
+
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "workers"))
 from damager import Damager
@@ -44,7 +46,6 @@ from afterslip_workers.store import paths, reading
 
 pytestmark = pytest.mark.timeout(600)
 
-YEAR = 365.25 * 86400.0
 SEED = 20110311
 
 

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from afterslip_common.terms import KM, YEAR
 from afterslip_solver import backend as backends
 from afterslip_solver.backend.base import Tets
 from afterslip_solver.mesh.trace import surface_trace
@@ -17,9 +18,6 @@ from afterslip_solver.operators import Elasticity, Space
 from afterslip_solver.testing.box import box_mesh, box_with_fault
 
 sys.path.insert(0, str(Path(__file__).parent))
-
-YEAR = 31557600.0
-KM = 1000.0
 
 
 def held_sides(nodes, sides=True):

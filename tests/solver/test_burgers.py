@@ -9,6 +9,7 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
+from afterslip_common.terms import YEAR
 from afterslip_solver.greens import evaluate_curve, prepare
 from afterslip_solver.greens.exponential_step import chain_step
 from afterslip_solver.krylov import pcg
@@ -24,7 +25,6 @@ from afterslip_solver.reference import (
 from afterslip_solver.rheology import burgers
 from afterslip_solver.verification.relaxation import MU, TAU, VISCOSITY, layer_error
 
-YEAR = 31557600.0
 KELVIN = (1.5e10, 2e18)
 
 

@@ -127,6 +127,22 @@ def test_sources_follow_imports_to_other_folders_of_the_package(tmp_path):
     assert digest() != first
 
 
+def test_sources_follow_imports_to_the_common_room(tmp_path, monkeypatch):
+    common = tmp_path / "beside" / "afterslip_common"
+    common.mkdir(parents=True)
+    kernel = tmp_path / "package" / "kernel.py"
+    kernel.parent.mkdir()
+    kernel.with_name("__init__.py").touch()
+    kernel.write_text("from afterslip_common.terms import SIZE")
+    monkeypatch.setattr(compiling, "_COMMON", common.parent)
+    found = set()
+    for size in (4, 8):
+        (common / "terms.py").write_text(f"SIZE = {size}")
+        compiling.sources.cache_clear()
+        found.add(compiling.sources(kernel))
+    assert len(found) == 2
+
+
 @pytest.mark.parametrize("what", ["file", "folder"])
 def test_code_that_others_could_have_written_is_not_loaded(process, what):
     first = process()

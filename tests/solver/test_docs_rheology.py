@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
+from afterslip_common.terms import YEAR
 from afterslip_solver.greens import evaluate_curve, prepare
 from afterslip_solver.model import SolverSettings
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/add-a-rheology.md"
-YEAR = 31557600.0
 
 
 def test_snippets_of_the_page_add_a_body_on_which_integrators_agree(small):

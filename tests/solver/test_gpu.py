@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from afterslip_common.terms import YEAR
 from afterslip_solver import backend as backends
 from afterslip_solver.greens import evaluate_curve, prepare
 from afterslip_solver.krylov import pcg
@@ -13,7 +14,6 @@ from afterslip_solver.model import SolverSettings
 from afterslip_solver.multigrid import build
 
 pytestmark = pytest.mark.gpu
-YEAR = 31557600.0
 
 
 @pytest.fixture(scope="module")

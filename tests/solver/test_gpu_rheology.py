@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from afterslip_common.terms import YEAR
 from afterslip_solver import backend as backends
 from afterslip_solver.greens import evaluate_curve, prepare
 from afterslip_solver.materials import restoring_force
 from afterslip_solver.model import SolverSettings
 
 pytestmark = pytest.mark.gpu
-YEAR = 31557600.0
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from afterslip_common.terms import YEAR
 from afterslip_solver.greens import accuracy, evaluate_curve, prepare
 from afterslip_solver.model import SolverSettings
-
-YEAR = 31557600.0
 
 
 def burgers(model, modulus, viscosity, every):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from afterslip_common.terms import YEAR
 from afterslip_solver.greens import prepare
 from afterslip_solver.greens.dmd import DynamicModes
 from afterslip_solver.greens.subdomains import subdomains
 from afterslip_solver.model import SolverSettings
-
-YEAR = 31557600.0
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from scipy.linalg import expm
 from scipy.sparse import bsr_array
 from scipy.sparse.linalg import splu
 
+from afterslip_common.terms import YEAR
 from afterslip_solver.greens import SettingsError, evaluate_curve, prepare
 from afterslip_solver.model import (
     TET_EDGES,
@@ -20,8 +21,6 @@ from afterslip_solver.model import (
     SplitNodes,
     Surface,
 )
-
-YEAR = 31557600.0
 
 
 def curve_settings(until, **changes):

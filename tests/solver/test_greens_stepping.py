@@ -7,14 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from afterslip_common.terms import YEAR
 from afterslip_solver.greens import evaluate_curve, prepare
 from afterslip_solver.greens.exponential_step import softened_modulus
 from afterslip_solver.greens.predictor import Galerkin
 from afterslip_solver.greens.time_plan import recorded_steps
 from afterslip_solver.model import SolverSettings
 from afterslip_solver.multigrid import build
-
-YEAR = 31557600.0
 
 
 def stepping(until, count, **changes):

@@ -7,11 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from afterslip_common.terms import YEAR
 from afterslip_solver.greens import prepare
 from afterslip_solver.greens.time_parallel import trend_weights
 from afterslip_solver.model import SolverSettings
-
-YEAR = 31557600.0
 
 
 @pytest.fixture

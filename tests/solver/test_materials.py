@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from afterslip_common.terms import KM
 from afterslip_solver.materials import (
     Body,
     Layer,
@@ -15,7 +16,6 @@ from afterslip_solver.materials import (
 from afterslip_solver.mesh import Interface
 from afterslip_solver.testing.box import box_mesh
 
-KM = 1e3
 CRUST = Layer("crust", 20 * KM, 6400.0, 3700.0, 2800.0)
 MANTLE = Layer("mantle", 60 * KM, 8000.0, 4600.0, 3300.0, 1e19)
 

@@ -6,11 +6,10 @@ import tracemalloc
 
 import pytest
 
+from afterslip_common.terms import YEAR
 from afterslip_solver.greens import prepare
 from afterslip_solver.memory import MemoryShortageError, check, estimate
 from afterslip_solver.model import SolverSettings
-
-YEAR = 31557600.0
 
 
 def predicted(model, prepared, modes, backend="cpu", scheme=None):

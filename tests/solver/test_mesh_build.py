@@ -8,6 +8,7 @@ import threading
 import numpy as np
 import pytest
 
+from afterslip_common.terms import KM
 from afterslip_solver.mesh import (
     Box,
     MeshError,
@@ -20,7 +21,6 @@ from afterslip_solver.mesh import (
 from afterslip_solver.mesh.fault import triangle_normals
 from afterslip_solver.mesh.numbering import signed_volumes
 
-KM = 1e3
 BOX = Box((-150 * KM, 150 * KM), (-120 * KM, 120 * KM), 100 * KM)
 SIZE = MeshSize(6 * KM, 60 * KM, 0.4)
 VOLUME = 300.0 * 240.0 * 100.0 * KM**3

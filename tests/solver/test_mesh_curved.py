@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from afterslip_common.terms import KM
 from afterslip_solver.mesh import (
     Box,
     CurvedFault,
@@ -19,7 +20,6 @@ from afterslip_solver.mesh.fault import triangle_normals
 from afterslip_solver.mesh.numbering import signed_volumes
 from afterslip_solver.operators import Space
 
-KM = 1e3
 BOX = Box((-300 * KM, 300 * KM), (-300 * KM, 300 * KM), 200 * KM)
 SIZE = MeshSize(12 * KM, 100 * KM, 0.4)
 STRIKE = np.radians(30.0)

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from afterslip_common.terms import KM
 from afterslip_solver.mesh import (
     Box,
     Locator,
@@ -19,8 +20,6 @@ from afterslip_solver.mesh import (
 )
 from afterslip_solver.mesh.numbering import second_order
 from afterslip_solver.testing.box import box_mesh
-
-KM = 1e3
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from afterslip_common.terms import YEAR
 from afterslip_solver import backend as backends
 from afterslip_solver.greens import SettingsError, evaluate_curve, prepare
 from afterslip_solver.materials import restoring_force
@@ -26,7 +27,6 @@ from afterslip_solver.parallel import (
 from afterslip_solver.parallel.communicator import Meeting, ThreadCommunicator
 from afterslip_solver.parallel.halo import Halo
 
-YEAR = 31557600.0
 ELASTIC = SolverSettings(tolerance=1e-10)
 # bases of curves are stored in FP32, and their time error is 1e-6
 AGREE = 1e-7

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from afterslip_common.terms import YEAR
 from afterslip_solver.backend import BackendError
 from afterslip_solver.greens import evaluate_curve, prepare
 from afterslip_solver.model import SolverSettings
 from afterslip_solver.parallel import DistributedModel, gpu_rank_group
 
 pytestmark = pytest.mark.gpu
-YEAR = 31557600.0
 
 
 @pytest.fixture(scope="module", params=[2, 4])

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from afterslip_common.terms import YEAR
 from afterslip_solver.greens import evaluate_curve, prepare
 from afterslip_solver.materials import GRAVITY, MaterialError, restoring_force
 from afterslip_solver.model import Restoring, SolverSettings
@@ -15,7 +16,6 @@ from afterslip_solver.verification.blocks import cut_box
 from afterslip_solver.verification.restoring import column_error, flexure_error
 from afterslip_solver.verification.system import System
 
-YEAR = 31557600.0
 # degree five on a triangle: Strang & Fix, seven points
 R15 = np.sqrt(15.0)
 A, B = (6.0 - R15) / 21.0, (6.0 + R15) / 21.0

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
+from afterslip_common.terms import YEAR
 from afterslip_solver import backend as backends
 from afterslip_solver.greens import evaluate_curve, prepare
 from afterslip_solver.greens.exponential_step import chain_step
@@ -19,8 +20,6 @@ from afterslip_solver.model import Float, Materials, SolverSettings
 from afterslip_solver.operators import ModelError, Resolvent
 from afterslip_solver.parallel import DistributedModel, ThreadRankGroup
 from afterslip_solver.rheology import Branch
-
-YEAR = 31557600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

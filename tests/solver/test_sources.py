@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from afterslip_common.terms import KM
 from afterslip_solver.materials import Layer, assign
 from afterslip_solver.mesh import Box, MeshSize, PlaneFault, build_mesh
 from afterslip_solver.sources import (
@@ -19,7 +20,6 @@ from afterslip_solver.sources.basis import shape_values
 from afterslip_solver.sources.profile import bspline_profile, cubic_bspline
 from afterslip_solver.testing.box import box_with_fault
 
-KM = 1e3
 BOX = Box((-100 * KM, 100 * KM), (-100 * KM, 100 * KM), 80 * KM)
 
 

@@ -8,13 +8,13 @@ from typing import get_args, get_type_hints
 import numpy as np
 import pytest
 
+from afterslip_common.terms import YEAR
 from afterslip_solver.greens import prepare
 from afterslip_solver.greens.time_plan import plan_time
 from afterslip_solver.memory import estimate
 from afterslip_solver.model import SolverSettings
 from afterslip_solver.rheology import Branch, RelaxationRates
 
-YEAR = 31557600.0
 CURVE = SolverSettings(times=(0.0, YEAR), until=YEAR)
 STEPS = replace(CURVE, integrator="stepping", step=0.3 * YEAR)
 CASES = {

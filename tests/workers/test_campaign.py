@@ -15,6 +15,8 @@ import psutil
 import pytest
 import xarray as xr
 
+from afterslip_common.terms import YEAR
+
 sys.path.insert(0, str(Path(__file__).parent))
 from small_campaign import NAMES, SPEC, X_KM, Y_KM, SmallCampaign, observations
 
@@ -32,8 +34,6 @@ from afterslip_workers.engines.viscoelastic.sources import UnitSources, unit_sli
 from afterslip_workers.process import supervisor
 from afterslip_workers.process.delivery import deliver_all
 from afterslip_workers.store import durable
-
-YEAR = 365.25 * 86400.0
 
 
 def stored(receipt):

@@ -5,6 +5,7 @@ import pytest
 import xarray as xr
 
 from afterslip.readers.rows import Rows
+from afterslip_common.terms import YEAR
 from afterslip_solver.inversion import InversionProblem, InversionSettings, invert
 from afterslip_workers.inverting.in_time import (
     designs,
@@ -13,7 +14,6 @@ from afterslip_workers.inverting.in_time import (
     solve_in_time,
 )
 
-YEAR = 365.25 * 86400.0
 TAU = 1.5 * YEAR
 ENDS = [0.1 * YEAR, 0.5 * YEAR, 3.0 * YEAR]
 N_STATION, N_SOURCE = 14, 4

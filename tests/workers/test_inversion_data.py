@@ -19,9 +19,9 @@ from small_campaign import (
     observations,
 )
 
+from afterslip_common.terms import YEAR
 from afterslip_workers import entry
 
-YEAR = 365.25 * 86400.0
 TRUTH = np.array([0.1, 1.0, 0.2, 2.0, 0.1, 1.5])
 LOOK = np.array([-0.6, -0.1, np.sqrt(1 - 0.37)])
 

@@ -8,13 +8,13 @@ from afterslip.errors import SpecError
 from afterslip.frame import Frame
 from afterslip.readers.observations import read_observations
 from afterslip.spec.data import gather
+from afterslip_common.terms import YEAR
 from afterslip_workers.inverting.predict import (
     design_matrix,
     series_times,
     station_series,
 )
 
-YEAR = 365.25 * 86400.0
 LAND = b"""station,x_km,y_km,east,north,up,sigma_e,sigma_n,sigma_u,type
 A,0,0,1.0,2.0,,0.1,0.1,0.1,gnss
 B,10,0,3.0,4.0,5.0,0.1,0.2,0.3,gnss

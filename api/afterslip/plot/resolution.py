@@ -25,7 +25,7 @@ from afterslip.plot.style import (
     nice_step,
     styled,
 )
-from afterslip.result import SLIP_COMPONENTS
+from afterslip.units import SLIP_COMPONENTS
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]

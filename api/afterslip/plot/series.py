@@ -13,7 +13,8 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from afterslip.plot.style import BLUE, FAINT, INK, SKY, SOFT, new_figure, styled
-from afterslip.result import COMPONENTS, TYPE_NAMES, labels, vectors
+from afterslip.result import TYPE_NAMES, labels, vectors
+from afterslip.units import COMPONENTS
 
 Float = NDArray[np.float64]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import xarray as xr
 from scipy.interpolate import interpn
@@ -14,6 +12,7 @@ from afterslip.readers.delimited import Bool, Float
 from afterslip.readers.netcdf import axis, open_bytes, pick
 from afterslip.schemas.earth import LARGEST_VS
 from afterslip.units import KM
+from afterslip_common.properties import PropertyGrid
 
 # points after the interpolation from degrees: 1 GB in four variables
 MOST_POINTS = 2**25
@@ -33,29 +32,6 @@ _VARIABLES = (
     ("rho", "density", "kg/m3", 500.0, 20e3),
     ("viscosity", "viscosity", "Pa s", 1e12, np.inf),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class PropertyGrid:
-    """Properties on a rectilinear grid in local metres.
-
-    Attributes
-    ----------
-    x, y, depth : (n_x,), (n_y,), (n_depth,) float64, m, increasing; depth positive
-        down.
-    vp, vs : (n_x, n_y, n_depth) float64, m/s; NaN where the layers hold.
-    rho : (n_x, n_y, n_depth) float64, kg/m3.
-    viscosity : (n_x, n_y, n_depth) float64, Pa s, inf where elastic; None where the
-        file has none.
-    """
-
-    x: Float
-    y: Float
-    depth: Float
-    vp: Float
-    vs: Float
-    rho: Float
-    viscosity: Float | None
 
 
 def read_grid(

@@ -9,6 +9,7 @@ import numpy as np
 from afterslip.frame import Frame
 from afterslip.readers.delimited import Float, read_table
 from afterslip.readers.places import depths, header, positions
+from afterslip.units import SLIP_COMPONENTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +39,9 @@ def read_slip(content: bytes, frame: Frame, label: str = "slip") -> SlipTable:
     _, _, x, y = positions(table, frame)
     depth = depths(table)
     slip = np.column_stack(
-        [table.numbers(name, needed=True) for name in ("strike", "dip")]
+        [table.numbers(name, needed=True) for name in SLIP_COMPONENTS]
     )
-    for i, name in enumerate(("strike", "dip")):
+    for i, name in enumerate(SLIP_COMPONENTS):
         large = np.abs(slip[:, i]) > 200
         hint = "write slip in metres; strike and dip are slips here, not angles"
         table.refuse(large, name, "is more than 200 m", hint)

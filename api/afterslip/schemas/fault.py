@@ -10,6 +10,7 @@ from pydantic import Field
 from afterslip.errors import Problem
 from afterslip.schemas.base import Schema
 from afterslip.schemas.values import Count, FileRef, Name, Within
+from afterslip_common.terms import SlipComponent
 
 Length = Annotated[float, Within("km", above=0, most=10000)]
 Position = Annotated[float, Within("km", least=-20000, most=20000)]
@@ -59,8 +60,6 @@ class Fault(Schema):
 
 MOST_SOURCES = 100_000
 
-Component = Literal["strike", "dip"]
-
 
 class Sources(Schema):
     """A grid of unit sources on a fault."""
@@ -71,7 +70,7 @@ class Sources(Schema):
     shape: Literal["patch", "bspline"] = Field(
         default="bspline", description="patch: constant slip; bspline: bicubic"
     )
-    components: list[Component] = Field(
+    components: list[SlipComponent] = Field(
         default=["strike", "dip"],
         min_length=1,
         description="strike: left-lateral; dip: reverse",

@@ -10,8 +10,8 @@ from pydantic import BeforeValidator, Field
 
 from afterslip.errors import Problem
 from afterslip.schemas.base import Schema, refusal
-from afterslip.schemas.fault import Component
 from afterslip.schemas.values import Count, Duration, Name, Within
+from afterslip_common.terms import SlipComponent
 
 
 def _strength(value: Any) -> Any:
@@ -69,7 +69,7 @@ class Inversion(Schema):
         default=5,
         description="folds of the cross-validation, of whole stations",
     )
-    sign: dict[Component, Sign] = Field(
+    sign: dict[SlipComponent, Sign] = Field(
         default={}, description="{dip: positive}: positive, negative or free"
     )
 

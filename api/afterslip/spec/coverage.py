@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from afterslip.readers.places import Points, Stations
 from afterslip.schemas.earth import Domain
 from afterslip.schemas.fault import Plane
 from afterslip.units import KM
+from afterslip_common.geometry import Box, PlaneFault
 
 Float = NDArray[np.float64]
 Bool = NDArray[np.bool_]
@@ -25,39 +25,38 @@ Bool = NDArray[np.bool_]
 LONGEST_REACH = 100e3
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
-    """The domain under the free surface z = 0.
+def box_of(domain: Domain) -> Box:
+    """Return the box that a spec describes."""
+    return Box(
+        (domain.x[0] * KM, domain.x[1] * KM),
+        (domain.y[0] * KM, domain.y[1] * KM),
+        domain.depth * KM,
+    )
 
-    Attributes
-    ----------
-    x, y : (low, high), m.
-    depth : m, positive.
-    """
 
-    x: tuple[float, float]
-    y: tuple[float, float]
-    depth: float
+def extent(box: Box) -> str:
+    """Return a box in km, for messages."""
+    x, y = (f"{low / KM:g} to {high / KM:g}" for low, high in (box.x, box.y))
+    return f"x {x} km, y {y} km"
 
-    @classmethod
-    def of(cls, domain: Domain) -> Box:
-        """Return the box that a spec describes."""
-        return cls(
-            (domain.x[0] * KM, domain.x[1] * KM),
-            (domain.y[0] * KM, domain.y[1] * KM),
-            domain.depth * KM,
-        )
 
-    def holds(self, x: Float, y: Float) -> Bool:
-        """Say which places, x and y in m, are inside or on the edge."""
-        return np.asarray(
-            (x >= self.x[0]) & (x <= self.x[1]) & (y >= self.y[0]) & (y <= self.y[1])
-        )
+def plane_fault(name: str, plane: Plane) -> PlaneFault:
+    """Return the rectangle that a spec describes."""
+    return PlaneFault(
+        name=name,
+        x=plane.x * KM,
+        y=plane.y * KM,
+        top=plane.top * KM,
+        strike=plane.strike,
+        dip=plane.dip,
+        length=plane.length * KM,
+        width=plane.width * KM,
+    )
 
-    def text(self) -> str:
-        """Return the box in km, for messages."""
-        x, y = (f"{low / KM:g} to {high / KM:g}" for low, high in (self.x, self.y))
-        return f"x {x} km, y {y} km"
+
+def plane_corners(plane: Plane) -> Float:
+    """Return the (4, 3) corners of a rectangle, m, as `PlaneFault.corners`."""
+    return plane_fault("", plane).corners
 
 
 def places_outside(
@@ -79,7 +78,7 @@ def places_outside(
     outside = chosen[~box.holds(places.x[chosen], places.y[chosen])]
     for row in outside[:MAX_PROBLEMS].tolist():
         lon, lat = places.lon[row], places.lat[row]
-        hint = f"the domain is {box.text()}: make it larger or remove the {noun}"
+        hint = f"the domain is {extent(box)}: make it larger or remove the {noun}"
         swapped = frame.geographic and abs(lon) <= 90
         if swapped and box.holds(*frame.to_local(lat, lon)).all():
             hint = "lon and lat look swapped"
@@ -92,23 +91,6 @@ def places_outside(
         message = f"{more} more places are outside the domain"
         found.append(Problem(places.label, None, message))
     return found
-
-
-def plane_corners(plane: Plane) -> Float:
-    """Return the corners of a rectangle.
-
-    Returns
-    -------
-    (4, 3) float64, m: the top edge from its start, then the bottom edge backwards.
-    """
-    phi, delta = np.radians(plane.strike), np.radians(plane.dip)
-    strike = np.array([np.sin(phi), np.cos(phi), 0.0])
-    right = np.array([np.cos(phi), -np.sin(phi), 0.0])
-    down = right * np.cos(delta) - np.array([0.0, 0.0, np.sin(delta)])
-    top = np.array([plane.x, plane.y, -plane.top])
-    half, width = strike * plane.length / 2, down * plane.width
-    corners = [top - half, top + half, top + half + width, top - half + width]
-    return np.asarray(np.array(corners) * KM)
 
 
 def plane_outside(box: Box, plane: Plane, path: str) -> Iterator[Problem]:
@@ -126,7 +108,7 @@ def plane_outside(box: Box, plane: Plane, path: str) -> Iterator[Problem]:
             path,
             None,
             f"fault outside the domain: a corner is at x {x:.1f} km, y {y:.1f} km",
-            f"the domain is {box.text()}",
+            f"the domain is {extent(box)}",
         )
     deepest = -corners[:, 2].min()
     if deepest >= box.depth:
@@ -153,7 +135,7 @@ def interface_outside(
             path,
             None,
             f"fault outside the domain, e.g. at x {x:.1f} km, y {y:.1f} km",
-            f"the domain is {box.text()}: make it larger or limit the outline",
+            f"the domain is {extent(box)}: make it larger or limit the outline",
         )
     if len(slipping) and -slipping[:, 2].min() >= box.depth:
         yield Problem(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from afterslip.errors import Problem, SpecError
 from afterslip.frame import Frame
 from afterslip.readers.correlation import read_matrix
-from afterslip.readers.grid import PropertyGrid, read_grid
+from afterslip.readers.grid import read_grid
 from afterslip.readers.interface import read_interface, read_outline
 from afterslip.readers.meshfile import mesh_format
 from afterslip.readers.observations import Observations, read_observations
@@ -31,7 +31,8 @@ from afterslip.schemas.forward import Forward, PointFile, SlipFile
 from afterslip.schemas.observation import Dataset, Sigma
 from afterslip.schemas.values import Duration
 from afterslip.spec.coverage import (
-    Box,
+    box_of,
+    extent,
     interface_outside,
     places_outside,
     plane_corners,
@@ -40,6 +41,8 @@ from afterslip.spec.coverage import (
 from afterslip.spec.data import data_problems, duplicates
 from afterslip.spec.files import Files
 from afterslip.spec.references import refs, with_content_refs, with_refs
+from afterslip_common.geometry import Box
+from afterslip_common.properties import PropertyGrid
 
 Float = NDArray[np.float64]
 T = TypeVar("T")
@@ -129,7 +132,7 @@ def read_dataset(
         As for `resolve`.
     """
     reader = _Reader(dataset, files)
-    inputs = Inputs(Frame.of(model.frame), Box.of(model.domain))
+    inputs = Inputs(Frame.of(model.frame), box_of(model.domain))
     found = reader.observations(dataset, "", inputs, end)
     reader.check()
     if found is None:
@@ -256,7 +259,7 @@ class _Reader:
 
 
 def _model_inputs(model: Model, reader: _Reader) -> Inputs:
-    frame, box = Frame.of(model.frame), Box.of(model.domain)
+    frame, box = Frame.of(model.frame), box_of(model.domain)
     interfaces: dict[str, Interface] = {}
     surfaces: dict[str, Float] = {}
     for index, fault in enumerate(model.faults):
@@ -288,7 +291,7 @@ def _model_inputs(model: Model, reader: _Reader) -> Inputs:
             continue
         if not box.holds(top[:, 0], top[:, 1]).any():
             message = "body outside the domain: none of its points is inside"
-            reader.problems.append(Problem(path, body.below, message, box.text()))
+            reader.problems.append(Problem(path, body.below, message, extent(box)))
         surfaces[body.name] = top
     grid = kind = None
     if model.grid is not None:

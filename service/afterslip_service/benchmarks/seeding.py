@@ -11,6 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from afterslip_common.terms import GROUP_SIZE
 from afterslip_service import clock
 from afterslip_service.db import migrate
 from afterslip_service.db.session import Database, SQLAlchemyError, normal_url
@@ -20,7 +21,6 @@ from afterslip_service.engine.states import CampaignState, JobKind, JobState
 LOCAL = "postgresql://postgres@127.0.0.1:5432/postgres"
 DIGEST = "benchmark"
 BATCH = 500
-LANES = 4
 _LAYERS = [
     {"name": f"layer {k}", "vp": 6.4, "vs": 3.7, "rho": 2800.0, "bottom": 10.0 * k}
     for k in range(8)
@@ -83,7 +83,7 @@ def fill(
         part = identities[start : start + BATCH]
         with database.write() as connection:
             rows = [
-                _campaign(i, f"user {(start + k) % users}", LANES * n_groups)
+                _campaign(i, f"user {(start + k) % users}", GROUP_SIZE * n_groups)
                 for k, i in enumerate(part)
             ]
             connection.execute(campaigns.insert(), rows)
@@ -125,14 +125,14 @@ def _campaign(identity: str, owner: str, n_sources: int) -> dict[str, Any]:
 
 def _job(campaign: str, kind: JobKind, index: int) -> dict[str, Any]:
     now, waits = clock.now(), kind is JobKind.GROUP
-    first = LANES * index
+    first = GROUP_SIZE * index
     return {
         "id": clock.new_id(),
         "campaign_id": campaign,
         "kind": kind,
         "ordinal": index,
         "state": JobState.WAITING if waits else JobState.ACCEPTED,
-        "payload": {"sources": list(range(first, first + LANES))} if waits else {},
+        "payload": {"sources": list(range(first, first + GROUP_SIZE))} if waits else {},
         "attempts": 0 if waits else 1,
         "failures": {},
         "not_before": now,

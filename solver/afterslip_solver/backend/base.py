@@ -8,9 +8,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from afterslip_common.terms import GROUP_SIZE
 from afterslip_solver.array_cache import CacheScope
 
-LANES = 4
+# one lane for each unit source of a group
+LANES = GROUP_SIZE
 
 
 class BackendError(RuntimeError):

@@ -13,8 +13,6 @@ from afterslip_solver.inversion.covariance import Block, is_positive_definite, w
 from afterslip_solver.inversion.regularisers import Laplacian, Regulariser, SourceGrid
 from afterslip_solver.model import Bool, Float, Int
 
-COMPONENTS = ("strike", "dip")
-
 
 class InversionError(ValueError):
     """A problem that has no answer as posed; the message says how to repair it."""

@@ -22,7 +22,11 @@ from typing import Any
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
+import afterslip_common
 from afterslip_solver.ownership import folder_is_ours, ours
+
+# where constants that kernels inline may stand, besides their own package
+_COMMON = Path(afterslip_common.__file__).parents[1]
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -88,7 +92,7 @@ class _Files(IndexDataCacheFile):  # type: ignore[misc]
 
 @cache
 def sources(module: Path) -> str:
-    """Digest of a module and of all that it imports beside it, directly or not.
+    """Digest of a module and of all of ours that it imports, directly or not.
 
     Code and constants of imported modules may be inlined. Those of other
     distributions are not followed: Numba's own version is part of its keys.
@@ -99,10 +103,10 @@ def sources(module: Path) -> str:
         path = left.pop()
         if path not in read:
             read[path] = path.read_bytes()
-            left += _imported(read[path], root)
+            left += [*_imported(read[path], root), *_imported(read[path], _COMMON)]
     found = hashlib.sha256()
     for path in sorted(read):
-        found.update(str(path.relative_to(root)).encode())
+        found.update(os.path.relpath(path, root).encode())
         found.update(read[path])
     return found.hexdigest()
 

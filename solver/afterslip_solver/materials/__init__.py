@@ -1,11 +1,11 @@
 """Elastic moduli and viscosities of the elements."""
 
+from afterslip_common.properties import PropertyGrid
 from afterslip_solver.materials.assign import assign
 from afterslip_solver.materials.properties import (
     Body,
     Layer,
     MaterialError,
-    PropertyGrid,
 )
 from afterslip_solver.materials.restoring import GRAVITY, restoring_force
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.interpolate import RegularGridInterpolator
 
+from afterslip_common.properties import PropertyGrid
 from afterslip_solver.materials.properties import (
     Body,
     Layer,
     MaterialError,
-    PropertyGrid,
     check_properties,
 )
 from afterslip_solver.model import Bool, Float, Materials, TetMesh

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from afterslip_solver.mesh.interface import Interface
-from afterslip_solver.model import Float
 
 
 class MaterialError(ValueError):
@@ -61,29 +60,6 @@ class Body:
     viscosity: float = float("inf")
     kelvin_viscosity: float = float("inf")
     kelvin_ratio: float = float("inf")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PropertyGrid:
-    """Properties on a regular grid, interpolated trilinearly.
-
-    Attributes
-    ----------
-    x, y, depth : (n_x,), (n_y,), (n_depth,) float64, m, rising.
-    vp, vs : (n_x, n_y, n_depth) float64, m/s; rho the same, kg/m3. NaN where the
-        grid knows nothing.
-    viscosity : (n_x, n_y, n_depth) float64, Pa s (interpolated in its logarithm),
-        or None to keep the viscosity of layers and bodies. Kelvin elements stay
-        those of layers and bodies, except where this viscosity is infinite.
-    """
-
-    x: Float
-    y: Float
-    depth: Float
-    vp: Float
-    vs: Float
-    rho: Float
-    viscosity: Float | None = None
 
 
 def check_properties(part: Layer | Body) -> None:

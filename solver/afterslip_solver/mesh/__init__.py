@@ -1,15 +1,14 @@
 """Meshes that honour faults: build, import, refine, locate, criterion."""
 
+from afterslip_common.geometry import Box, PlaneFault
 from afterslip_solver.mesh.boundary import boundary_conditions
 from afterslip_solver.mesh.builder import build_mesh
 from afterslip_solver.mesh.errors import MeshError
 from afterslip_solver.mesh.exchange import export_vtu, import_mesh
 from afterslip_solver.mesh.geometry import (
-    Box,
     CurvedFault,
     Geometry,
     MeshSize,
-    PlaneFault,
 )
 from afterslip_solver.mesh.interface import Interface
 from afterslip_solver.mesh.locate import Locator

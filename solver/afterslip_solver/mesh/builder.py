@@ -7,14 +7,13 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
+from afterslip_common.geometry import Box, PlaneFault
 from afterslip_solver.mesh.curved import CurvedSurface, place_curved
 from afterslip_solver.mesh.errors import MeshError
 from afterslip_solver.mesh.geometry import (
-    Box,
     CurvedFault,
     Geometry,
     MeshSize,
-    PlaneFault,
 )
 from afterslip_solver.mesh.mesher import Mesher, RawMesh, quiet_gmsh
 from afterslip_solver.mesh.numbering import second_order

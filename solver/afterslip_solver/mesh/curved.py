@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from afterslip_common.geometry import Box
 from afterslip_solver.mesh.errors import MeshError
 from afterslip_solver.mesh.fault import Unrolled, curved_fault_mesh
-from afterslip_solver.mesh.geometry import Box, CurvedFault
+from afterslip_solver.mesh.geometry import CurvedFault
 from afterslip_solver.mesh.interface import Interface
 from afterslip_solver.mesh.mesher import Mesher
 from afterslip_solver.mesh.region import Region, region_of

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from afterslip_common.geometry import Box
 from afterslip_solver.mesh.errors import MeshError
-from afterslip_solver.mesh.geometry import Box, MeshSize
+from afterslip_solver.mesh.geometry import MeshSize
 from afterslip_solver.model import Float, Int
 
 # loaded by the first session: it draws in graphics libraries, which a process that

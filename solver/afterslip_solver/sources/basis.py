@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from afterslip_common.terms import GROUP_SIZE, SLIP_COMPONENTS, SlipComponent
 from afterslip_solver.model import FaultMesh, Float
 from afterslip_solver.sources.profile import (
     bspline_centre,
@@ -16,7 +17,6 @@ from afterslip_solver.sources.profile import (
 )
 
 Shape = Literal["patch", "bspline"]
-Component = Literal["strike", "dip"]
 
 # a source must reach this value at one node, and be positive at this many
 _LEAST_PEAK, _LEAST_NODES = 0.3, 4
@@ -44,7 +44,7 @@ class UnitSource:
     index: int
     fault: str
     patch: tuple[int, int]
-    component: Component
+    component: SlipComponent
     shape: Shape
     counts: tuple[int, int]
     centre: tuple[float, float]
@@ -55,7 +55,7 @@ def unit_sources(
     along_strike: int,
     down_dip: int,
     shape: Shape = "bspline",
-    components: Sequence[Component] = ("strike", "dip"),
+    components: Sequence[SlipComponent] = SLIP_COMPONENTS,
 ) -> list[UnitSource]:
     """List the unit sources of a fault, neighbours next to each other.
 
@@ -89,8 +89,8 @@ def unit_sources(
 def group_in_fours(sources: Sequence[UnitSource]) -> list[list[int]]:
     """Positions of sources that are solved together; the last group may be short."""
     return [
-        list(range(start, min(start + 4, len(sources))))
-        for start in range(0, len(sources), 4)
+        list(range(start, min(start + GROUP_SIZE, len(sources))))
+        for start in range(0, len(sources), GROUP_SIZE)
     ]
 
 

@@ -6,8 +6,9 @@ from itertools import permutations
 
 import numpy as np
 
+from afterslip_common.geometry import PlaneFault
 from afterslip_solver.mesh.fault import plane_fault_mesh
-from afterslip_solver.mesh.geometry import Geometry, PlaneFault
+from afterslip_solver.mesh.geometry import Geometry
 from afterslip_solver.mesh.numbering import second_order
 from afterslip_solver.mesh.split import split_nodes
 from afterslip_solver.mesh.topology import cell_faces, face_keys

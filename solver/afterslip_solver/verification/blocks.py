@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from afterslip_common.geometry import PlaneFault
 from afterslip_solver.mesh.fault import plane_fault_mesh
-from afterslip_solver.mesh.geometry import Geometry, PlaneFault
+from afterslip_solver.mesh.geometry import Geometry
 from afterslip_solver.mesh.split import split_nodes
 from afterslip_solver.mesh.topology import cell_faces, face_keys
 from afterslip_solver.model import Bool, FaultMesh, Float, Materials, TetMesh

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from afterslip_common.terms import YEAR
 from afterslip_solver.greens import evaluate_curve
 from afterslip_solver.mesh import PlaneFault, surface_trace
 from afterslip_solver.model import (
@@ -32,7 +33,6 @@ from afterslip_solver.verification.grids import cut, graded, grid_mesh, step_sli
 NAME = "plates"
 PLATE, LOCKED, MU = 40e3, 20e3, 30e9
 VISCOSITY = 2.36682e19
-YEAR = 365.25 * 86400.0
 TAU = 2.0 * VISCOSITY / MU
 PERIOD, CYCLES = 200.0 * YEAR, 10
 FAR, LARGEST = 3e6, 240e3  # half the model's width, its depth; longest element

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from afterslip_common.terms import DAY, YEAR
 from afterslip_solver.mesh import Geometry, surface_trace
 from afterslip_solver.model import Float, Materials, Model, SolverSettings
 from afterslip_solver.testing.box import box_with_fault
@@ -20,7 +21,7 @@ from afterslip_solver.verification.device import prepared
 from afterslip_solver.verification.system import System
 
 NAME = "robustness"
-LAM, MU, DAY, YEAR = 40e9, 40e9, 86400.0, 365.25 * 86400.0
+LAM, MU = 40e9, 40e9
 TOLERANCE = 1e-8
 DIRECT = "Cholesky factorisation of the assembled matrix"
 

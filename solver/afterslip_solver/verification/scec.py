@@ -23,6 +23,7 @@ from functools import cache, partial
 
 import numpy as np
 
+from afterslip_common.terms import YEAR
 from afterslip_solver.greens import evaluate_curve
 from afterslip_solver.mesh import Geometry, PlaneFault, surface_trace
 from afterslip_solver.model import (
@@ -46,7 +47,6 @@ from afterslip_solver.verification.grids import cut
 NAME = "scec"
 SIDE, LAYER, REACH, WHOLE = 24e3, 12e3, 16e3, 12e3
 MU, VISCOSITY = 30e9, 1e18
-YEAR = 365.25 * 86400.0
 TIMES = YEAR * np.array([0.0, 1.0, 5.0, 10.0])
 SIDES = "sides"
 COARSEST = 6

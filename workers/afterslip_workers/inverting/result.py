@@ -11,12 +11,11 @@ import xarray as xr
 
 from afterslip.frame import Frame
 from afterslip.readers.rows import Rows
+from afterslip_common.terms import YEAR
 from afterslip_solver.inversion import InversionSolution
 from afterslip_solver.model import Float
 from afterslip_workers.inverting.data import Unknown
 from afterslip_workers.inverting.in_time import History
-
-YEAR = 365.25 * 86400.0
 
 _SOURCE = (
     "source_fault",

@@ -24,6 +24,7 @@ from afterslip.schemas.validation import validate
 from afterslip.spec import parse_campaign
 from afterslip.spec.data import gather
 from afterslip.spec.inputs import read_dataset
+from afterslip_common.terms import SLIP_COMPONENTS
 from afterslip_solver.inversion import (
     InversionProblem,
     InversionSettings,
@@ -146,7 +147,7 @@ def _problem(
 ) -> InversionProblem:
     greens = store.dataset
     component = greens["source_component"].values.astype(np.int64)
-    signs = np.array([_SIGN[request.sign.get(c, "free")] for c in ("strike", "dip")])
+    signs = np.array([_SIGN[request.sign.get(c, "free")] for c in SLIP_COMPONENTS])
     grid = np.column_stack(
         [greens["source_fault"].values, component, greens["source_patch"].values]
     )

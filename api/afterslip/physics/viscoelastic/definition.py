@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from afterslip.identity import plain
 from afterslip.physics.base import Quality, Work
-from afterslip.physics.viscoelastic.spec import GROUP_SIZE, ViscoelasticCampaign
+from afterslip.physics.viscoelastic.spec import ViscoelasticCampaign
+from afterslip_common.terms import GROUP_SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,10 +12,10 @@ from scipy.spatial import ConvexHull, QhullError
 from afterslip.schemas.earth import MeshSize, Model
 from afterslip.schemas.fault import Fault
 from afterslip.spec.inputs import Inputs, Interface
+from afterslip.units import KM
 
 Float = NDArray[np.float64]
 
-KM = 1e3
 # of a regular tetrahedron with unit edges
 VOLUME = math.sqrt(2.0) / 12.0
 # as the mesher has it: growth of the size with the distance from a fault, and size

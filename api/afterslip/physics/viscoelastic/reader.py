@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from afterslip.archive.lacking import lacking, values
 from afterslip.archive.surface import SurfaceInterpolator
 from afterslip.errors import ArchiveError, one_problem
-from afterslip.physics.viscoelastic.spec import GROUP_SIZE
 from afterslip.units import COMPONENTS, YEAR
 from afterslip_common.curve import spectral_weights, step_weights
+from afterslip_common.terms import GROUP_SIZE
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]

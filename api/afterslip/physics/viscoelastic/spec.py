@@ -12,9 +12,6 @@ from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.solver import Solver, Times
 from afterslip.schemas.values import Duration
 
-# lanes of one solve
-GROUP_SIZE = 4
-
 
 class ViscoelasticCampaign(Campaign):
     """A model, its unit sources, times, data and inversions."""

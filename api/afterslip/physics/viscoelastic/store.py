@@ -23,8 +23,8 @@ from afterslip.archive.tables import (
     station_arrays,
     surface_arrays,
 )
-from afterslip.physics.viscoelastic.spec import GROUP_SIZE
 from afterslip.units import COMPONENTS, YEAR
+from afterslip_common.terms import GROUP_SIZE
 
 Float = NDArray[np.float64]
 Integrator = Literal["spectral", "stepping"]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from afterslip_solver.backend.base import LANES
 from afterslip_solver.backend.cpu.lanes import (
-    LANES,
     column,
     fma,
     load,

@@ -15,7 +15,8 @@ from numba.core import cgutils, types
 from numba.core.datamodel import PrimitiveModel
 from numba.extending import intrinsic, overload, register_model
 
-LANES = 4
+from afterslip_solver.backend.base import LANES
+
 _INT32 = ir.IntType(32)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from afterslip_solver.backend.cpu.lanes import LANES
+from afterslip_solver.backend.base import LANES
 from afterslip_solver.jit.compiling import compiled
 from afterslip_solver.mesh.tables.midpoints import MID
 

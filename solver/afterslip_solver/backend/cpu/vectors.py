@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from afterslip_solver.backend.base import LANES
 from afterslip_solver.backend.cpu.lanes import (
-    LANES,
     fma,
     load,
     store,

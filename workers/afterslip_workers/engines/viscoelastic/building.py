@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -12,23 +12,22 @@ import numpy as np
 
 from afterslip.schemas import earth
 from afterslip.schemas.fault import Fault
+from afterslip.spec.coverage import plane_fault
 from afterslip.spec.files import Files
 from afterslip.spec.inputs import Inputs
+from afterslip_common.geometry import PlaneFault
+from afterslip_common.terms import KM
 from afterslip_solver import mesh as meshes
 from afterslip_solver.materials import (
     Body,
     Layer,
-    PropertyGrid,
     assign,
     restoring_force,
 )
-from afterslip_solver.mesh import CurvedFault, Geometry, Interface, PlaneFault
+from afterslip_solver.mesh import CurvedFault, Geometry, Interface
 from afterslip_solver.model import Materials, Model
 
-KM = 1e3
-
 _SUFFIX = {"gmsh": ".msh", "exodus": ".exo", "vtu": ".vtu"}
-_GRID = fields(PropertyGrid)
 
 Phase = Callable[[str], None]
 
@@ -75,7 +74,7 @@ def _geometry(spec: earth.Model, inputs: Inputs, files: Files) -> Geometry:
     if spec.mesh.size is None:
         return _imported(spec, inputs, files)
     return meshes.build_mesh(
-        meshes.Box(inputs.box.x, inputs.box.y, inputs.box.depth),
+        inputs.box,
         [_fault(item, inputs) for item in spec.faults],
         meshes.MeshSize(spec.mesh.size.fault * KM, spec.mesh.size.far * KM),
         horizons=[layer.bottom * KM for layer in spec.layers],
@@ -102,16 +101,7 @@ def _fault(spec: Fault, inputs: Inputs) -> PlaneFault | CurvedFault:
     if plane is None:
         found = inputs.interfaces[spec.name]
         return CurvedFault(spec.name, found.points, found.outline)
-    return PlaneFault(
-        name=spec.name,
-        x=plane.x * KM,
-        y=plane.y * KM,
-        top=plane.top * KM,
-        strike=plane.strike,
-        dip=plane.dip,
-        length=plane.length * KM,
-        width=plane.width * KM,
-    )
+    return plane_fault(spec.name, plane)
 
 
 def _properties(spec: earth.Material) -> dict[str, float]:
@@ -140,12 +130,8 @@ def _materials(spec: earth.Model, inputs: Inputs, geometry: Geometry) -> Materia
         )
         for item in spec.bodies
     ]
-    grid = None
-    if inputs.grid is not None:
-        columns = {item.name: getattr(inputs.grid, item.name) for item in _GRID}
-        grid = PropertyGrid(**columns)
     return assign(
-        geometry.mesh, layers, bodies, grid, by_tag=spec.mesh.file is not None
+        geometry.mesh, layers, bodies, inputs.grid, by_tag=spec.mesh.file is not None
     )
 
 

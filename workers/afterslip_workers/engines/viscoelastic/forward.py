@@ -18,6 +18,7 @@ from afterslip.schemas.forward import Forward, SlipFile
 from afterslip.spec import load, parse_forward
 from afterslip.spec.files import Files, LocalFiles
 from afterslip.spec.inputs import Inputs, resolve
+from afterslip_common.terms import YEAR
 from afterslip_solver.greens import evaluate_curve
 from afterslip_solver.mesh import Locator
 from afterslip_solver.model import Float, GroupResult, Int, Model
@@ -28,7 +29,6 @@ from afterslip_workers.errors import TaskError
 from afterslip_workers.store import durable
 from afterslip_workers.versions import versions
 
-YEAR = 365.25 * 86400.0
 Report = Callable[[dict[str, Any]], None]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from afterslip.archive import SourceTable
 from afterslip.schemas import fault as schema
+from afterslip_common.terms import SLIP_COMPONENTS
 from afterslip_solver.model import FaultMesh, Float, Model
 from afterslip_solver.sources import (
     UnitSource,
@@ -19,8 +20,6 @@ from afterslip_solver.sources import (
     source_integrals,
     unit_sources,
 )
-
-_COMPONENTS = ("strike", "dip")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,9 @@ class UnitSources:
         return SourceTable(
             faults=names,
             fault=np.full(count, names.index(fault.name)),
-            component=np.array([_COMPONENTS.index(s.component) for s in self.sources]),
+            component=np.array(
+                [SLIP_COMPONENTS.index(s.component) for s in self.sources]
+            ),
             patch=np.array([s.patch for s in self.sources]),
             position=found.position,
             area=found.area,
