@@ -25,8 +25,8 @@ from afterslip.identity import model_digest
 from afterslip.spec import parse_campaign
 from afterslip.spec.files import LocalFiles
 from afterslip.spec.inputs import resolve
+from afterslip_common.record import Record, device_name, document, record
 from afterslip_service.benchmarks import campaign, fleet
-from afterslip_solver.benchmarks.record import Record, device_name, document, record
 from afterslip_solver.mesh import builder
 from afterslip_solver.mesh.mesher import RawMesh
 from afterslip_workers.engines.models import get_or_build

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from trench import load
 
+from afterslip_common.record import device_name, document
 from afterslip_solver.benchmarks import curve
-from afterslip_solver.benchmarks.record import device_name, document
 from afterslip_solver.model import SolverSettings
 
 

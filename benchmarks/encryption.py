@@ -18,10 +18,10 @@ from pathlib import Path
 import distributed
 
 from afterslip.client import Client
+from afterslip_common.record import Record, device_name, document, record
 from afterslip_service.benchmarks import phases
 from afterslip_service.placement import cluster
 from afterslip_service.placement.local import LocalCluster
-from afterslip_solver.benchmarks.record import Record, device_name, document, record
 
 WORKERS = 2
 TASKS = 300

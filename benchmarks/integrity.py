@@ -91,7 +91,7 @@ def write(
     path: Path, layout: StoreLayout, content: dict[str, Any], sealed: bool
 ) -> None:
     """Write all groups durably, as an attempt and its acceptance do."""
-    for group in range(layout.of("source") // LANES):
+    for group in range(layout.of("source") // GROUP_SIZE):
         part = path.with_name("part.zarr")
         create_group_store(part, layout, content, crc32c=sealed)
         durable.sync_tree(part)

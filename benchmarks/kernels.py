@@ -12,8 +12,8 @@ from pathlib import Path
 
 from trench import load
 
+from afterslip_common.record import device_name, document
 from afterslip_solver.benchmarks import kernels, solve
-from afterslip_solver.benchmarks.record import device_name, document
 from afterslip_solver.model import SolverSettings
 
 

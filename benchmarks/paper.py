@@ -12,8 +12,8 @@ from pathlib import Path
 
 from trench import load
 
+from afterslip_common.record import Record, device_name, document
 from afterslip_solver.benchmarks import paper
-from afterslip_solver.benchmarks.record import Record, device_name, document
 from afterslip_solver.model import SolverSettings
 
 

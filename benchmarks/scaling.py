@@ -18,9 +18,9 @@ from pathlib import Path
 
 from trench import load
 
+from afterslip_common.record import Record, device_name, document, record
 from afterslip_solver import backend as backends
 from afterslip_solver.benchmarks import growth, scaling
-from afterslip_solver.benchmarks.record import Record, device_name, document, record
 from afterslip_solver.model import SolverSettings
 
 DAY = 86400.0

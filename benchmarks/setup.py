@@ -17,11 +17,11 @@ from types import SimpleNamespace
 import numpy as np
 from trench import load
 
+from afterslip_common.record import Record, device_name, document, record
 from afterslip_common.terms import YEAR
 from afterslip_solver.array_cache import ArrayCache, CacheScope
 from afterslip_solver.backend.cuda import variants
 from afterslip_solver.backend.cuda.plan import block_numbering, make_plan
-from afterslip_solver.benchmarks.record import Record, device_name, document, record
 from afterslip_solver.greens import prepare
 from afterslip_solver.mesh.tables.bisection import centres
 from afterslip_solver.model import Model, SolverSettings

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from trench import load
 
+from afterslip_common.record import device_name, document, record
 from afterslip_solver import backend as backends
 from afterslip_solver.benchmarks import curve, solve
-from afterslip_solver.benchmarks.record import device_name, document, record
 from afterslip_solver.benchmarks.timing import wait
 from afterslip_solver.greens import Prepared, prepare
 from afterslip_solver.model import Model, SolverSettings

@@ -249,7 +249,7 @@ def write(options, found, missing, seconds):
     """Write what there is, in the suite's order."""
     if options.json is None:
         return
-    from afterslip_solver.benchmarks.record import device_name
+    from afterslip_common.record import device_name
 
     order = {
         task: k for k, task in enumerate((n, p) for n in names() for p in parts(n))

@@ -18,7 +18,7 @@ import numpy as np
 import xarray as xr
 
 from afterslip import Campaign, Client
-from afterslip_solver.benchmarks.record import device_name, document
+from afterslip_common.record import device_name, document
 
 HERE = Path(__file__).parent
 

@@ -29,7 +29,7 @@ from gpu import Gpu
 from stage import Stage, memory, opened, processes_below, spec, until, write_mesh
 from watched import NEAR, Outcome, Watched
 
-from afterslip_solver.benchmarks.record import Record, device_name, document, record
+from afterslip_common.record import Record, device_name, document, record
 
 HERE = Path(__file__).parent
 SIZES = {"gpu": ((10, 10, 8), 2), "cpu": ((8, 8, 6), 0)}

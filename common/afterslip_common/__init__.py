@@ -1,1 +1,1 @@
-"""What the client's room and the solver's both need; NumPy and the standard library."""
+"""What several rooms share; it needs NumPy alone, but for logs and traces."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from afterslip_workers.observe.logs import about, choose, configure, ids, redact
+from afterslip_common.observe.logs import about, choose, configure, ids, redact
 
 __all__ = ["about", "choose", "configure", "ids", "redact", "to"]
 

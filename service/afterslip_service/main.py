@@ -9,6 +9,7 @@ from importlib.metadata import version
 from fastapi import Depends, FastAPI
 from starlette.concurrency import run_in_threadpool
 
+from afterslip_common.observe import telemetry
 from afterslip_service.db import migrate
 from afterslip_service.db.notify import Listener
 from afterslip_service.db.session import Database
@@ -48,7 +49,6 @@ from afterslip_service.routes import (
 )
 from afterslip_service.settings import Settings
 from afterslip_workers import entry
-from afterslip_workers.observe import telemetry
 
 MakePlacement = Callable[[Settings], Placement]
 ROUTERS = (

@@ -10,7 +10,7 @@ import subprocess
 from collections import Counter
 from pathlib import Path
 
-from afterslip_workers.bench import device_name
+from afterslip_common.record import device_name
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = ROOT / "benchmarks/faults-2core.json"

@@ -23,11 +23,11 @@ from typing import Any, BinaryIO
 
 import structlog
 
+from afterslip_common.observe import logs, telemetry
 from afterslip_workers.envelope import Envelope, parse
 from afterslip_workers.errors import POISON, CancelledError, TaskError, classify
 from afterslip_workers.machine import device
 from afterslip_workers.machine.model_cache import ModelCache, warm_limit
-from afterslip_workers.observe import logs, telemetry
 from afterslip_workers.process import channel
 from afterslip_workers.store.backend import StoreBackend
 from afterslip_workers.store.paths import LOG

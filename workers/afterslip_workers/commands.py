@@ -12,6 +12,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
+from afterslip.cli.options import PAGE, Backend
+
 if TYPE_CHECKING:
     import xarray as xr
     from rich.table import Table
@@ -19,22 +21,11 @@ if TYPE_CHECKING:
     from afterslip_solver.verification import Check
 
 
-PAGE = 160  # columns of a table that goes to a file
-
-
 class Size(StrEnum):
     """How large the cases of the suite are."""
 
     small = "small"
     full = "full"
-
-
-class Backend(StrEnum):
-    """Where to compute."""
-
-    auto = "auto"
-    cpu = "cpu"
-    gpu = "gpu"
 
 
 def forward(

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from afterslip_workers.bench import measure
 from afterslip_workers.envelope import VERSION, failed, parse
 from afterslip_workers.errors import TaskError, classify
 from afterslip_workers.machine import device
 from afterslip_workers.machine.limit import SHARES_ENV
 from afterslip_workers.process import supervisor
 from afterslip_workers.store import (
-    check,
     checkpoint,
     commit,
     paths,
     progress,
     reading,
-    repair,
-    retract,
-    seal,
     spool,
     uploads,
 )
@@ -33,6 +30,12 @@ from afterslip_workers.store.errors import NotDeliveredError, StoreError, StoreL
 from afterslip_workers.store.findings import Expected, Finding, Report
 from afterslip_workers.store.open import is_bucket, open_store
 from afterslip_workers.store.scrub import Stored
+from afterslip_workers.upkeep import (
+    check_store,
+    repair_store,
+    retract_result,
+    seal_store,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from afterslip.spec.files import StoredFiles
 
 __all__ = [
+    "PRELOAD",
     "SHARES_ENV",
     "VERSION",
     "Expected",
@@ -63,6 +67,7 @@ __all__ = [
     "is_bucket",
     "keep_content",
     "keep_file",
+    "measure",
     "open_store",
     "prepare",
     "probe",
@@ -81,6 +86,10 @@ __all__ = [
     "spool_room",
     "sweep_checkpoints",
 ]
+
+
+# module of the hooks of a Dask worker's life
+PRELOAD = "afterslip_workers.lifecycle"
 
 
 def execute(envelope: Mapping[str, Any]) -> dict[str, Any]:
@@ -224,78 +233,6 @@ def check_prior(prior: Mapping[str, Mapping[str, float]]) -> str | None:
     except ValueError as error:
         return str(error)
     return None
-
-
-def check_store(
-    store: str | Path,
-    expected: Expected | None = None,
-    tell: Callable[[str], None] = lambda _: None,
-) -> Report:
-    """Compare every file of a store with what was promised.
-
-    Parameters
-    ----------
-    expected : what a database knows; without it the store speaks for itself.
-    tell : called with the name of what is being looked at.
-
-    Raises
-    ------
-    OSError
-        If the store cannot be read.
-    """
-    return check.check(open_store(store), expected, tell)
-
-
-def repair_store(
-    store: str | Path, report: Report, expected: Expected | None = None
-) -> dict[str, str]:
-    """Repair what the store itself can repair; return by key what was done.
-
-    Parameters
-    ----------
-    expected : what the database says now, from which manifests are written anew.
-    """
-    # imported late: it needs the solver and zarr
-    from afterslip_workers.tasks.coordinates import rebuild
-
-    return repair.repair(open_store(store), report, expected, rebuild=rebuild)
-
-
-def seal_store(
-    store: str | Path,
-    expected: Expected | None = None,
-    tell: Callable[[str], None] = lambda _: None,
-) -> seal.Sealed:
-    """Add checksums to the stores of campaigns that release 0.1.0 made.
-
-    Parameters
-    ----------
-    expected : what a database knows; its manifests count.
-    tell : called with the name of what is being looked at.
-    """
-    return seal.seal(open_store(store), expected, tell)
-
-
-def retract_result(
-    store: str | Path,
-    campaign: str,
-    manifest: Mapping[str, Any],
-    still: Callable[[], bool] = lambda: True,
-) -> None:
-    """Remove the files of an accepted group or inversion that are damaged.
-
-    Parameters
-    ----------
-    still : asked before each removal; False once the files may be somebody else's.
-
-    Raises
-    ------
-    StoreError
-        If the campaign's store cannot be read.
-    OSError
-        If the store is away.
-    """
-    retract.retract(open_store(store), campaign, dict(manifest), still)
 
 
 def sweep_checkpoints(store: str | Path) -> int:

@@ -8,8 +8,8 @@ from typing import Any
 
 from distributed import Worker, WorkerPlugin
 
+from afterslip_common.observe import logs, telemetry
 from afterslip_workers.machine import device
-from afterslip_workers.observe import logs, telemetry
 from afterslip_workers.process.delivery import deliverer
 from afterslip_workers.process.drain import LIMIT_S, drain, requested
 from afterslip_workers.process.supervisor import pool, writers

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from afterslip_common.record import Record, record
 from afterslip_service.benchmarks import phases
-from afterslip_workers.bench import Record, record
 
 # Murakami et al. (2023), section 4: 33,800 s on 160 A100 for 372 functions, scaled
 # from their size to 32.4 million unknowns on one device

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from afterslip_common.record import Record, record
 from afterslip_service.benchmarks.phases import by_phase
-from afterslip_workers.bench import Record, record
 
 STORE, MODELS = "store", "models"
 # a group has four functions, two of a patch

@@ -21,6 +21,7 @@ from typing import Any
 import httpx
 import sqlalchemy as sa
 
+from afterslip_common.record import Record, record
 from afterslip_service import clock
 from afterslip_service.benchmarks import seeding
 from afterslip_service.benchmarks.simulated import Sleepers
@@ -30,7 +31,6 @@ from afterslip_service.engine.states import AttemptState
 from afterslip_service.reconcile.dispatcher import Dispatcher
 from afterslip_service.settings import Settings
 from afterslip_workers import entry
-from afterslip_workers.bench import Record, record
 
 N_CAMPAIGNS, N_GROUPS = 10_000, 20
 N_WITHOUT_SERVER = 500

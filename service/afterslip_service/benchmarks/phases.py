@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from afterslip_workers.bench import Record, record
+from afterslip_common.record import Record, record
 
 
 def accepted_at(events: Iterable[Any]) -> dict[int, float]:

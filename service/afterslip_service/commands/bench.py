@@ -12,9 +12,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from afterslip_workers import bench as solver
-from afterslip_workers.bench import Record
-from afterslip_workers.commands import PAGE, Backend
+from afterslip.cli.options import PAGE, Backend
+from afterslip_common.record import Record, device_name, document
 
 
 class Name(StrEnum):
@@ -68,7 +67,7 @@ def bench(
             records = _measure(name, spec, refine, sources, backend.value)
     _show(name, records)
     if json_file is not None:
-        content = solver.document(records, solver.device_name())
+        content = document(records, device_name())
         json_file.write_text(json.dumps(content, indent=1) + "\n")
 
 
@@ -87,6 +86,7 @@ def _measure(
 ) -> list[Record]:
     from afterslip.schemas.campaign import Campaign
     from afterslip_service.benchmarks import campaign
+    from afterslip_workers import entry
 
     if not path.is_file():
         raise typer.BadParameter(f"{path} is not there: name a campaign with --spec")
@@ -96,11 +96,11 @@ def _measure(
     if name is Name.campaign:
         with tempfile.TemporaryDirectory(prefix="afterslip-bench-") as out:
             return campaign.records(spec, asked.base, Path(out))
-    return solver.measure(name.value, spec, asked.base, backend)
+    return entry.measure(name.value, spec, asked.base, backend)
 
 
 def _show(name: Name, records: list[Record]) -> None:
-    table = Table(title=f"{name.value}, {solver.device_name()}")
+    table = Table(title=f"{name.value}, {device_name()}")
     for heading in ("metric", "value", "unit", "baseline", "ratio", "note"):
         right = heading in ("value", "baseline", "ratio")
         table.add_column(heading, justify="right" if right else "left")

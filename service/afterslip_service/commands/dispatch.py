@@ -36,13 +36,13 @@ def dispatch(
     Several may run; one acts, and another takes over when it dies. What is not
     given is read from AFTERSLIP_DATABASE, AFTERSLIP_STORE, ...
     """
+    from afterslip_common.observe import telemetry
     from afterslip_service.db import migrate, session
     from afterslip_service.db.notify import Listener
     from afterslip_service.main import cluster
     from afterslip_service.placement.logged import LoggedPlacement
     from afterslip_service.reconcile.dispatcher import Dispatcher
     from afterslip_workers import entry
-    from afterslip_workers.observe import telemetry
 
     settings = settings_of(
         database=database,

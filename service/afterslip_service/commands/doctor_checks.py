@@ -11,11 +11,11 @@ from typing import Literal
 
 from afterslip.client.credentials import resolve
 from afterslip.client.errors import CredentialError
+from afterslip_common.observe import telemetry
 from afterslip_service.db.session import Database, moment
 from afterslip_service.errors import ServiceError
 from afterslip_service.settings import Settings
 from afterslip_workers import entry
-from afterslip_workers.observe import telemetry
 
 GIB = 1024**3
 SMALL_DISK = 5 * GIB

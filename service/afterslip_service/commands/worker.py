@@ -52,7 +52,7 @@ def worker(
 
     logs.choose(json=json_logs)
     # the nannies write lines of their own
-    os.environ.setdefault(NANNY, "['afterslip_workers.observe.logs']")
+    os.environ.setdefault(NANNY, "['afterslip_common.observe.logs']")
     wanted = has_gpu() if gpu is None else gpu
     os.environ.setdefault(SHARES_ENV, str(gpus() if wanted else workers))
     command = worker_command(scheduler, workers, gpu=wanted, name=name)

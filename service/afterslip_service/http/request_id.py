@@ -9,9 +9,9 @@ import uuid
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from afterslip_common.observe import telemetry
 from afterslip_service.http.guard import SAFE
 from afterslip_service.http.problems import LEFT
-from afterslip_workers.observe import telemetry
 
 HEADER = b"x-request-id"
 # what a proxy may say: short, and nothing that would break a line of the log

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from afterslip_service.placement.local import GPU_THREADS, PRELOAD, gpus
+from afterslip_service.placement.local import GPU_THREADS, gpus
+from afterslip_workers import entry
 
 
 def worker_command(
@@ -27,7 +28,7 @@ def worker_command(
     if not gpu:
         command += ["--nworkers", str(workers)]
     # the dashboard of a worker knows no users
-    command += ["--no-dashboard", "--memory-limit", "0", "--preload", PRELOAD]
+    command += ["--no-dashboard", "--memory-limit", "0", "--preload", entry.PRELOAD]
     if name is not None:
         command += ["--name", name]
     return command

@@ -25,7 +25,6 @@ from afterslip_workers import entry
 # its functions carry no types
 _dask: Any = distributed
 
-PRELOAD = "afterslip_workers.lifecycle"
 # a group is solved while the one before is written
 GPU_THREADS = 2
 SCRATCH = "temporary-directory"
@@ -125,14 +124,14 @@ def _start(workers: int | None, security: Any) -> Any:
         visible = list(range(min(workers or gpus(), gpus())))
         # dask-cuda has its own use for the variables that a nanny is given
         os.environ.setdefault(entry.SHARES_ENV, str(len(visible)))
-        return cuda(CUDA_VISIBLE_DEVICES=visible, preload=[PRELOAD], **options)
+        return cuda(CUDA_VISIBLE_DEVICES=visible, preload=[entry.PRELOAD], **options)
     count = workers or cores()
     return _dask.LocalCluster(
         n_workers=count,
         env={entry.SHARES_ENV: os.environ.get(entry.SHARES_ENV) or str(count)},
         processes=True,
         memory_limit=0,
-        preload=[PRELOAD],
+        preload=[entry.PRELOAD],
         **options,
     )
 

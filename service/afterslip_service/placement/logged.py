@@ -7,9 +7,9 @@ from typing import Any
 
 import structlog
 
+from afterslip_common.observe import telemetry
 from afterslip_service.logs import ids
 from afterslip_service.placement.base import Ended, Placement, WorkerFacts
-from afterslip_workers.observe import telemetry
 
 log = structlog.get_logger()
 

@@ -8,6 +8,7 @@ import structlog
 from fastapi import APIRouter, Body, Query
 from fastapi.responses import JSONResponse
 
+from afterslip_common.observe import telemetry
 from afterslip_service.db import bulk, campaigns, inversions, usage
 from afterslip_service.db.campaigns import Campaign
 from afterslip_service.db.session import Connection
@@ -29,7 +30,6 @@ from afterslip_service.routes.responses import (
     CampaignPage,
     CampaignResponse,
 )
-from afterslip_workers.observe import telemetry
 
 log = structlog.get_logger()
 router = APIRouter(prefix="/v1/campaigns", tags=["campaigns"], route_class=JsonRoute)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from afterslip_common.record import Record, record
 from afterslip_solver.backend.cpu.backend import CpuBackend
-from afterslip_solver.benchmarks.record import Record, record
 from afterslip_solver.krylov import pcg
 from afterslip_solver.multigrid import Cycle
 from afterslip_solver.operators import Elasticity

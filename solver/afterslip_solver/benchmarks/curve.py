@@ -10,9 +10,9 @@ from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
+from afterslip_common.record import Record, record
 from afterslip_solver import backend as backends
 from afterslip_solver.backend import LANES
-from afterslip_solver.benchmarks.record import Record, record
 from afterslip_solver.benchmarks.timing import DAY, STEPS, Clock, wait
 from afterslip_solver.greens import Prepared, evaluate_curve, prepare
 from afterslip_solver.model import Float, GroupResult, Model, SolverSettings

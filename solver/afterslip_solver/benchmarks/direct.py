@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import bsr_array, triu
 from scipy.sparse.linalg import splu
 
-from afterslip_solver.benchmarks.record import Record, record
+from afterslip_common.record import Record, record
 from afterslip_solver.model import Float
 
 # of cudss.h 1.0 and library_types.h

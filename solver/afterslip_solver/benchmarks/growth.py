@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from afterslip_common.record import Record, record
 from afterslip_solver import memory
 from afterslip_solver.backend import LANES
-from afterslip_solver.benchmarks.record import Record, record
 from afterslip_solver.benchmarks.timing import wait
 from afterslip_solver.greens import Prepared, prepare
 from afterslip_solver.krylov import SolveResult, pcg

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import bsr_array
 
+from afterslip_common.record import Record, record
 from afterslip_solver import backend as backends
 from afterslip_solver.backend.base import LANES, Tets
-from afterslip_solver.benchmarks.record import Record, record
 from afterslip_solver.model import Float, Model, SolverSettings
 from afterslip_solver.operators import Space
 from afterslip_solver.operators.elasticity import assemble

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from afterslip_common.record import Record, record
 from afterslip_solver import backend as backends
 from afterslip_solver.backend import LANES
-from afterslip_solver.benchmarks.record import Record, record
 from afterslip_solver.benchmarks.timing import DAY, STEPS, Clock, wait
 from afterslip_solver.greens import Prepared
 from afterslip_solver.greens.elastic_model import ElasticModel, Solvable

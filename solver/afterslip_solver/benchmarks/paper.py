@@ -13,9 +13,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from afterslip_common.record import Record
 from afterslip_solver.backend import LANES
 from afterslip_solver.benchmarks.march import March, Marches
-from afterslip_solver.benchmarks.record import Record
 from afterslip_solver.benchmarks.timing import wait
 from afterslip_solver.greens.dmd import DynamicModes
 from afterslip_solver.krylov import pcg

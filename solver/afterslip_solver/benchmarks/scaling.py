@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from afterslip_common.record import Record, record
 from afterslip_solver.backend import LANES
-from afterslip_solver.benchmarks.record import Record, record
 from afterslip_solver.model import Float, GroupResult, Int, Model, SolverSettings
 from afterslip_solver.multigrid import MultigridSettings
 from afterslip_solver.parallel import DistributedModel, RankGroup, gpu_rank_group

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from scipy.sparse import bsr_array
 from scipy.sparse.linalg import cg
 
+from afterslip_common.record import Record, record
 from afterslip_solver.benchmarks import bandwidth, direct
-from afterslip_solver.benchmarks.record import Record, record
 from afterslip_solver.benchmarks.timing import wait
 from afterslip_solver.greens import Prepared, prepare
 from afterslip_solver.krylov import SolveResult, pcg

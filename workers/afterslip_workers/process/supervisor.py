@@ -15,10 +15,10 @@ from typing import Any
 import structlog
 
 from afterslip.error_class import ErrorClass
+from afterslip_common.observe import logs, telemetry
 from afterslip_workers.envelope import Envelope, Receipt, failed
 from afterslip_workers.errors import TaskError, classify
 from afterslip_workers.machine import exchange, limit
-from afterslip_workers.observe import logs, telemetry
 from afterslip_workers.process import memory
 from afterslip_workers.process.children import (
     Child,

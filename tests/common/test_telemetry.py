@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from afterslip_workers.observe import telemetry
+from afterslip_common.observe import telemetry
 
 GROUP = {"campaign": "c1", "kind": "group", "token": "t1", "group": {"index": 3}}
 
@@ -26,7 +26,7 @@ def spans():
 def test_nothing_of_opentelemetry_is_imported_while_traces_are_off():
     code = (
         "import sys\nfrom afterslip_workers import child\n"
-        "from afterslip_workers.observe import telemetry as t\n"
+        "from afterslip_common.observe import telemetry as t\n"
         "from afterslip_workers.process import supervisor\n"
         "t.start('x')\n"
         "with t.claim({}) as carried, t.span('x'), t.continued('x', {}, None):\n"

@@ -19,8 +19,6 @@ from contextvars import ContextVar
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, TextIO
 
-from afterslip.errors import AfterslipError
-
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SpanExporter
@@ -34,7 +32,7 @@ _provider: TracerProvider | None = None
 _next: ContextVar[tuple[int, int | None] | None] = ContextVar("next", default=None)
 
 
-class TracesError(AfterslipError):
+class TracesError(RuntimeError):
     """Traces are wanted, but cannot be had."""
 
 
@@ -255,7 +253,7 @@ def _of_campaign(campaign: str) -> tuple[int, int]:
 
 
 def _ids(content: Mapping[str, Any]) -> dict[str, Any]:
-    from afterslip_workers.observe.logs import ids
+    from afterslip_common.observe.logs import ids
 
     return _attributes(ids(content))
 

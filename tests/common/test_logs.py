@@ -9,7 +9,7 @@ import logging
 import pytest
 import structlog
 
-from afterslip_workers.observe import logs
+from afterslip_common.observe import logs
 
 
 class Writes(io.StringIO):

@@ -1,0 +1,15 @@
+"""What verbs of several rooms have in common."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+PAGE = 160  # columns of a table that goes to a file
+
+
+class Backend(StrEnum):
+    """Where to compute."""
+
+    auto = "auto"
+    cpu = "cpu"
+    gpu = "gpu"
