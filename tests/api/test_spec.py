@@ -96,7 +96,7 @@ def test_json_schema_can_be_made() -> None:
 MISTAKES = [
     # path, value, path of the problem, words in message, words in hint
     ("model.layrs", 1, "model.layrs", "not a known key", "layers"),
-    ("colour", 1, "colour", "not a known key", "known here: name, model"),
+    ("colour", 1, "colour", "not a known key", "known here: name, physics, model"),
     ("sources.fault", KeyError, "sources.fault", "is missing", "name of the fault"),
     ("sources.fault", "mian", "sources.fault", "not the name of a fault", "main"),
     ("model.layers[1].vs", 7.9, "model.layers[1].vs", "below vp/1.155", "6.928"),

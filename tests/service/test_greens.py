@@ -31,7 +31,7 @@ def complete(client, wait_for):
 
 
 def test_xarray_opens_the_store_by_its_address(client, complete):
-    url = client.server.url + complete["links"]["group"]
+    url = client.server.url + complete["links"]["greens"]
     with xr.open_zarr(url) as greens:
         assert greens.attrs["status"] == "complete"
         assert greens.response.dims == ("source", "mode", "node", "component")
@@ -58,13 +58,13 @@ def test_half_finished_store_opens_with_gaps(client, worker):
         if shown["state"] == "failed":
             break
         time.sleep(0.02)
-    with xr.open_zarr(client.server.url + shown["links"]["group"]) as greens:
+    with xr.open_zarr(client.server.url + shown["links"]["greens"]) as greens:
         known = np.isfinite(greens.response.values).all(axis=(1, 2, 3))
     assert known.tolist() == [True] * 4 + [False] * 4 + [True] * 2
 
 
 def test_byte_ranges(client, complete):
-    url = complete["links"]["group"] + "/response/c/0/0/0/0"
+    url = complete["links"]["greens"] + "/response/c/0/0/0/0"
     whole = client.get(url).content
     head = client.head(url)
     assert int(head.headers["content-length"]) == len(whole)

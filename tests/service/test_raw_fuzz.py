@@ -145,7 +145,7 @@ header = st.sampled_from(sorted(VALUES)).flatmap(
 
 
 def paths(links):
-    here, greens = links["self"].encode(), links["group"].encode()
+    here, greens = links["self"].encode(), links["greens"].encode()
     return [
         ("GET", b"/healthz"), ("GET", b"/readyz"), ("GET", b"/v1/campaigns"),
         ("GET", here), ("GET", here + b"/events"), ("GET", here + b"/groups"),
