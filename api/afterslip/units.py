@@ -7,6 +7,7 @@ their unit ("30 d", "10 yr"). A year is a Julian year of 365.25 days.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 
 from afterslip_common.terms import COMPONENTS, DAY, KM, SLIP_COMPONENTS, YEAR
@@ -112,3 +113,13 @@ def _split(text: str, example: str) -> tuple[Decimal, str]:
     except InvalidOperation:
         raise UnitError("is not a number", f"write e.g. {example}") from None
     return number, match[2]
+
+
+def limits(pair: Sequence[float] | None, form: str) -> str:
+    """Write the limits of 95 % behind a number; nothing where there are none.
+
+    Parameters
+    ----------
+    form : format specification of the limits, such as ``.2f``.
+    """
+    return "" if pair is None else f" ({pair[0]:{form}} to {pair[1]:{form}})"

@@ -18,6 +18,7 @@ import psutil
 
 from afterslip import AfterslipError, Campaign, Client
 from afterslip.result import fit_by_type
+from afterslip.units import limits
 from afterslip_service.errors import ServiceError
 
 SPEC = Path(__file__).parent / "campaign.yaml"
@@ -84,8 +85,16 @@ def report(campaign, inversion, folder: Path, phases: list[tuple[str, float]]) -
     rows = [
         ("Green's functions", f"{campaign.data['n_sources']}, ten years each"),
         ("unknowns", f"{model.get('n_unknowns', 0):,}"),
-        ("largest slip", f"{inversion.peak_slip:.1f} m at {place(result)}"),
-        ("moment", f"{inversion.moment:.2e} N m, Mw {inversion.magnitude:.2f}"),
+        (
+            "largest slip",
+            f"{inversion.peak_slip:.1f} m"
+            f"{limits(inversion.peak_slip_interval, '.1f')} at {place(result)}",
+        ),
+        (
+            "moment",
+            f"{inversion.moment:.2e} N m, Mw {inversion.magnitude:.2f}"
+            f"{limits(inversion.magnitude_interval, '.2f')}",
+        ),
         ("variance reduction", f"{100 * inversion.variance_reduction:.2f} %"),
         ("score of the folds", f"{inversion.score:.2f} ± {said['score_se']:.2f}"),
     ]

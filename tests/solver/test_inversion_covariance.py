@@ -17,6 +17,7 @@ from afterslip_solver.inversion import (
     whiten,
 )
 from afterslip_solver.inversion.choice import cross_validate
+from afterslip_solver.inversion.normal import normal_equations
 
 
 @pytest.fixture
@@ -75,8 +76,8 @@ def test_rows_held_out_are_weighed_by_their_own_marginal_covariance(problem):
         covariance=(Block(np.arange(36), matrix),),
     )
     settings = InversionSettings(smoothness=5.0, sparsity=0.0, folds=3)
-    table = cross_validate(posed, settings)
     L = Laplacian().precision(problem.sources)
+    table = cross_validate(posed, settings, normal_equations(posed, L))
     for k in range(3):
         out = table.fold == k
         W = np.linalg.inv(matrix[np.ix_(~out, ~out)])

@@ -98,9 +98,7 @@ def test_snippets_of_the_page_add_a_prior_that_inverts():
         spacing=sources.spacing,
         open_top=sources.open_top,
     )
-    settings = InversionSettings(
-        smoothness=2.0, sparsity=0.0, folds=0, regulariser=added
-    )
+    settings = InversionSettings(smoothness=2.0, folds=0, draws=0, regulariser=added)
     # by hand: a corner has two neighbours, and (I + 2 L) a = d
     L = added.precision(sources)
     assert L[0, 0] == 2.5

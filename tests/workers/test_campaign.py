@@ -392,6 +392,18 @@ def test_inversion_finds_the_slip_behind_the_data(solved):
     assert result["slip"].values == pytest.approx(truth, abs=0.15)
     assert result.attrs["variance_reduction"] > 0.999
     assert manifest["summary"]["magnitude"] == pytest.approx(7.1, abs=0.3)
+    low, high = manifest["summary"]["magnitude_interval"]
+    assert low < manifest["summary"]["magnitude"] < high < low + 0.2
+    low, high = result["slip_interval"].values.T
+    assert ((low < truth) & (truth < high)).sum() >= 5
+    assert (low[1::2] >= 0).all()
+    low, high = result.attrs["peak_slip_interval"]
+    assert low < result.attrs["peak_slip"] < high
+    assert "signs" in result["slip_sigma"].attrs["holds"]
+    likely = result["fault_slip_exceeds"].values
+    assert likely.max() == 1.0
+    assert likely.min() == 0.0
+    assert result.attrs["optimality_gap"] < 1e-10
     assert np.abs(result["series"].values[0] - data).max() < 0.01
     assert result["time"].values[-1] == pytest.approx(10.0)
     assert json.loads((folder / "slip.geojson").read_text())["features"]

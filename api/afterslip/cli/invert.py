@@ -10,6 +10,7 @@ import typer
 
 from afterslip.cli.server import DEFAULT, AsJson, Server, Token, Which, connect
 from afterslip.errors import one_problem
+from afterslip.units import limits
 
 
 def invert(
@@ -22,7 +23,11 @@ def invert(
     ],
     name: Annotated[str, typer.Option(help="What to call it.")] = "inversion",
     smoothness: Annotated[str, typer.Option(help="λ: auto or a number.")] = "auto",
-    sparsity: Annotated[str, typer.Option(help="μ: auto or a number.")] = "auto",
+    sparsity: Annotated[str, typer.Option(help="μ: auto or a number.")] = "0",
+    choice: Annotated[
+        Literal["evidence", "cross_validation", "one_standard_error"],
+        typer.Option(help="What chooses the smoothness."),
+    ] = "evidence",
     folds: Annotated[int, typer.Option(min=2, help="Of the cross-validation.")] = 5,
     sign: Annotated[
         list[str] | None,
@@ -61,6 +66,7 @@ def invert(
             name=name,
             smoothness=weights[0],
             sparsity=weights[1],
+            choice=choice,
             folds=folds,
             sign=signs,
         )
@@ -70,8 +76,10 @@ def invert(
             typer.echo(json.dumps(inversion.data, indent=2))
             return
         typer.echo(
-            f"{inversion.name} {inversion.id}: Mw {inversion.magnitude:.2f}, largest "
-            f"slip {inversion.peak_slip:.1f} m, variance reduction "
+            f"{inversion.name} {inversion.id}: Mw {inversion.magnitude:.2f}"
+            f"{limits(inversion.magnitude_interval, '.2f')}, largest slip "
+            f"{inversion.peak_slip:.1f} m"
+            f"{limits(inversion.peak_slip_interval, '.1f')}, variance reduction "
             f"{inversion.variance_reduction:.1%}, score {inversion.score:.3g}"
         )
 

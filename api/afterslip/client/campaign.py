@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 ENDED = frozenset({"complete", "failed", "cancelled"})
 
 Strength = float | Literal["auto"]
+Choice = Literal["evidence", "cross_validation", "one_standard_error"]
 
 
 class CampaignHandle(Handle):
@@ -244,7 +245,8 @@ class CampaignHandle(Handle):
         *,
         name: str = "inversion",
         smoothness: Strength = "auto",
-        sparsity: Strength = "auto",
+        sparsity: Strength = 0.0,
+        choice: Choice = "evidence",
         folds: int = 5,
         sign: Mapping[str, str] | None = None,
         wait: bool = True,
@@ -256,7 +258,8 @@ class CampaignHandle(Handle):
         ----------
         datasets : names of data sets, of the campaign or added to the server.
         name : what to call it.
-        smoothness, sparsity : weights λ and μ; ``auto``: by cross-validation.
+        smoothness, sparsity : weights λ and μ; ``auto``: chosen from the data.
+        choice : ``evidence``, ``cross_validation`` or ``one_standard_error``.
         folds : parts into which the stations are split.
         sign : such as ``{"dip": "positive"}``.
         wait : for the result; else it may not be there yet.
@@ -276,6 +279,7 @@ class CampaignHandle(Handle):
             "datasets": names,
             "smoothness": smoothness,
             "sparsity": sparsity,
+            "choice": choice,
             "folds": folds,
             "sign": dict(sign or {}),
         }

@@ -119,6 +119,16 @@ class Inversion(Handle):
         return self._number("peak_slip")
 
     @property
+    def magnitude_interval(self) -> tuple[float, float] | None:
+        """Limits of Mw that hold 95 % of the draws; None where none were made."""
+        return self._interval("magnitude_interval")
+
+    @property
+    def peak_slip_interval(self) -> tuple[float, float] | None:
+        """Limits of the largest slip, m, that hold 95 % of the draws, or None."""
+        return self._interval("peak_slip_interval")
+
+    @property
     def variance_reduction(self) -> float:
         """1 - Σ(residual/sigma)² / Σ(observed/sigma)²."""
         return self._number("variance_reduction")
@@ -127,6 +137,10 @@ class Inversion(Handle):
     def score(self) -> float:
         """Mean squared held-out residual over sigma; nan without cross-validation."""
         return self._number("score")
+
+    def _interval(self, name: str) -> tuple[float, float] | None:
+        value = (self.data.get("summary") or {}).get(name)
+        return None if value is None else (float(value[0]), float(value[1]))
 
     def _number(self, name: str) -> float:
         summary = self.data.get("summary") or {}

@@ -27,6 +27,8 @@ from afterslip.plot.style import (
 )
 from afterslip.units import SLIP_COMPONENTS
 
+# what results of 0.1 hold, which do not say it
+UNSAID = "data errors and smoothness as they were chosen; no signs"
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
@@ -125,6 +127,9 @@ def resolution(result: xr.Dataset) -> Figure:
         bar = figure.colorbar(image, ax=list(axes), shrink=0.75, aspect=24, pad=0.02)
         bar.outline.set_edgecolor(FAINT)
         bar.set_label("share that is recovered" if share else "m")
+    if "slip_sigma" in result:
+        holds = result["slip_sigma"].attrs.get("holds", UNSAID)
+        figure.supxlabel(f"Standard deviation holds: {holds}", fontsize=7)
     return figure
 
 

@@ -15,6 +15,7 @@ from afterslip.plot import maps, paint, section
 from afterslip.plot.outline import border
 from afterslip.plot.style import BLUE, FAINT, WIDTH, new_figure, styled
 from afterslip.result import TYPE_NAMES, slip_magnitude
+from afterslip.units import limits
 
 Float = NDArray[np.float64]
 # up-dip vectors of a fault without a hanging wall point up; cos 2 degrees
@@ -146,11 +147,13 @@ def _headline(ax: Axes, result: xr.Dataset, title: str | None, peak: float) -> N
     )
     steep = float(np.abs(result["fault_updip"].values[:, 2]).min()) > VERTICAL
     side = "side right of strike" if steep else "hanging wall"
+    mw = limits(attrs.get("magnitude_interval"), ".2f")
+    most = limits(attrs.get("peak_slip_interval"), ".3g")
     # the name may hold any sign, and a dollar would begin a formula
     ax.set_title(name.replace("$", r"\$") or "Slip", pad=19)
     ax.annotate(
-        f"$M_w$ {float(attrs['magnitude']):.2f}, largest slip "
-        f"{peak:.3g} m{where}; arrows: motion of the {side}",
+        f"$M_w$ {float(attrs['magnitude']):.2f}{mw}, largest slip "
+        f"{peak:.3g} m{most}{where}; arrows: motion of the {side}",
         (0.0, 1.0),
         (0, 5),
         xycoords="axes fraction",

@@ -30,6 +30,7 @@ from afterslip.result import (
     is_geographic,
     slip_magnitude,
 )
+from afterslip.units import limits
 from afterslip.version import __version__
 
 FIGURES: tuple[tuple[str, Callable[..., Figure], str, str], ...] = (
@@ -81,14 +82,16 @@ FIGURES: tuple[tuple[str, Callable[..., Figure], str, str], ...] = (
         "resolution",
         plot.resolution,
         "What the data see",
-        "Diagonal of the resolution matrix and standard deviation of the slip. "
+        "Diagonal of the resolution matrix and standard deviation of the slip, which "
+        "holds what is written below it. "
         "Outside the white line less than half of the slip is resolved by the data.",
     ),
     (
         "cv_curve",
         plot.cv_curve,
         "Choice of smoothness",
-        "Misfit of data held out, station by station, with one standard error.",
+        "Misfit of data held out, station by station, with one standard error. Where "
+        "the evidence has chosen, this is a check of its choice.",
     ),
 )
 
@@ -215,10 +218,16 @@ def headline(result: xr.Dataset) -> list[tuple[str, str, str]]:
     numbers = [
         (
             "Magnitude",
-            f"Mw {float(attrs['magnitude']):.2f}",
+            f"Mw {float(attrs['magnitude']):.2f}"
+            + limits(attrs.get("magnitude_interval"), ".2f"),
             f"moment {power_of_ten(float(attrs['moment']))} N m, summed over patches",
         ),
-        ("Largest slip", f"{float(attrs['peak_slip']):.1f} m", _where(result)),
+        (
+            "Largest slip",
+            f"{float(attrs['peak_slip']):.1f} m"
+            + limits(attrs.get("peak_slip_interval"), ".1f"),
+            _where(result),
+        ),
         (
             "Variance reduction",
             f"{100 * float(attrs['variance_reduction']):.1f} %",

@@ -60,14 +60,27 @@ class Inversion(Schema):
     name: Name = Field(description="name of the inversion")
     datasets: list[Name] = Field(min_length=1, description="names of data sets")
     smoothness: Strength = Field(
-        default="auto", description="weight of roughness; auto: by cross-validation"
+        default="auto", description="weight of roughness; auto: as choice says"
     )
     sparsity: Strength = Field(
-        default="auto", description="weight of the sum of slips; auto: as smoothness"
+        default=0.0,
+        description="weight of the sum of slips; auto: by cross-validation",
+    )
+    choice: Literal["evidence", "cross_validation", "one_standard_error"] = Field(
+        default="evidence", description="what chooses the smoothness"
     )
     folds: Annotated[int, Count(2, 50)] = Field(
         default=5,
         description="folds of the cross-validation, of whole stations",
+    )
+    repeats: Annotated[int, Count(1, 100)] = Field(
+        default=1, description="how often stations are dealt into folds"
+    )
+    blocks: bool = Field(
+        default=False, description="folds are compact blocks of the map"
+    )
+    seed: Annotated[int, Count(0, 1_000_000)] = Field(
+        default=0, description="of the folds and of the draws"
     )
     sign: dict[SlipComponent, Sign] = Field(
         default={}, description="{dip: positive}: positive, negative or free"

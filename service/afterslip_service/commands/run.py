@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from afterslip.units import limits
 from afterslip_service.umask import private_files
 
 if TYPE_CHECKING:
@@ -186,8 +187,10 @@ def _verdict(
         summary = inversion.get("summary") or {}
         table.add_row(
             inversion["name"],
-            _figure(summary.get("magnitude"), "{:.2f}"),
-            _figure(summary.get("peak_slip"), "{:.1f} m"),
+            _figure(summary.get("magnitude"), "{:.2f}")
+            + limits(summary.get("magnitude_interval"), ".2f"),
+            _figure(summary.get("peak_slip"), "{:.1f} m")
+            + limits(summary.get("peak_slip_interval"), ".1f"),
             _figure(summary.get("variance_reduction"), "{:.1%}"),
             _figure(summary.get("score"), "{:.3g}"),
         )

@@ -1,7 +1,8 @@
 """Slip from observations: regularised, sign-constrained least squares.
 
-Minimises ``(d - G a)' W (d - G a) + lambda a' L a + mu |a|_1`` with W = Sigma^-1,
-lambda and mu by cross-validation over stations.
+Minimises ``(d - G a)' W (d - G a) + lambda a' L a + mu |a|_1`` with W = Sigma^-1.
+lambda and the scale of Sigma come from the posterior, which has the signs in it and
+whose draws are the uncertainty; or lambda and mu from cross-validation over stations.
 """
 
 from afterslip_solver.inversion.choice import CrossValidation
@@ -20,6 +21,7 @@ from afterslip_solver.inversion.in_time import (
     moment_history,
     total,
 )
+from afterslip_solver.inversion.posterior import Posterior, interval
 from afterslip_solver.inversion.problem import (
     InversionError,
     InversionProblem,
@@ -34,8 +36,18 @@ from afterslip_solver.inversion.regularisers import (
     VonKarman,
     make_regulariser,
 )
+from afterslip_solver.inversion.restoration import (
+    checkerboard,
+    spike,
+    with_data_of,
+)
 from afterslip_solver.inversion.robust import reweighted, robust_weights
-from afterslip_solver.inversion.solution import Fit, InversionSolution
+from afterslip_solver.inversion.solution import (
+    Fit,
+    InversionSolution,
+    magnitude_of,
+    moments_of,
+)
 from afterslip_solver.inversion.solve import invert
 
 __all__ = [
@@ -49,22 +61,29 @@ __all__ = [
     "InversionSettings",
     "InversionSolution",
     "Laplacian",
+    "Posterior",
     "Regulariser",
     "SourceGrid",
     "Variogram",
     "VonKarman",
+    "checkerboard",
     "deal_stations",
     "exponential",
     "fit_variogram",
     "in_blocks",
+    "interval",
     "invert",
     "is_positive_definite",
+    "magnitude_of",
     "make_regulariser",
     "moment_history",
+    "moments_of",
     "offset_columns",
     "reweighted",
     "robust_weights",
     "spatial_blocks",
+    "spike",
     "total",
     "whiten",
+    "with_data_of",
 ]

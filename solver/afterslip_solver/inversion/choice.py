@@ -1,4 +1,4 @@
-"""Smoothness and sparsity by cross-validation over stations."""
+"""Scores of smoothness and sparsity by cross-validation over stations."""
 
 from __future__ import annotations
 
@@ -22,6 +22,10 @@ SMOOTHNESS_RANGE = (-6.0, 2.0)
 SPARSITY_RANGE = (-4.0, -0.5)
 LIMIT = 3.0  # decades beyond the range that the refinement may walk
 NONE = -np.inf  # exponent of a zero weight
+# decades of the refinement: the score is flat to a fraction of its error over the last
+STEPS = (0.5, 0.25, 0.125)
+# decades about a weight that the evidence has chosen
+ABOUT = (-3.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +38,10 @@ class CrossValidation:
     score : (n_trial,) float64, mean over folds of the mean squared prediction error
         in units of sigma; 1 where the data are predicted to their uncertainty.
     standard_error : (n_trial,) float64, of that mean, from the spread of the folds.
-    fold_scores : (n_trial, n_fold) float64.
+        Folds of another deal of the same stations do not make it smaller.
+    fold_scores : (n_trial, n_fold * n_repeat) float64.
     best, chosen : positions of the minimum and of the pair that was taken.
-    fold : (n_obs,) int64, fold of each row.
+    fold : (n_obs,) int64, fold of each row, in the first deal.
     failures : problems that the solver did not finish (their score is inf).
     """
 
@@ -50,6 +55,12 @@ class CrossValidation:
     fold: Int
     failures: int
 
+    @property
+    def contradicts(self) -> bool:
+        """Whether the chosen pair predicts worse than the best by over its error."""
+        limit = self.score[self.best] + self.standard_error[self.best]
+        return bool(self.score[self.chosen] > limit)
+
 
 class _Trials:
     """Scores by exponents, each pair computed once."""
@@ -58,57 +69,96 @@ class _Trials:
         self,
         problem: InversionProblem,
         settings: InversionSettings,
-        fold: Int,
         normal: Normal,
+        report: Callable[[int, float], None] | None,
     ) -> None:
         self.settings = settings
         self.normal = normal
+        self.report = report
         self.sign = np.concatenate(
             (problem.sign, np.zeros(normal.n_nuisance, dtype=np.int64))
         )
+        self.deals = [
+            _folds(problem, settings, repeat) for repeat in range(settings.repeats)
+        ]
         self.folds = []
-        for k in range(settings.folds):
-            test = fold == k
-            rest = normal_equations(problem, normal.roughness, ~test)
-            self.folds.append((rest, *problem.whitened(test)))
+        for fold in self.deals:
+            for k in range(settings.folds):
+                test = fold == k
+                rest = normal_equations(problem, normal.roughness, ~test)
+                self.folds.append((rest, *problem.whitened(test)))
         self.pairs: dict[tuple[float, float], tuple[float, float]] = {}
         self.scores: dict[tuple[float, float], Float] = {}
         self.failures = 0
 
-    def run(self, key: tuple[float, float], weights: tuple[float, float]) -> float:
-        """Mean score of a pair of weights."""
-        if key not in self.scores:
-            scores = np.empty(len(self.folds))
-            for k, (rest, design, data) in enumerate(self.folds):
-                found = minimise(
-                    rest.with_roughness(weights[0], self.normal.roughness),
-                    rest.right,
-                    rest.l1(weights[1]),
-                    self.sign,
-                    self.settings.max_iterations,
-                )
-                self.failures += not found.converged
-                misfit = data - design @ found.value
-                scores[k] = np.mean(misfit**2) if found.converged else np.inf
-            self.scores[key] = scores
-            self.pairs[key] = weights
-        return float(self.scores[key].mean())
+    def run(self, key: tuple[float, float], weights: tuple[float, float]) -> None:
+        """Score a pair of weights."""
+        if key in self.scores:
+            return
+        scores = np.empty(len(self.folds))
+        for k, (rest, design, data) in enumerate(self.folds):
+            found = minimise(
+                rest.with_roughness(weights[0], self.normal.roughness),
+                rest.right,
+                rest.l1(weights[1]),
+                self.sign,
+                self.settings.max_iterations,
+            )
+            self.failures += not found.converged
+            misfit = data - design @ found.value
+            scores[k] = np.mean(misfit**2) if found.converged else np.inf
+        self.scores[key] = scores
+        self.pairs[key] = weights
+        if self.report is not None:
+            self.report(len(self.scores), float(scores.mean()))
 
     def best(self) -> tuple[float, float]:
         return min(self.scores, key=lambda key: float(self.scores[key].mean()))
+
+    def table(self, chosen: tuple[float, float] | None) -> CrossValidation:
+        """All trials; without a chosen pair the settings' rule takes one."""
+        keys = list(self.scores)
+        fold_scores = np.array([self.scores[key] for key in keys])
+        weights = np.array([self.pairs[key] for key in keys])
+        mean = fold_scores.mean(axis=1)
+        n, deals = (
+            self.settings.folds,
+            fold_scores.reshape(len(keys), len(self.deals), -1),
+        )
+        with np.errstate(invalid="ignore"):
+            spread = deals.std(axis=2, ddof=1).mean(axis=1) / np.sqrt(n)
+        error = np.where(np.isfinite(mean), spread, np.inf)
+        best = int(np.argmin(mean))
+        taken = best if chosen is None else keys.index(chosen)
+        if chosen is None and self.settings.choice == "one_standard_error":
+            allowed = np.flatnonzero(mean <= mean[best] + error[best])
+            # smoothest first, sparsest among those
+            taken = int(allowed[np.lexsort(weights[allowed].T[::-1])[-1]])
+        return CrossValidation(
+            smoothness=weights[:, 0],
+            sparsity=weights[:, 1],
+            score=mean,
+            standard_error=error,
+            fold_scores=fold_scores,
+            best=best,
+            chosen=taken,
+            fold=self.deals[0],
+            failures=self.failures,
+        )
 
 
 def cross_validate(
     problem: InversionProblem,
     settings: InversionSettings,
+    normal: Normal,
     report: Callable[[int, float], None] | None = None,
 ) -> CrossValidation:
     """Search for the weights with the least prediction error.
 
-    A grid of decades about the problem's own scales first, then steps of half a
-    decade from its best point for as long as they improve. Scales: trace of the
-    normal matrix over trace of L for lambda, and for mu the smallest value that
-    makes every coefficient zero.
+    A grid of decades about the problem's own scales first, then ever smaller steps
+    from its best point for as long as they improve. Scales: trace of the normal
+    matrix over trace of L for lambda, and for mu the smallest value that makes every
+    coefficient zero.
 
     Parameters
     ----------
@@ -119,37 +169,54 @@ def cross_validate(
     InversionError
         Where positions are missing for spatial blocks.
     """
-    fold = _folds(problem, settings)
-    precision = settings.regulariser.precision(problem.sources)
-    normal = normal_equations(problem, precision)
-    trials = _Trials(problem, settings, fold, normal)
+    trials = _Trials(problem, settings, normal, report)
     fixed = (settings.smoothness, settings.sparsity)
     scales = (normal.smoothness_scale, normal.sparsity_scale)
 
-    def score(key: tuple[float, float]) -> float:
+    def score(key: tuple[float, float]) -> None:
         weights = tuple(
             scale * 10.0**exponent if given == "auto" else float(given)
             for exponent, scale, given in zip(key, scales, fixed, strict=True)
         )
-        value = trials.run(key, (weights[0], weights[1]))
-        if report is not None:
-            report(len(trials.scores), value)
-        return value
+        trials.run(key, (weights[0], weights[1]))
 
     for key in _grid(fixed[0] == "auto", fixed[1] == "auto"):
         score(key)
-    _refine(trials, score, fixed[0] == "auto", fixed[1] == "auto")
-    return _table(trials, fold, settings)
+    for step in STEPS:
+        _refine(trials, score, step, fixed[0] == "auto", fixed[1] == "auto")
+    return trials.table(None)
 
 
-def _folds(problem: InversionProblem, settings: InversionSettings) -> Int:
+def check_by_folds(
+    problem: InversionProblem,
+    settings: InversionSettings,
+    normal: Normal,
+    smoothness: float,
+    report: Callable[[int, float], None] | None = None,
+) -> CrossValidation:
+    """Score a smoothness that the evidence has chosen, and weights about it.
+
+    Raises
+    ------
+    InversionError
+        Where positions are missing for spatial blocks.
+    """
+    trials = _Trials(problem, settings, normal, report)
+    for decades in ABOUT:
+        trials.run((decades, NONE), (smoothness * 10.0**decades, 0.0))
+    return trials.table((0.0, NONE))
+
+
+def _folds(problem: InversionProblem, settings: InversionSettings, repeat: int) -> Int:
     if settings.grouping == "scattered":
-        return deal_stations(
-            problem.station, problem.kind, settings.folds, settings.seed
-        )
+        seed = settings.seed + repeat
+        return deal_stations(problem.station, problem.kind, settings.folds, seed)
     if len(problem.position) <= int(problem.station.max()):
         raise InversionError("spatial blocks need the position of every station")
-    return spatial_blocks(problem.station, problem.position, settings.folds)
+    # another deal cuts the map along other directions
+    angle = 0.5 * np.pi * repeat / settings.repeats
+    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    return spatial_blocks(problem.station, problem.position @ turn, settings.folds)
 
 
 def _grid(smooth: bool, sparse: bool) -> Iterable[tuple[float, float]]:
@@ -162,13 +229,14 @@ def _grid(smooth: bool, sparse: bool) -> Iterable[tuple[float, float]]:
 
 def _refine(
     trials: _Trials,
-    score: Callable[[tuple[float, float]], float],
+    score: Callable[[tuple[float, float]], None],
+    step: float,
     smooth: bool,
     sparse: bool,
 ) -> None:
-    """Half-decade steps from the best trial until it stays the best."""
-    steps_a = (-0.5, 0.0, 0.5) if smooth else (0.0,)
-    steps_b = (-0.5, 0.0, 0.5) if sparse else (0.0,)
+    """Step from the best trial until it stays the best."""
+    steps_a = (-step, 0.0, step) if smooth else (0.0,)
+    steps_b = (-step, 0.0, step) if sparse else (0.0,)
     while True:
         centre = trials.best()
         for a in steps_a:
@@ -186,30 +254,3 @@ def _inside(key: tuple[float, float]) -> bool:
         return False
     low, high = SPARSITY_RANGE
     return key[1] == NONE or low - LIMIT <= key[1] <= 0.0
-
-
-def _table(trials: _Trials, fold: Int, settings: InversionSettings) -> CrossValidation:
-    keys = list(trials.scores)
-    fold_scores = np.array([trials.scores[key] for key in keys])
-    weights = np.array([trials.pairs[key] for key in keys])
-    mean = fold_scores.mean(axis=1)
-    with np.errstate(invalid="ignore"):
-        spread = fold_scores.std(axis=1, ddof=1) / np.sqrt(fold_scores.shape[1])
-    error = np.where(np.isfinite(mean), spread, np.inf)
-    best = int(np.argmin(mean))
-    chosen = best
-    if settings.rule == "one_standard_error":
-        allowed = np.flatnonzero(mean <= mean[best] + error[best])
-        # smoothest first, sparsest among those
-        chosen = int(allowed[np.lexsort(weights[allowed].T[::-1])[-1]])
-    return CrossValidation(
-        smoothness=weights[:, 0],
-        sparsity=weights[:, 1],
-        score=mean,
-        standard_error=error,
-        fold_scores=fold_scores,
-        best=best,
-        chosen=chosen,
-        fold=fold,
-        failures=trials.failures,
-    )

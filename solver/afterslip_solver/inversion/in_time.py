@@ -112,12 +112,17 @@ def total(
     mean = whiten(problem.covariance, problem.sigma, design.mean(axis=1))
     with np.errstate(divide="ignore"):
         detectable = 1.0 / np.sqrt((mean**2).sum(axis=0))
+    posterior = solution.posterior
+    if posterior is not None:
+        draws = posterior.slip.reshape(-1, blocks, n).sum(axis=1)
+        posterior = replace(posterior, slip=draws)
     patch, patch_moment = moment_of(problem, slip)
     moment = float(patch_moment.sum())
     largest = float(np.abs(slip).max())
     return replace(
         solution,
         slip=slip,
+        posterior=posterior,
         covariance=covariance,
         resolution=resolution,
         detectable_slip=detectable,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from afterslip_solver.inversion.covariance import Block, is_positive_definite, whiten
 from afterslip_solver.inversion.regularisers import Laplacian, Regulariser, SourceGrid
 from afterslip_solver.model import Bool, Float, Int
+
+Choice = Literal["evidence", "cross_validation", "one_standard_error"]
 
 
 class InversionError(ValueError):
@@ -43,7 +45,7 @@ class InversionProblem:
     dataset : (n_obs,) int64, index of the data set of each row; all one where empty.
     variance_free : (n_dataset,) bool, the variance of the data set's errors is known
         only up to a factor, which is to be estimated; False: ``sigma`` and
-        ``covariance`` hold as they are. All False where empty.
+        ``covariance`` hold as they are. All True where empty.
     covariance : correlated rows, each block within one data set; ``sigma`` is the
         root of its diagonal. Rows in no block have independent errors.
     """
@@ -71,6 +73,27 @@ class InversionProblem:
         if self.dataset.size:
             return self.dataset
         return np.zeros(len(self.data), dtype=np.int64)
+
+    @property
+    def free_variances(self) -> Bool:
+        """(n_dataset,) bool, whose variances are to be estimated."""
+        if self.variance_free.size:
+            return self.variance_free
+        return np.ones(int(self.dataset_of_row.max()) + 1, dtype=bool)
+
+    def reweighted(self, variance: Float) -> InversionProblem:
+        """Return the same problem with the errors' variances multiplied.
+
+        Parameters
+        ----------
+        variance : (n_dataset,) float64, factors.
+        """
+        factor = variance[self.dataset_of_row]
+        blocks = tuple(
+            Block(block.rows, block.matrix * factor[block.rows[0]])
+            for block in self.covariance
+        )
+        return replace(self, sigma=self.sigma * np.sqrt(factor), covariance=blocks)
 
     def whitened(self, rows: Bool | None = None) -> tuple[Float, Float]:
         """Return (design, data) of some rows with independent errors of variance one.
@@ -117,24 +140,45 @@ class InversionSettings:
 
     Attributes
     ----------
-    smoothness, sparsity : lambda and mu of the objective, or "auto".
-    folds : number of folds of the cross-validation; 0 for none (both weights given).
-    rule : "minimum" of the score, or the smoothest within one standard error of it.
+    smoothness, sparsity : lambda and mu of the objective, or "auto". Sparsity has no
+        evidence: where it is not zero, cross-validation chooses.
+    choice : how a weight is chosen: by "evidence" (the median of the posterior, with
+        the signs and the data's variances in it, checked against folds), by the least
+        score of "cross_validation", or as the smoothest weight within
+        "one_standard_error" of that.
+    folds : number of folds of the cross-validation; 0 for none.
+    repeats : how often stations are dealt anew into folds, each time from a new seed.
     grouping : "scattered" deals stations at random (seeded) within their kind,
         "blocks" cuts the map into compact blocks.
-    seed : of the dealing; the same seed gives the same folds.
+    seed : of the dealing and of the draws; the same seed gives the same result.
+    draws : from the posterior; 0 for none, without choice by evidence.
     regulariser : prior of slip, whose precision smoothness multiplies.
     max_iterations : of the interior-point solver, for one problem.
     """
 
     smoothness: float | Literal["auto"] = "auto"
-    sparsity: float | Literal["auto"] = "auto"
+    sparsity: float | Literal["auto"] = 0.0
+    choice: Choice = "evidence"
     folds: int = 5
-    rule: Literal["minimum", "one_standard_error"] = "minimum"
+    repeats: int = 1
     grouping: Literal["scattered", "blocks"] = "scattered"
     seed: int = 0
+    draws: int = 1000
     regulariser: Regulariser = field(default_factory=Laplacian)
     max_iterations: int = 200
+
+    @property
+    def by_folds(self) -> bool:
+        """Whether cross-validation chooses a weight."""
+        if self.sparsity == "auto":
+            return True
+        evident = self.choice == "evidence" and self.sparsity == 0.0
+        return self.smoothness == "auto" and not evident
+
+    @property
+    def by_evidence(self) -> bool:
+        """Whether the posterior chooses the smoothness."""
+        return self.smoothness == "auto" and not self.by_folds
 
     def check(self, n_station: int) -> None:
         """Refuse settings that do not fit the problem (InversionError)."""
@@ -144,11 +188,14 @@ class InversionSettings:
                 raise InversionError(
                     f"{name} is {value!r}: give 'auto' or a number that is not negative"
                 )
-        automatic = "auto" in (self.smoothness, self.sparsity)
-        if self.folds < 0 or self.folds == 1 or (automatic and self.folds == 0):
+        if self.folds < 0 or self.folds == 1 or (self.by_folds and self.folds == 0):
             raise InversionError(
                 f"folds is {self.folds}: choosing a weight needs at least 2 folds"
             )
+        if self.by_evidence and self.draws < 1:
+            raise InversionError("draws is 0: choosing by evidence needs some")
+        if self.repeats < 1:
+            raise InversionError(f"repeats is {self.repeats}: give 1 or more")
         if self.folds > n_station:
             raise InversionError(
                 f"folds is {self.folds} but there are only {n_station} stations with "

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from afterslip_solver.inversion.choice import CrossValidation
+from afterslip_solver.inversion.posterior import Posterior
 from afterslip_solver.inversion.problem import InversionProblem
 from afterslip_solver.model import Bool, Float, Int
 
@@ -44,7 +45,13 @@ class InversionSolution:
     nuisance : (n_nuisance,) float64.
     predicted, residual : (n_obs,) float64, m; residual is data minus predicted.
     smoothness, sparsity : lambda and mu that were used.
-    cross_validation : every trial, None where both weights were given without folds.
+    variance : (n_dataset,) float64, factors by which the stated variances of the data
+        sets were multiplied; fit, weights and resolution refer to the product.
+    posterior : draws with signs, smoothness and variances; None with sparsity, or
+        where nothing determines some slip.
+    optimality_gap : by how much the objective may lie above its minimum, relative to
+        the data's weighted sum of squares; bounded by duality, not estimated.
+    cross_validation : every trial, None without folds.
     fit : of all rows. fit_by_kind : of the rows of each label.
     resolution : (n_par, n_par) float64, what a unit of true slip in one source (its
         column) becomes in the estimate, without sparsity and sign constraint.
@@ -68,6 +75,9 @@ class InversionSolution:
     residual: Float
     smoothness: float
     sparsity: float
+    variance: Float
+    posterior: Posterior | None
+    optimality_gap: float
     cross_validation: CrossValidation | None
     fit: Fit
     fit_by_kind: dict[str, Fit]
@@ -108,10 +118,27 @@ def moment_of(problem: InversionProblem, slip: Float) -> tuple[Int, Float]:
     -------
     (n_patch, 3) fault, along, down; (n_patch,) N m.
     """
+    patch, moment = moments_of(problem, slip[None, :])
+    return patch, moment[0]
+
+
+def moments_of(problem: InversionProblem, slip: Float) -> tuple[Int, Float]:
+    """Patches and their scalar moment in several slips.
+
+    Parameters
+    ----------
+    slip : (n, n_par) float64, m.
+
+    Returns
+    -------
+    (n_patch, 3) fault, along, down; (n, n_patch) N m.
+    """
     patch, inverse = np.unique(problem.grid[:, [0, 2, 3]], axis=0, return_inverse=True)
-    moment = problem.rigidity * problem.area * slip
-    square = np.bincount(inverse.ravel(), moment**2, minlength=len(patch))
-    return patch, np.sqrt(square)
+    square = np.zeros((len(patch), len(slip)))
+    np.add.at(
+        square, inverse.ravel(), ((problem.rigidity * problem.area) * slip).T ** 2
+    )
+    return patch, np.sqrt(square).T
 
 
 def magnitude_of(moment: float) -> float:

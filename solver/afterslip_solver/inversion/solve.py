@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
 
-from afterslip_solver.inversion.choice import CrossValidation, cross_validate
+from afterslip_solver.inversion.choice import (
+    CrossValidation,
+    check_by_folds,
+    cross_validate,
+)
 from afterslip_solver.inversion.convex import ConvexResult, minimise
 from afterslip_solver.inversion.normal import Normal, normal_equations
-from afterslip_solver.inversion.problem import InversionProblem, InversionSettings
+from afterslip_solver.inversion.posterior import (
+    Posterior,
+    draw_posterior,
+    medians,
+    reweigh,
+)
+from afterslip_solver.inversion.problem import (
+    InversionError,
+    InversionProblem,
+    InversionSettings,
+)
 from afterslip_solver.inversion.solution import (
     Fit,
     InversionSolution,
@@ -34,8 +49,8 @@ def invert(
     ----------
     problem : observations, Green's functions and grid.
     settings : weights or how to choose them.
-    report : called after each trial of the cross-validation with the number of
-        trials so far and its score.
+    report : called now and then with the number of draws or trials so far and the
+        misfit or the score.
 
     Returns
     -------
@@ -50,42 +65,91 @@ def invert(
     settings = settings or InversionSettings()
     problem.check()
     settings.check(len(np.unique(problem.station)))
-    table = cross_validate(problem, settings, report) if settings.folds else None
-    smoothness, sparsity = _weights(settings, table)
-    normal = normal_equations(problem, settings.regulariser.precision(problem.sources))
-    quadratic = normal.with_roughness(smoothness, normal.roughness)
-    sign = np.concatenate((problem.sign, np.zeros(normal.n_nuisance, dtype=np.int64)))
+    roughness = settings.regulariser.precision(problem.sources)
+    normal = normal_equations(problem, roughness)
+    choice = _choose(problem, normal, settings, report)
     found = minimise(
-        quadratic, normal.right, normal.l1(sparsity), sign, settings.max_iterations
+        choice.normal.with_roughness(choice.smoothness, roughness),
+        choice.normal.right,
+        choice.normal.l1(choice.sparsity),
+        np.concatenate((problem.sign, np.zeros(normal.n_nuisance, dtype=np.int64))),
+        settings.max_iterations,
     )
-    return _describe(problem, normal, quadratic, found, (smoothness, sparsity), table)
+    return _describe(choice, found)
 
 
-def _weights(
-    settings: InversionSettings, table: CrossValidation | None
-) -> tuple[float, float]:
-    if table is not None:
-        k = table.chosen
-        return float(table.smoothness[k]), float(table.sparsity[k])
-    # InversionSettings.check has refused "auto" without folds
-    return float(settings.smoothness), float(settings.sparsity)
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """The problem with its errors as estimated, and the weights that were chosen."""
+
+    problem: InversionProblem
+    normal: Normal
+    smoothness: float
+    sparsity: float
+    variance: Float
+    table: CrossValidation | None
+    posterior: Posterior | None
 
 
-def _describe(
+def _choose(
     problem: InversionProblem,
     normal: Normal,
-    quadratic: Float,
-    found: ConvexResult,
-    weights: tuple[float, float],
-    table: CrossValidation | None,
-) -> InversionSolution:
+    settings: InversionSettings,
+    report: Callable[[int, float], None] | None,
+) -> _Choice:
+    """Choose by evidence, or by folds; draw the posterior either way."""
+    if not settings.by_evidence:
+        return _choose_by_folds(problem, normal, settings, report)
+    posterior = draw_posterior(problem, normal, settings, None, report)
+    if posterior is None:
+        raise InversionError(
+            "data and prior leave some slip undetermined: bury an edge of the fault, "
+            "or give smoothness a number"
+        )
+    variance, smoothness = medians(posterior)
+    problem, normal = reweigh(problem, normal.roughness, variance)
+    table = None
+    if settings.folds:
+        table = check_by_folds(problem, settings, normal, smoothness, report)
+    return _Choice(problem, normal, smoothness, 0.0, variance, table, posterior)
+
+
+def _choose_by_folds(
+    problem: InversionProblem,
+    normal: Normal,
+    settings: InversionSettings,
+    report: Callable[[int, float], None] | None,
+) -> _Choice:
+    """Weights by cross-validation, or as given, with the errors as stated.
+
+    A common factor of the errors then multiplies the weights, and leaves slip as it is.
+    """
+    table = None
+    if settings.folds:
+        table = cross_validate(problem, settings, normal, report)
+        smoothness = float(table.smoothness[table.chosen])
+        sparsity = float(table.sparsity[table.chosen])
+    else:
+        # InversionSettings.check has refused "auto" without folds
+        smoothness, sparsity = float(settings.smoothness), float(settings.sparsity)
+    posterior = None
+    # slip under a sum of absolute values is not Gaussian between bounds
+    if settings.draws and sparsity == 0.0:
+        posterior = draw_posterior(problem, normal, settings, smoothness, report)
+    stated = np.ones(len(problem.free_variances))
+    return _Choice(problem, normal, smoothness, sparsity, stated, table, posterior)
+
+
+def _describe(choice: _Choice, found: ConvexResult) -> InversionSolution:
+    problem, normal, table = choice.problem, choice.normal, choice.table
     n = normal.n_par
     slip = found.value[:n]
     predicted = problem.design @ found.value
     residual = problem.data - predicted
-    inverse = _inverse(quadratic)
+    inverse = _inverse(normal.with_roughness(choice.smoothness, normal.roughness))
     covariance = inverse[:n, :n]
     resolution = inverse[:n] @ normal.matrix[:, :n]
+    _, whitened = problem.whitened()
     patch, patch_moment = moment_of(problem, slip)
     moment = float(patch_moment.sum())
     with np.errstate(divide="ignore"):
@@ -98,8 +162,11 @@ def _describe(
         nuisance=found.value[n:],
         predicted=predicted,
         residual=residual,
-        smoothness=weights[0],
-        sparsity=weights[1],
+        smoothness=choice.smoothness,
+        sparsity=choice.sparsity,
+        variance=choice.variance,
+        posterior=choice.posterior,
+        optimality_gap=found.gap / max(float(whitened @ whitened), 1e-300),
         cross_validation=table,
         fit=fit_of(problem.data, residual, problem.sigma),
         fit_by_kind=_fit_by_kind(problem, residual),

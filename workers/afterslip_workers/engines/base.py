@@ -131,6 +131,9 @@ class SlipModel(Protocol):
     def variables(self, frame: Frame, slip: Float) -> dict[str, xr.Variable]:
         """Describe the faults and the slip that (n_source,) coefficients, m, make."""
 
+    def unit_slip(self) -> Float:
+        """(n_source, n_fault_node, 2) float64, strike and dip of each unit source."""
+
     def solver_facts(self, greens: xr.Dataset) -> dict[str, Any]:
         """Say how the Green's functions were solved, as plain values."""
 

@@ -32,9 +32,7 @@ def source_variables(
 ) -> dict[str, xr.Variable]:
     """Coefficients, how well they are known, and what their sources are."""
     made = {name: greens[name].variable.load() for name in _SOURCE}
-    sigma = np.sqrt(np.maximum(np.diag(solution.covariance), 0.0))
     made["slip"] = xr.Variable(("source",), solution.slip, {"units": "m"})
-    made["slip_sigma"] = xr.Variable(("source",), sigma, {"units": "m"})
     made["resolution"] = xr.Variable(("source",), np.diag(solution.resolution).copy())
     made["detectable_slip"] = xr.Variable(
         ("source",), solution.detectable_slip, {"units": "m"}

@@ -41,12 +41,14 @@ from afterslip_workers.engines.registry import find
 from afterslip_workers.errors import TaskError
 from afterslip_workers.inverting import data as data_of
 from afterslip_workers.inverting import in_time, predict, result
+from afterslip_workers.inverting.uncertainty import uncertainty_variables
 from afterslip_workers.store import manifest, reading
 from afterslip_workers.store.result_folders import INVERSION_FOLDER
 from afterslip_workers.tasks.context import Context
 from afterslip_workers.tasks.results import write_result
 from afterslip_workers.versions import versions
 
+FEW_DRAWS = 50
 _SIGN = {"positive": 1, "negative": -1, "free": 0}
 
 
@@ -68,12 +70,16 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
     context.phase("sampling Green's functions")
     known = data_of.problem_terms(rows, settings, beside)
     problem = _problem(model, request, store, rows, known)
-    context.phase("cross-validation")
+    context.phase("choosing the smoothness")
     robust = data_of.robust_rows(rows, settings)
     solution, weight, history = _solve(context, request, problem, robust, store, rows)
     context.phase("writing the result")
     found = _assemble(campaign, model, store, rows, solution, history)
     found.update(result.beside_variables(beside, solution, weight))
+    found.attrs.update(result.figures(found, solution))
+    drawn, said = uncertainty_variables(model.unit_slip(), found, problem, solution)
+    found = found.assign(drawn)
+    found.attrs.update(said)
     _annotate(found, context, campaign, request, facts, solution)
     found.attrs["solver"] = json.dumps(model.solver_facts(store.dataset))
     found.attrs["datasets"] = json.dumps(
@@ -174,7 +180,7 @@ def _solve(
     """Return the solution, the weights of rows that are far off, and the history."""
 
     def report(trials: int, score: float) -> None:
-        context.phase("cross-validation")
+        context.phase("choosing the smoothness")
         context.report({"solves_done": trials, "residual": float(score)})
 
     def solve(
@@ -191,7 +197,11 @@ def _solve(
         settings = InversionSettings(
             smoothness=request.smoothness,
             sparsity=request.sparsity,
+            choice=request.choice,
             folds=min(request.folds, len(np.unique(problem.station))),
+            repeats=request.repeats,
+            grouping="blocks" if request.blocks else "scattered",
+            seed=request.seed,
             regulariser=make_regulariser(prior, parameters),
         )
         if request.increments is None:
@@ -213,9 +223,15 @@ def _robust_weights(
         return np.ones(len(problem.data))
     first = invert(problem, settings)
     held = replace(
-        settings, smoothness=first.smoothness, sparsity=first.sparsity, folds=0
+        settings,
+        smoothness=first.smoothness,
+        sparsity=first.sparsity,
+        folds=0,
+        draws=0,
     )
-    return robust_weights(problem, robust, lambda posed: invert(posed, held).residual)
+    # the smoothness is that of data with the variances that came with it
+    posed = problem.reweighted(first.variance)
+    return robust_weights(posed, robust, lambda part: invert(part, held).residual)
 
 
 def _assemble(
@@ -260,7 +276,6 @@ def _annotate(
     solution: InversionSolution,
 ) -> None:
     spec = context.envelope.spec
-    found.attrs.update(result.figures(found, solution))
     found.attrs.update(
         Conventions="CF-1.11",
         campaign=context.envelope.campaign,
@@ -287,13 +302,32 @@ def _warnings(solution: InversionSolution) -> list[str]:
             f"{hidden} of {len(solution.unseen)} sources are hardly resolved: "
             "their slip comes from the smoothness"
         )
+    table = solution.cross_validation
+    if table is not None and table.contradicts:
+        said.append(
+            f"data held out prefer smoothness {table.smoothness[table.best]:.3g} "
+            f"to the chosen {solution.smoothness:.3g} "
+            f"(score {table.score[table.best]:.3g}, "
+            f"not {table.score[table.chosen]:.3g}): "
+            "the errors may be correlated, or the model may miss something"
+        )
+    if solution.posterior is not None and solution.posterior.effective < FEW_DRAWS:
+        said.append(
+            f"the draws count as {solution.posterior.effective:.0f} independent ones: "
+            "limits of intervals are rough"
+        )
+    if solution.posterior is None:
+        said.append("no intervals: they are not drawn where slip is sparse or free")
     return said
 
 
 _SUMMARY = (
     "magnitude",
+    "magnitude_interval",
     "moment",
+    "moment_interval",
     "peak_slip",
+    "peak_slip_interval",
     "variance_reduction",
     "variance_reduction_unweighted",
     "score",
@@ -305,11 +339,12 @@ _SUMMARY = (
 
 
 def _summary(found: xr.Dataset) -> dict[str, Any]:
-    numbers: dict[str, Float | Any] = {
+    numbers: dict[str, Any] = {
         key: found.attrs[key] for key in _SUMMARY if key in found.attrs
     }
     summary: dict[str, Any] = {
-        key: value if np.isfinite(value) else None for key, value in numbers.items()
+        key: value if np.isfinite(value).all() else None
+        for key, value in numbers.items()
     }
     summary["fit_by_dataset"] = [
         {"dataset": row.name, "count": row.count, "rms": row.rms, "chi": row.chi,

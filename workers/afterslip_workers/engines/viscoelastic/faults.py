@@ -10,7 +10,11 @@ import xarray as xr
 
 from afterslip.frame import Frame
 from afterslip_solver.model import Bool, FaultMesh, Float, Int, Model
-from afterslip_workers.engines.viscoelastic.sources import UnitSources, slip_on_nodes
+from afterslip_workers.engines.viscoelastic.sources import (
+    UnitSources,
+    slip_on_nodes,
+    unit_slip_on_nodes,
+)
 
 # a second-order triangle as four flat ones: corners 0..2, midpoints 3..5
 _FLAT = np.array([[0, 3, 5], [3, 1, 4], [5, 4, 2], [3, 4, 5]])
@@ -31,6 +35,17 @@ class FaultSlip:
         """Describe the faults and the slip that (n_source,) coefficients, m, make."""
         on_nodes = slip_on_nodes(self.units, slip)
         return fault_variables(self.model, frame, on_nodes, self.faults)
+
+    def unit_slip(self) -> Float:
+        """(n_source, n_fault_node, 2) float64, at the nodes of all faults."""
+        units = self.units
+        parts = [
+            unit_slip_on_nodes(units)
+            if name == units.fault.name
+            else np.zeros((len(units), len(self.model.faults[name].nodes), 2))
+            for name in self.faults
+        ]
+        return np.concatenate(parts, axis=1)
 
     def solver_facts(self, greens: xr.Dataset) -> dict[str, Any]:
         """Say how the Green's functions were solved, as plain values."""

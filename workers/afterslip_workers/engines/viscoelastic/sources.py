@@ -132,3 +132,14 @@ def slip_on_nodes(units: UnitSources, coefficients: Float) -> dict[str, Float]:
     along = np.einsum("ij,ij->i", total, fault.strike)
     up = np.einsum("ij,ij->i", total, fault.updip)
     return {fault.name: np.column_stack([along, up])}
+
+
+def unit_slip_on_nodes(units: UnitSources) -> Float:
+    """(n_source, n_fault_node, 2) float64, strike and dip of each unit source."""
+    fault = units.fault
+    made = np.empty((len(units), len(fault.nodes), 2))
+    for number, source in enumerate(units.sources):
+        shape = slip_of(source, fault)
+        made[number, :, 0] = np.einsum("ij,ij->i", shape, fault.strike)
+        made[number, :, 1] = np.einsum("ij,ij->i", shape, fault.updip)
+    return made

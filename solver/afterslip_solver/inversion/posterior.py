@@ -1,0 +1,129 @@
+"""Draws of slip with its signs, its smoothness and the data's variances."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from afterslip_solver.inversion.hierarchy import Chain, Hierarchy, groups_of, sample
+from afterslip_solver.inversion.normal import Normal, normal_equations
+from afterslip_solver.inversion.problem import InversionProblem, InversionSettings
+from afterslip_solver.model import Float
+
+WARM_UP = 0.3  # of the draws, discarded before them
+
+
+@dataclass(frozen=True, slots=True)
+class Posterior:
+    """Draws of everything that is not known.
+
+    Attributes
+    ----------
+    slip : (n_draw, n_par) float64, m.
+    nuisance : (n_draw, n_nuisance) float64.
+    variance : (n_draw, n_dataset) float64, factors of the stated variances.
+    smoothness : (n_draw,) float64, lambda of the data divided by those factors.
+    effective : independent draws that say as much, the least over all unknowns.
+    """
+
+    slip: Float
+    nuisance: Float
+    variance: Float
+    smoothness: Float
+    effective: float
+
+    @property
+    def sigma(self) -> Float:
+        """(n_par,) float64, m, standard deviation of slip."""
+        return np.asarray(self.slip.std(axis=0, ddof=1))
+
+    def interval(self, share: float = 0.95) -> tuple[Float, Float]:
+        """(n_par,) float64, m, equal-tailed limits of slip."""
+        low, high = interval(self.slip, share)
+        return low, high
+
+
+def interval(draws: Float, share: float = 0.95) -> tuple[Float, Float]:
+    """Equal-tailed limits that hold a share of the draws along the first axis."""
+    outside = 0.5 * (1.0 - share)
+    low, high = np.quantile(draws, (outside, 1.0 - outside), axis=0)
+    return low, high
+
+
+def draw_posterior(
+    problem: InversionProblem,
+    normal: Normal,
+    settings: InversionSettings,
+    smoothness: float | None,
+    report: Callable[[int, float], None] | None = None,
+) -> Posterior | None:
+    """Draw slip and scales; None where data and prior leave slip undetermined.
+
+    Parameters
+    ----------
+    smoothness : lambda where it is given; None: estimated.
+    report : called now and then with the number of steps and the misfit per datum.
+    """
+    lower, upper = bounds(problem, normal)
+    model = Hierarchy(
+        groups=groups_of(*problem.whitened(), problem.dataset_of_row),
+        free=problem.free_variances,
+        precision=normal.roughness,
+        lower=lower,
+        upper=upper,
+        smoothness=smoothness,
+    )
+    rng = np.random.default_rng(settings.seed)
+    start = _start(normal, lower, upper)
+    warm_up = int(np.ceil(WARM_UP * settings.draws))
+    try:
+        chain = sample(model, start, settings.draws, warm_up, rng, report)
+    except scipy.linalg.LinAlgError:
+        return None
+    return _posterior(chain, normal.n_par)
+
+
+def bounds(problem: InversionProblem, normal: Normal) -> tuple[Float, Float]:
+    """(n,) float64 each, m, limits of all unknowns, infinite where there is none."""
+    free = np.full(normal.n_nuisance, np.inf)
+    lower = np.where(problem.sign > 0, 0.0, -np.inf)
+    upper = np.where(problem.sign < 0, 0.0, np.inf)
+    return np.concatenate((lower, -free)), np.concatenate((upper, free))
+
+
+def _start(normal: Normal, lower: Float, upper: Float) -> Float:
+    """Return a point inside the bounds, of the size of a damped solution."""
+    matrix = normal.with_roughness(normal.smoothness_scale, normal.roughness)
+    matrix[np.diag_indices(len(matrix))] += 1e-9 * np.trace(matrix) / len(matrix)
+    value = np.linalg.solve(matrix, normal.right)
+    slip = value[: normal.n_par]
+    size = max(float(np.sqrt(np.mean(slip**2))), 1e-9)
+    inner = 0.1 * size
+    value = np.where(np.isfinite(lower), np.maximum(value, lower + inner), value)
+    return np.where(np.isfinite(upper), np.minimum(value, upper - inner), value)
+
+
+def _posterior(chain: Chain, n_par: int) -> Posterior:
+    return Posterior(
+        slip=chain.value[:, :n_par],
+        nuisance=chain.value[:, n_par:],
+        variance=chain.variance,
+        smoothness=chain.precision_scale,
+        effective=chain.effective(),
+    )
+
+
+def medians(posterior: Posterior) -> tuple[Float, float]:
+    """(n_dataset,) factors of the variances, and lambda, at the posterior's median."""
+    return np.median(posterior.variance, axis=0), float(np.median(posterior.smoothness))
+
+
+def reweigh(
+    problem: InversionProblem, roughness: Float, variance: Float
+) -> tuple[InversionProblem, Normal]:
+    """Return the problem whose errors have the estimated variances."""
+    changed = problem.reweighted(variance)
+    return changed, normal_equations(changed, roughness)

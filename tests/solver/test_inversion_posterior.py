@@ -1,0 +1,259 @@
+"""Draws of slip, smoothness and variances against answers found another way."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import scipy.stats
+from test_inversion import build, slip_pattern
+
+from afterslip_solver.inversion import InversionSettings, Laplacian, invert, moments_of
+from afterslip_solver.inversion.hierarchy import (
+    Hierarchy,
+    Quadratic,
+    effective_size,
+    groups_of,
+    sample,
+)
+from afterslip_solver.inversion.truncated import TruncatedGaussian
+
+INF = np.inf
+
+
+def rejected(precision, mean, lower, upper, rng, count=400_000):
+    """Draws between bounds by throwing away what is outside."""
+    draws = rng.multivariate_normal(mean, np.linalg.inv(precision), count)
+    return draws[((draws >= lower) & (draws <= upper)).all(axis=1)]
+
+
+def test_draws_between_bounds_have_the_moments_of_rejection():
+    rng = np.random.default_rng(0)
+    root = rng.standard_normal((4, 4))
+    precision = root @ root.T + np.eye(4)
+    mean = np.array([-0.5, 0.3, 0.0, 1.0])
+    lower = np.array([0.0, 0.0, -INF, -0.2])
+    upper = np.array([INF, 0.6, INF, 1.0])
+    exact = rejected(precision, mean, lower, upper, rng)
+    gaussian = TruncatedGaussian(precision, precision @ mean, lower, upper)
+    value, draws = np.array([0.1, 0.1, 0.0, 0.1]), []
+    for _ in range(6000):
+        value = gaussian.draw(value, rng)
+        draws.append(value)
+    draws = np.array(draws)
+    assert (draws >= lower).all()
+    assert (draws <= upper).all()
+    few = min(effective_size(column) for column in draws.T)
+    assert few > 2000
+    # four standard errors of both samples
+    spread = exact.std(axis=0)
+    limit = 4 * spread * np.sqrt(1 / few + 1 / len(exact))
+    assert (np.abs(draws.mean(axis=0) - exact.mean(axis=0)) < limit).all()
+    assert draws.std(axis=0) == pytest.approx(spread, rel=4 / np.sqrt(2 * few))
+
+
+def test_effective_size_of_an_autoregressive_series_is_the_known_one():
+    rng = np.random.default_rng(1)
+    value, series = 0.0, np.empty(40_000)
+    for k in range(len(series)):
+        value = 0.8 * value + rng.standard_normal()
+        series[k] = value
+    # (1 - phi) / (1 + phi) of the length
+    assert effective_size(series) == pytest.approx(len(series) / 9, rel=0.15)
+    assert effective_size(rng.standard_normal(4000)) == pytest.approx(4000, rel=0.15)
+
+
+def test_scales_have_the_marginal_posterior_that_integration_gives():
+    """Without signs slip integrates out: v and tau are left, on a grid."""
+    rng = np.random.default_rng(2)
+    G = rng.standard_normal((12, 3))
+    d = G @ np.array([1.0, -0.5, 0.3]) + 0.7 * rng.standard_normal(12)
+    L = np.diag([1.0, 2.0, 0.5])
+    model = Hierarchy(
+        groups_of(G, d, np.zeros(12, dtype=int)),
+        np.array([True]),
+        L,
+        np.full(3, -INF),
+        np.full(3, INF),
+    )
+    chain = sample(model, np.ones(3), 6000, 200, rng)
+    sv, st = np.meshgrid(np.linspace(0.05, 5, 250), np.linspace(0.02, 60, 1500))
+    log = np.empty(sv.shape)
+    inner = G @ np.linalg.inv(L) @ G.T
+    values, vectors = np.linalg.eigh(inner)
+    turned = vectors.T @ d
+    variance = sv[..., None] ** 2 + st[..., None] ** 2 * values
+    log = -0.5 * (np.log(variance) + turned**2 / variance).sum(axis=-1)
+    weight = np.exp(log - log.max())
+    weight /= weight.sum()
+    found = np.sqrt(chain.variance[:, 0])
+    few = effective_size(found)
+    mean = (weight * sv).sum()
+    spread = np.sqrt((weight * (sv - mean) ** 2).sum())
+    assert found.mean() == pytest.approx(mean, abs=4 * spread / np.sqrt(few))
+    # the prior's scale has a long tail: compare its quartiles
+    marginal = np.cumsum(weight.sum(axis=1))
+    scale = 1 / np.sqrt(chain.precision_scale)
+    few = effective_size(np.log(scale))
+    for share in (0.25, 0.5, 0.75):
+        exact = st[np.searchsorted(marginal, share), 0]
+        below = (scale < exact).mean()
+        assert below == pytest.approx(share, abs=4 * np.sqrt(share * (1 - share) / few))
+
+
+def test_intervals_cover_slip_drawn_from_the_prior_with_signs_on():
+    """68 and 95 % intervals of slip and moment hold the truth so often."""
+    rng = np.random.default_rng(5)
+    n, rows, trials = 6, 14, 200
+    L = 2 * np.eye(n) - np.eye(n, k=1) - np.eye(n, k=-1)
+    G = rng.standard_normal((rows, n))
+    inside = {0.68: np.zeros(2), 0.95: np.zeros(2)}
+    prior = TruncatedGaussian(L, np.zeros(n), np.zeros(n), np.full(n, INF))
+    truth = np.ones(n)
+    for _ in range(trials):
+        for _ in range(12):
+            truth = prior.draw(truth, rng)
+        # flat priors of the scales have no draws: they are fixed in the truth, and
+        # the posterior is asked with the scales given
+        d = G @ truth + 0.8 * rng.standard_normal(rows)
+        groups = groups_of(G / 0.8, d / 0.8, np.zeros(rows, dtype=int))
+        model = Hierarchy(
+            groups, np.array([False]), L, np.zeros(n), np.full(n, INF), 1.0
+        )
+        chain = sample(model, np.ones(n), 300, 20, rng)
+        for share, hits in inside.items():
+            ends = [0.5 - share / 2, 0.5 + share / 2]
+            for k, (draws, exact) in enumerate(
+                [(chain.value[:, 2], truth[2]), (chain.value.sum(1), truth.sum())]
+            ):
+                low, high = np.quantile(draws, ends)
+                hits[k] += low <= exact <= high
+    for share, hits in inside.items():
+        limits = scipy.stats.binom.interval(0.998, trials, share)
+        assert ((hits >= limits[0]) & (hits <= limits[1])).all(), (share, hits)
+
+
+def test_evidence_with_signs_finds_the_smoothness_that_made_the_slip():
+    """Slip drawn from the bounded prior: its scale is found over many draws."""
+    rng = np.random.default_rng(7)
+    n, rows = 30, 60
+    L = 2.1 * np.eye(n) - np.eye(n, k=1) - np.eye(n, k=-1)
+    G = rng.standard_normal((rows, n))
+    prior = TruncatedGaussian(L / 0.25, np.zeros(n), np.zeros(n), np.full(n, INF))
+    truth, ratios = np.ones(n), []
+    for _ in range(25):
+        for _ in range(10):
+            truth = prior.draw(truth, rng)
+        d = G @ truth + 0.3 * rng.standard_normal(rows)
+        model = Hierarchy(
+            groups_of(G, d, np.zeros(rows, dtype=int)),
+            np.array([True]),
+            L,
+            np.zeros(n),
+            np.full(n, INF),
+        )
+        chain = sample(model, np.ones(n), 250, 60, rng)
+        scale = np.log(chain.precision_scale)
+        ratios.append((scale.mean() - np.log(4.0)) / scale.std())
+        assert np.median(chain.variance) == pytest.approx(0.09, rel=0.9)
+    # standard scores of 25 posteriors: a mean within four of its errors
+    assert abs(np.mean(ratios)) < 4 / np.sqrt(25)
+    assert 0.5 < np.std(ratios) < 1.6
+
+
+@pytest.fixture(scope="module")
+def thrust():
+    return build(sign=1)
+
+
+@pytest.fixture(scope="module")
+def slip_of_thrust(thrust):
+    return invert(thrust, InversionSettings(draws=600))
+
+
+def test_evidence_covers_a_smooth_slip_and_agrees_with_folds(thrust, slip_of_thrust):
+    out = slip_of_thrust
+    truth = slip_pattern(thrust.grid)
+    low, high = out.posterior.interval()
+    assert np.mean((low <= truth) & (truth <= high)) > 0.85
+    assert (out.posterior.slip >= 0).all()
+    table = out.cross_validation
+    assert table.smoothness[table.chosen] == out.smoothness
+    assert not table.contradicts
+    assert 0.5 < out.variance[0] < 2.0
+    total = moments_of(thrust, out.posterior.slip)[1].sum(axis=1)
+    exact = moments_of(thrust, truth[None])[1].sum()
+    # signs leave slip nowhere to go but up where the data see little: a moment that
+    # counts every patch comes out a little high
+    assert 0.0 < 2 / 3 * np.log10(np.median(total) / exact) < 0.05
+    assert 0 <= out.optimality_gap < 1e-10
+
+
+@pytest.mark.parametrize("factor", [0.1, 10.0])
+def test_a_factor_on_all_errors_changes_no_slip(thrust, slip_of_thrust, factor):
+    scaled = dataclasses.replace(thrust, sigma=factor * thrust.sigma)
+    out = invert(scaled, InversionSettings(draws=600, folds=0))
+    low, high = slip_of_thrust.posterior.interval(0.68)
+    peak = int(np.argmax(slip_of_thrust.slip))
+    change = abs(out.slip.max() - slip_of_thrust.slip.max())
+    assert change < 0.2 * (high - low)[peak]
+    expected = slip_of_thrust.variance[0] / factor**2
+    assert out.variance[0] == pytest.approx(expected, rel=0.1)
+
+
+def test_data_sets_get_variances_of_their_own(thrust):
+    rng = np.random.default_rng(11)
+    dataset = (thrust.station >= 20).astype(np.int64)
+    data = thrust.data + np.where(dataset == 1, 0.2, 0.0) * rng.standard_normal(
+        len(thrust.data)
+    )
+    mixed = dataclasses.replace(thrust, data=data, dataset=dataset)
+    out = invert(mixed, InversionSettings(draws=400, folds=0))
+    # hypot(0.02, 0.2) in units of 0.02; few rows for 96 unknowns know it to a factor
+    assert 0.3 < out.variance[0] < 4.0
+    assert out.variance[1] == pytest.approx(101.0, rel=0.5)
+    stated = dataclasses.replace(mixed, variance_free=np.array([True, False]))
+    assert invert(stated, InversionSettings(draws=200, folds=0)).variance[1] == 1.0
+
+
+def test_given_smoothness_means_what_it_meant_and_its_draws_scale_the_errors(thrust):
+    out = invert(thrust, InversionSettings(smoothness=2.0, folds=0, draws=400))
+    bare = invert(thrust, InversionSettings(smoothness=2.0, folds=0, draws=0))
+    assert (out.slip == bare.slip).all()
+    assert bare.posterior is None
+    ratio = out.posterior.smoothness * out.posterior.variance[:, 0]
+    assert ratio == pytest.approx(2.0)
+
+
+def test_optimality_gap_bounds_the_excess_of_a_worse_value():
+    from afterslip_solver.inversion.convex import duality_gap, minimise
+
+    rng = np.random.default_rng(4)
+    G = rng.standard_normal((20, 8))
+    Q, b = G.T @ G, G.T @ rng.standard_normal(20)
+    l1, sign = np.array([0.5] * 6 + [0.0] * 2), np.array([1, 1, 1, -1, 0, 0, 0, 1])
+    best = minimise(Q, b, l1, sign)
+
+    def objective(a):
+        return a @ Q @ a - 2 * b @ a + l1 @ np.abs(a)
+
+    assert best.gap < 1e-12 * abs(objective(best.value))
+    for _ in range(20):
+        worse = best.value + 0.1 * rng.standard_normal(8)
+        worse = np.where(sign * worse < 0, 0.0, worse)
+        excess = objective(worse) - objective(best.value)
+        assert duality_gap(Q, b, l1, sign, worse) >= excess > 0
+
+
+def test_one_data_set_of_a_single_row_keeps_its_variance():
+    group = Quadratic(np.eye(2), np.ones(2), 3.0, 1)
+    many = Quadratic(5 * np.eye(2), np.ones(2), 9.0, 5)
+    model = Hierarchy(
+        (group, many), np.array([True, True]), np.eye(2), np.zeros(2), np.full(2, INF)
+    )
+    chain = sample(model, np.ones(2), 30, 0, np.random.default_rng(0))
+    assert (chain.variance[:, 0] == 1.0).all()
+    assert np.ptp(chain.variance[:, 1]) > 0
+
+
+def test_laplacian_is_the_prior_where_none_is_named():
+    assert isinstance(InversionSettings().regulariser, Laplacian)

@@ -1,0 +1,143 @@
+"""What the posterior's draws say of slip on the fault and of its sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from afterslip_solver.inversion import (
+    InversionProblem,
+    InversionSolution,
+    interval,
+    magnitude_of,
+    moments_of,
+)
+from afterslip_solver.model import Float
+
+MOST_DRAWS = 400  # on the nodes and in the file: an interval's ends to a tenth
+NODES_AT_ONCE = 4096
+HOLDS = "data errors with estimated variances, signs, the choice of smoothness"
+GAUSSIAN = "data errors and smoothness as they were chosen; no signs"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDraws:
+    """Amount of slip at the fault's nodes over the draws.
+
+    Attributes
+    ----------
+    sigma, low, high, exceeds : (n_fault_node,) float64, standard deviation and limits
+        of 95 %, m, and the share of the draws that exceed a level.
+    peak : (n_draw,) float64, m, largest slip of each draw.
+    """
+
+    sigma: Float
+    low: Float
+    high: Float
+    exceeds: Float
+    peak: Float
+
+
+def on_nodes(unit_slip: Float, draws: Float, level: float) -> NodeDraws:
+    """Evaluate draws of the coefficients on a fault.
+
+    Parameters
+    ----------
+    unit_slip : (n_source, n_fault_node, 2) float64, strike and dip of unit sources.
+    draws : (n_draw, n_source) float64, m.
+    level : m, that slip may exceed.
+    """
+    along, up = unit_slip[:, :, 0], unit_slip[:, :, 1]
+    columns: list[tuple[Float, ...]] = []
+    peak = np.zeros(len(draws))
+    for first in range(0, unit_slip.shape[1], NODES_AT_ONCE):
+        part = slice(first, first + NODES_AT_ONCE)
+        size = np.hypot(draws @ along[:, part], draws @ up[:, part])
+        peak = np.maximum(peak, size.max(axis=1))
+        columns.append(
+            (size.std(axis=0, ddof=1), *interval(size), (size > level).mean(axis=0))
+        )
+    sigma, low, high, exceeds = (
+        np.concatenate(parts) for parts in zip(*columns, strict=True)
+    )
+    return NodeDraws(sigma, low, high, exceeds, peak)
+
+
+def uncertainty_variables(
+    unit_slip: Float,
+    found: xr.Dataset,
+    problem: InversionProblem,
+    solution: InversionSolution,
+) -> tuple[dict[str, xr.Variable], dict[str, Any]]:
+    """Variables and attributes of the result that the draws make.
+
+    Parameters
+    ----------
+    unit_slip : (n_source, n_fault_node, 2) float64, strike and dip of unit sources at
+        all faults' nodes.
+    found : the result so far, with the slip that was chosen.
+    """
+    metres = {"units": "m"}
+    facts: dict[str, Any] = {"optimality_gap": solution.optimality_gap}
+    posterior = solution.posterior
+    if posterior is None:
+        sigma = np.sqrt(np.maximum(np.diag(solution.covariance), 0.0))
+        variable = xr.Variable(("source",), sigma, {**metres, "holds": GAUSSIAN})
+        return {"slip_sigma": variable}, facts
+    step = max(1, len(posterior.slip) // MOST_DRAWS)
+    draws = posterior.slip[::step]
+    level = 0.5 * float(found.attrs["peak_slip"])
+    nodes = on_nodes(unit_slip, draws, level)
+    holds = {**metres, "holds": HOLDS}
+    made = {
+        "slip_sigma": xr.Variable(("source",), posterior.sigma, holds),
+        "slip_interval": xr.Variable(
+            ("source", "limit"), np.column_stack(posterior.interval()), holds
+        ),
+        "slip_draws": xr.Variable(("draw", "source"), draws.astype(np.float32), holds),
+        "fault_slip_interval": xr.Variable(
+            ("fault_node", "limit"),
+            np.column_stack([nodes.low, nodes.high]),
+            holds,
+        ),
+        "fault_slip_sigma": xr.Variable(("fault_node",), nodes.sigma, holds),
+        "fault_slip_exceeds": xr.Variable(
+            ("fault_node",), nodes.exceeds, {"level_m": level}
+        ),
+    }
+    facts.update(_sums(found, problem, posterior.slip))
+    facts["peak_slip_interval"] = _pair(nodes.peak)
+    facts["effective_draws"] = posterior.effective
+    facts["variance_factors"] = np.median(posterior.variance, axis=0).tolist()
+    return made, facts
+
+
+def _sums(found: xr.Dataset, problem: InversionProblem, draws: Float) -> dict[str, Any]:
+    """Intervals of moment, magnitude, potency and centroid."""
+    patch, moment = moments_of(problem, draws)
+    first = [
+        int(np.flatnonzero((problem.grid[:, [0, 2, 3]] == row).all(axis=1))[0])
+        for row in patch
+    ]
+    total = moment.sum(axis=1)
+    place = np.asarray(found["source_position"].values, dtype=np.float64)[first]
+    centroid = (moment / total[:, None]) @ place
+    potency = (moment / problem.rigidity[first]).sum(axis=1)
+    low, high = _pair(total)
+    said: dict[str, Any] = {
+        "moment_interval": [low, high],
+        "magnitude_interval": [magnitude_of(low), magnitude_of(high)],
+        "potency_interval": _pair(potency),
+    }
+    for axis, name in enumerate("xyz"):
+        said[f"centroid_{name}"] = float(np.median(centroid[:, axis]))
+        said[f"centroid_{name}_interval"] = _pair(centroid[:, axis])
+    return said
+
+
+def _pair(draws: Float) -> list[float]:
+    low, high = interval(draws)
+    return [float(low), float(high)]
