@@ -100,3 +100,8 @@ def observations(displacement, sigma=0.001):
         for name, x, y, (e, n, u) in zip(NAMES, X_KM, Y_KM, displacement, strict=True)
     ]
     return head + "".join(lines)
+
+
+def stored(receipt):
+    assert receipt["outcome"] == "stored", receipt["error"]
+    return receipt["manifest"]

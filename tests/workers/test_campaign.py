@@ -18,7 +18,7 @@ import xarray as xr
 from afterslip_common.terms import YEAR
 
 sys.path.insert(0, str(Path(__file__).parent))
-from small_campaign import NAMES, SPEC, X_KM, Y_KM, SmallCampaign, observations
+from small_campaign import NAMES, SPEC, X_KM, Y_KM, SmallCampaign, observations, stored
 
 from afterslip.identity import model_digest
 from afterslip.result import check
@@ -34,11 +34,6 @@ from afterslip_workers.engines.viscoelastic.sources import UnitSources, unit_sli
 from afterslip_workers.process import supervisor
 from afterslip_workers.process.delivery import deliver_all
 from afterslip_workers.store import durable
-
-
-def stored(receipt):
-    assert receipt["outcome"] == "stored", receipt["error"]
-    return receipt["manifest"]
 
 
 @pytest.fixture(scope="module")
@@ -134,36 +129,6 @@ def test_damaged_cache_is_built_anew(built, tmp_path):
     again = stored(entry.execute(campaign.envelope("model", "m2")))
     assert not again["from_cache"]
     assert again["n_unknowns"] == first["n_unknowns"]
-
-
-def test_group_builds_a_damaged_model_again(tmp_path):
-    """A group that is solved again may be the first to read the model for months."""
-    campaign = SmallCampaign(tmp_path)
-    made = stored(entry.execute(campaign.envelope("model", "m1")))
-    entry.promote(tmp_path, "c1", made)
-    (path,) = (tmp_path / "models").rglob("*.npz")
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-100])
-    entry.close_children()
-    solved = stored(entry.execute(campaign.group("g1", 1, [4, 5])))
-    entry.promote(tmp_path, "c1", solved)
-    (path,) = (tmp_path / "models").rglob("*.npz")
-    assert path.read_bytes() == whole
-
-
-def test_model_that_was_built_again_differently_is_refused(tmp_path):
-    campaign = SmallCampaign(tmp_path)
-    entry.promote(
-        tmp_path, "c1", stored(entry.execute(campaign.envelope("model", "m1")))
-    )
-    noted = tmp_path / "campaigns/c1/model.json"
-    facts = json.loads(noted.read_text())
-    facts["quality"]["gamma_min"] *= 1.0 + 1e-15
-    noted.write_text(json.dumps(facts))
-    entry.close_children()
-    receipt = entry.execute(campaign.group("g1", 1, [4, 5]))
-    assert receipt["error"]["class"] == "internal"
-    assert "not the one that the campaign began with" in receipt["error"]["message"]
 
 
 def test_stored_responses_are_those_of_the_solver(solved):
