@@ -94,7 +94,7 @@ def test_total_adds_slip_and_its_covariance_over_the_blocks(problem, design):
     add = np.hstack([np.eye(n)] * 4)
     np.testing.assert_allclose(whole.slip, add @ found.slip)
     np.testing.assert_allclose(whole.covariance, add @ found.covariance @ add.T)
-    # what slip spread evenly over the blocks is seen as, all together
+    # sum over the blocks of what evenly spread slip moves
     evenly = np.vstack([np.eye(n)] * 4) / 4
     np.testing.assert_allclose(whole.resolution, add @ found.resolution @ evenly)
     assert whole.moment == pytest.approx(moment_history(problem, found)[0][-1])

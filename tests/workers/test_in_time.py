@@ -29,7 +29,7 @@ def step(times):
 
 
 class FakeStore:
-    """Curves with one relaxation time; stations are told apart by x."""
+    """Curves with one relaxation time; stations differ by x."""
 
     dataset = xr.Dataset({"response": ("source", np.zeros(N_SOURCE))})
 

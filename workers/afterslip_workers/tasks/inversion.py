@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -77,35 +78,43 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
     found = _assemble(campaign, model, store, rows, solution, history)
     found.update(result.beside_variables(beside, solution, weight))
     found.attrs.update(result.figures(found, solution))
-    drawn, said = uncertainty_variables(model.unit_slip(), found, problem, solution)
+    drawn, stated = uncertainty_variables(model.unit_slip(), found, problem, solution)
     found = found.assign(drawn)
-    found.attrs.update(said)
+    found.attrs.update(stated)
     _annotate(found, context, campaign, request, facts, solution)
     found.attrs["solver"] = json.dumps(model.solver_facts(store.dataset))
     found.attrs["datasets"] = json.dumps(
         data_of.dataset_facts(rows, settings, variograms)
     )
-
-    def write(folder: Path) -> dict[str, Any]:
-        part = folder / INVERSION_FOLDER
-        manifest.clear(part)
-        part.mkdir()
-        result.write_netcdf(found, part / "result.nc")
-        write_geojson(found, part / "slip.geojson")
-        context.phase("drawing the report")
-        write_report(part, found)
-        written = context.manifest(
-            model_digest=facts["digest"],
-            inversion={"id": identity, "name": request.name},
-            summary=_summary(found),
-            files=manifest.seal(part),
-        )
-        manifest.commit(folder, written)
-        return written
-
+    inversion = {"id": identity, "name": request.name}
+    write = partial(_write, context, found, facts["digest"], inversion)
     stats: dict[str, Any] = {"solves": 0, "iterations": 0}
     written, refused = write_result(envelope, write)
     return written, stats if refused is None else {**stats, "spooled": refused}
+
+
+def _write(
+    context: Context,
+    found: xr.Dataset,
+    model_digest: str,
+    inversion: dict[str, str],
+    folder: Path,
+) -> dict[str, Any]:
+    part = folder / INVERSION_FOLDER
+    manifest.clear(part)
+    part.mkdir()
+    result.write_netcdf(found, part / "result.nc")
+    write_geojson(found, part / "slip.geojson")
+    context.phase("drawing the report")
+    write_report(part, found)
+    written = context.manifest(
+        model_digest=model_digest,
+        inversion=inversion,
+        summary=_summary(found),
+        files=manifest.seal(part),
+    )
+    manifest.commit(folder, written)
+    return written
 
 
 def _slip_model(
