@@ -180,7 +180,8 @@ def test_afterslip_comes_apart_from_relaxation(solved):
     truth = share[:, None] * TRUTH
     off = np.abs(found["slip_increment"].values - truth)
     assert (off < 5 * found["slip_increment_sigma"].values).all()
-    assert found["slip"].values == pytest.approx(TRUTH * share.sum(), abs=0.15)
+    off = np.abs(found["slip"].values - TRUTH * share.sum())
+    assert (off < 5 * found["slip_sigma"].values).all()
     low, high = found["moment_history_interval"].values.T
     moment = found["moment_history"].values
     assert ((low < moment) & (moment < high)).all()
