@@ -120,7 +120,7 @@ def sample(
     value = start.copy()
     variance = np.ones(len(model.groups))
     tau = _first_scale(model, value[:n_par])
-    kept = Chain(
+    recorded = Chain(
         np.empty((draws, len(value))), np.empty((draws, len(variance))), np.empty(draws)
     )
     for step in range(-warm_up, draws):
@@ -130,14 +130,14 @@ def sample(
         if model.smoothness is None:
             value, tau = _rescale(model, value, variance, tau, rng)
         if step >= 0:
-            kept.value[step] = value
-            kept.variance[step] = variance
-            kept.precision_scale[step] = tau
+            recorded.value[step] = value
+            recorded.variance[step] = variance
+            recorded.precision_scale[step] = tau
         if report is not None and step % 100 == 0:
             rows = sum(group.count for group in model.groups)
             misfit = sum(group.misfit(value) for group in model.groups)
             report(step + warm_up, misfit / rows)
-    return kept
+    return recorded
 
 
 def _gaussian(model: Hierarchy, variance: Float, tau: float) -> TruncatedGaussian:
