@@ -27,7 +27,7 @@ TRIGGERS = f"""
 CREATE FUNCTION wait_accepting() RETURNS trigger LANGUAGE plpgsql AS
 $$ BEGIN PERFORM pg_advisory_xact_lock({LOCKS["accepting"]}); RETURN NEW; END $$;
 CREATE TRIGGER wait_accepting BEFORE UPDATE ON jobs FOR EACH ROW
-WHEN (NEW.state = 'accepted' AND NEW.kind = 'greens' AND NEW.ordinal >= 2)
+WHEN (NEW.state = 'accepted' AND NEW.kind = 'group' AND NEW.ordinal >= 2)
 EXECUTE FUNCTION wait_accepting();
 CREATE FUNCTION wait_closing() RETURNS trigger LANGUAGE plpgsql AS
 $$ BEGIN PERFORM pg_advisory_xact_lock({LOCKS["closing"]}); RETURN NEW; END $$;

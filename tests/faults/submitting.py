@@ -25,7 +25,7 @@ WHERE state IN ('failed', 'paused', 'cancelled')
 """
 ACCEPTED = """
 SELECT campaign_id, ordinal, token FROM jobs
-WHERE kind = 'greens' AND state = 'accepted'
+WHERE kind = 'group' AND state = 'accepted'
 """
 RNG = np.random.default_rng(3)
 CSV = "station,x_km,y_km,east,north,up\n" + "".join(

@@ -13,7 +13,7 @@ HOLD = """
 CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS
 $$ BEGIN PERFORM pg_sleep(60); RETURN NEW; END $$;
 CREATE TRIGGER hold BEFORE UPDATE ON jobs FOR EACH ROW
-WHEN (NEW.state = 'accepted' AND NEW.kind = 'greens') EXECUTE FUNCTION hold();
+WHEN (NEW.state = 'accepted' AND NEW.kind = 'group') EXECUTE FUNCTION hold();
 """
 ASLEEP = """
 SELECT pid FROM pg_stat_activity
