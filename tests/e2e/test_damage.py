@@ -331,6 +331,17 @@ def _beside(store, keys):
     return list(store.files)[:: 1 + len(store.files) // 8] if described else []
 
 
+def test_a_plot_that_was_deleted_is_an_error_and_not_left_out(store, tmp_path):
+    readers = Readers(store, tmp_path)
+    for key in [key for key in store.files if key.endswith(".png")]:
+        (store.root / key).unlink()
+        with pytest.raises((ApiError, ArchiveError), match=key.rpartition("/")[2]):
+            readers.fetched()
+        store.restore([key])
+    readers.fetched()
+    readers.close()
+
+
 def test_no_damage_is_silent(store, tmp_path):
     outcomes = run(store, tmp_path, 60, SEED, often=20)
     assert outcomes["noticed"] > 45, outcomes

@@ -319,6 +319,17 @@ def result_digest(
     return reading.result_digest(open_store(store), campaign, inversion, name)
 
 
+def result_files(store: str | Path, campaign: str, inversion: str) -> dict[str, str]:
+    """Return the SHA-256 by name of an accepted inversion's files.
+
+    Raises
+    ------
+    DamagedError
+        The manifest, which has them, is missing or damaged.
+    """
+    return reading.result_files(open_store(store), campaign, inversion)
+
+
 def spool_room() -> tuple[Path, int]:
     """Return the folder in which results wait on this machine, and its free bytes.
 

@@ -180,9 +180,9 @@ def list_plots(
         found = inversions.get(connection, inversion)
     names: list[str] = []
     if found.state is JobState.ACCEPTED:
-        backend = entry.open_store(service.settings.store)
-        there = backend.names(_folder(found.campaign_id, found.id))
-        names = sorted(name[:-4] for name in there if name.endswith(".png"))
+        # what was accepted, not what is there: a plot that is missing is an error
+        files = entry.result_files(service.settings.store, found.campaign_id, found.id)
+        names = sorted(name[:-4] for name in files if name.endswith(".png"))
         names = [name for name in names if after is None or name > after][:limit]
     here = f"/v1/inversions/{inversion}/plots"
     items = [{"name": name, "href": f"{here}/{name}.png"} for name in names]

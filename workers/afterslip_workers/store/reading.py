@@ -111,15 +111,29 @@ def result_digest(
         The file, or the manifest that has its checksum, is missing or damaged.
     """
     folder = paths.inversion(campaign, inversion)
-    recorded = paths.accepted_manifest(campaign, f"inversion-{inversion}")
-    manifest = read_json(backend, recorded)
-    files = manifest.get("files") if isinstance(manifest, dict) else None
+    files = result_files(backend, campaign, inversion)
     found = backend.digest(f"{folder}/{name}")
-    if not isinstance(files, dict):
-        raise integrity.damaged(recorded, "", "is missing or cannot be read")
     if found is None and name not in files:
         return None
     if found != files.get(name):
         what = "is missing" if found is None else "does not have its checksum"
         raise integrity.damaged(folder, name, what)
     return found
+
+
+def result_files(
+    backend: StoreBackend, campaign: str, inversion: str
+) -> dict[str, str]:
+    """Return the SHA-256 by name of the files that an inversion was accepted with.
+
+    Raises
+    ------
+    DamagedError
+        The manifest, which has them, is missing or damaged.
+    """
+    recorded = paths.accepted_manifest(campaign, f"inversion-{inversion}")
+    manifest = read_json(backend, recorded)
+    files = manifest.get("files") if isinstance(manifest, dict) else None
+    if not isinstance(files, dict):
+        raise integrity.damaged(recorded, "", "is missing or cannot be read")
+    return files
