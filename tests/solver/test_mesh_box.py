@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from afterslip_common.geometry import PlaneFault
 from afterslip_solver.mesh import MeshError, split_nodes, surface_trace
 from afterslip_solver.mesh.fault import plane_fault_mesh, triangle_normals
-from afterslip_solver.mesh.geometry import PlaneFault
 from afterslip_solver.mesh.numbering import second_order, signed_volumes
 from afterslip_solver.mesh.topology import boundary_faces, cell_edges, edge_keys
 from afterslip_solver.model import TET_EDGES
