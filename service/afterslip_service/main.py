@@ -47,7 +47,7 @@ from afterslip_service.routes import (
     usage,
     workers,
 )
-from afterslip_service.settings import Settings
+from afterslip_service.settings import Settings, read_settings
 from afterslip_workers import entry
 
 MakePlacement = Callable[[Settings], Placement]
@@ -77,7 +77,7 @@ def create_app(
     placement : makes the placement on start; None for a service that answers
         requests and leaves the dispatching to another process.
     """
-    chosen = settings or Settings()
+    chosen = settings or read_settings()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

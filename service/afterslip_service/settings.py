@@ -6,9 +6,11 @@ import ipaddress
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from afterslip.cli.wording import plain_words
+from afterslip.errors import Problem, SpecError
 from afterslip_service.errors import BindRefusedError, SchedulerRefusedError
 from afterslip_workers import entry
 
@@ -154,6 +156,29 @@ class Settings(BaseSettings):
     def _absolute(cls, value: Path | None) -> Path | None:
         """Workers run elsewhere: a path must not hang on our working folder."""
         return None if value is None else value.expanduser().absolute()
+
+
+def read_settings(**given: Any) -> Settings:
+    """Return the settings; what is not given comes from the environment.
+
+    Raises
+    ------
+    SpecError
+        With each that is wrong, and where it comes from.
+    """
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        raise SpecError(
+            [_problem(detail["loc"], detail, given) for detail in error.errors()]
+        ) from None
+
+
+def _problem(loc: tuple[Any, ...], detail: Any, given: dict[str, Any]) -> Problem:
+    name = str(loc[0]) if loc else ""
+    path = f"--{name}" if name in given else f"AFTERSLIP_{name.upper()}"
+    value = detail["input"] if loc else None
+    return Problem(path if loc else "settings", value, plain_words(detail["msg"]))
 
 
 def check_bind(host: str, auth: bool = False) -> None:

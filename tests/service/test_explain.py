@@ -6,7 +6,7 @@ import time
 
 import tiny_worker
 
-from afterslip_service.engine.explain import differences, remaining_s
+from afterslip_service.engine.explain import _turn, differences, remaining_s
 from afterslip_service.engine.states import JobState
 
 
@@ -119,3 +119,27 @@ def test_differences_name_the_paths():
         "model.layers[0].vp",
         "model.mesh",
     ]
+
+
+def test_a_turn_names_those_before_it_only_where_there_are_some():
+    assert _turn(0, 2) == "it is the next in turn, once one of 2 slots is free"
+    assert _turn(1, 1).startswith("it takes turns: 1 campaign comes before it")
+    assert "3 campaigns come before it, 2 slots" in _turn(3, 2)
+
+
+def test_a_second_cancel_says_what_takes_the_campaign_up_again(
+    client, worker, wait_for
+):
+    worker.gate.clear()
+    made = post(client)
+    wait_for(made, "building")
+    client.post(f"/v1/campaigns/{made}/cancel")
+    answer = client.post(f"/v1/campaigns/{made}/pause")
+    assert answer.status_code == 409
+    assert answer.json()["detail"].endswith("is cancelled: uncancel it first")
+    wait_for(made, "cancelled", seconds=10)
+    answer = client.post(f"/v1/campaigns/{made}/cancel")
+    assert answer.status_code == 409
+    assert answer.json()["detail"].endswith(
+        "is cancelled already; uncancel takes it up again"
+    )

@@ -102,6 +102,28 @@ def invalidate(
     _act_on_groups("invalidate", which, group, server, token)
 
 
+def delete(
+    which: Which,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Without asking first.")
+    ] = False,
+    server: Server = DEFAULT,
+    token: Token = None,
+) -> None:
+    """Cancel a campaign and remove it from the lists.
+
+    The files of its Green's functions stay in the store, where other campaigns may
+    have reused them; nothing brings the campaign back.
+    """
+    with connect(server, token) as client:
+        campaign = client.campaign(which)
+        if not yes:
+            what = f"delete {campaign.name} {campaign.id}, which is {campaign.state}?"
+            typer.confirm(what, abort=True, err=True)
+        campaign.delete()
+        typer.echo(f"{campaign.name} {campaign.id}: deleted")
+
+
 def pause(which: Which, server: Server = DEFAULT, token: Token = None) -> None:
     """Start no further work of a campaign; what runs goes on."""
     _act("pause", which, server, token)

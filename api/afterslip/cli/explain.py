@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from afterslip.cli.rows import when
 from afterslip.cli.server import DEFAULT, AsJson, Server, Token, Which, connect
 
 
@@ -35,9 +36,9 @@ def explain(
 def lines(found: dict[str, Any]) -> list[str]:
     """Return what to print, as rich's markup."""
     what = "campaign" if found["group"] is None else f"group {found['group']}"
-    out = [f"[bold]{what}[/bold] is {found['state']}; {left(found.get('remaining_s'))}"]
+    out = [f"[bold]{what}[/bold] is {found['state']}; {left(found)}"]
     for reason in found["waiting"]:
-        until = f" (until {reason['until'][:19]})" if reason["until"] else ""
+        until = f" (until {when(reason['until'])})" if reason["until"] else ""
         out.append(f"  waits, {reason['code']}: {escape(reason['message'])}{until}")
     out += [
         f"  [red]failed[/red] {failure['count']} times, {failure['error_class']}: "
@@ -47,21 +48,48 @@ def lines(found: dict[str, Any]) -> list[str]:
     reuse = found["reuse"]
     if reuse["of"]:
         out.append(f"  {reuse['reused']} of {reuse['of']} sources were reused")
+    reasons: dict[str, list[int]] = {}
     for source in reuse["sources"]:
-        verb = "reused" if source["reused"] else "not reused"
-        where = f" (campaign {source['campaign']})" if source["campaign"] else ""
-        more = f": {', '.join(source['differs'])}" if source["differs"] else ""
-        message = escape(source["message"] + where + more)
-        out.append(f"  source {source['position']} {verb}: {message}")
+        reasons.setdefault(_of_source(source), []).append(source["position"])
+    for reason, positions in reasons.items():
+        out.append(f"  {_named(positions)} {escape(reason)}")
+    more = reuse["of"] - len(reuse["sources"])
+    if more > 0 and found["group"] is None:
+        out.append(f"  and {more} more sources; --group N tells of those of a group")
     return out
 
 
-def left(seconds: float | None) -> str:
-    """Return how long it will take, in words."""
+def _of_source(source: dict[str, Any]) -> str:
+    verb = "reused" if source["reused"] else "not reused"
+    where = f" (campaign {source['campaign']})" if source["campaign"] else ""
+    more = f": {', '.join(source['differs'])}" if source["differs"] else ""
+    # of each place its own number: what is said must not differ by it
+    message = "taken from there" if source["reused"] else source["message"]
+    return f"{verb}: {message}{where}{more}"
+
+
+def _named(positions: list[int]) -> str:
+    """Return ``source 3``, ``sources 0-11`` or ``sources 0, 2, 7``."""
+    if len(positions) == 1:
+        return f"source {positions[0]}"
+    first, last = positions[0], positions[-1]
+    if positions == list(range(first, last + 1)):
+        return f"sources {first}-{last}"
+    return f"sources {', '.join(map(str, positions))}"
+
+
+def left(found: dict[str, Any]) -> str:
+    """Say how much longer it will take."""
+    text = remaining(found.get("remaining_s"))
+    return f"{text} left" if text else "time to completion unknown"
+
+
+def remaining(seconds: float | None) -> str | None:
+    """Return a time in words; None where nobody knows it."""
     if seconds is None:
-        return "time to completion unknown"
+        return None
     if seconds < 90:
-        return f"about {seconds:.0f} s left"
+        return f"about {seconds:.0f} s"
     if seconds < 5400:
-        return f"about {seconds / 60:.0f} min left"
-    return f"about {seconds / 3600:.1f} h left"
+        return f"about {seconds / 60:.0f} min"
+    return f"about {seconds / 3600:.1f} h"

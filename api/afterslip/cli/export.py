@@ -48,11 +48,18 @@ def export(
     if format not in known:
         hint = f"use one of {', '.join(known)}"
         raise one_problem("--format", format, "is no format of an export", hint)
-    source = result / "result.nc" if result.is_dir() else result
+    source = _source(result)
     try:
         found = open_result(source)
     except ValueError as error:
         raise one_problem(str(source), None, str(error)) from None
+    except OSError:
+        raise one_problem(
+            str(source),
+            None,
+            "is no result of an inversion: it is not a NetCDF file",
+            "give result.nc, or the folder that run, fetch or invert --out wrote",
+        ) from None
     path = out or source.parent / ENDINGS.get(format, f"slip.{format}")
     if format == "surface":
         if greens is None:
@@ -64,6 +71,16 @@ def export(
     else:
         exports.FORMATS[format](found, path)
     typer.echo(str(path))
+
+
+def _source(result: Path) -> Path:
+    """Return the file of a result, or say where one is."""
+    source = result / "result.nc" if result.is_dir() else result
+    if source.is_file():
+        return source
+    inner = sorted(path.parent.name for path in result.glob("*/result.nc"))
+    hint = f"there are {', '.join(inner)} in it: name one of them" if inner else ""
+    raise one_problem(str(source), None, "there is no such file", hint)
 
 
 def _seconds(times: list[str]) -> list[float]:

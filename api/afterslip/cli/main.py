@@ -12,6 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from afterslip.cli.verbs import Verb, verbs
+from afterslip.cli.wording import PlainCommand, name_parameters, plain_words
 from afterslip.extras import ROOMS, missing
 from afterslip.version import __version__
 
@@ -36,7 +37,16 @@ class LazyGroup(TyperGroup):
         name, command, rest = super().resolve_command(ctx, args)
         if name in self.verbs:
             command = load(self.verbs[name])
+            name_parameters(command)
         return name, command, rest
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the verb; what is wrong with its options is said in plain words."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = plain_words(error.message)
+            raise
 
 
 def load(verb: Verb) -> Any:
@@ -59,7 +69,7 @@ def load(verb: Verb) -> Any:
     if isinstance(function, typer.Typer):
         return get_command(function)
     app = typer.Typer(add_completion=False, context_settings=_HELP)
-    app.command(verb.name)(function)
+    app.command(verb.name, cls=PlainCommand)(function)
     return get_command(app)
 
 
@@ -99,7 +109,10 @@ def _face(
 
 
 def main(args: list[str] | None = None) -> NoReturn:
-    """Run the command and exit: 0 done, 1 failed, 2 bad input, 130 interrupted."""
+    """Run the command and exit.
+
+    0 done, 1 failed, 2 bad input, 3 cancelled (of what was watched), 130 interrupted.
+    """
     group = get_command(app)
     try:
         group.main(args=args, prog_name="afterslip")

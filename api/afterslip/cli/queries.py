@@ -9,26 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from afterslip.cli.attempts import print_group
-from afterslip.cli.explain import left
-from afterslip.cli.server import DEFAULT, AsJson, Server, Token, Which, connect
+from afterslip.cli.explain import remaining
+from afterslip.cli.rows import coloured, print_rows, when
+from afterslip.cli.server import DEFAULT, AsJson, AsTsv, Server, Token, Which, connect
 from afterslip.cli.usage import lasted
 
 if TYPE_CHECKING:
     from afterslip.client.campaign import CampaignHandle
     from afterslip.client.inversion import Inversion
 
-COLOURS = {
-    "complete": "green",
-    "accepted": "green",
-    "failed": "red",
-    "cancelled": "dim",
-    "paused": "yellow",
-    "running": "cyan",
-    "building": "cyan",
-}
 MOST_FAILED = 12
 
 
@@ -37,31 +28,32 @@ def list_campaigns(
     server: Server = DEFAULT,
     token: Token = None,
     as_json: AsJson = False,
+    as_tsv: AsTsv = False,
 ) -> None:
     """List the campaigns of a server, newest first."""
     with connect(server, token) as client:
         found = client.campaigns(state)
-    if as_json:
-        typer.echo(json.dumps([c.data for c in found], indent=2))
-        return
-    if not found:
-        typer.echo("no campaigns")
-        return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for head in ("id", "name", "state", "groups", "inversions", "created"):
-        table.add_column(head, justify="right" if head == "groups" else "left",
-                         no_wrap=head == "id")  # fmt: skip
-    for campaign in found:
-        data = campaign.data
-        table.add_row(
+    rows = [
+        (
             campaign.id,
-            escape(campaign.name),
-            coloured(campaign.state),
-            groups_done(data),
-            str(len(data.get("inversions") or [])),
-            when(data.get("created_at")),
+            campaign.name,
+            campaign.state,
+            groups_done(campaign.data),
+            inversions_done(campaign.data),
+            when(campaign.data.get("created_at")),
         )
-    Console().print(table)
+        for campaign in found
+    ]
+    heads = ("id", "name", "state", "groups", "inversions", "created")
+    print_rows(
+        heads,
+        rows,
+        [c.data for c in found],
+        as_json=as_json,
+        as_tsv=as_tsv,
+        numbers=frozenset({"groups"}),
+        empty="no campaigns",
+    )
 
 
 def show(
@@ -104,7 +96,7 @@ def _print_campaign(console: Console, campaign: CampaignHandle) -> None:
     rows = [
         ("created", when(data.get("created_at"))),
         ("groups", groups_done(data)),
-        ("left", eta(data)),
+        ("remaining", eta(data)),
         ("owner", data.get("owner")),
         ("priority", data.get("priority")),
         ("worker time", _worker_time(data)),
@@ -152,12 +144,6 @@ def _print_inversions(console: Console, inversions: list[Inversion]) -> None:
         )
 
 
-def coloured(state: str) -> str:
-    """Return a state in its colour, as rich's markup."""
-    colour = COLOURS.get(state)
-    return f"[{colour}]{state}[/{colour}]" if colour else state
-
-
 def groups_done(data: Mapping[str, Any]) -> str:
     """Return ``accepted/total`` and what has failed."""
     counts = data.get("progress") or {}
@@ -167,22 +153,24 @@ def groups_done(data: Mapping[str, Any]) -> str:
     return text + (f", {counts['failed']} failed" if counts.get("failed") else "")
 
 
+def inversions_done(data: Mapping[str, Any]) -> str:
+    """Return how many inversions there are, and how many of them have failed."""
+    failed = data.get("inversions_failed")
+    count = str(len(data.get("inversions") or []))
+    return f"{count}, {failed} failed" if failed else count
+
+
 def eta(data: Mapping[str, Any]) -> str | None:
     """Return how long a campaign at work will take; None where it is not at work."""
     if data.get("state") not in {"running", "building", "waiting"}:
         return None
-    return left(data.get("remaining_s"))
+    return remaining(data.get("remaining_s"))
 
 
 def _worker_time(data: Mapping[str, Any]) -> str | None:
     """Return the worker time of all attempts, h:mm:ss."""
     seconds = data.get("worker_seconds")
     return lasted(seconds) if seconds else None
-
-
-def when(text: str | None) -> str:
-    """Return an ISO time to the minute, as the server has it."""
-    return (text or "")[:16].replace("T", " ")
 
 
 def _thousands(value: Any) -> str | None:

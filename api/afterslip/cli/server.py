@@ -30,6 +30,9 @@ Which = Annotated[
         metavar="CAMPAIGN", help="The campaign's id, its beginning, or its name."
     ),
 ]
+AsTsv = Annotated[
+    bool, typer.Option("--tsv", help="Print columns between tabs, for programs.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from afterslip.cli.server import DEFAULT, AsJson, Server, Token, connect
+from afterslip.cli.rows import print_rows
+from afterslip.cli.server import DEFAULT, AsJson, AsTsv, Server, Token, connect
 
 
 class By(StrEnum):
@@ -29,26 +26,25 @@ def usage(
     server: Server = DEFAULT,
     token: Token = None,
     as_json: AsJson = False,
+    as_tsv: AsTsv = False,
 ) -> None:
-    """Tell who has used how much: worker seconds, which are GPU-seconds on GPUs."""
+    """Say who has used how much: worker seconds, which are GPU-seconds on GPUs."""
     with connect(server, token) as client:
         found = client.usage(by.value, owner)
-    if as_json:
-        typer.echo(json.dumps(found, indent=2))
-        return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(by.value)
-    if by is By.CAMPAIGN:
-        table.add_column("id", no_wrap=True)
-    for head in ("worker time", "lost", "attempts", "solves", "iterations"):
-        table.add_column(head, justify="right")
-    for item in found:
-        table.add_row(*_row(item, by))
-    Console().print(table)
+    figures = ("worker time", "lost", "attempts", "solves", "iterations")
+    print_rows(
+        (by.value, *(["id"] if by is By.CAMPAIGN else []), *figures),
+        [_row(item, by) for item in found],
+        found,
+        as_json=as_json,
+        as_tsv=as_tsv,
+        numbers=frozenset(figures),
+        empty="nothing was used",
+    )
 
 
 def _row(item: dict[str, Any], by: By) -> list[str]:
-    name = [escape(item["name"] or "nobody")]
+    name = [item["name"] or "nobody"]
     if by is By.CAMPAIGN:
         name.append(item["who"])
     figures = (f"{item[key]:,}" for key in ("attempts", "solves", "iterations"))

@@ -31,11 +31,15 @@ CLIENT = {
         "Say why a campaign waits, failed or reused nothing.",
     ),
     "change": ("afterslip.cli.actions:change", "Change a campaign's name or priority."),
+    "delete": (
+        "afterslip.cli.actions:delete",
+        "Cancel a campaign and remove it from the lists.",
+    ),
     "pause": ("afterslip.cli.actions:pause", "Start no further work of a campaign."),
     "resume": ("afterslip.cli.actions:resume", "Go on after a pause."),
     "fetch": ("afterslip.cli.fetch:fetch", "Copy a campaign's results to a folder."),
     "invert": ("afterslip.cli.invert:invert", "Estimate slip from data sets."),
-    "usage": ("afterslip.cli.usage:usage", "Tell who has used how much."),
+    "usage": ("afterslip.cli.usage:usage", "Say who has used how much."),
 }
 
 LOCAL = {

@@ -13,9 +13,11 @@ from afterslip.cli.server import DEFAULT, AsJson, Server, Token, Which, connect
 if TYPE_CHECKING:
     from afterslip.client.campaign import CampaignHandle
     from afterslip.client.events import Event
+    from afterslip.client.inversion import Inversion
     from afterslip.client.progress import Display
 
 ASK_EVERY_S = 0.5
+CANCELLED = 3
 """Counts are asked for at most so often, however many events come."""
 
 
@@ -27,7 +29,8 @@ def watch(
 ) -> None:
     """Follow a campaign until it ends; Ctrl-C stops watching, not the campaign.
 
-    With --json every event is a line of JSON.
+    With --json every event is a line of JSON. Exit code 0 if it is complete and its
+    inversions are accepted, 1 if it or one of them has failed, 3 if it was cancelled.
     """
     with connect(server, token) as client:
         campaign = client.campaign(which)
@@ -35,7 +38,7 @@ def watch(
             for event in campaign.events():
                 line = {"id": event.id, "kind": event.kind, "time": event.time}
                 typer.echo(json.dumps(line | {"data": event.data}))
-            _verdict(campaign)
+            _verdict(campaign, _ended_inversions(campaign))
         else:
             follow(campaign)
 
@@ -46,7 +49,7 @@ def follow(campaign: CampaignHandle) -> None:
     Raises
     ------
     typer.Exit
-        with 1 where it failed or was cancelled.
+        with 1 where it or one of its inversions failed, 3 where it was cancelled.
     """
     from afterslip.client.campaign import ENDED
     from afterslip.client.progress import Display
@@ -58,14 +61,14 @@ def follow(campaign: CampaignHandle) -> None:
                 for event in campaign.events(None):
                     screen.take(event)
             screen.ask(now=True)
-            _wait_for_inversions(campaign, display)
+            inversions = _ended_inversions(campaign, display)
     except KeyboardInterrupt:
         typer.echo(
             f"stopped watching; {campaign.name} goes on "
             f"(afterslip watch {campaign.id})", err=True,
         )  # fmt: skip
         raise typer.Exit(130) from None
-    _verdict(campaign)
+    _verdict(campaign, inversions)
 
 
 class _Screen:
@@ -110,28 +113,40 @@ class _Screen:
         self.display.update(self.campaign.data, groups)
 
 
-def _wait_for_inversions(campaign: CampaignHandle, display: Display) -> None:
+def _ended_inversions(
+    campaign: CampaignHandle, display: Display | None = None
+) -> list[Inversion]:
+    """Wait for a complete campaign's inversions, and show what they found."""
     from afterslip.client.errors import CampaignError
 
+    campaign.refresh()
     if campaign.state != "complete":
-        return
-    for inversion in campaign.inversions():
+        return []
+    inversions = campaign.inversions()
+    for inversion in inversions:
         try:
             inversion.wait()
         except CampaignError as error:
-            display.say(str(error))
+            text = str(error)
         else:
-            display.say(
+            text = (
                 f"inversion {inversion.name}: Mw {inversion.magnitude:.2f}, largest "
                 f"slip {inversion.peak_slip:.1f} m, variance reduction "
                 f"{inversion.variance_reduction:.1%}"
             )
+        if display is not None:
+            display.say(text)
+    return inversions
 
 
-def _verdict(campaign: CampaignHandle) -> None:
-    campaign.refresh()
+def _verdict(campaign: CampaignHandle, inversions: list[Inversion]) -> None:
     error = campaign.data.get("error") or {}
     reason = f": {error.get('message')}" if error.get("message") else ""
+    failed = [item for item in inversions if item.state == "failed"]
+    if failed:
+        reason += f", but inversion {', '.join(item.name for item in failed)} failed"
     typer.echo(f"{campaign.name} {campaign.id}: {campaign.state}{reason}", err=True)
-    if campaign.state != "complete":
+    if campaign.state == "cancelled":
+        raise typer.Exit(CANCELLED)
+    if campaign.state != "complete" or failed:
         raise typer.Exit(1)

@@ -90,6 +90,10 @@ class CampaignHandle(Handle):
         ).json()
         return self
 
+    def delete(self) -> None:
+        """Cancel it and remove it from the lists; its files stay in the store."""
+        self._transport.request("DELETE", self._path)
+
     def _act(self, verb: str) -> CampaignHandle:
         self.data = self._transport.post(f"{self._path}/{verb}")
         return self

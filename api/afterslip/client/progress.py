@@ -1,7 +1,8 @@
-"""Live bars of a campaign on a terminal."""
+"""Live bars of a campaign on a terminal, and lines anywhere else."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -18,10 +19,15 @@ from rich.progress import (
 )
 
 SHOWN_GROUPS = 8
+# s between lines that say nothing but how far it is
+LINE_EVERY_S = 10.0
 
 
 class Display:
     """Bars: the groups that are done, and how far each running one is.
+
+    Where nobody looks (a file, a pipe) there is a line for each change of state, and
+    one now and then for what is done.
 
     Parameters
     ----------
@@ -39,11 +45,14 @@ class Display:
             TextColumn("{task.fields[note]}", style="dim"),
             console=console or Console(stderr=True),
         )
+        self._live = self._progress.console.is_terminal
         self._whole: TaskID | None = None
         self._groups: dict[int, TaskID] = {}
+        self._said, self._said_at = ("", ""), float("-inf")
 
     def __enter__(self) -> Self:
-        self._progress.start()
+        if self._live:
+            self._progress.start()
         return self
 
     def __exit__(
@@ -52,7 +61,8 @@ class Display:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._progress.stop()
+        if self._live:
+            self._progress.stop()
 
     def update(
         self, campaign: Mapping[str, Any], groups: Sequence[Mapping[str, Any]] = ()
@@ -60,6 +70,9 @@ class Display:
         """Show a campaign and its groups as the API gives them."""
         counts = campaign.get("progress") or {}
         total = int(counts.get("total") or 0) or None
+        if not self._live:
+            self._line(counts, campaign)
+            return
         if self._whole is None:
             self._whole = self._progress.add_task("", total=total, note="")
         state = str(campaign.get("state", ""))
@@ -71,6 +84,20 @@ class Display:
             note=_note(counts, campaign),
         )
         self._running([g for g in groups if g.get("state") == "running"])
+
+    def _line(self, counts: Mapping[str, Any], campaign: Mapping[str, Any]) -> None:
+        state = str(campaign.get("state", ""))
+        text = _note(counts, campaign)
+        if counts.get("total"):
+            done = f"{counts.get('accepted') or 0} of {counts['total']} groups"
+            text = f"{done}, {text}" if text else done
+        old = self._said
+        soon = time.monotonic() - self._said_at < LINE_EVERY_S
+        if old == (state, text) or (old[0] == state and soon):
+            return
+        self._said, self._said_at = (state, text), time.monotonic()
+        what = f"{campaign.get('name', '')}: {state}"
+        self.say(f"{time.strftime('%H:%M:%S')} {what}{', ' if text else ''}{text}")
 
     def _running(self, groups: Sequence[Mapping[str, Any]]) -> None:
         shown = {int(g["index"]): g for g in groups[:SHOWN_GROUPS]}
@@ -92,7 +119,9 @@ class Display:
 
     def say(self, text: str) -> None:
         """Write a line above the bars."""
-        self._progress.console.print(text, highlight=False)
+        self._progress.console.print(
+            text, highlight=False, markup=False, soft_wrap=True
+        )
 
 
 def _note(counts: Mapping[str, Any], campaign: Mapping[str, Any]) -> str:

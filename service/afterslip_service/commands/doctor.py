@@ -20,7 +20,7 @@ from afterslip_service.commands import doctor_checks
 from afterslip_service.commands.doctor_checks import GIB, SMALL_DISK, Finding
 from afterslip_service.db import migrate
 from afterslip_service.db.session import Database, SQLAlchemyError, shown_url
-from afterslip_service.settings import Settings
+from afterslip_service.settings import Settings, read_settings
 from afterslip_workers import entry
 
 SMALL_MEMORY = 4 * GIB
@@ -41,7 +41,7 @@ def doctor(
 ) -> None:
     """Say what this machine can do and what is wrong; exit 1 if it cannot work."""
     given = {"database": database, "store": store}
-    settings = Settings(**{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
+    settings = read_settings(**{k: v for k, v in given.items() if v is not None})
     table = Table("", "", "what", "hint", show_lines=False)
     findings = list(examine(settings))
     for finding in findings:

@@ -14,7 +14,7 @@ from rich.table import Table
 from afterslip_service.db import store_inventory
 from afterslip_service.db.session import Database, SQLAlchemyError, shown_url
 from afterslip_service.reconcile import damage
-from afterslip_service.settings import Settings
+from afterslip_service.settings import read_settings
 from afterslip_service.umask import private_files
 from afterslip_workers import entry
 
@@ -55,7 +55,7 @@ def fsck(
     sound or was repaired, 1 if something is lost or cannot be verified, 2 if the store
     or the database cannot be read.
     """
-    place = Settings().store if store is None else Settings(store=store).store
+    place = read_settings(**({} if store is None else {"store": store})).store
     known = None if database is None else Database(database)
     repaired: dict[str, str] = {}
     if seal and repair:

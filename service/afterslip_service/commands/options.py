@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from afterslip_service.settings import Settings, check_scheduler
+from afterslip_service.settings import Settings, check_scheduler, read_settings
 
 Database = Annotated[
     str | None, typer.Option(help="SQLAlchemy URL, or a file for SQLite.")
@@ -26,7 +26,7 @@ JsonLogs = Annotated[bool, typer.Option("--json-logs", help="Logs for machines."
 
 def settings_of(**given: Any) -> Settings:
     """Return settings; what is None comes from the environment."""
-    return Settings(**{key: v for key, v in given.items() if v is not None})
+    return read_settings(**{key: v for key, v in given.items() if v is not None})
 
 
 def warn_of_scheduler(settings: Settings) -> None:

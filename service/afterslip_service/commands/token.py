@@ -23,7 +23,9 @@ from afterslip.cli.server import DEFAULT, AsJson, Server, Token
 from afterslip_service.errors import ServiceError
 from afterslip_service.umask import private_files
 
-app = typer.Typer(no_args_is_help=True, help="Make, list and revoke tokens.")
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Make, list and revoke tokens."
+)
 
 Database = Annotated[
     str | None,

@@ -143,8 +143,15 @@ def _hindrances(s: Situation) -> Iterator[Reason]:
         text = f"{s.above} campaigns of higher priority have work that waits"
         yield Reason("priority", text)
     if s.slots and s.busy >= 0 and not s.above:
-        text = f"it takes turns: {s.before} campaigns come before it, {s.slots} slots"
-        yield Reason("turn", text)
+        yield Reason("turn", _turn(s.before, s.slots))
+
+
+def _turn(before: int, slots: int) -> str:
+    among = "1 slot" if slots == 1 else f"{slots} slots"
+    if not before:
+        return f"it is the next in turn, once one of {among} is free"
+    ahead = "1 campaign comes" if before == 1 else f"{before} campaigns come"
+    return f"it takes turns: {ahead} before it, {among}"
 
 
 def remaining_s(

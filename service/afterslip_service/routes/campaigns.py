@@ -116,9 +116,10 @@ def _act(connection: Connection, identity: str, action: str) -> CampaignResponse
     campaign = campaigns.get(connection, identity, lock=True)
     ended = campaign.state is CampaignState.CANCELLED
     if ended or (campaign.cancelling and action != "cancel"):
-        raise ConflictError(
-            f"the campaign {campaign.name!r} is cancelled: submit it again"
-        )
+        what = f"the campaign {campaign.name!r} is cancelled"
+        if action == "cancel":
+            raise ConflictError(f"{what} already; uncancel takes it up again")
+        raise ConflictError(f"{what}: uncancel it first")
     if action == "cancel":
         _cancel(connection, campaign)
     elif action == "retry":

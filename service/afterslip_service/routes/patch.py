@@ -98,7 +98,7 @@ def change_campaign(
         if patch.paused is not None and patch.paused is not found.paused:
             if found.cancelling:
                 raise ConflictError(
-                    f"the campaign {found.name!r} is cancelled: submit it again"
+                    f"the campaign {found.name!r} is cancelled: uncancel it first"
                 )
             campaigns.set_paused(connection, campaign, patch.paused)
         campaigns.set_fields(

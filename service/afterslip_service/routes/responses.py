@@ -80,6 +80,7 @@ class CampaignBrief(BaseModel):
     )
     error: ErrorResponse | None
     inversions: list[str]
+    inversions_failed: int = Field(description="how many of them have failed")
     links: dict[str, str]
 
     @classmethod
@@ -105,6 +106,9 @@ class CampaignBrief(BaseModel):
             "remaining_s": remaining_s(campaign.recent, tallies.get(JobKind.GROUP, {})),
             "error": ErrorResponse.of(campaign.error_class, campaign.error_message),
             "inversions": inversions,
+            "inversions_failed": tallies.get(JobKind.INVERSION, {}).get(
+                JobState.FAILED, 0
+            ),
             "links": {
                 "self": here,
                 "greens": f"{here}/greens.zarr",

@@ -183,7 +183,7 @@ def write_inversion(connection: Connection, checked: CheckedInversion) -> str:
     campaign = campaigns.get(connection, checked.campaign, lock=True)
     if campaign.cancelling:
         raise ConflictError(
-            f"the campaign {campaign.name!r} is cancelled: submit it again first"
+            f"the campaign {campaign.name!r} is cancelled: uncancel it first"
         )
     index = inversions.count(connection, campaign.id)
     return _write_inversion(
