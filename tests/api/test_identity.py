@@ -75,6 +75,7 @@ def test_the_digest_of_plain_data_is_known() -> None:
         ),
         lambda d: d.update(sources=dict(reversed(d["sources"].items()))),
         lambda d: d["model"].pop("gravity"),
+        lambda d: d["model"]["mesh"]["size"].update(growth=0.35),
         lambda d: d["model"]["domain"].update(x=[-700.0, "700 km"]),
     ],
 )
@@ -121,6 +122,7 @@ def same(data: dict, change, files: LocalFiles = FILES) -> list[bool]:
         (lambda d: d["solver"].update(tolerance=1e-9), [False, False, True]),
         (lambda d: d["model"]["layers"][0].update(vp=6.5), [False, False, False]),
         (lambda d: d["model"]["mesh"]["size"].update(far=90), [False, False, False]),
+        (lambda d: d["model"]["mesh"]["size"].update(growth=0.3), [False] * 3),
         (lambda d: burgers(d), [False] * 3),
         (lambda d: d["model"]["gravity"].update(restoring=True), [False] * 3),
         (lambda d: d["model"]["boundary"].update(sides="fixed"), [False] * 3),

@@ -73,6 +73,9 @@ MADE = {
     "planes": spec({"fault": 3, "far": 30}, [plane("a", -60), plane("b", 40)]),
     "layers": spec({"fault": 3, "far": 30}, layers=layered(10, 13, 16, 60)),
     "curved": spec({"fault": 6, "far": 30}, [CURVED]),
+    "curved, layers": spec(
+        {"fault": 6, "far": 30}, [CURVED], layers=layered(10, 13, 16, 60)
+    ),  # fmt: skip
 }
 
 

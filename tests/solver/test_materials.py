@@ -12,6 +12,7 @@ from afterslip_solver.materials import (
     MaterialError,
     PropertyGrid,
     assign,
+    describe_steps,
 )
 from afterslip_solver.mesh import Interface
 from afterslip_solver.testing.box import box_mesh
@@ -39,6 +40,26 @@ def test_layers_by_depth_of_the_centroid(mesh):
     p_wave = np.sqrt((materials.lam + 2 * materials.mu) / materials.rho)
     np.testing.assert_allclose(p_wave[shallow], 6400.0)
     assert np.all(np.isinf(materials.relaxation_time[shallow]))
+
+
+def test_steps_around_a_boundary_are_measured():
+    """Steps are at most as high as the elements, and shrink with them."""
+    off = []
+    for n in (6, 12, 24):
+        mesh = box_mesh((n, n // 2, n), (120 * KM, 60 * KM, 60 * KM))
+        (said,) = describe_steps(
+            mesh, [dataclasses.replace(CRUST, bottom=21.7 * KM), MANTLE], []
+        )
+        assert said.startswith("layer crust: the mesh does not follow its bottom")
+        assert "21.7 km" in said
+        off.append(float(said.split("by ")[1].split(" km")[0]))
+    assert 0.1 * 10 < off[0] < 0.5 * 10
+    assert off[1] < 0.8 * off[0]
+    assert off[2] < 0.8 * off[1]
+
+
+def test_a_boundary_that_the_mesh_follows_has_no_steps(mesh):
+    assert list(describe_steps(mesh, [CRUST, MANTLE], [])) == []
 
 
 def test_uncovered_depth_is_an_error(mesh):

@@ -204,6 +204,20 @@ def test_layer_that_grazes_an_edge_is_left_out_and_said():
     assert "5.5 km is not embedded" in geometry.notes[0]
 
 
+@pytest.mark.parametrize("depth", [7.0, 8.5, 37.95, 39.0, 41.0])
+def test_margin_of_a_plane_makes_way_for_a_layer(depth):
+    """The rectangle itself lies between 12 and 36 km; one element is 6 km."""
+    fault = plane(top=12.0, dip=42.0)
+    geometry = build_mesh(BOX, [fault], SIZE, (depth * KM,))
+    mesh, own = geometry.mesh, geometry.faults["main"]
+    assert geometry.notes == ()
+    z = -mesh.nodes[mesh.cells, 2]
+    above = (z <= depth * KM + 1e-6).all(axis=1)
+    assert np.all(above | (z >= depth * KM - 1e-6).all(axis=1))
+    assert slip_area(mesh, own) == pytest.approx(60 * 36 * KM**2, rel=1e-9)
+    assert quality_report(mesh).gamma_min > 0.05
+
+
 def test_two_faults_share_a_mesh():
     first = plane(x=-50.0, strike=0.0, dip=60.0, top=0.0)
     second = plane("other", x=50.0, strike=90.0, dip=45.0, length=40, w=20)

@@ -17,6 +17,7 @@ from afterslip_solver.mesh import (
     quality_report,
 )
 from afterslip_solver.mesh.fault import triangle_normals
+from afterslip_solver.mesh.mesher import Mesher
 from afterslip_solver.mesh.numbering import signed_volumes
 from afterslip_solver.operators import Space
 
@@ -238,10 +239,41 @@ def test_fault_that_leaves_the_domain_is_named():
         build_mesh(small, [CurvedFault("slab", slab_points())], SIZE)
 
 
-def test_layers_are_not_embedded_beside_a_curved_fault():
+@pytest.mark.parametrize("depths", [(10, 35), (5, 20, 80), (50,), (58,), (62,)])
+def test_bottoms_of_layers_are_embedded_beside_a_curved_fault(depths):
+    """Also where they would pass close to the lower edge of the embedded surface."""
     fault = CurvedFault("slab", slab_points(), None, 50 * KM)
-    geometry = build_mesh(BOX, [fault], SIZE, horizons=(30 * KM,))
-    assert any("not embedded beside a curved fault" in n for n in geometry.notes)
+    geometry = build_mesh(BOX, [fault], SIZE, [depth * KM for depth in depths])
+    mesh = geometry.mesh
+    thin = [note for note in geometry.notes if "thin beside elements" in note]
+    assert len(thin) == (5 in depths)
+    assert len(geometry.notes) == 1 + len(thin)
+    z = -mesh.nodes[mesh.cells, 2]
+    for depth in set(depths) - {5}:
+        above = (z <= depth * KM + 1e-6).all(axis=1)
+        below = (z >= depth * KM - 1e-6).all(axis=1)
+        assert np.all(above | below)
+    assert signed_volumes(mesh.nodes, mesh.cells).min() > 0.0
+    quality = quality_report(mesh)
+    assert quality.gamma_1pct > 0.3
+    assert quality.aspect_max < 6.0
+
+
+def test_a_layer_that_cannot_be_meshed_beside_a_curved_fault_is_left_out_and_said(
+    monkeypatch,
+):
+    whole = Mesher.mesh
+
+    def mesh(self, layers=()):
+        if self.planes:
+            raise MeshError("gmsh could not mesh the domain (planted)")
+        return whole(self, layers)
+
+    monkeypatch.setattr(Mesher, "mesh", mesh)
+    fault = CurvedFault("slab", slab_points(), None, 50 * KM)
+    geometry = build_mesh(BOX, [fault], SIZE, [35 * KM])
+    assert "not embedded, because with them" in geometry.notes[-1]
+    assert "planted" in geometry.notes[-1]
 
 
 def data_folder():

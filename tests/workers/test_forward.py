@@ -74,6 +74,31 @@ def test_buried_fault_agrees_with_okada(slip):
     assert error < 0.03 * np.abs(okada).max()
 
 
+def test_halving_all_sizes_converges_and_halving_that_on_the_fault_does_not():
+    errors = []
+    for fault, far, growth in ((20, 240, 0.7), (10, 240, 0.7), (10, 120, 0.35)):
+        places = [[x, y] for x in range(-90, 121, 15) for y in (0, 20, 60)]
+        spec = changed(points=places)
+        # so wide that its sides play no part
+        spec["model"]["domain"] = {
+            "x": [-1200, 1200],
+            "y": [-1200, 1200],
+            "depth": 1200,
+        }
+        spec["model"]["layers"][0]["bottom"] = 1200
+        size = {"fault": fault, "far": far, "growth": growth}
+        spec["model"]["mesh"]["size"] = size
+        result = run_forward(spec)
+        xy = np.column_stack([result["x"], result["y"]])
+        plane = Rectangles(0, 0, 10e3, 0, 30, 80e3, 60e3)
+        okada = surface_displacement(xy, plane, (0, 1, 0))
+        error = result["displacement"].values[0] - okada
+        errors.append(np.linalg.norm(error) / np.linalg.norm(okada))
+    coarse, finer_fault, finer = errors
+    assert coarse / finer_fault < 2.5
+    assert coarse / finer > 3.0
+
+
 def test_result_is_labelled_for_others(tmp_path):
     path = tmp_path / "deep" / "out.nc"
     spec = coarse(

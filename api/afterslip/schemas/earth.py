@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, StrictBool
 
@@ -180,11 +180,18 @@ class Grid(Schema):
 class MeshSize(Schema):
     """Lengths of edges."""
 
+    # a spec that leaves it out has the digest that it had before there was a choice
+    implied: ClassVar[dict[str, Any]] = {"growth": 0.35}
+
     fault: Annotated[float, Within("km", above=0, most=1000)] = Field(
         description="length of edges on the faults, km"
     )
     far: Annotated[float, Within("km", above=0, most=5000)] = Field(
         description="length of edges far from them, km"
+    )
+    growth: Annotated[float, Within("", least=0.05, most=2)] = Field(
+        default=0.35,
+        description="growth of that length per length of distance from a fault",
     )
 
     def problems(self) -> Iterator[Problem]:
@@ -196,7 +203,9 @@ class MeshSize(Schema):
 class Mesh(Schema):
     """A mesh to build, or to import."""
 
-    size: MeshSize | None = Field(default=None, description="{fault, far} in km")
+    size: MeshSize | None = Field(
+        default=None, description="{fault, far} in km, growth"
+    )
     refine: Annotated[int, Count(0, 5)] = Field(
         default=0, description="uniform refinements; each makes 8 times more elements"
     )
@@ -242,7 +251,7 @@ class Model(Schema):
     )
     grid: Grid | None = Field(default=None, description="{file} of properties")
     faults: list[Fault] = Field(min_length=1, max_length=100, description="the faults")
-    mesh: Mesh = Field(description="{size: {fault, far}, refine} or {file}")
+    mesh: Mesh = Field(description="{size: {fault, far, growth}, refine} or {file}")
     boundary: Boundary = Field(default=Boundary(), description="{sides, bottom}")
     gravity: Gravity = Field(default=Gravity(), description="{restoring}")
 

@@ -8,6 +8,7 @@ from afterslip_solver.materials.properties import (
     MaterialError,
 )
 from afterslip_solver.materials.restoring import GRAVITY, restoring_force
+from afterslip_solver.materials.steps import describe_steps
 
 __all__ = [
     "GRAVITY",
@@ -16,5 +17,6 @@ __all__ = [
     "MaterialError",
     "PropertyGrid",
     "assign",
+    "describe_steps",
     "restoring_force",
 ]

@@ -53,7 +53,7 @@ def assign(
         _by_grid(grid, centres, values)
     if not by_tag:
         for body in bodies:
-            values[_inside(body, centres)] = _row(body)
+            values[inside_of(body, centres)] = _row(body)
     return _moduli(values, centres)
 
 
@@ -123,13 +123,11 @@ def _by_grid(grid: PropertyGrid, centres: Float, values: Float) -> None:
     kelvin[known[:, None] & np.isnan(kelvin)] = np.inf
 
 
-def _inside(body: Body, centres: Float) -> Bool:
+def inside_of(body: Body, centres: Float) -> Bool:
+    """(n,) whether points (n, 3), m, are in a body."""
     if body.thickness <= 0.0:
         raise MaterialError(f"{body.name}: thickness must be positive")
-    x, y = centres[:, 0], centres[:, 1]
-    below = -centres[:, 2] - body.interface.depth(x, y)
-    # thickness is measured at right angles to the interface
-    across = below * np.cos(body.interface.dip(x, y))
+    across = body.across(centres)
     return np.asarray((across > 0.0) & (across <= body.thickness))
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from afterslip_solver.mesh.interface import Interface
+from afterslip_solver.model import Float
 
 
 class MaterialError(ValueError):
@@ -60,6 +61,12 @@ class Body:
     viscosity: float = float("inf")
     kelvin_viscosity: float = float("inf")
     kelvin_ratio: float = float("inf")
+
+    def across(self, points: Float) -> Float:
+        """Distance (n,), m, of points (n, 3) below the body's top, at right angles."""
+        x, y = points[:, 0], points[:, 1]
+        below = -points[:, 2] - self.interface.depth(x, y)
+        return np.asarray(below * np.cos(self.interface.dip(x, y)))
 
 
 def check_properties(part: Layer | Body) -> None:

@@ -18,7 +18,12 @@ from afterslip_solver.mesh.geometry import (
 from afterslip_solver.mesh.mesher import Mesher, RawMesh, quiet_gmsh
 from afterslip_solver.mesh.numbering import second_order
 from afterslip_solver.mesh.order import in_space_order
-from afterslip_solver.mesh.planar import EmbeddedPlane, check_rectangle, place_plane
+from afterslip_solver.mesh.planar import (
+    CLEAR,
+    EmbeddedPlane,
+    check_rectangle,
+    place_plane,
+)
 from afterslip_solver.mesh.quality import check_quality
 from afterslip_solver.mesh.refine import refine_uniformly
 from afterslip_solver.mesh.split import split_nodes
@@ -27,7 +32,6 @@ from afterslip_solver.mesh.split import split_nodes
 _FLATNESS = 5.0
 # in sizes of fault elements: surfaces this close would leave slivers between them
 _APART = 0.1
-_CLOSE = 0.3
 _THIN = 0.5
 _ROUNDING = 1e-6
 
@@ -43,8 +47,8 @@ def build_mesh(
 
     Parameters
     ----------
-    horizons : m, depths of the bottoms of layers, embedded where all faults are
-        planar.
+    horizons : m, depths of the bottoms of layers, embedded unless a note says why
+        not.
     refine : number of uniform refinements, each making eight elements of one.
 
     Returns
@@ -53,23 +57,45 @@ def build_mesh(
     """
     _check(box, faults, size)
     notes: list[str] = []
-    surfaces = [_place(fault, box, size, notes) for fault in faults]
+    depths = sorted({h for h in horizons if 0.0 < h < box.depth})
+    surfaces = [_place(fault, box, size, depths, notes) for fault in faults]
+    said: list[str] = []
+    try:
+        raw = _meshed(box, size, depths, surfaces, said)
+    except MeshError as error:
+        if not depths or all(isinstance(s, EmbeddedPlane) for s in surfaces):
+            raise
+        raw = _meshed(box, size, (), surfaces, said)
+        said = [f"bottoms of layers are not embedded, because with them: {error}"]
+    return _finish(raw, surfaces, refine, notes + said)
+
+
+def _meshed(
+    box: Box,
+    size: MeshSize,
+    depths: Sequence[float],
+    surfaces: Sequence[EmbeddedPlane | CurvedSurface],
+    notes: list[str],
+) -> RawMesh:
     with quiet_gmsh():
         mesher = Mesher(box, size)
         for surface in surfaces:
             surface.embed(mesher)
         _check_apart(mesher)
-        layers = _embed_horizons(mesher, horizons, surfaces, notes)
-        raw = mesher.mesh(layers)
-    return _finish(raw, surfaces, refine, notes)
+        layers = _embed_horizons(mesher, depths, surfaces, notes)
+        return mesher.mesh(layers)
 
 
 def _place(
-    fault: PlaneFault | CurvedFault, box: Box, size: MeshSize, notes: list[str]
+    fault: PlaneFault | CurvedFault,
+    box: Box,
+    size: MeshSize,
+    depths: Sequence[float],
+    notes: list[str],
 ) -> EmbeddedPlane | CurvedSurface:
     if isinstance(fault, PlaneFault):
-        return place_plane(fault, box, size.fault)
-    surface = place_curved(fault, box, size.fault)
+        return place_plane(fault, box, size.fault, depths)
+    surface = place_curved(fault, box, size.fault, depths)
     notes.append(f"fault {fault.name}: {surface.smooth.report()}")
     return surface
 
@@ -133,23 +159,16 @@ def _check_apart(mesher: Mesher) -> None:
 
 def _embed_horizons(
     mesher: Mesher,
-    horizons: Sequence[float],
+    depths: Sequence[float],
     surfaces: Sequence[EmbeddedPlane | CurvedSurface],
     notes: list[str],
 ) -> list[tuple[float, float, float]]:
     """Add the planes of layers, and return the sizes that thin layers need."""
-    depths = sorted({h for h in horizons if 0.0 < h < mesher.box.depth})
-    if depths and any(isinstance(surface, CurvedSurface) for surface in surfaces):
-        notes.append(
-            "bottoms of layers are not embedded beside a curved fault: elements "
-            "take the material at their centre"
-        )
-        return []
     size, used = mesher.size, [0.0]
     for depth in depths:
         gap = _nearest_edge(depth, surfaces)
         thin = min(depth - used[-1], mesher.box.depth - depth)
-        if _ROUNDING < gap < _CLOSE * size.fault:
+        if _ROUNDING < gap < CLEAR * size.fault:
             reason = f"it passes {gap / 1e3:.2g} km from an edge of a fault"
         elif thin < _THIN * size.fault:
             reason = f"the layer is {thin / 1e3:.2g} km thin beside elements of "
@@ -160,7 +179,7 @@ def _embed_horizons(
             continue
         notes.append(
             f"the layer's bottom at {depth / 1e3:g} km is not embedded, because "
-            f"{reason}; elements there take the material at their centre"
+            f"{reason}: reduce mesh.size.fault or move it"
         )
     return [
         (top, bottom, max(_FLATNESS * (bottom - top), size.fault))
@@ -172,12 +191,8 @@ def _embed_horizons(
 def _nearest_edge(
     depth: float, surfaces: Sequence[EmbeddedPlane | CurvedSurface]
 ) -> float:
-    """Smallest vertical distance of a depth from the edges of planes, m."""
+    """Smallest vertical distance of a depth from the edges of surfaces, m."""
     return min(
-        (
-            float(np.abs(surface.edge_depths - depth).min())
-            for surface in surfaces
-            if isinstance(surface, EmbeddedPlane)
-        ),
+        (float(np.abs(surface.edge_depths - depth).min()) for surface in surfaces),
         default=np.inf,
     )

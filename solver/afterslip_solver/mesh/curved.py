@@ -9,6 +9,7 @@ from the upper edge at that ``along``, stretched so that the lower edge is at
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +20,7 @@ from afterslip_solver.mesh.fault import Unrolled, curved_fault_mesh
 from afterslip_solver.mesh.geometry import CurvedFault
 from afterslip_solver.mesh.interface import Interface
 from afterslip_solver.mesh.mesher import Mesher
+from afterslip_solver.mesh.planar import clear_depth
 from afterslip_solver.mesh.region import Region, region_of
 from afterslip_solver.model import FaultMesh, Float, Int, TetMesh
 
@@ -44,6 +46,11 @@ class CurvedSurface:
     name: str
     smooth: Interface
     region: Region
+
+    @property
+    def edge_depths(self) -> Float:
+        """Depths of the embedded surface's horizontal edges, m."""
+        return self.smooth.knots[1][[0, -1]]
 
     def embed(self, mesher: Mesher) -> None:
         """Add the surface to the mesher."""
@@ -116,7 +123,9 @@ def _cell(values: Float, grid: Float) -> tuple[Int, Float]:
     return cell, place - cell
 
 
-def place_curved(fault: CurvedFault, box: Box, size: float) -> CurvedSurface:
+def place_curved(
+    fault: CurvedFault, box: Box, size: float, horizons: Sequence[float] = ()
+) -> CurvedSurface:
     """Fit the interface, find its slipping part, add a margin.
 
     The margin is one element wide. It is halved until it fits in the domain.
@@ -124,6 +133,7 @@ def place_curved(fault: CurvedFault, box: Box, size: float) -> CurvedSurface:
     Parameters
     ----------
     size : m, size of elements on the fault.
+    horizons : m, depths that the lower edge should meet or stay clear of.
 
     Raises MeshError where the slipping part leaves the domain.
     """
@@ -131,7 +141,9 @@ def place_curved(fault: CurvedFault, box: Box, size: float) -> CurvedSurface:
     _check_inside(fault.name, smooth, region, box)
     margin = size
     for _ in range(6):
-        s, depth = _reach(smooth, region, margin)
+        s, (above, edge) = _reach(smooth, region, margin)
+        deepest = float(region.bottom.max())
+        depth = above, clear_depth(edge, deepest, horizons, min(size, 2.0 * margin))
         # denser above, where interfaces bend and the mesh is thinnest
         part = np.linspace(0.0, 1.0, _POLES[1])
         depths = depth[0] + (depth[1] - depth[0]) * (0.5 * part + 0.5 * part**2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,8 @@ from afterslip_solver.mesh.fault import plane_fault_mesh
 from afterslip_solver.mesh.mesher import Mesher
 from afterslip_solver.model import FaultMesh, Float, Int, TetMesh
 
+# edges of surfaces nearer to a layer's bottom, in sizes of elements, leave slivers
+CLEAR = 0.3
 # a strip this much wider than the margin may remain between it and the surface
 _ROOM = 1.5
 
@@ -44,9 +47,56 @@ class EmbeddedPlane:
         return plane_fault_mesh(mesh, self.fault, triangles)
 
 
-def place_plane(fault: PlaneFault, box: Box, size: float) -> EmbeddedPlane:
-    """Check that a rectangle lies in the domain, and choose its margin."""
-    return EmbeddedPlane(fault, *rectangle_lines(fault, box, size))
+def place_plane(
+    fault: PlaneFault, box: Box, size: float, horizons: Sequence[float] = ()
+) -> EmbeddedPlane:
+    """Check that a rectangle lies in the domain, and choose its margin.
+
+    Parameters
+    ----------
+    horizons : m, depths that buried edges of the margin should meet or stay clear of.
+    """
+    along, down = rectangle_lines(fault, box, size)
+    moved = _clear_of(fault, down, horizons, size)
+    side, gap = -float(along[0]), (-float(moved[0]), float(moved[-1]) - fault.width)
+    if _is_inside(fault, box, side, *gap):
+        down = moved
+    return EmbeddedPlane(fault, along, down)
+
+
+def _clear_of(
+    fault: PlaneFault, down: Float, horizons: Sequence[float], size: float
+) -> Float:
+    """Lines along strike, those of the margin's buried edges moved."""
+    lean = float(np.sin(np.radians(fault.dip)))
+    depth = fault.top + down * lean
+    moved = depth.copy()
+    moved[-1] = clear_depth(float(depth[-1]), float(depth[-2]), horizons, size)
+    if down[0] < 0.0 and depth[0] > 1e-6:
+        # upside down: away from the fault is up
+        above = clear_depth(
+            -float(depth[0]), -float(depth[1]), -np.array(horizons), size
+        )
+        moved[0] = -above if above < -CLEAR * size else depth[0]
+    return np.where(moved == depth, down, (moved - fault.top) / lean)
+
+
+def clear_depth(
+    edge: float, fault: float, horizons: Sequence[float] | Float, size: float
+) -> float:
+    """Depth of a margin's lower edge that meets the nearest horizon, or is clear of it.
+
+    Parameters
+    ----------
+    edge : m, the depth wished for. fault : m, the depth of the fault's own edge.
+    size : m, of elements on the fault.
+    """
+    for horizon in horizons:
+        if abs(edge - horizon) < CLEAR * size:
+            # half of the margin must stay
+            meets = horizon - fault > 0.5 * (edge - fault)
+            return float(horizon) if meets else float(horizon) + CLEAR * size
+    return edge
 
 
 def check_rectangle(fault: PlaneFault) -> None:

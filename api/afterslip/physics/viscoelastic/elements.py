@@ -18,9 +18,7 @@ Float = NDArray[np.float64]
 
 # of a regular tetrahedron with unit edges
 VOLUME = math.sqrt(2.0) / 12.0
-# as the mesher has it: growth of the size with the distance from a fault, and size
-# in a layer over its thickness
-GROWTH = 0.35
+# as the mesher has it: size in a layer over its thickness
 FLATNESS = 5.0
 # bytes that an element and its share of the nodes take in a mesh file, at most
 BYTES = 200
@@ -55,18 +53,16 @@ def _built(model: Model, size: MeshSize, inputs: Inputs) -> dict[str, float]:
     far = area * domain.depth / (VOLUME * size.far**3)
     parts = {"far from the faults: make mesh.size.far or the domain coarser": far}
     # both sides of a fault: one size of it that stays, then growth up to far
-    reach = 1.0 + (1.0 - (size.fault / size.far) ** 2) / (2.0 * GROWTH)
+    reach = 1.0 + (1.0 - (size.fault / size.far) ** 2) / (2.0 * size.growth)
     on_fault = 2.0 * reach / (VOLUME * size.fault**2)
     for fault in model.faults:
         cause = f"on the fault {fault.name}: make mesh.size.fault coarser"
         parts[cause] = on_fault * _area(fault, inputs)
-    if not any(fault.surface for fault in model.faults):
-        # beside a curved fault layers are not embedded
-        parts["in thin layers: join layers"] = sum(
-            area * thickness / (VOLUME * max(FLATNESS * thickness, size.fault) ** 3)
-            for thickness in _thicknesses(model)
-            if 0.5 * size.fault <= thickness < size.far / FLATNESS
-        )
+    parts["in thin layers: join layers"] = sum(
+        area * thickness / (VOLUME * max(FLATNESS * thickness, size.fault) ** 3)
+        for thickness in _thicknesses(model)
+        if 0.5 * size.fault <= thickness < size.far / FLATNESS
+    )
     return parts
 
 

@@ -22,10 +22,11 @@ from afterslip_solver.materials import (
     Body,
     Layer,
     assign,
+    describe_steps,
     restoring_force,
 )
 from afterslip_solver.mesh import CurvedFault, Geometry, Interface
-from afterslip_solver.model import Materials, Model
+from afterslip_solver.model import Model
 
 _SUFFIX = {"gmsh": ".msh", "exodus": ".exo", "vtu": ".vtu"}
 
@@ -51,8 +52,12 @@ def build_model(
     phase("meshing")
     geometry = _geometry(spec, inputs, files)
     phase("assigning materials")
-    materials = _materials(spec, inputs, geometry)
+    layers, bodies = _parts(spec, inputs)
+    imported = spec.mesh.file is not None
+    materials = assign(geometry.mesh, layers, bodies, inputs.grid, by_tag=imported)
     restoring, notes = None, list(geometry.notes)
+    if not imported:
+        notes += describe_steps(geometry.mesh, layers, bodies)
     if spec.gravity.restoring:
         restoring, more = restoring_force(geometry.mesh, materials.rho)
         notes += more
@@ -71,12 +76,13 @@ def build_model(
 
 
 def _geometry(spec: earth.Model, inputs: Inputs, files: Files) -> Geometry:
-    if spec.mesh.size is None:
+    size = spec.mesh.size
+    if size is None:
         return _imported(spec, inputs, files)
     return meshes.build_mesh(
         inputs.box,
         [_fault(item, inputs) for item in spec.faults],
-        meshes.MeshSize(spec.mesh.size.fault * KM, spec.mesh.size.far * KM),
+        meshes.MeshSize(size.fault * KM, size.far * KM, size.growth),
         horizons=[layer.bottom * KM for layer in spec.layers],
         refine=spec.mesh.refine,
     )
@@ -116,7 +122,7 @@ def _properties(spec: earth.Material) -> dict[str, float]:
     }
 
 
-def _materials(spec: earth.Model, inputs: Inputs, geometry: Geometry) -> Materials:
+def _parts(spec: earth.Model, inputs: Inputs) -> tuple[list[Layer], list[Body]]:
     layers = [
         Layer(name=item.name, bottom=item.bottom * KM, **_properties(item))
         for item in spec.layers
@@ -130,9 +136,7 @@ def _materials(spec: earth.Model, inputs: Inputs, geometry: Geometry) -> Materia
         )
         for item in spec.bodies
     ]
-    return assign(
-        geometry.mesh, layers, bodies, inputs.grid, by_tag=spec.mesh.file is not None
-    )
+    return layers, bodies
 
 
 def _facts(model: Model, notes: list[str]) -> dict[str, Any]:
