@@ -75,7 +75,7 @@ MADE = {
     "curved": spec({"fault": 6, "far": 30}, [CURVED]),
     "curved, layers": spec(
         {"fault": 6, "far": 30}, [CURVED], layers=layered(10, 13, 16, 60)
-    ),  # fmt: skip
+    ),
 }
 
 

@@ -1,4 +1,4 @@
-"""How far a boundary between materials is from the faces of the mesh that stand for it."""
+"""How far a boundary is from the faces of the mesh that stand for it."""
 
 from __future__ import annotations
 
