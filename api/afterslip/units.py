@@ -21,6 +21,7 @@ __all__ = [
     "UnitError",
     "parse_number",
     "parse_time",
+    "readable_time",
 ]
 
 # seconds per unit; months are left out because they have no one length
@@ -77,6 +78,19 @@ def parse_time(text: str) -> float:
             f"has no known unit of time ({unit!r})", "use s, min, h, d or yr"
         )
     return float(number * factor)
+
+
+def readable_time(text: str) -> str:
+    """Return a time in the largest unit that gives it exactly, else as it is.
+
+    ``"157788000.0 s"`` is ``"5 yr"``; both are parsed as the same number.
+    """
+    seconds = parse_time(text)
+    for unit in ("yr", "d", "h", "min", "s"):
+        number = Decimal(repr(seconds)) / _TIME_UNITS[unit]
+        if number == number.to_integral_value():
+            return f"{number:.0f} {unit}"
+    return text
 
 
 def parse_number(text: str, unit: str = "") -> float:

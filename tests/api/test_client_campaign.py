@@ -351,7 +351,7 @@ def test_fetch_copies_the_store_and_results_and_is_repeatable(
     server.greens = tmp_path / "source.zarr"
     expected = small_store(server.greens)
     server.results |= {"result": b"nc", "report": b"<html>"}
-    server.results |= {"slip": b"lon,lat", "fit": b"station"}
+    server.results |= {"slip": b"lon,lat", "fit": b"station", "geojson": b"{}"}
     campaign = client.submit(spec)
     campaign.invert("gnss")
     target = campaign.fetch(tmp_path / "copy")
@@ -359,6 +359,7 @@ def test_fetch_copies_the_store_and_results_and_is_repeatable(
     (folder,) = (target / "inversions").iterdir()
     assert {p.name for p in folder.iterdir()} == {
         "result.nc", "report.html", "slip.csv", "data_fit.csv", "slip_map.png",
+        "slip.geojson",
     }  # fmt: skip
     shutil_time = (target / "greens.zarr/response/c/0/0").stat().st_mtime_ns
     campaign.fetch(target)
@@ -377,3 +378,9 @@ def test_chunk_keys_follow_the_store_s_grid():
         "chunk_grid": {"configuration": {"chunk_shape": []}},
     }
     assert list(chunk_keys(scalar)) == ["c"]
+
+
+def test_an_empty_file_is_named_before_anything_is_sent(client, server, tmp_path):
+    (tmp_path / "offsets.csv").touch()
+    with pytest.raises(SpecError, match=r"offsets\.csv: is an empty file"):
+        client.add_dataset("gnss", tmp_path / "offsets.csv")

@@ -262,3 +262,11 @@ def test_slip_at_the_ground_is_not_at_minus_zero(result):
     flat = result.assign(fault_z=result["fault_z"] * 0.0)
     assert headline(flat)[1][2].endswith("at the surface")
     assert "-0 km" not in page(flat)
+
+
+def test_times_of_the_spec_stand_as_people_write_them(result):
+    spec = {"times": {"until": "157788000.0 s", "output": ["0.0 s", "2592000.0 s"]}}
+    page = render(result.assign_attrs(spec=json.dumps(spec)), [])
+    assert "until: 5 yr" in page
+    assert "30 d" in page
+    assert "157788000" not in page

@@ -44,7 +44,7 @@ def test_line_numbers_are_those_of_the_file() -> None:
         (b"", "t: is empty"),
         (b"# only\n", "t: is empty"),
         (b"station,lon,lat\n", "no lines after the header"),
-        (b"A,1,2\n1,2\n", "line 2: has 2 fields"),
+        (b"station,lon,lat\nA,1,2\n1,2\n", "line 3: has 2 fields"),
         (b"142,38\n143,38\n", "must be the names of the columns"),
         (b"station,lon,lon\nA,1,2\n", "the name of two columns"),
         (b"station,lon,lat\nA,142.4\n", "line 2: has 2 fields, and the header has 3"),
@@ -99,3 +99,23 @@ def test_points_may_have_a_depth() -> None:
     assert found.depth.tolist() == [3000.0, 0.0]
     with pytest.raises(SpecError, match="depth is positive down"):
         read_points(b"x_km,y_km,depth_km\n1,2,-3\n", LOCAL)
+
+
+def problems_of(text: bytes) -> list[str]:
+    with pytest.raises(SpecError) as caught:
+        read_stations(text, GEO, "t")
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_a_table_without_a_header_is_one_problem() -> None:
+    lines = [b"S%d,%.2f,38.3,0.1" % (k, 142 + k / 100) for k in range(40)]
+    (only,) = problems_of(b"\n".join(lines))
+    assert "t line 1 = S0,142.00,38.3,0.1: must be the names of the columns" in only
+    assert "put a line before it, such as station,lon,lat" in only
+
+
+def test_swapped_coordinates_are_one_problem() -> None:
+    lines = [b"S%d,38.3,%.2f" % (k, 142 + k / 100) for k in range(40)]
+    (only,) = problems_of(b"station,lon,lat\n" + b"\n".join(lines))
+    assert only.startswith("t line 2, column lat and 39 more lines = 142.00")
+    assert "lon and lat look swapped" in only

@@ -2,7 +2,13 @@
 
 import pytest
 
-from afterslip.units import YEAR, UnitError, parse_number, parse_time
+from afterslip.units import (
+    YEAR,
+    UnitError,
+    parse_number,
+    parse_time,
+    readable_time,
+)
 
 
 @pytest.mark.parametrize(
@@ -47,3 +53,19 @@ def test_numbers_may_carry_a_unit_of_their_kind() -> None:
         parse_number("35 s", "km")
     with pytest.raises(UnitError, match="without a unit"):
         parse_number("1e-8 m")
+
+
+@pytest.mark.parametrize(
+    ("text", "readable"),
+    [
+        ("157788000.0 s", "5 yr"),
+        ("2592000.0 s", "30 d"),
+        ("5400.0 s", "90 min"),
+        ("0.0 s", "0 yr"),
+        ("0.25 s", "0.25 s"),
+        ("1e+16 s", "10000000000000000 s"),
+    ],
+)
+def test_times_are_written_in_the_largest_unit_that_is_exact(text, readable) -> None:
+    assert readable_time(text) == readable
+    assert parse_time(readable) == parse_time(text)

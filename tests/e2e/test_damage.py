@@ -256,6 +256,7 @@ class Readers:
             "result.nc": "result",
             "slip.csv": "slip",
             "data_fit.csv": "fit",
+            "slip.geojson": "geojson",
             "report.html": "report",
         }
         name = key.rpartition("/")[2]

@@ -217,3 +217,14 @@ def test_client_that_leaves_is_no_fault_of_the_service(
     assert len(lines) == 2, lone.log
     assert all("status=499" in line for line in lines), lines
     assert "Traceback" not in lone.log
+
+
+def test_a_form_is_no_file(client):
+    answer = client.post("/v1/files", files={"file": ("offsets.csv", b"station,lon\n")})
+    assert answer.status_code == 415
+    detail = answer.json()["detail"]
+    assert "multipart/form-data is a form" in detail
+    assert "curl --data-binary @FILE" in detail
+    # what curl calls a body that it was given as it is
+    kind = {"content-type": "application/x-www-form-urlencoded"}
+    assert client.post("/v1/files", content=b"x", headers=kind).status_code == 201

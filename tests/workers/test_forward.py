@@ -8,8 +8,11 @@ import pytest
 import xarray as xr
 
 from afterslip.errors import SpecError
+from afterslip.frame import Frame
+from afterslip.readers.observations import read_observations
 from afterslip_solver.reference import Rectangles, surface_displacement
 from afterslip_workers.engines.viscoelastic.forward import run_forward
+from afterslip_workers.engines.viscoelastic.synthetic import write_observations
 
 DIP = np.radians(30)
 SPEC = {
@@ -230,3 +233,72 @@ def test_missing_file_is_named(tmp_path):
     (tmp_path / "point.csv").write_text("x_km,y_km\n0,0\n")
     with pytest.raises(SpecError, match=r"points\.csv"):
         run_forward(coarse(points={"file": "points.csv"}), base=tmp_path)
+
+
+def test_slip_and_its_size_are_in_the_result(tmp_path):
+    result = run_forward(coarse(), tmp_path / "out.nc")
+    with xr.open_dataset(tmp_path / "out.nc", engine="h5netcdf") as stored:
+        assert stored["fault_slip"].dims == ("fault_node", "slip_component")
+        assert stored["slip_component"].values.tolist() == ["strike", "dip"]
+    slip = result["fault_slip"].values
+    assert np.abs(slip[:, 0]).max() < 1e-12
+    assert slip[:, 1].max() == pytest.approx(1.0)
+    assert result.attrs["peak_slip"] == pytest.approx(1.0)
+    # flat triangles between all nodes: another quadrature than that of the program
+    xyz = np.column_stack([result[f"fault_{axis}"] for axis in "xyz"])
+    corner = xyz[result["fault_triangles"].values]
+    cross = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
+    area = 0.5 * np.linalg.norm(cross, axis=1)
+    mu = 2800.0 * 3695.04**2
+    flat = mu * area @ slip[result["fault_triangles"].values, 1].mean(axis=1)
+    moment = result.attrs["moment"]
+    assert moment == pytest.approx(flat, rel=0.05)
+    # beyond the rectangle slip falls to zero over one element of 20 km at most
+    rectangle = mu * 80e3 * 60e3
+    assert rectangle < moment < mu * 100e3 * 80e3
+    assert result.attrs["magnitude"] == pytest.approx(
+        2 / 3 * (np.log10(moment) - 9.1), abs=1e-9
+    )
+
+
+def test_points_keep_the_names_of_their_stations(tmp_path):
+    (tmp_path / "points.csv").write_text("station,x_km,y_km\nAQUI,10,0\nROMA,20,5\n")
+    result = run_forward(coarse(points={"file": "points.csv"}), base=tmp_path)
+    assert result["station"].values.tolist() == ["AQUI", "ROMA"]
+    assert result["x"].values.tolist() == [10e3, 20e3]
+
+
+def test_synthetic_observations_are_read_as_data_with_the_errors_asked_for(tmp_path):
+    spec = coarse(
+        points=[[float(x), float(y)] for x in range(-60, 61, 6) for y in (-20, 20)],
+        times={"until": "1 yr", "output": ["0 d", "1 yr"]},
+    )
+    result = run_forward(spec)
+    path = tmp_path / "data.csv"
+    assert write_observations(result, path, (0.003, 0.01), 7) == 84
+    again = tmp_path / "again.csv"
+    write_observations(result, again, (0.003, 0.01), 7)
+    assert path.read_bytes() == again.read_bytes()
+    found = read_observations(path.read_bytes(), Frame("local"))
+    assert sorted(set(found.time)) == pytest.approx([0.0, 31557600.0])
+    assert found.sigma[0].tolist() == [0.003, 0.003, 0.01]
+    truth = result["displacement"].values.transpose(1, 0, 2).reshape(-1, 3)
+    scaled = (found.displacement - truth) / found.sigma
+    # 252 standard normal numbers: five standard deviations of mean and spread
+    assert abs(scaled.mean()) < 5 / np.sqrt(252)
+    assert abs(scaled.std() - 1) < 5 / np.sqrt(2 * 252)
+
+
+@pytest.mark.parametrize(
+    ("points", "noise", "says"),
+    [
+        ([[10, 0]], (0.0, 0.01), "--noise"),
+        ([[10, 0], [20, 0, 5]], (0.01, 0.01), "points[1]: is 5000 m below the ground"),
+    ],
+)
+def test_observations_that_cannot_be_are_refused(tmp_path, points, noise, says):
+    result = run_forward(coarse(points=points))
+    with pytest.raises(SpecError) as caught:
+        write_observations(result, tmp_path / "data.csv", noise, 0)
+    assert says in str(caught.value)
+    assert not (tmp_path / "data.csv").exists()

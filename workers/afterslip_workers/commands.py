@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
 from afterslip.cli.options import PAGE, Backend
+from afterslip.errors import one_problem
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -36,10 +37,20 @@ def forward(
     backend: Annotated[
         Backend | None, typer.Option(help="Instead of the spec's own.")
     ] = None,
+    observations: Annotated[
+        Path | None,
+        typer.Option(help="CSV to write too: synthetic data with --noise."),
+    ] = None,
+    noise: Annotated[
+        str, typer.Option(metavar="H,V", help="Errors of these data, m.")
+    ] = "0.003,0.01",
+    seed: Annotated[int, typer.Option(min=0, help="Of the errors.")] = 0,
 ) -> None:
     """Displacement of a given slip at points and times, without a service."""
+    from afterslip_workers.engines.viscoelastic import synthetic
     from afterslip_workers.engines.viscoelastic.forward import run_forward
 
+    errors = _noise(noise)
     console = Console(stderr=True)
     started = time.monotonic()
     bars = Progress(
@@ -58,6 +69,17 @@ def forward(
 
         result = run_forward(spec, out, report, backend.value if backend else None)
     _say(result, out, time.monotonic() - started)
+    if observations is not None:
+        lines = synthetic.write_observations(result, observations, errors, seed)
+        typer.echo(f"wrote {observations}: {lines} lines, errors of seed {seed}")
+
+
+def _noise(text: str) -> tuple[float, float]:
+    try:
+        horizontal, vertical = (float(part) for part in text.split(","))
+    except ValueError:
+        raise one_problem("--noise", text, "must be two numbers, H,V in m") from None
+    return horizontal, vertical
 
 
 def _advance(bars: Progress, bar: Any, news: dict[str, Any]) -> None:
@@ -90,6 +112,10 @@ def _say(result: xr.Dataset, out: Path, seconds: float) -> None:
         f"{attrs['title']}: {attrs['n_unknowns']:,} unknowns, {attrs['solves']} solves "
         f"of {attrs['iterations']} iterations in all, residual "
         f"{attrs['residual']:.1e}, {seconds:.1f} s"
+    )
+    typer.echo(
+        f"slip: moment {attrs['moment']:.3g} N m, Mw {attrs['magnitude']:.2f}, largest "
+        f"{attrs['peak_slip']:.3g} m"
     )
     for note in json.loads(attrs["notes"]):
         typer.echo(f"note: {note}")

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.markup import escape
 from rich.table import Table
 
@@ -68,8 +68,8 @@ def print_rows(
 def _table(heads: Cells, rows: Sequence[Cells], numbers: frozenset[str]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for head in heads:
-        right = "right" if head in numbers else "left"
-        table.add_column(head, justify=right, no_wrap=head == "id")
+        justify: JustifyMethod = "right" if head in numbers else "left"
+        table.add_column(head, justify=justify, no_wrap=head == "id")
     for cells in rows:
         table.add_row(*(_coloured_cell(cell) for cell in cells))
     Console().print(table)

@@ -13,6 +13,7 @@ from afterslip.client.credentials import resolve
 from afterslip.client.errors import ApiError, NoServerError
 from afterslip.client.inversion import Inversion
 from afterslip.client.transport import Transport
+from afterslip.errors import one_problem
 from afterslip.extras import missing
 
 if TYPE_CHECKING:
@@ -152,7 +153,10 @@ class Client:
     def upload(self, content: bytes | str | Path) -> str:
         """Send a file (bytes, or a path); returns its name ``sha256:…``."""
         if not isinstance(content, bytes):
-            content = Path(content).read_bytes()
+            path = Path(content)
+            content = path.read_bytes()
+            if not content:
+                raise one_problem(str(path), None, "is an empty file")
         return str(self._transport.upload("/v1/files", content)["ref"])
 
     def campaigns(self, state: str | None = None) -> list[CampaignHandle]:

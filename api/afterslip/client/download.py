@@ -64,6 +64,11 @@ def copy_inversion(
     _write(folder / "report.html", transport.read(f"{path}/report"))
     _write(folder / "slip.csv", transport.read(f"{path}/slip"))
     _write(folder / "data_fit.csv", transport.read(f"{path}/fit"))
+    try:
+        _write(folder / "slip.geojson", transport.read(f"{path}/geojson"))
+    except ApiError as error:
+        if error.status != 404:  # a result of release 0.1.0 has none
+            raise
     for plot in transport.get(f"{path}/plots")["items"]:
         name = Path(str(plot["name"])).name
         _write(folder / f"{name}.png", transport.read(f"{path}/plots/{name}.png"))

@@ -42,6 +42,8 @@ def prepare(
         try:
             if ref not in content:
                 content[ref] = files.read(ref)
+                if not content[ref]:
+                    problems.append(Problem(path, ref, "is an empty file"))
         except SpecError as error:
             problems += [
                 Problem(path, ref, found.message, found.hint)

@@ -141,6 +141,8 @@ class Table:
         column: str,
         message: str,
         hint: str | Mapping[str, str] = "",
+        *,
+        one_cause: bool = False,
     ) -> None:
         """Note a problem for every row that is marked.
 
@@ -149,8 +151,10 @@ class Table:
         rows : (n_row,) bool.
         column : where; empty: the whole line.
         hint : what to do, or what to do by the field's text in lower case.
+        one_cause : all rows have it from one mistake: name the first and count them.
         """
-        for index in np.flatnonzero(rows):
+        marked = np.flatnonzero(rows)
+        for index in marked[:1] if one_cause else marked:
             cells = self._cells.get(column)
             text = cells[index] if cells else None
             if isinstance(hint, str):
@@ -158,6 +162,8 @@ class Table:
             else:
                 help_text = hint.get((text or "").lower(), hint.get("", ""))
             place = self.place(int(index), column)
+            if one_cause and len(marked) > 1:
+                place += f" and {len(marked) - 1} more lines"
             self.problems.append(Problem(place, text or None, message, help_text))
 
     def place(self, row: int, column: str = "") -> str:
@@ -222,11 +228,12 @@ def read_table(
     if len(names) > MAX_COLUMNS:
         message = f"has {len(names)} fields, and a table has {MAX_COLUMNS} at most"
         raise one_problem(place, None, message, "end each line with a line break")
-    if _numeric(names):
+    if _no_header(names):
         found = list(bare) or _commented(content, number, separator, label)
         if len(found) != len(names):
             message = "must be the names of the columns"
-            raise SpecError([Problem(place, first, message, f"write {example}")])
+            hint = f"put a line before it, such as {example}"
+            raise SpecError([Problem(place, first, message, hint)])
         names, start = found, 0
     columns = [ALIASES.get(name.lower(), name.lower()) for name in names]
     twice = next((name for name, n in Counter(columns).items() if n > 1), None)
@@ -291,6 +298,11 @@ def _split(line: str, separator: str | None, place: str) -> list[str]:
     else:
         fields = line.split(separator)
     return [field.strip() for field in fields]
+
+
+def _no_header(fields: list[str]) -> bool:
+    """Tell data from the names of columns, which are no numbers."""
+    return _numeric(fields) or sum(map(_numeric, ([f] for f in fields))) > 1
 
 
 def _numeric(fields: list[str]) -> bool:

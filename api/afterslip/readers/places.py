@@ -53,6 +53,7 @@ class Points:
     x, y, depth : (n,) m, local; depth positive down.
     lon, lat : (n,) degrees; NaN where the frame is local.
     line : (n,) int64 line numbers in the file; 0 for points of the spec's own list.
+    name : n names, of the file's column ``station``, or ``point 0``, ``point 1``, ….
     """
 
     x: Float
@@ -61,6 +62,7 @@ class Points:
     lon: Float
     lat: Float
     line: Int
+    name: tuple[str, ...]
     label: str = "points"
 
     def __len__(self) -> int:
@@ -112,7 +114,11 @@ def _degrees(table: Table) -> tuple[Float, Float]:
     wrong_lat = np.abs(lat) > 90
     swapped = wrong_lat & (np.abs(lat) <= 360) & (np.abs(lon) <= 90)
     table.refuse(
-        swapped, "lat", "must be between -90 and 90", "lon and lat look swapped"
+        swapped,
+        "lat",
+        "must be between -90 and 90",
+        "lon and lat look swapped",
+        one_cause=True,
     )
     table.refuse(wrong_lat & ~swapped, "lat", "must be between -90 and 90 degrees")
     wrong_lon = (lon < -180) | (lon > 360)
@@ -175,7 +181,7 @@ def station_names(table: Table) -> tuple[str, ...]:
 
 
 def read_points(content: bytes, frame: Frame, label: str = "points") -> Points:
-    """Read ``x_km,y_km`` or ``lon,lat``, and ``depth_km`` where it is given.
+    """Read ``x_km,y_km`` or ``lon,lat``, ``depth_km`` and ``station`` if given.
 
     Raises
     ------
@@ -185,8 +191,9 @@ def read_points(content: bytes, frame: Frame, label: str = "points") -> Points:
     table = read_table(content, label, header(frame))
     lon, lat, x, y = positions(table, frame)
     depth = depths(table, needed=False)
+    names = station_names(table) if table.has("station") else _numbered(len(table))
     table.check()
-    return Points(x, y, np.nan_to_num(depth), lon, lat, table.lines, label)
+    return Points(x, y, np.nan_to_num(depth), lon, lat, table.lines, names, label)
 
 
 def list_points(numbers: list[tuple[float, ...]], frame: Frame) -> Points:
@@ -196,7 +203,12 @@ def list_points(numbers: list[tuple[float, ...]], frame: Frame) -> Points:
     lon = lat = np.full(len(x), np.nan)
     if frame.geographic:
         lon, lat = frame.to_geographic(x, y)
-    return Points(x, y, depth, lon, lat, np.zeros(len(x), np.int64))
+    lines, names = np.zeros(len(x), np.int64), _numbered(len(x))
+    return Points(x, y, depth, lon, lat, lines, names)
+
+
+def _numbered(count: int) -> tuple[str, ...]:
+    return tuple(f"point {index}" for index in range(count))
 
 
 __all__ = [

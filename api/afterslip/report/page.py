@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ from afterslip.result import (
     is_geographic,
     slip_magnitude,
 )
-from afterslip.units import limits
+from afterslip.units import limits, readable_time
 from afterslip.version import __version__
 
 FIGURES: tuple[tuple[str, Callable[..., Figure], str, str], ...] = (
@@ -331,8 +332,22 @@ def _quality(values: Any) -> str | None:
     return ", ".join(parts) or None
 
 
+_SECONDS = re.compile(r"[0-9.e+]+ s")
+
+
+def _readable(value: Any) -> Any:
+    """Return plain values with the seconds of the canonical form as people write."""
+    if isinstance(value, Mapping):
+        return {key: _readable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_readable(item) for item in value]
+    if isinstance(value, str) and _SECONDS.fullmatch(value):
+        return readable_time(value)
+    return value
+
+
 def _yaml(spec: Mapping[str, Any]) -> str:
     """Write a spec with its innermost mappings and lists on one line each."""
     return yaml.safe_dump(
-        dict(spec), sort_keys=False, allow_unicode=True, default_flow_style=None
+        _readable(spec), sort_keys=False, allow_unicode=True, default_flow_style=None
     )

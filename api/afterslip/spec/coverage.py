@@ -76,11 +76,15 @@ def places_outside(
     found: list[Problem] = []
     chosen = np.arange(len(places)) if rows is None else np.array([*rows], dtype=int)
     outside = chosen[~box.holds(places.x[chosen], places.y[chosen])]
+    swapped = [row for row in outside.tolist() if _swapped(box, frame, places, row)]
+    if len(swapped) > 1 and len(swapped) == len(outside):
+        message = f"is outside the domain, like {len(swapped) - 1} more {noun}s"
+        name = None if isinstance(places, Points) else places.name[swapped[0]]
+        place = places.place(swapped[0])
+        return [Problem(place, name, message, "lon and lat look swapped")]
     for row in outside[:MAX_PROBLEMS].tolist():
-        lon, lat = places.lon[row], places.lat[row]
         hint = f"the domain is {extent(box)}: make it larger or remove the {noun}"
-        swapped = frame.geographic and abs(lon) <= 90
-        if swapped and box.holds(*frame.to_local(lat, lon)).all():
+        if row in swapped:
             hint = "lon and lat look swapped"
         x, y = places.x[row] / KM, places.y[row] / KM
         message = f"{noun} outside the domain, at x {x:.1f} km, y {y:.1f} km"
@@ -91,6 +95,16 @@ def places_outside(
         message = f"{more} more places are outside the domain"
         found.append(Problem(places.label, None, message))
     return found
+
+
+def _swapped(
+    box: Box, frame: Frame, places: Stations | Points | Observations, row: int
+) -> bool:
+    """Tell whether a place would be in the domain with lon and lat exchanged."""
+    lon, lat = places.lon[row], places.lat[row]
+    if not frame.geographic or abs(lon) > 90:
+        return False
+    return bool(box.holds(*frame.to_local(lat, lon)).all())
 
 
 def plane_outside(box: Box, plane: Plane, path: str) -> Iterator[Problem]:

@@ -47,7 +47,7 @@ RAW = {
     "",
     status_code=201,
     response_model=UploadResponse,
-    responses=responses(413, 422, 503, 507),
+    responses=responses(413, 415, 422, 503, 507),
     openapi_extra=RAW,
 )
 async def upload_file(
@@ -57,6 +57,7 @@ async def upload_file(
     idempotency_key: IdempotencyKey = None,
 ) -> JSONResponse:
     """Upload a file; the same content twice is one file."""
+    _refuse_forms(request.headers.get("content-type", ""))
     size = 0
     with tempfile.NamedTemporaryFile(prefix="afterslip-upload-") as stream:
         async for chunk in _arriving(request):
@@ -74,6 +75,16 @@ async def upload_file(
         return UploadResponse(ref=ref, size=size)
 
     return await run_in_threadpool(idempotent.answer, 201, effect)
+
+
+def _refuse_forms(kind: str) -> None:
+    """Refuse an envelope with other things around the file: its digest is no file's."""
+    if kind.partition(";")[0].strip().lower() == "multipart/form-data":
+        raise HTTPException(
+            415,
+            "Content-Type: multipart/form-data is a form, and the body must be the "
+            "file itself: curl --data-binary @FILE in place of curl -F",
+        )
 
 
 async def _arriving(request: Request) -> AsyncIterator[bytes]:

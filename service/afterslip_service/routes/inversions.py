@@ -147,6 +147,17 @@ def read_slip(service: ServiceDep, request: Request, inversion: str) -> Response
 
 
 @router.get(
+    "/{inversion}/geojson",
+    response_class=FileResponse,
+    responses=responses(404, 409, 422, 503),
+)
+def read_geojson(service: ServiceDep, request: Request, inversion: str) -> Response:
+    """Read the slip as polygons of GeoJSON, for a GIS."""
+    name, media = "slip.geojson", "application/geo+json"
+    return _file(service, request, inversion, name, media, filename=name)
+
+
+@router.get(
     "/{inversion}/fit",
     response_class=FileResponse,
     responses=responses(404, 409, 422, 503),

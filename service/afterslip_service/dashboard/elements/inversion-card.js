@@ -27,6 +27,7 @@ export async function inversionCard(inversion) {
     h("a", { href: inversion.links.report, target: "_blank", rel: "noopener" }, "Report"),
     h("a", { href: inversion.links.result, download: "" }, "Result (NetCDF)"),
     h("a", { href: `${inversion.links.self}/slip`, download: "" }, "Slip (CSV)"),
+    h("a", { href: `${inversion.links.self}/geojson`, download: "" }, "Slip (GeoJSON)"),
     h("a", { href: `${inversion.links.self}/fit`, download: "" }, "Fit (CSV)")));
   return card;
 }

@@ -18,12 +18,15 @@ from afterslip.schemas.forward import Forward, SlipFile
 from afterslip.spec import load, parse_forward
 from afterslip.spec.files import Files, LocalFiles
 from afterslip.spec.inputs import Inputs, resolve
-from afterslip_common.terms import YEAR
+from afterslip_common.terms import SLIP_COMPONENTS, YEAR
 from afterslip_solver.greens import evaluate_curve
+from afterslip_solver.inversion import magnitude_of
 from afterslip_solver.mesh import Locator
+from afterslip_solver.mesh.split import elements_beside
 from afterslip_solver.model import Float, GroupResult, Int, Model
-from afterslip_solver.sources import interpolated_slip, uniform_slip
+from afterslip_solver.sources import interpolated_slip, potency, uniform_slip
 from afterslip_workers.engines.viscoelastic.building import build_model
+from afterslip_workers.engines.viscoelastic.faults import fault_variables
 from afterslip_workers.engines.viscoelastic.settings import prepared_for, settings_of
 from afterslip_workers.errors import TaskError
 from afterslip_workers.store import durable
@@ -70,7 +73,8 @@ def run_forward(
 
     Returns
     -------
-    Data set with ``displacement(time, point, component)`` in m.
+    Data set with ``displacement(time, point, component)`` in m, the slip on the
+    faults' nodes, and its moment (N m), magnitude and peak (m) as attributes.
 
     Raises
     ------
@@ -101,6 +105,8 @@ def run_forward(
     times = np.array([float(time) for time in forward.times.output])
     motion = _at_points(found, model, slip, places, times)
     result = _dataset(inputs, points, times, motion)
+    result = _with_slip(result, model, inputs, slip)
+    result.attrs.update(_size(model, slip))
     result.attrs.update(_attributes(forward, files, facts, found))
     if out is not None:
         _write(result, Path(out))
@@ -122,6 +128,41 @@ def _slip(forward: Forward, inputs: Inputs, model: Model) -> dict[str, Float]:
             model.faults[item.fault], item.strike, item.dip, forward.tapered(item)
         )[:, :, None]
         for item in forward.slip
+    }
+
+
+def _with_slip(
+    result: xr.Dataset, model: Model, inputs: Inputs, slip: dict[str, Float]
+) -> xr.Dataset:
+    """Add the faults' nodes and triangles, and the slip that was put on them."""
+    on_nodes = {}
+    for name, values in slip.items():
+        fault = model.faults[name]
+        axes = np.stack([fault.strike, fault.updip], axis=1)
+        on_nodes[name] = np.einsum("nac,nc->na", axes, values[:, :, 0])
+    faults = fault_variables(model, inputs.frame, on_nodes, list(model.faults))
+    components = {"slip_component": list(SLIP_COMPONENTS)}
+    return result.assign(faults).assign_coords(components)
+
+
+def _size(model: Model, slip: dict[str, Float]) -> dict[str, float]:
+    """Return moment (N m), magnitude and peak (m) of the slip.
+
+    M0 is the integral of rigidity times the length of the slip, the rigidity that of
+    the rock beside each triangle, mean of both sides; Mw as Hanks & Kanamori (1979).
+    """
+    moment = peak = 0.0
+    for name, values in slip.items():
+        fault = model.faults[name]
+        length = np.linalg.norm(values[:, :, 0], axis=1)
+        beside = elements_beside(model.mesh, fault)
+        mu = model.materials.mu[beside].mean(axis=1)
+        moment += float(mu @ potency(length, fault, model.mesh))
+        peak = max(peak, float(length.max()))
+    return {
+        "moment": moment,
+        "magnitude": magnitude_of(moment),
+        "peak_slip": peak,
     }
 
 
@@ -182,6 +223,7 @@ def _at_points(
 def _dataset(inputs: Inputs, points: Points, times: Float, motion: Float) -> xr.Dataset:
     metres = {"units": "m"}
     coords: dict[str, Any] = {
+        "station": ("point", np.array(points.name, dtype=str)),
         "time": (
             "time",
             times / YEAR,
