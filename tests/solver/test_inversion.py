@@ -14,6 +14,7 @@ from afterslip_solver.inversion import (
     SourceGrid,
     deal_stations,
     invert,
+    moment_parts,
     offset_columns,
     spatial_blocks,
 )
@@ -156,7 +157,7 @@ def test_offset_is_estimated_and_does_not_leak_into_slip():
     assert without.fit.chi_square > 2 * out.fit.chi_square
 
 
-def test_moment_of_two_patches_by_hand():
+def test_moment_of_a_fault_is_that_of_its_vector_sum():
     problem = build(components=(0, 1))
     keep = np.flatnonzero((problem.grid[:, 2] == 0) & (problem.grid[:, 3] < 2))
     small = dataclasses.replace(
@@ -170,11 +171,17 @@ def test_moment_of_two_patches_by_hand():
     )
     out = invert(small, fixed(0.0))
     assert out.slip == pytest.approx([3.0, 0.0, 4.0, 2.0], abs=1e-9)
-    # sqrt(3^2 + 4^2) = 5 m on the first patch, 2 m on the second
-    by_hand = 40e9 * 4e8 * 5.0 + 30e9 * 4e8 * 2.0
-    assert out.patch_moment == pytest.approx([40e9 * 4e8 * 5.0, 30e9 * 4e8 * 2.0])
+    # 3 m along strike on the first patch; up dip 4 m there and 2 m on the second
+    by_hand = 4e8 * np.hypot(40e9 * 3.0, 40e9 * 4.0 + 30e9 * 2.0)
     assert out.moment == pytest.approx(by_hand)
-    assert out.magnitude == pytest.approx(2 / 3 * (np.log10(1.04e20) - 9.1))
+    assert out.magnitude == pytest.approx(2 / 3 * (np.log10(by_hand) - 9.1))
+    # noise back and forth adds nothing, and faults do not cancel
+    slip = np.array([[1.0, -4 / 3, 0.0, 0.0]])
+    assert moment_parts(small, slip).sum() == pytest.approx(0.0, abs=1.0)
+    grid = small.grid.copy()
+    grid[[1, 3], 0] = 1
+    two = dataclasses.replace(small, grid=grid)
+    assert moment_parts(two, slip).sum() == pytest.approx(2 * 40e9 * 4e8)
 
 
 def test_variance_reductions_by_kind():

@@ -24,9 +24,12 @@ def moment_history(result: xr.Dataset) -> Figure:
     ax = figure.subplots()
     time = np.asarray(result["increment_end"].values, dtype=np.float64)
     moment = np.asarray(result["moment_history"].values, dtype=np.float64)
-    low, high = np.asarray(result["moment_history_interval"].values).T
     elastic = np.asarray(result["moment_history_elastic"].values, dtype=np.float64)
-    ax.fill_between(time, low, high, color=SKY, alpha=0.35, linewidth=0, label="95 %")
+    if "moment_history_interval" in result:
+        low, high = np.asarray(result["moment_history_interval"].values).T
+        ax.fill_between(
+            time, low, high, color=SKY, alpha=0.35, linewidth=0, label="95 %"
+        )
     ax.plot(time, moment, color=BLUE, marker="o", markersize=3, label="rock that flows")
     ax.plot(
         time, elastic, color=INK, linewidth=0.9, linestyle=(0, (4, 2)), label="elastic"

@@ -46,7 +46,7 @@ from afterslip_solver.inversion.solution import (
     Fit,
     InversionSolution,
     magnitude_of,
-    moments_of,
+    moment_parts,
 )
 from afterslip_solver.inversion.solve import invert
 
@@ -77,7 +77,7 @@ __all__ = [
     "magnitude_of",
     "make_regulariser",
     "moment_history",
-    "moments_of",
+    "moment_parts",
     "offset_columns",
     "reweighted",
     "robust_weights",

@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from afterslip_solver.inversion.covariance import whiten
+from afterslip_solver.inversion.posterior import interval
 from afterslip_solver.inversion.problem import InversionProblem
 from afterslip_solver.inversion.regularisers import Regulariser, SourceGrid
 from afterslip_solver.inversion.solution import (
     InversionSolution,
     magnitude_of,
     moment_of,
+    moment_parts,
 )
 from afterslip_solver.inversion.solve import UNRESOLVED
 from afterslip_solver.model import Float
@@ -116,8 +118,7 @@ def total(
     if posterior is not None:
         draws = posterior.slip.reshape(-1, blocks, n).sum(axis=1)
         posterior = replace(posterior, slip=draws)
-    patch, patch_moment = moment_of(problem, slip)
-    moment = float(patch_moment.sum())
+    moment = moment_of(problem, slip)
     largest = float(np.abs(slip).max())
     return replace(
         solution,
@@ -126,8 +127,6 @@ def total(
         covariance=covariance,
         resolution=resolution,
         detectable_slip=detectable,
-        patch=patch,
-        patch_moment=patch_moment,
         moment=moment,
         magnitude=magnitude_of(moment),
         unseen=(detectable > largest) | (np.diag(resolution) < UNRESOLVED),
@@ -141,8 +140,8 @@ def _block_sum(matrix: Float, blocks: int) -> Float:
 
 def moment_history(
     problem: InversionProblem, solution: InversionSolution
-) -> tuple[Float, Float]:
-    """Moment of the slip so far at the end of each block, and its deviation.
+) -> tuple[Float, Float | None]:
+    """Moment of the slip so far at the end of each block, and its limits.
 
     Parameters
     ----------
@@ -151,25 +150,20 @@ def moment_history(
 
     Returns
     -------
-    (n_block,) N m, and (n_block,) N m, standard deviation to first order from the
-    solution's covariance.
+    (n_block,) N m, and (2, n_block) N m, limits that hold 95 % of the draws, with the
+    signs in them; None without draws.
     """
-    n = len(problem.area)
-    blocks = len(solution.slip) // n
-    so_far = np.cumsum(solution.slip.reshape(blocks, n), axis=0)
-    size = problem.rigidity * problem.area
-    _, of_patch = np.unique(problem.grid[:, [0, 2, 3]], axis=0, return_inverse=True)
-    of_patch = of_patch.ravel()
-    moment, deviation = np.empty(blocks), np.empty(blocks)
-    for k, slip in enumerate(so_far):
-        part = size * slip
-        length = np.sqrt(np.bincount(of_patch, part**2))
-        moment[k] = length.sum()
-        safe = np.where(length > 0, length, 1.0)[of_patch]
-        slope = np.where(length[of_patch] > 0, part / safe, 1.0) * size
-        gradient = np.zeros((blocks, n))
-        gradient[: k + 1] = slope
-        flat = gradient.ravel()
-        variance = float(flat @ solution.covariance @ flat)
-        deviation[k] = np.sqrt(max(variance, 0.0))
-    return moment, deviation
+    moment = _so_far(problem, solution.slip[None, :])[0]
+    if solution.posterior is None:
+        return moment, None
+    return moment, np.stack(interval(_so_far(problem, solution.posterior.slip)))
+
+
+def _so_far(problem: InversionProblem, slip: Float) -> Float:
+    """(n, n_block) N m, moment at the end of each block, in several slips."""
+    blocks = slip.reshape(len(slip), -1, len(problem.area))
+    added = np.cumsum(blocks, axis=1)
+    columns = [
+        moment_parts(problem, added[:, k]).sum(axis=1) for k in range(added.shape[1])
+    ]
+    return np.column_stack(columns)

@@ -10,7 +10,7 @@ import numpy as np
 from afterslip_solver.inversion.choice import CrossValidation
 from afterslip_solver.inversion.posterior import Posterior
 from afterslip_solver.inversion.problem import InversionProblem
-from afterslip_solver.model import Bool, Float, Int
+from afterslip_solver.model import Bool, Float
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +57,8 @@ class InversionSolution:
         column) becomes in the estimate, without sparsity and sign constraint.
     covariance : (n_par, n_par) float64, m2, posterior of the Gaussian part: data
         with their sigma, prior precision lambda L; nuisance marginalised.
-    patch : (n_patch, 3) int64, fault, along strike, down dip.
-    patch_moment : (n_patch,) float64, N m, rigidity x area x length of the slip
-        vector.
-    moment : N m, their sum. magnitude : 2/3 (log10 moment - 9.1); nan without slip.
+    moment : N m, rigidity x area x slip summed as a vector over each fault, then
+        lengths. magnitude : 2/3 (log10 moment - 9.1); nan without slip.
     detectable_slip : (n_par,) float64, m, slip of the source alone whose signal in
         all data together equals the noise; inf where no datum sees it.
     unseen : (n_par,) bool, detectable_slip exceeds the largest slip found, or the
@@ -83,8 +81,6 @@ class InversionSolution:
     fit_by_kind: dict[str, Fit]
     resolution: Float
     covariance: Float
-    patch: Int
-    patch_moment: Float
     moment: float
     magnitude: float
     detectable_slip: Float
@@ -109,21 +105,13 @@ def _reduction(left: float, total: float) -> float:
     return 1.0 - left / total if total > 0 else float("nan")
 
 
-def moment_of(problem: InversionProblem, slip: Float) -> tuple[Int, Float]:
-    """Patches and their scalar moment.
+def moment_parts(problem: InversionProblem, slip: Float) -> Float:
+    """Part of each source in the scalar moment, in several slips.
 
-    The components of a patch add as a vector, each with its own rigidity and area.
-
-    Returns
-    -------
-    (n_patch, 3) fault, along, down; (n_patch,) N m.
-    """
-    patch, moment = moments_of(problem, slip[None, :])
-    return patch, moment[0]
-
-
-def moments_of(problem: InversionProblem, slip: Float) -> tuple[Int, Float]:
-    """Patches and their scalar moment in several slips.
+    Moments of the sources of a fault add as vectors along strike and up dip, and the
+    lengths of the faults' sums add. Within a fault the moment is then linear in slip:
+    errors that go back and forth cancel, where a sum of the patches' own lengths would
+    count them all and grow with the noise.
 
     Parameters
     ----------
@@ -131,14 +119,25 @@ def moments_of(problem: InversionProblem, slip: Float) -> tuple[Int, Float]:
 
     Returns
     -------
-    (n_patch, 3) fault, along, down; (n, n_patch) N m.
+    (n, n_par) float64, N m, each source's moment along the sum of its fault, negative
+    where it slips against it; the sum of a row is the scalar moment.
     """
-    patch, inverse = np.unique(problem.grid[:, [0, 2, 3]], axis=0, return_inverse=True)
-    square = np.zeros((len(patch), len(slip)))
-    np.add.at(
-        square, inverse.ravel(), ((problem.rigidity * problem.area) * slip).T ** 2
-    )
-    return patch, np.sqrt(square).T
+    moment = problem.rigidity * problem.area * slip
+    parts = np.empty_like(moment)
+    component = problem.grid[:, 1]
+    for fault in np.unique(problem.grid[:, 0]):
+        mine = np.flatnonzero(problem.grid[:, 0] == fault)
+        along = component[mine] == np.arange(2)[:, None]
+        total = moment[:, mine] @ along.T
+        length = np.hypot(*total.T)[:, None]
+        direction = total / np.where(length > 0, length, 1.0)
+        parts[:, mine] = moment[:, mine] * direction[:, component[mine]]
+    return parts
+
+
+def moment_of(problem: InversionProblem, slip: Float) -> float:
+    """Scalar moment of a slip (n_par,), N m, as `moment_parts` sums it."""
+    return float(moment_parts(problem, slip[None, :]).sum())
 
 
 def magnitude_of(moment: float) -> float:

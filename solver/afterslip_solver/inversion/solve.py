@@ -150,8 +150,7 @@ def _describe(choice: _Choice, found: ConvexResult) -> InversionSolution:
     covariance = inverse[:n, :n]
     resolution = inverse[:n] @ normal.matrix[:, :n]
     _, whitened = problem.whitened()
-    patch, patch_moment = moment_of(problem, slip)
-    moment = float(patch_moment.sum())
+    moment = moment_of(problem, slip)
     with np.errstate(divide="ignore"):
         detectable = 1.0 / np.sqrt(np.diag(normal.matrix)[:n])
     largest = float(np.abs(slip).max())
@@ -172,8 +171,6 @@ def _describe(choice: _Choice, found: ConvexResult) -> InversionSolution:
         fit_by_kind=_fit_by_kind(problem, residual),
         resolution=resolution,
         covariance=covariance,
-        patch=patch,
-        patch_moment=patch_moment,
         moment=moment,
         magnitude=magnitude_of(moment),
         detectable_slip=detectable,

@@ -140,7 +140,8 @@ class History:
     ----------
     ends : (n_block,) s, 0 for the coseismic slip, then of each interval.
     slip, sigma : (n_block, n_source) m, what each block adds.
-    moment, deviation : (n_block,) N m, of the slip so far at each end.
+    moment : (n_block,) N m, of the slip so far at each end.
+    interval : (2, n_block) N m, limits of 95 %; None where nothing was drawn.
     moment_elastic : (n_block,) N m, the same where rock does not flow.
     variance_reduction_elastic : of the data, with their errors, in that case.
     coupling : weight of changes of the rate.
@@ -150,7 +151,7 @@ class History:
     slip: Float
     sigma: Float
     moment: Float
-    deviation: Float
+    interval: Float | None
     moment_elastic: Float
     variance_reduction_elastic: float
     coupling: float
@@ -208,15 +209,17 @@ def solve_in_time(
     )
     elastic = in_blocks(problem, design[1]).reweighted(solution.variance)
     still = invert(reweighted(elastic, weight), held)
-    moment, deviation = moment_history(problem, solution)
+    moment, limits = moment_history(problem, solution)
     blocks = 1 + len(ends)
     sigma = np.sqrt(np.maximum(np.diag(solution.covariance), 0.0))
+    if solution.posterior is not None:
+        sigma = solution.posterior.sigma
     history = History(
         ends=np.array([0.0, *ends]),
         slip=solution.slip.reshape(blocks, -1),
         sigma=sigma.reshape(blocks, -1),
         moment=moment,
-        deviation=deviation,
+        interval=limits,
         moment_elastic=moment_history(problem, still)[0],
         variance_reduction_elastic=still.fit.weighted_variance_reduction,
         coupling=float(couplings[best]),

@@ -105,10 +105,9 @@ def history_variables(
     fault_slip : of each block, (n_fault_node, 2) float64, m.
     """
     newton_metres = {"units": "N m"}
-    band = 1.96 * history.deviation
     starts = np.concatenate([[0.0], history.ends[:-1]])
     by_source, by_time = ("increment", "source"), ("increment",)
-    return {
+    made = {
         "increment_start": xr.Variable(by_time, starts / YEAR, {"units": "yr"}),
         "increment_end": xr.Variable(by_time, history.ends / YEAR, {"units": "yr"}),
         "slip_increment": xr.Variable(by_source, history.slip, {"units": "m"}),
@@ -119,16 +118,15 @@ def history_variables(
             {"units": "m"},
         ),
         "moment_history": xr.Variable(by_time, history.moment, newton_metres),
-        "moment_history_interval": xr.Variable(
-            ("increment", "pair"),
-            np.column_stack([np.maximum(history.moment - band, 0.0),
-                             history.moment + band]),
-            newton_metres,
-        ),
         "moment_history_elastic": xr.Variable(
             by_time, history.moment_elastic, newton_metres
         ),
-    }  # fmt: skip
+    }
+    if history.interval is not None:
+        made["moment_history_interval"] = xr.Variable(
+            ("increment", "limit"), history.interval.T, newton_metres
+        )
+    return made
 
 
 def history_figures(history: History | None) -> dict[str, float]:

@@ -13,7 +13,7 @@ from afterslip_solver.inversion import (
     InversionSolution,
     interval,
     magnitude_of,
-    moments_of,
+    moment_parts,
 )
 from afterslip_solver.model import Float
 
@@ -117,15 +117,11 @@ def uncertainty_variables(
 
 def _sums(found: xr.Dataset, problem: InversionProblem, draws: Float) -> dict[str, Any]:
     """Intervals of moment, magnitude, potency and centroid."""
-    patch, moment = moments_of(problem, draws)
-    first = [
-        int(np.flatnonzero((problem.grid[:, [0, 2, 3]] == row).all(axis=1))[0])
-        for row in patch
-    ]
-    total = moment.sum(axis=1)
-    place = np.asarray(found["source_position"].values, dtype=np.float64)[first]
-    centroid = (moment / total[:, None]) @ place
-    potency = (moment / problem.rigidity[first]).sum(axis=1)
+    part = moment_parts(problem, draws)
+    total = part.sum(axis=1)
+    place = np.asarray(found["source_position"].values, dtype=np.float64)
+    centroid = (part / total[:, None]) @ place
+    potency = (part / problem.rigidity).sum(axis=1)
     low, high = _pair(total)
     said: dict[str, Any] = {
         "moment_interval": [low, high],

@@ -1,0 +1,80 @@
+"""Intervals hold the truth as often as they say, with every scale estimated."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import scipy.stats
+from test_inversion import build
+
+from afterslip_solver.inversion import InversionSettings, Laplacian, moment_parts
+from afterslip_solver.inversion.normal import normal_equations
+from afterslip_solver.inversion.posterior import draw_posterior, interval
+from afterslip_solver.inversion.truncated import TruncatedGaussian
+
+SHARES = (0.68, 0.95)
+
+
+def covered(problem, truths, draws=250):
+    """Share of truths within the intervals of moment and of slip, by share."""
+    L = Laplacian().precision(problem.sources)
+    rng = np.random.default_rng(1)
+    hits = {share: ([], []) for share in SHARES}
+    for seed, truth in enumerate(truths):
+        error = problem.sigma * rng.standard_normal(len(problem.G))
+        posed = dataclasses.replace(problem, data=problem.G @ truth + error)
+        settings = InversionSettings(draws=draws, folds=0, seed=seed)
+        slip = draw_posterior(posed, normal_equations(posed, L), settings, None).slip
+        both = moment_parts(problem, np.vstack((slip, truth))).sum(axis=1)
+        for share, (moment, patch) in hits.items():
+            low, high = interval(both[:-1], share)
+            moment.append(low <= both[-1] <= high)
+            low, high = interval(slip, share)
+            patch.append((low <= truth) & (truth <= high))
+    return {
+        share: (np.mean(moment), np.mean(patch))
+        for share, (moment, patch) in hits.items()
+    }
+
+
+def within_binomial_error(share, found, trials):
+    # both of two shares of one study: 99.8 % each
+    low, high = scipy.stats.binom.interval(0.998, trials, share)
+    return low <= found * trials <= high
+
+
+@pytest.fixture(scope="module")
+def small():
+    problem = build(n_station=16, sign=1)
+    keep = (problem.grid[:, 2] < 5) & (problem.grid[:, 3] < 3)
+    names = ("grid", "area", "rigidity", "sign")
+    part = {name: getattr(problem, name)[keep] for name in names}
+    return dataclasses.replace(problem, G=problem.G[:, keep], **part)
+
+
+@pytest.mark.slow
+def test_intervals_hold_slip_and_moment_drawn_from_the_prior_with_signs(small):
+    """The prior has made the truth: nothing but binomial error is allowed."""
+    L = Laplacian().precision(small.sources)
+    n, trials = len(L), 200
+    prior = TruncatedGaussian(L, np.zeros(n), np.zeros(n), np.full(n, np.inf))
+    rng, walk, truths = np.random.default_rng(0), np.ones(n), []
+    for _ in range(trials):
+        for _ in range(15):
+            walk = prior.draw(walk, rng)
+        truths.append(walk)
+    for share, found in covered(small, truths).items():
+        assert all(within_binomial_error(share, one, trials) for one in found)
+
+
+def test_moment_of_smooth_slip_is_held_without_signs(small):
+    """A bump of one rake is nothing that the prior draws; its vector sum is linear."""
+    free = dataclasses.replace(small, sign=np.zeros(len(small.grid), dtype=int))
+    rng, trials = np.random.default_rng(4), 60
+    truths = []
+    for _ in range(trials):
+        off = (free.grid[:, 2:] - rng.uniform([1, 0], [3, 2])) / rng.uniform(1, 2, 2)
+        amount = np.where(free.grid[:, 1] == 1, 2.0, 0.7)
+        truths.append(amount * np.exp(-0.5 * (off**2).sum(axis=1)))
+    for share, (moment, _) in covered(free, truths).items():
+        assert within_binomial_error(share, moment, trials)
