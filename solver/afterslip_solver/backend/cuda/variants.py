@@ -97,3 +97,41 @@ def creep(state: Any) -> tuple[str, ...]:
 def basis(x: Any) -> tuple[str, ...]:
     """Return the definitions of basis.cu for the precision of the vectors."""
     return (f"X={name_of(x)}",)
+
+
+@dataclass(frozen=True, slots=True)
+class VoxelShape:
+    """Sizes that voxel.cu is compiled for.
+
+    Attributes
+    ----------
+    x, y : element columns of a thread block. planes : that it marches.
+    per : lanes of a thread. resident : thread blocks of a multiprocessor.
+    """
+
+    x: int
+    y: int
+    planes: int
+    per: int
+    resident: int
+
+
+def voxel_shape(real: Any) -> VoxelShape:
+    """Return the best sizes of those measured."""
+    single = np.dtype(real) == np.float32
+    return VoxelShape(16, 8, 32, 2, 2) if single else VoxelShape(16, 8, 32, 1, 1)
+
+
+def voxel(
+    real: Any, shape: VoxelShape, beta_lam: float, beta_mu: float
+) -> tuple[str, ...]:
+    """Return the definitions of voxel.cu."""
+    return (
+        f"REAL={name_of(real)}",
+        f"PER={shape.per}",
+        f"TX={shape.x}",
+        f"TY={shape.y}",
+        f"RESIDENT={shape.resident}",
+        f"BETA_LAM={beta_lam!r}",
+        f"BETA_MU={beta_mu!r}",
+    )

@@ -1,0 +1,117 @@
+"""What steps of elastic waves need of a backend, and its choice by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from afterslip_solver.backend.base import BackendError
+from afterslip_solver.backend.cpu.wave_steps import CpuWaveSteps
+
+Float = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Voxels:
+    """Voxels with their element; host arrays.
+
+    Attributes
+    ----------
+    shape : numbers of nodes along x, y, z. h : m.
+    lam, mu : (nz - 1, ny - 1, nx - 1) float32, Pa; 0 in air.
+    beta_lam, beta_mu : weights of the transverse modes.
+    """
+
+    shape: tuple[int, int, int]
+    h: float
+    lam: NDArray[np.float32]
+    mu: NDArray[np.float32]
+    beta_lam: float
+    beta_mu: float
+
+    @property
+    def n_row(self) -> int:
+        """Components times nodes; row r is component r // n_node of node r % n_node."""
+        return 3 * int(np.prod(self.shape))
+
+
+class WaveSteps(Protocol):
+    """Displacement u, m, and velocity v, m/s, of four lanes, and how they move.
+
+    ``xp`` is the module of its arrays, (3, n_node, lane) of the precision ``real``.
+    """
+
+    xp: Any
+    real: Any
+    name: str
+
+    def force(self, u: Any) -> Any:
+        """Return K u, N, in the backend's memory; u is left as it is."""
+
+    def prepare(self, dt: float, inverse: Float, damped: Any) -> None:
+        """Fix the step.
+
+        Parameters
+        ----------
+        dt : s.
+        inverse : (n_row,) 1/kg, of mass and dampers; 0 in air.
+        damped : rows (n,), and what v is multiplied by and u is subtracted with
+            there before a step, (n,) each.
+        """
+
+    def begin(self, rows: Int, loads: Float) -> None:
+        """Be at rest, with loads (n, lane), N, in some rows."""
+
+    def step(self, moment: float) -> None:
+        """Go on by one step; loads are multiplied by the moment at its begin."""
+
+    def read(self, what: str, rows: Int) -> Float:
+        """Return "u" or "v" in some rows, (n, lane) float64."""
+
+    def kinetic(self) -> Float:
+        """(lane,) J, kinetic energy, dampers' mass included."""
+
+    def state(self) -> dict[str, Any]:
+        """Return u and v as host arrays."""
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go back to what `state` returned."""
+
+
+def bytes_needed(shape: tuple[int, int, int], real: Any) -> int:
+    """Memory that a run takes at most, which is when the highest frequency is found.
+
+    Six vectors of four lanes then, later u and v, on a GPU a second u; coefficients;
+    materials.
+    """
+    size = int(np.dtype(real).itemsize)
+    return int(np.prod(shape)) * (6 * 12 * size + 3 * size + 12)
+
+
+def wave_steps(name: str, voxels: Voxels, real: Any) -> WaveSteps:
+    """Return steps on the ``cpu`` or the ``gpu``.
+
+    Parameters
+    ----------
+    real : np.float32 or np.float64.
+
+    Raises
+    ------
+    BackendError
+        The name is unknown, or there is no CUDA device.
+    """
+    if name == "cpu":
+        return CpuWaveSteps(voxels, real)
+    if name != "gpu":
+        raise BackendError(f"unknown backend {name!r}: use 'cpu' or 'gpu'")
+    try:
+        from afterslip_solver.backend.cuda.wave_steps import GpuWaveSteps
+    except ImportError as error:
+        message = "CuPy is not installed (the extra 'gpu')"
+        raise BackendError(message) from error
+    steps: WaveSteps = GpuWaveSteps(voxels, real)
+    return steps

@@ -1,0 +1,85 @@
+"""Which nodes of the ground are recorded, and how stations lie among them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from afterslip_solver.model import Float, Int
+from afterslip_solver.waves.grid import VoxelGrid, WaveError
+
+
+@dataclass(frozen=True, slots=True)
+class Receivers:
+    """Places on the ground, cubic between four by four nodes.
+
+    Linear interpolation would be wrong by 2 % at 15 voxels per wavelength, this by
+    less than 0.1 %.
+
+    Attributes
+    ----------
+    nodes : (n, 16) numbers. weights : (n, 16).
+    """
+
+    nodes: Int
+    weights: Float
+
+    def rows(self, n_node: int) -> Int:
+        """(n 3 16,) rows of all components."""
+        shift = n_node * np.arange(3)[None, :, None]
+        return np.asarray((self.nodes[:, None] + shift).reshape(-1))
+
+    def at(self, values: Float) -> Float:
+        """(n_lane, n, 3) from values (n 3 16, lane) of `rows`."""
+        lanes = values.shape[1]
+        found = values.reshape(len(self.nodes), 3, 16, lanes)
+        return np.asarray(np.einsum("nckl,nk->lnc", found, self.weights))
+
+
+def receivers(grid: VoxelGrid, x: Float, y: Float) -> Receivers:
+    """Return places on the uppermost plane.
+
+    Parameters
+    ----------
+    x, y : (n,) m.
+
+    Raises
+    ------
+    WaveError
+        One is outside the voxels, or there are fewer than four nodes along an axis.
+    """
+    nx, ny, nz = grid.shape
+    if min(nx, ny) < 4:
+        raise WaveError(f"{nx} x {ny} nodes are too few: at least 4 along x and y")
+    cells, _ = grid.cells(np.column_stack([x, y, np.zeros(len(x))]))
+    place = grid.place(np.column_stack([x, y, np.zeros(len(x))]))
+    first = np.clip(cells[:, :2] - 1, 0, np.array([nx, ny]) - 4)
+    each = [_lagrange(place[:, axis] - first[:, axis]) for axis in (0, 1)]
+    weights = np.einsum("ni,nj->nji", *each).reshape(-1, 16)
+    step = np.arange(4)
+    nodes = (first[:, 1, None, None] + step[:, None]) * nx + first[:, :1, None] + step
+    return Receivers((nz - 1) * ny * nx + nodes.reshape(-1, 16), weights)
+
+
+def _lagrange(t: Float) -> Float:
+    """(n, 4) weights of nodes 0, 1, 2, 3 for a place between them."""
+    weights = np.ones((len(t), 4))
+    for a in range(4):
+        for b in {0, 1, 2, 3} - {a}:
+            weights[:, a] *= (t - b) / (a - b)
+    return weights
+
+
+def surface_rows(grid: VoxelGrid, every: int) -> tuple[Int, Int, Int]:
+    """Nodes of a coarser grid on the ground.
+
+    Returns
+    -------
+    rows (n_y n_x 3,) of them, component last; positions (n_x,), (n_y,) along the axes.
+    """
+    nx, ny, nz = grid.shape
+    i, j = np.arange(0, nx, every), np.arange(0, ny, every)
+    nodes = ((nz - 1) * ny + j[:, None]) * nx + i
+    rows = nodes[..., None] + grid.n_node * np.arange(3)
+    return rows.reshape(-1), i, j
