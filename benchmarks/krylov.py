@@ -17,7 +17,7 @@ from trench import FAULT, load
 from afterslip_solver.greens import Prepared, prepare
 from afterslip_solver.krylov import pcg
 from afterslip_solver.model import Float, SolverSettings
-from afterslip_solver.sources import slip_of, unit_sources
+from afterslip_solver.sources import CLAMPED, slip_of, unit_sources
 
 TOLERANCE = 1e-8
 STEPS = 14
@@ -137,7 +137,10 @@ def main() -> None:
 
     f = force(slip[FAULT])
     fault = model.faults[FAULT]
-    others = [slip_of(source, fault) for source in unit_sources(fault, 12, 5)[:4]]
+    others = [
+        slip_of(source, fault)
+        for source in unit_sources(fault, 12, 5, edges=CLAMPED)[:4]
+    ]
     operator, cycle = made.elastic.system.operator, made.elastic.system.cycle
     alone = pcg(operator, cycle, f, tolerance=TOLERANCE).iterations
     values, _ = ritz(system, f)

@@ -16,7 +16,7 @@ from afterslip_solver.mesh.imported import imported_fault
 from afterslip_solver.mesh.numbering import second_order
 from afterslip_solver.mesh.refine import refine_uniformly
 from afterslip_solver.model import Float, Materials, Model
-from afterslip_solver.sources import slip_of, unit_sources
+from afterslip_solver.sources import CLAMPED, slip_of, unit_sources
 
 FOLDER = Path(__file__).parents[1] / "examples/tohoku2011"
 FAULT = "interface"
@@ -78,7 +78,7 @@ def load(path: Path, refine: int) -> tuple[Model, dict[str, Float]]:
         faults={FAULT: fault},
         splits={FAULT: split_nodes(mesh, fault)},
     )
-    sources = unit_sources(fault, 12, 5)
+    sources = unit_sources(fault, 12, 5, edges=CLAMPED)
     # in the middle of the fault
     chosen = sources[len(sources) // 2 :][:4]
     return model, {FAULT: np.stack([slip_of(s, fault) for s in chosen], axis=2)}

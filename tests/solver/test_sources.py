@@ -1,5 +1,7 @@
 """Unit sources and prescribed slip: partition, potency, shapes, refusals."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,9 @@ from afterslip_common.terms import KM
 from afterslip_solver.materials import Layer, assign
 from afterslip_solver.mesh import Box, MeshSize, PlaneFault, build_mesh
 from afterslip_solver.sources import (
+    CLAMPED,
+    FREE,
+    Edges,
     SourceError,
     group_in_fours,
     interpolated_slip,
@@ -20,6 +25,7 @@ from afterslip_solver.sources.basis import shape_values
 from afterslip_solver.sources.profile import bspline_profile, cubic_bspline
 from afterslip_solver.testing.box import box_with_fault
 
+CLOSED, OPEN = ("clamped", "clamped"), ("free", "clamped")
 BOX = Box((-100 * KM, 100 * KM), (-100 * KM, 100 * KM), 80 * KM)
 
 
@@ -116,7 +122,7 @@ def test_cubic_bspline_is_the_textbook_one():
 def test_closed_bsplines_lie_wholly_inside():
     x = np.linspace(-5.0, 15.0, 2001)
     for index in range(4):
-        value = bspline_profile(x, 10.0, 4, index, open_start=False)
+        value = bspline_profile(x, 10.0, 4, index, CLOSED)
         assert value.max() == pytest.approx(1.0, abs=1e-3)
         assert np.all(value[(x <= 0.0) | (x >= 10.0)] < 1e-12)
         integral = np.trapezoid(value, x)
@@ -125,7 +131,7 @@ def test_closed_bsplines_lie_wholly_inside():
 
 def test_open_bsplines_reach_the_surface_without_gradient_and_sum_evenly():
     x = np.linspace(0.0, 10.0, 2001)
-    values = [bspline_profile(x, 10.0, 4, k, open_start=True) for k in range(4)]
+    values = [bspline_profile(x, 10.0, 4, k, OPEN) for k in range(4)]
     for value in values:
         assert abs(value[1] - value[0]) < 1e-4
         assert value[-1] == pytest.approx(0.0, abs=1e-12)
@@ -134,12 +140,87 @@ def test_open_bsplines_reach_the_surface_without_gradient_and_sum_evenly():
     np.testing.assert_allclose(sum(values)[shallow], 1.5)
 
 
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_free_bsplines_hold_uniform_slip_exactly(case, count):
+    _, geometry = case
+    fault = geometry.faults["main"]
+    sources = unit_sources(fault, count, 3, "bspline", ["dip"], FREE)
+    total = sum(shape_values(s, fault) for s in sources)
+    peak = 1.5 if count > 1 else 1.0
+    whole = uniform_slip(fault, dip=1.0)
+    uniform_dip = np.einsum("ij,ij->i", whole, fault.updip)
+    np.testing.assert_allclose(total, 1.5 * peak * uniform_dip, atol=1e-12)
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_zero_bsplines_vanish_at_the_edges_with_a_gradient(count):
+    x = np.linspace(0.0, 10.0, 4001)
+    step = x[1] - x[0]
+    steep = []
+    for index in range(count):
+        value = bspline_profile(x, 10.0, count, index, ("zero", "zero"))
+        assert value[0] == value[-1] == 0.0
+        assert value.max() == pytest.approx(1.0, abs=1e-3)
+        # odd about the edge, so there is no curvature there
+        assert abs(value[2] - 2.0 * value[1] + value[0]) < 1e-2 * step
+        steep.append(abs(value[1] - value[0]) / step)
+        outside = bspline_profile(x - 20.0, 10.0, count, index, ("zero", "zero"))
+        assert not outside.any()
+    # 3/4 of the peak over an interval, doubled by the reflection
+    assert max(steep) == pytest.approx(1.5 * (count + 1) / 10.0, rel=1e-2)
+
+
+@pytest.mark.parametrize("ends", list(product(["free", "zero", "clamped"], repeat=2)))
+def test_bsplines_lie_in_the_cubic_splines_of_their_knots(ends):
+    from scipy.interpolate import make_interp_spline
+
+    from afterslip_solver.sources.profile import bspline_centre, bspline_spacing
+
+    step = bspline_spacing(10.0, 4, ends)
+    x = np.linspace(0.0, 10.0, 1001)
+    order = {"free": 1, "zero": 2, "clamped": 1}
+    knots = np.linspace(0.0, 10.0, round(10.0 / step) + 1)
+    for index in range(4):
+        exact = bspline_profile(knots, 10.0, 4, index, ends)
+        conditions = tuple([(order[end], 0.0)] for end in ends)
+        spline = make_interp_spline(knots, exact, k=3, bc_type=conditions)
+        value = bspline_profile(x, 10.0, 4, index, ends)
+        np.testing.assert_allclose(value, spline(x), atol=1e-12)
+        centre = np.array([bspline_centre(10.0, 4, index, ends)])
+        assert bspline_profile(centre, 10.0, 4, index, ends)[0] == pytest.approx(1.0)
+
+
+def test_each_edge_keeps_its_own_condition(buried):
+    fault = buried[1].faults["main"]
+    edges = Edges(top="zero", bottom="free", start="clamped", end="free")
+    total = sum(
+        shape_values(s, fault)
+        for s in unit_sources(fault, 4, 3, "bspline", ["dip"], edges)
+    )
+    near = 1e-6 * fault.length
+    inner = (fault.along > 0.3 * fault.length) & (fault.along < 0.7 * fault.length)
+    deep = (fault.down > 0.4 * fault.width) & (fault.down < 0.6 * fault.width)
+    at_top = inner & (np.abs(fault.down) < near)
+    at_bottom = inner & (np.abs(fault.down - fault.width) < near)
+    at_start = deep & (np.abs(fault.along) < near)
+    at_end = deep & (np.abs(fault.along - fault.length) < near)
+    for edge, value in ((at_top, 0.0), (at_start, 0.0)):
+        np.testing.assert_allclose(total[edge], value, atol=1e-12)
+    # the half on an edge line, as for patches
+    for edge in (at_bottom, at_end):
+        assert edge.sum() > 3
+        assert total[edge].min() > 0.5
+    beyond = (fault.down < -near) | (fault.down > fault.width + near)
+    beyond |= (fault.along < -near) | (fault.along > fault.length + near)
+    assert not total[beyond].any()
+
+
 def test_area_and_position_of_bsplines(case):
     plane, geometry = case
     fault, mesh = geometry.faults["main"], geometry.mesh
     step_along = plane.length / 8
     step_down = plane.width / (4 if fault.open_top else 6)
-    sources = unit_sources(fault, 5, 3, "bspline", ["dip"])
+    sources = unit_sources(fault, 5, 3, "bspline", ["dip"], CLAMPED)
     found = source_integrals(sources, fault, mesh, uniform(mesh))
     for number, source in enumerate(sources):
         half = 0.5 if fault.open_top and source.patch[1] == 0 else 1.0

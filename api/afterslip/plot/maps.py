@@ -11,13 +11,20 @@ import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
+from matplotlib.lines import Line2D
 from matplotlib.patches import Polygon
 from matplotlib.path import Path
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from matplotlib.tri import Triangulation
 from numpy.typing import NDArray
 
-from afterslip.plot.outline import PER_SIDE, border_on_map, fault_numbers, own_nodes
+from afterslip.plot.outline import (
+    PER_SIDE,
+    border_on_map,
+    edge_styles,
+    fault_numbers,
+    own_nodes,
+)
 from afterslip.plot.style import FAINT, INK, SOFT, nice_step
 from afterslip.result import is_geographic, labels
 
@@ -26,6 +33,8 @@ Float = NDArray[np.float64]
 KM_PER_DEGREE = 111.195
 REACH = 0.6
 """Stations further from the fault than this share of its diagonal are left out."""
+
+EDGES = {"-": "edge, slip zero", "--": "edge, slip free"}
 
 MARKERS = {"gnss": "o", "gnssa": "s", "obp": "D", "insar": "."}
 
@@ -165,17 +174,28 @@ def clip_to_faults(ax: Axes, artist: Artist, borders: Iterable[Float]) -> None:
     artist.set_clip_path(Path.make_compound_path(*paths), ax.transData)
 
 
-def draw_fault(ax: Axes, frame: MapFrame, result: xr.Dataset) -> None:
-    """Draw the outline, thin, and the top edge, thick and toothed if it dips gently."""
+def draw_fault(ax: Axes, frame: MapFrame, result: xr.Dataset) -> list[Line2D]:
+    """Draw the outline, thin, and the top edge, thick and toothed if it dips gently.
+
+    Returns
+    -------
+    The kinds of edges, for a legend, where the result says them.
+    """
     sine = np.asarray(result["fault_updip"].values, dtype=np.float64)[:, 2]
+    kinds: dict[str, Line2D] = {}
     for fault, line in frame.borders.items():
-        around = np.vstack([line, line[:1]])
-        ax.plot(around[:, 0], around[:, 1], color=SOFT, linewidth=0.7, zorder=3)
+        for part, style in edge_styles(result, fault):
+            x, y = line[part].T
+            (edge,) = ax.plot(
+                x, y, style, color=SOFT, linewidth=0.7, zorder=3, label=EDGES[style]
+            )
+            kinds.setdefault(style, edge)
         top = line[:PER_SIDE]
         ax.plot(top[:, 0], top[:, 1], color=INK, linewidth=1.6, zorder=4)
         own = own_nodes(result, fault)
         if np.median(sine[own]) < np.sin(np.radians(50.0)):
             _teeth(ax, frame, top, line.mean(axis=0))
+    return list(kinds.values()) if "fault_edge" in result else []
 
 
 def _teeth(ax: Axes, frame: MapFrame, line: Float, inward: Float) -> None:

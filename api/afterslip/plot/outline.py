@@ -59,6 +59,22 @@ def border(result: xr.Dataset, fault: int) -> Float:
     )
 
 
+def edge_styles(result: xr.Dataset, fault: int) -> list[tuple[slice, str]]:
+    """Return (part of the border, line style) of each edge of a fault.
+
+    Solid where slip is zero, dashed where it is free; a result that does not say it
+    has solid edges.
+    """
+    styles = ["-"] * 4
+    if "fault_edge" in result:
+        top, bottom, start, end = result["fault_edge"].values[fault].astype(str)
+        styles = ["--" if c == "free" else "-" for c in (top, end, bottom, start)]
+    return [
+        (slice(k * PER_SIDE, (k + 1) * PER_SIDE), style)
+        for k, style in enumerate(styles)
+    ]
+
+
 def border_on_map(result: xr.Dataset, fault: int, x: Float, y: Float) -> Float:
     """Return the border in the coordinates of a map.
 

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.tri import Triangulation
 from numpy.typing import NDArray
 
-from afterslip.plot.outline import border, rectangle
+from afterslip.plot.outline import border, edge_styles, rectangle
 from afterslip.plot.style import FAINT, SOFT
 
 Float = NDArray[np.float64]
@@ -62,7 +62,8 @@ def prepare(ax: Axes, result: xr.Dataset, fault: int, title: str) -> Triangulati
     ax.set_ylabel("down dip (km)")
     ax.set_title(title)
     line = border(result, fault) / 1e3
-    ax.plot(line[:, 0], line[:, 1], color=SOFT, linewidth=0.7, zorder=3)
+    for part, style in edge_styles(result, fault):
+        ax.plot(*line[part].T, style, color=SOFT, linewidth=0.7, zorder=3)
     return plane(result, fault)
 
 

@@ -92,8 +92,8 @@ def _map(
     flat = len(steep) < len(np.unique(result["fault_index"].values))
     written = paint.contours(ax, canvas) if flat else np.empty((0, 2))
     maps.graticule(ax)
-    maps.draw_fault(ax, frame, result)
-    handles = _stations(ax, frame, result)
+    edges = maps.draw_fault(ax, frame, result)
+    handles = [*_stations(ax, frame, result), *edges]
     if canvas.peak > 0.0:
         if flat:
             paint.arrows(ax, canvas, written)

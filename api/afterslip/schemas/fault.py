@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from afterslip.errors import Problem
 from afterslip.schemas.base import Schema
 from afterslip.schemas.values import Count, FileRef, Name, Within
-from afterslip_common.terms import SlipComponent
+from afterslip_common.terms import EdgeCondition, SlipComponent
 
 Length = Annotated[float, Within("km", above=0, most=10000)]
 Position = Annotated[float, Within("km", least=-20000, most=20000)]
@@ -61,6 +61,15 @@ class Fault(Schema):
 MOST_SOURCES = 100_000
 
 
+class Edges(Schema):
+    """What slip does at each edge of a fault, for B-splines."""
+
+    top: EdgeCondition = Field(default="free", description="upper edge")
+    bottom: EdgeCondition = Field(default="free", description="lower edge")
+    start: EdgeCondition = Field(default="free", description="where strike begins")
+    end: EdgeCondition = Field(default="free", description="where strike ends")
+
+
 class Sources(Schema):
     """A grid of unit sources on a fault."""
 
@@ -70,16 +79,35 @@ class Sources(Schema):
     shape: Literal["patch", "bspline"] = Field(
         default="bspline", description="patch: constant slip; bspline: bicubic"
     )
+    edges: Edges | None = Field(
+        default=None, description="{top, bottom, start, end}: free, zero or clamped"
+    )
     components: list[SlipComponent] = Field(
         default=["strike", "dip"],
         min_length=1,
         description="strike: left-lateral; dip: reverse",
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _with_edges(cls, data: Any) -> Any:
+        """B-splines have edges, whose default is then part of the canonical form."""
+        if isinstance(data, dict) and data.get("shape", "bspline") == "bspline":
+            given = data.get("edges")
+            return {**data, "edges": {} if given is None else given}
+        return data
+
     def problems(self) -> Iterator[Problem]:
         """Each component once, and not more sources than a store should hold."""
         if len(set(self.components)) < len(self.components):
             yield Problem("components", self.components, "must name each only once")
+        if self.shape == "patch" and self.edges is not None:
+            yield Problem(
+                "edges",
+                self.edges.model_dump(),
+                "is for B-splines: constant slip does not vanish at an edge",
+                "leave it out, or use shape: bspline",
+            )
         if self.count > MOST_SOURCES:
             yield Problem(
                 "", self.count, f"must be at most {MOST_SOURCES} unit sources together"

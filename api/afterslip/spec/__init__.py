@@ -12,7 +12,7 @@ from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.document import load, loads
 from afterslip.schemas.forward import Forward
 
-__all__ = ["load", "loads", "parse", "parse_campaign", "parse_forward"]
+__all__ = ["load", "loads", "parse", "parse_campaign", "parse_forward", "parse_stored"]
 
 
 def parse_campaign(data: Any, base: str | Path | None = None) -> Campaign:
@@ -29,6 +29,23 @@ def parse_campaign(data: Any, base: str | Path | None = None) -> Campaign:
         With every problem found, each with path, value and hint.
     """
     return Campaign.from_dict(data, base)
+
+
+def parse_stored(data: Any) -> Campaign:
+    """Return the campaign of a spec that a service has stored.
+
+    One of 0.1.0 does not say `sources.edges`: its B-splines are clamped.
+
+    Raises
+    ------
+    SpecError
+        As `parse_campaign`.
+    """
+    sources = data.get("sources") if isinstance(data, dict) else None
+    if isinstance(sources, dict) and sources.get("shape") == "bspline":
+        clamped = dict.fromkeys(("top", "bottom", "start", "end"), "clamped")
+        data = {**data, "sources": {"edges": clamped, **sources}}
+    return parse_campaign(data)
 
 
 def parse_forward(data: Any, base: str | Path | None = None) -> Forward:

@@ -15,7 +15,7 @@ from afterslip.frame import Frame
 from afterslip.schemas.base import Schema
 from afterslip.schemas.validation import validate
 from afterslip.schemas.values import Duration, Title, Within
-from afterslip.spec import parse_campaign
+from afterslip.spec import parse_stored
 from afterslip_service.db import campaigns
 from afterslip_service.db.campaigns import Campaign
 from afterslip_service.errors import ConflictError
@@ -127,7 +127,7 @@ def sample(
 
 def _local(campaign: Campaign, points: list[Point]) -> tuple[Float, Float]:
     """Return x, y of the points in m."""
-    frame = Frame.of(parse_campaign(campaign.canonical).model.frame)
+    frame = Frame.of(parse_stored(campaign.canonical).model.frame)
     x, y = np.empty(len(points)), np.empty(len(points))
     for index, point in enumerate(points):
         if point.x_km is not None and point.y_km is not None:

@@ -11,7 +11,7 @@ from afterslip.readers.rows import Rows
 from afterslip.schemas.inversion import Inversion
 from afterslip.schemas.observation import Dataset
 from afterslip.schemas.validation import nearest, validate
-from afterslip.spec import parse_campaign
+from afterslip.spec import parse_campaign, parse_stored
 from afterslip.spec.data import data_problems
 from afterslip.spec.inputs import fault_points, read_dataset, resolve
 from afterslip.spec.references import contents
@@ -140,7 +140,7 @@ def check_inversion(
         must_own(connection, principal, identity)
         campaign = campaigns.get(connection, identity)
         found = _find_datasets(connection, campaign, request, principal.user)
-    spec = parse_campaign(campaign.canonical)
+    spec = parse_stored(campaign.canonical)
     problems = [
         Problem(f"sign.{component}", sign, "is about a component without sources")
         for component, sign in request.sign.items()

@@ -1,12 +1,16 @@
 """Slip on faults: unit sources, prescribed slip, potencies."""
 
 from afterslip_solver.sources.basis import (
+    CLAMPED,
+    FREE,
+    Edges,
     SourceError,
     UnitSource,
     element_width,
     group_in_fours,
     slip_of,
     slips_of,
+    spacing,
     unit_sources,
 )
 from afterslip_solver.sources.potency import (
@@ -17,6 +21,9 @@ from afterslip_solver.sources.potency import (
 from afterslip_solver.sources.prescribed import interpolated_slip, uniform_slip
 
 __all__ = [
+    "CLAMPED",
+    "FREE",
+    "Edges",
     "SourceError",
     "SourceIntegrals",
     "UnitSource",
@@ -27,6 +34,7 @@ __all__ = [
     "slip_of",
     "slips_of",
     "source_integrals",
+    "spacing",
     "uniform_slip",
     "unit_sources",
 ]

@@ -8,11 +8,18 @@ from typing import Literal
 
 import numpy as np
 
-from afterslip_common.terms import GROUP_SIZE, SLIP_COMPONENTS, SlipComponent
+from afterslip_common.terms import (
+    GROUP_SIZE,
+    SLIP_COMPONENTS,
+    EdgeCondition,
+    SlipComponent,
+)
 from afterslip_solver.model import FaultMesh, Float
 from afterslip_solver.sources.profile import (
+    Ends,
     bspline_centre,
     bspline_profile,
+    bspline_spacing,
     step_profile,
 )
 
@@ -24,6 +31,32 @@ _LEAST_PEAK, _LEAST_NODES = 0.3, 4
 
 class SourceError(ValueError):
     """Slip that the fault's mesh cannot carry."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """What B-splines do at the edges of a fault, see `bspline_profile`.
+
+    A top edge at the free surface that is clamped is free: it is no edge of the rock.
+    """
+
+    top: EdgeCondition = "free"
+    bottom: EdgeCondition = "free"
+    start: EdgeCondition = "free"
+    end: EdgeCondition = "free"
+
+    def along(self) -> Ends:
+        """Conditions at the ends along strike."""
+        return self.start, self.end
+
+    def down(self, fault: FaultMesh) -> Ends:
+        """Conditions at the top and the bottom of a fault."""
+        is_free = fault.open_top and self.top == "clamped"
+        return "free" if is_free else self.top, self.bottom
+
+
+FREE = Edges()
+CLAMPED = Edges("clamped", "clamped", "clamped", "clamped")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +72,7 @@ class UnitSource:
     shape : "patch" or "bspline".
     counts : functions along strike and down dip.
     centre : (along, down), m, of the peak or the cell's centre.
+    edges : what B-splines do at the edges.
     """
 
     index: int
@@ -48,6 +82,7 @@ class UnitSource:
     shape: Shape
     counts: tuple[int, int]
     centre: tuple[float, float]
+    edges: Edges = FREE
 
 
 def unit_sources(
@@ -56,6 +91,7 @@ def unit_sources(
     down_dip: int,
     shape: Shape = "bspline",
     components: Sequence[SlipComponent] = SLIP_COMPONENTS,
+    edges: Edges = FREE,
 ) -> list[UnitSource]:
     """List the unit sources of a fault, neighbours next to each other.
 
@@ -75,11 +111,18 @@ def unit_sources(
     counts = (along_strike, down_dip)
     sources: list[UnitSource] = []
     for patch in _to_and_fro(along_strike, down_dip):
-        centre = _centre(fault, shape, counts, patch)
+        centre = _centre(fault, shape, counts, patch, edges)
         for component in components:
             sources.append(
                 UnitSource(
-                    len(sources), fault.name, patch, component, shape, counts, centre
+                    index=len(sources),
+                    fault=fault.name,
+                    patch=patch,
+                    component=component,
+                    shape=shape,
+                    counts=counts,
+                    centre=centre,
+                    edges=edges,
                 )
             )
     _check_resolved(sources[:: len(components)], fault)
@@ -98,22 +141,37 @@ def shape_values(source: UnitSource, fault: FaultMesh) -> Float:
     """(n_fault_node,) values of a source's basis function."""
     (n, m), (i, j) = source.counts, source.patch
     if source.shape == "bspline":
-        first = bspline_profile(fault.along, fault.length, n, i, open_start=False)
-        second = bspline_profile(fault.down, fault.width, m, j, fault.open_top)
-        return first * second
+        along, down = source.edges.along(), source.edges.down(fault)
+        first = bspline_profile(fault.along, fault.length, n, i, along)
+        second = bspline_profile(fault.down, fault.width, m, j, down)
+        if fault.open_top:
+            second = np.where(fault.down >= -1e-9 * fault.width, second, 0.0)
+        # where slip does not vanish it ends as that of patches does
+        open_along = (along[0] != "free", along[1] != "free")
+        open_down = (fault.open_top or down[0] != "free", down[1] != "free")
+        if all((*open_along, *open_down)):
+            return first * second
+        whole = (0.0, fault.length), (0.0, fault.width)
+        return first * second * box_values(fault, *whole, open_along, open_down)
     a, b = fault.length / n, fault.width / m
     cells = (i * a, (i + 1) * a), (j * b, (j + 1) * b)
     return box_values(fault, *cells)
 
 
 def box_values(
-    fault: FaultMesh, along: tuple[float, float], down: tuple[float, float]
+    fault: FaultMesh,
+    along: tuple[float, float],
+    down: tuple[float, float],
+    open_along: tuple[bool, bool] = (False, False),
+    open_down: tuple[bool, bool] | None = None,
 ) -> Float:
     """(n_fault_node,) indicator of a cell of the rectangle, with ramps.
 
     Parameters
     ----------
     along, down : start and end, m.
+    open_along, open_down : whether it goes on beyond the rectangle's start, end, top
+        and bottom; by default beyond a top at the free surface alone.
     """
     width, sharp = element_width(fault), has_edge_lines(fault)
     first = step_profile(
@@ -121,7 +179,7 @@ def box_values(
         fault.length,
         along,
         min(width, along[1] - along[0]),
-        open_start=False,
+        open_ends=open_along,
         sharp_ends=sharp,
     )
     second = step_profile(
@@ -129,7 +187,7 @@ def box_values(
         fault.width,
         down,
         min(width, down[1] - down[0]),
-        open_start=fault.open_top,
+        open_ends=open_down or (fault.open_top, False),
         sharp_ends=sharp,
     )
     return first * second * (_edge_balance(fault) if sharp else 1.0)
@@ -212,15 +270,30 @@ def _to_and_fro(n: int, m: int) -> list[tuple[int, int]]:
 
 
 def _centre(
-    fault: FaultMesh, shape: Shape, counts: tuple[int, int], patch: tuple[int, int]
+    fault: FaultMesh,
+    shape: Shape,
+    counts: tuple[int, int],
+    patch: tuple[int, int],
+    edges: Edges,
 ) -> tuple[float, float]:
     (n, m), (i, j) = counts, patch
     if shape == "bspline":
         return (
-            bspline_centre(fault.length, n, i, open_start=False),
-            bspline_centre(fault.width, m, j, open_start=fault.open_top),
+            bspline_centre(fault.length, n, i, edges.along()),
+            bspline_centre(fault.width, m, j, edges.down(fault)),
         )
     return (i + 0.5) * fault.length / n, (j + 0.5) * fault.width / m
+
+
+def spacing(source: UnitSource, fault: FaultMesh) -> tuple[float, float]:
+    """Distance of neighbouring sources along strike and down dip, m."""
+    n, m = source.counts
+    if source.shape == "patch":
+        return fault.length / n, fault.width / m
+    return (
+        bspline_spacing(fault.length, n, source.edges.along()),
+        bspline_spacing(fault.width, m, source.edges.down(fault)),
+    )
 
 
 def _check_resolved(sources: Sequence[UnitSource], fault: FaultMesh) -> None:
@@ -229,8 +302,8 @@ def _check_resolved(sources: Sequence[UnitSource], fault: FaultMesh) -> None:
         count = int((value > 1e-3).sum())
         if value.max(initial=0.0) >= _LEAST_PEAK and count >= _LEAST_NODES:
             continue
-        (n, m), here = source.counts, element_width(fault) / 1e3
-        a, b = fault.length / n / 1e3, fault.width / m / 1e3
+        here = element_width(fault) / 1e3
+        a, b = (step / 1e3 for step in spacing(source, fault))
         raise SourceError(
             f"sources: fault {fault.name}'s function {source.patch} covers {count} "
             f"nodes only; functions are {a:.3g} x {b:.3g} km apart, elements on the "

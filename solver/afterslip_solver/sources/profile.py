@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from afterslip_common.terms import EdgeCondition
 from afterslip_solver.model import Float
+
+Ends = tuple[EdgeCondition, EdgeCondition]
 
 
 def cubic_bspline(t: Float) -> Float:
@@ -19,37 +22,66 @@ def cubic_bspline(t: Float) -> Float:
     return value
 
 
-def bspline_profile(
-    position: Float, size: float, count: int, index: int, open_start: bool
-) -> Float:
-    """Cubic B-spline number ``index`` of ``count`` between the edges 0 and ``size``.
+# from an edge to the peak of the outermost function, in knot intervals
+_FROM_EDGE: dict[EdgeCondition, int] = {"free": 0, "zero": 1, "clamped": 2}
 
-    Both edges closed: n functions on n + 3 intervals, each support within the edges,
-    so that slip and its gradient vanish there. Open start (a trace on the free
-    surface): knots are spaced by size / (n + 1), functions are centred at 0, h, 2h
-    ... and reflected evenly about 0, so that slip reaches the surface with no
-    gradient across it.
+
+def bspline_spacing(size: float, count: int, ends: Ends) -> float:
+    """Distance of neighbouring B-splines and of their knots, m.
+
+    n functions stand on n - 1 intervals, and one more for every end where slip is
+    zero, two more for every end where it is clamped.
 
     Parameters
     ----------
-    position : (n,) float64, m.
+    ends : conditions at 0 and at ``size``.
     """
-    if open_start:
-        step = size / (count + 1)
-        centre = index * step
-        value = cubic_bspline((position - centre) / step)
-        if index > 0:
-            value = value + cubic_bspline((position + centre) / step)
-        return np.where(position >= -1e-9 * size, value, 0.0)
-    step = size / (count + 3)
-    return cubic_bspline((position - (index + 2) * step) / step)
+    intervals = count - 1 + _FROM_EDGE[ends[0]] + _FROM_EDGE[ends[1]]
+    return size / max(intervals, 1)
 
 
-def bspline_centre(size: float, count: int, index: int, open_start: bool) -> float:
+def bspline_profile(
+    position: Float, size: float, count: int, index: int, ends: Ends
+) -> Float:
+    """Cubic B-spline number ``index`` of ``count`` between the edges 0 and ``size``.
+
+    The splines are those of de Boor (1978, A Practical Guide to Splines) on uniform
+    knots. At a free end they are reflected evenly, the first being centred on the
+    edge: slip may have any value there, its gradient across the edge is zero. At a
+    zero end they are reflected oddly: slip is zero, its gradient is free. At a clamped
+    end all supports end at the edge: slip and its gradient are zero. One function
+    with two free ends is a constant.
+
+    Parameters
+    ----------
+    position : (n,) float64, m; beyond a free end the reflection goes on.
+    ends : conditions at 0 and at ``size``.
+    """
+    if count == 1 and ends == ("free", "free"):
+        return np.ones(len(position))
+    step = bspline_spacing(size, count, ends)
+    centre = (index + _FROM_EDGE[ends[0]]) * step
+    value = cubic_bspline((position - centre) / step)
+    if ends[0] == "zero":
+        value = value - cubic_bspline((position + centre) / step)
+    elif ends[0] == "free" and index > 0:
+        value = value + cubic_bspline((position + centre) / step)
+    if ends[1] == "zero":
+        value = value - cubic_bspline((position - (2.0 * size - centre)) / step)
+    elif ends[1] == "free" and index < count - 1:
+        value = value + cubic_bspline((position - (2.0 * size - centre)) / step)
+    if ends[0] == "zero":
+        value = np.where(position > 0.0, value, 0.0)
+    if ends[1] == "zero":
+        value = np.where(position < size, value, 0.0)
+    return value
+
+
+def bspline_centre(size: float, count: int, index: int, ends: Ends) -> float:
     """Where ``bspline_profile`` peaks, m."""
-    if open_start:
-        return index * size / (count + 1)
-    return (index + 2) * size / (count + 3)
+    if count == 1 and ends == ("free", "free"):
+        return 0.5 * size
+    return (index + _FROM_EDGE[ends[0]]) * bspline_spacing(size, count, ends)
 
 
 def step_profile(
@@ -57,7 +89,7 @@ def step_profile(
     size: float,
     cell: tuple[float, float],
     ramp: float,
-    open_start: bool,
+    open_ends: tuple[bool, bool],
     sharp_ends: bool,
 ) -> Float:
     """Evaluate the indicator of a cell between the edges 0 and ``size``.
@@ -72,12 +104,14 @@ def step_profile(
     position : (n,) float64, m.
     cell : start and end, m.
     ramp : m, full width of ramps.
+    open_ends : whether the indicator goes on beyond 0, and beyond ``size``.
     """
     value = np.ones(len(position))
-    for border, sign in ((cell[0], 1.0), (cell[1], -1.0)):
+    borders = zip(cell, (1.0, -1.0), open_ends, strict=True)
+    for border, sign, is_open in borders:
         outer = border <= 1e-9 * size or border >= (1.0 - 1e-9) * size
         beyond = sign * (position - border)
-        if outer and sign > 0.0 and open_start:
+        if outer and is_open:
             continue
         if outer and sharp_ends:
             on_edge = np.abs(beyond) < 1e-6 * size

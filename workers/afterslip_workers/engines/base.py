@@ -62,6 +62,9 @@ class Units(Protocol):
     def describe(self, table: SourceTable) -> list[dict[str, Any]]:
         """Say of each source what a person asks first, as plain values."""
 
+    def notes(self) -> list[str]:
+        """Say what sources stand where and what they assume, in sentences."""
+
 
 @dataclass(frozen=True, slots=True)
 class GroupWork:

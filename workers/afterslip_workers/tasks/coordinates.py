@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from afterslip.archive import SourceTable, StationTable, create_store
-from afterslip.spec import parse_campaign
+from afterslip.spec import parse_stored
 from afterslip_workers.engines.registry import find
 from afterslip_workers.errors import TaskError
 from afterslip_workers.store import paths
@@ -50,7 +50,7 @@ def rebuild(backend: StoreBackend, campaign: str, path: Path) -> None:
     """
     facts = facts_of(backend, campaign)
     root = read_json(backend, f"{paths.greens(campaign)}/zarr.json") or {}
-    spec = parse_campaign(json.loads(root["attributes"]["spec"]))
+    spec = parse_stored(json.loads(root["attributes"]["spec"]))
     engine = find(spec.physics)
     try:
         model = engine.load(backend, facts["digest"])

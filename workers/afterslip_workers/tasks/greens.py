@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from afterslip.archive import StoreLayout, chunk_file, create_group_store
 from afterslip.error_class import ErrorClass
 from afterslip.schemas.campaign import Campaign
-from afterslip.spec import parse_campaign
+from afterslip.spec import parse_stored
 from afterslip_workers.engines.base import Arrays, Engine, GroupWork
 from afterslip_workers.engines.models import campaign_facts, campaign_model
 from afterslip_workers.engines.registry import failures_of, find
@@ -54,7 +54,7 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]] | None:
     envelope = context.envelope
     # first: a worker that lacks both halves lacks the engine
     engine = find(envelope.physics)
-    spec = parse_campaign(envelope.spec)
+    spec = parse_stored(envelope.spec)
     facts = campaign_facts(context.store_backend, envelope.campaign)
     layout = engine.physics.layout(facts)
     group = envelope.group or {}

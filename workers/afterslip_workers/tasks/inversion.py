@@ -22,7 +22,7 @@ from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.inversion import Inversion
 from afterslip.schemas.observation import Dataset
 from afterslip.schemas.validation import validate
-from afterslip.spec import parse_campaign
+from afterslip.spec import parse_stored
 from afterslip.spec.data import gather
 from afterslip.spec.inputs import read_dataset
 from afterslip_common.terms import SLIP_COMPONENTS
@@ -60,7 +60,7 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
     identity = str(asked.pop("id"))
     extra = [validate(Dataset, item) for item in asked.pop("extra_datasets", [])]
     request = validate(Inversion, asked)
-    campaign = parse_campaign(envelope.spec)
+    campaign = parse_stored(envelope.spec)
     facts = campaign_facts(context.store_backend, envelope.campaign)
     context.phase("reading data")
     model = _slip_model(context, campaign, facts)

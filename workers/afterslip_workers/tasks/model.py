@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -12,7 +13,7 @@ from afterslip.archive import StationTable, create_store
 from afterslip.identity import campaign_digest, greens_digest
 from afterslip.integrity import FIXED, ROOT
 from afterslip.schemas.campaign import Campaign
-from afterslip.spec import parse_campaign
+from afterslip.spec import parse_stored
 from afterslip.spec.inputs import Inputs, resolve
 from afterslip_workers.engines.base import Built, Engine, Units
 from afterslip_workers.engines.registry import failures_of, find
@@ -21,6 +22,8 @@ from afterslip_workers.store.backend import read_json, write_json
 from afterslip_workers.tasks import coordinates
 from afterslip_workers.tasks.context import Context
 from afterslip_workers.versions import versions
+
+log = logging.getLogger(__name__)
 
 # what is rewritten later; the root, which is written last, when the store is complete
 _OWN = frozenset({ROOT, FIXED})
@@ -32,7 +35,7 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
     envelope = context.envelope
     # first: a worker that lacks both halves lacks the engine
     engine = find(envelope.physics)
-    spec = parse_campaign(envelope.spec)
+    spec = parse_stored(envelope.spec)
     files = context.files
     context.phase("reading files")
     inputs = resolve(spec, files)
@@ -43,11 +46,15 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
         context.phase("shaping sources")
         units = engine.units(spec, built.model)
         keys = engine.keys(spec, built.model, units)
+    said = units.notes()
+    for note in said:
+        log.info("%s", note)
     facts = {
         "digest": built.digest,
         "campaign_digest": campaign_digest(spec, files),
         "greens_digest": greens_digest(spec, files),
         **{key: built.facts[key] for key in _OF_MODEL},
+        "notes": [*built.facts["notes"], *said],
         "n_sources": len(units),
         "groups": units.groups,
         "covers": keys["quality"],

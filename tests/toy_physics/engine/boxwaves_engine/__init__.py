@@ -66,6 +66,9 @@ class Patches:
         where = np.full(n, self.fault), np.zeros(n, dtype=int), self.patch
         return SourceTable(self.names, *where, self.centre, one, one)
 
+    def notes(self) -> list[str]:
+        return []
+
     def describe(self, table) -> list[dict]:
         return [{"position_km": [float(v) / 1e3 for v in p]} for p in table.position]
 

@@ -11,6 +11,7 @@ import xarray as xr
 from afterslip.frame import Frame
 from afterslip_solver.model import Bool, FaultMesh, Float, Int, Model
 from afterslip_workers.engines.viscoelastic.sources import (
+    EDGES,
     UnitSources,
     slip_on_nodes,
     unit_slip_on_nodes,
@@ -29,12 +30,23 @@ class FaultSlip:
         self.faults = list(model.faults)
         # sources are on one fault; the others' spacing is never used
         self.spacing = np.tile(units.spacing(), (len(faults), 1))
-        self.open_top = np.array([fault.open_top for fault in faults])
+        at_ground = units.slips_at_ground()
+        self.open_top = np.array([fault.open_top and at_ground for fault in faults])
 
     def variables(self, frame: Frame, slip: Float) -> dict[str, xr.Variable]:
         """Describe the faults and the slip that (n_source,) coefficients, m, make."""
         on_nodes = slip_on_nodes(self.units, slip)
-        return fault_variables(self.model, frame, on_nodes, self.faults)
+        made = fault_variables(self.model, frame, on_nodes, self.faults)
+        units = self.units
+        edges = [
+            list(units.edges().values()) if name == units.fault.name else ["none"] * 4
+            for name in self.faults
+        ]
+        meaning = {"flag_meanings": " ".join(EDGES)}
+        made["fault_edge"] = xr.Variable(
+            ("fault", "edge"), np.array(edges, dtype=object), meaning
+        )
+        return made
 
     def unit_slip(self) -> Float:
         """(n_source, n_fault_node, 2) float64, at the nodes of all faults."""

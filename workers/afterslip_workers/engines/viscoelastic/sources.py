@@ -13,13 +13,24 @@ from afterslip.schemas import fault as schema
 from afterslip_common.terms import SLIP_COMPONENTS
 from afterslip_solver.model import FaultMesh, Float, Model
 from afterslip_solver.sources import (
+    FREE,
+    Edges,
     UnitSource,
+    element_width,
     group_in_fours,
     slip_of,
     slips_of,
     source_integrals,
+    spacing,
     unit_sources,
 )
+
+EDGES = ("top", "bottom", "start", "end")
+CONDITIONS = {
+    "free": "slip may have any value",
+    "zero": "slip is zero",
+    "clamped": "slip and its gradient are zero",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +59,12 @@ class UnitSources:
         """
         fault = model.faults[spec.fault]
         made = unit_sources(
-            fault, spec.along_strike, spec.down_dip, spec.shape, spec.components
+            fault,
+            spec.along_strike,
+            spec.down_dip,
+            spec.shape,
+            spec.components,
+            edges_of(spec),
         )
         own = [index for group in group_in_fours(made) for index in group]
         chosen = own if order is None else [own[index] for index in order]
@@ -94,13 +110,43 @@ class UnitSources:
 
     def spacing(self) -> tuple[float, float]:
         """Distance of neighbours along strike and down dip, m."""
-        first = self.sources[0]
-        (n, m), fault = first.counts, self.fault
+        return spacing(self.sources[0], self.fault)
+
+    def notes(self) -> list[str]:
+        """Say what grid the sources stand on, and what slip does at its edges."""
+        first, fault = self.sources[0], self.fault
+        a, b = (step / 1e3 for step in self.spacing())
+        count = f"{first.counts[0]} x {first.counts[1]}"
         if first.shape == "patch":
-            return fault.length / n, fault.width / m
-        # B-splines that vanish at closed edges stand on three more intervals
-        down = m + 1 if fault.open_top else m + 3
-        return fault.length / (n + 3), fault.width / down
+            kind = f"{count} patches of {a:.3g} x {b:.3g} km"
+        else:
+            kind = f"{count} B-splines with knots {a:.3g} x {b:.3g} km apart"
+        by_condition: dict[str, list[str]] = {}
+        for edge, condition in self.edges().items():
+            by_condition.setdefault(condition, []).append(edge)
+        edges = "; ".join(
+            f"{CONDITIONS[condition]} at {', '.join(names)}"
+            for condition, names in by_condition.items()
+        )
+        size = element_width(fault) / 1e3
+        return [
+            f"sources on fault {fault.name}: {kind}, elements of {size:.3g} km; {edges}"
+        ]
+
+    def edges(self) -> dict[str, str]:
+        """Return what slip does at the top, the bottom, the start and the end."""
+        edges = self.sources[0].edges
+        conditions = (*edges.down(self.fault), *edges.along())
+        return dict(zip(EDGES, conditions, strict=True))
+
+    def slips_at_ground(self) -> bool:
+        """Whether slip may reach the free surface."""
+        return self.fault.open_top and self.edges()["top"] == "free"
+
+
+def edges_of(spec: schema.Sources) -> Edges:
+    """Return what the slip of a spec's sources does at the edges of the fault."""
+    return FREE if spec.edges is None else Edges(**spec.edges.model_dump())
 
 
 def unit_slip(units: UnitSources, chosen: Sequence[int]) -> dict[str, Float]:
