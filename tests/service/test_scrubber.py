@@ -11,7 +11,8 @@ import pytest
 import tiny_worker
 from checked import shard
 
-from afterslip_service.db import campaigns, events, scrubbing
+from afterslip_service.db import campaigns, events, jobs, scrubbing
+from afterslip_service.engine.states import JobKind, JobState
 from afterslip_service.reconcile import scrubber
 from afterslip_workers import entry
 
@@ -273,3 +274,30 @@ def test_deleted_campaign_is_not_solved_again(scrubbed, database, settings):
     shard(settings, campaign).unlink()
     pass_by(database)
     assert damages(database, campaign) == []
+
+
+@pytest.mark.parametrize("kind", [JobKind.GROUP, JobKind.MODEL])
+def test_campaign_deleted_while_it_is_read_is_neither_damaged_nor_solved_again(
+    scrubbed, database, settings, monkeypatch, kind
+):
+    """What is read next is chosen; then somebody deletes the campaign."""
+    campaign = complete(scrubbed)
+    deleted = threading.Event()
+    read = scrubber.Scrubber._read_result
+
+    def delete_before(self, result):
+        if result.kind is kind and not deleted.is_set():
+            with database.write() as connection:
+                campaigns.set_deleted(connection, campaign)
+            root = settings.store / "campaigns" / campaign / "greens.zarr/zarr.json"
+            (shard(settings, campaign) if kind is JobKind.GROUP else root).unlink()
+            deleted.set()
+        read(self, result)
+
+    monkeypatch.setattr(scrubber.Scrubber, "_read_result", delete_before)
+    assert deleted.wait(20)
+    pass_by(database)
+    assert damages(database, campaign) == []
+    with database.read() as connection:
+        groups = jobs.of_campaign(connection, campaign, JobKind.GROUP)
+    assert {job.state for job in groups} == {JobState.ACCEPTED}

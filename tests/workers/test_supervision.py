@@ -62,6 +62,19 @@ def test_log_holds_what_python_and_compiled_code_print(tmp_path):
     assert "line from compiled code" in log
 
 
+def test_closing_leaves_no_process_and_no_open_pipe(tmp_path, pool):
+    idle, busy = pool.take(), pool.take()
+    pool.give_back(idle)
+    pool.close()
+    assert not idle.alive
+    assert not busy.alive
+    # who listens to a busy child gives it back, and its pipes are closed then
+    pool.give_back(busy)
+    for child in (idle, busy):
+        assert child._process.stdin.closed
+        assert child._process.stdout.closed
+
+
 def test_killed_child_is_a_failed_attempt_and_the_next_gets_a_fresh_child(tmp_path):
     before = entry.execute(envelope(tmp_path, "a1", do="nothing"))
     receipt = entry.execute(envelope(tmp_path, "a2", do="die"))

@@ -172,7 +172,9 @@ def _repair(
         taken = damage.make_again(database.write, store, campaign, damaged)
         for manifest, keys in damaged:
             again = manifest["token"] in taken
-            text = AGAIN if again else "was accepted anew meanwhile: look again"
+            text = (
+                AGAIN if again else "was accepted anew or deleted meanwhile: look again"
+            )
             done |= dict.fromkeys(keys, _what(manifest) + text)
     return done
 

@@ -111,7 +111,8 @@ def retract(
     """Have groups and inversions made again whose files are damaged.
 
     Unlike those of `invalidate` their results are gone: a cancel does not bring them
-    back. What another attempt has replaced is left alone.
+    back. What another attempt has replaced is left alone, and so is all of a campaign
+    that was deleted since its files were read: they may be gone for that reason.
 
     Parameters
     ----------
@@ -122,7 +123,8 @@ def retract(
     -------
     The jobs, as they were.
     """
-    campaigns.hold(connection, campaign)
+    if campaigns.hold(connection, campaign).deleted:
+        return []
     good = frozenset({JobState.ACCEPTED})
     found = [
         job

@@ -121,13 +121,16 @@ class Held:
     name: str
     paused: bool
     cancelling: bool
+    deleted: bool
 
 
 def hold(connection: Connection, identity: str) -> Held:
     """Lock a campaign, also a deleted one, and return what decisions need."""
-    query = sa.select(c.id, c.name, c.paused, c.cancelling).where(c.id == identity)
+    found = (c.id, c.name, c.paused, c.cancelling, c.deleted_at)
+    query = sa.select(*found).where(c.id == identity)
     row = connection.execute(query.with_for_update()).one()
-    return Held(row.id, row.name, row.paused, row.cancelling)
+    deleted = row.deleted_at is not None
+    return Held(row.id, row.name, row.paused, row.cancelling, deleted)
 
 
 def page(

@@ -68,12 +68,17 @@ def following(connection: Connection, place: Place | None) -> Result | None:
 
 
 def holds(connection: Connection, result: Result) -> bool:
-    """Tell whether a result is still the accepted one."""
-    query = sa.select(jobs.c.token).where(
-        jobs.c.campaign_id == result.campaign,
-        jobs.c.kind == result.kind,
-        jobs.c.ordinal == result.index,
-        jobs.c.state == JobState.ACCEPTED,
+    """Tell whether a result is still the accepted one, its campaign not deleted."""
+    query = (
+        sa.select(jobs.c.token)
+        .join(campaigns, campaigns.c.id == jobs.c.campaign_id)
+        .where(
+            jobs.c.campaign_id == result.campaign,
+            jobs.c.kind == result.kind,
+            jobs.c.ordinal == result.index,
+            jobs.c.state == JobState.ACCEPTED,
+            campaigns.c.deleted_at.is_(None),
+        )
     )
     return connection.execute(query).scalar_one_or_none() == result.token
 

@@ -272,11 +272,11 @@ class Scrubber:
         except entry.StoreError as error:
             self._confirm()
             if result.kind is JobKind.MODEL:
-                self._tell(result.campaign, RESULTS, [str(error)])
+                self._tell_of(result, [str(error)])
             return
         if result.kind is JobKind.MODEL:
             if keys := self._damaged(fixed):
-                self._tell(result.campaign, RESULTS, keys)
+                self._tell_of(result, keys)
             return
         files = self._stored.of_result(result.campaign, result.manifest)
         if keys := self._damaged(files):
@@ -296,6 +296,13 @@ class Scrubber:
         self._stored.write_checksums(result.campaign, result.manifest)
         where = {"campaign": result.campaign, "index": result.index}
         log.warning("damaged checksums", **where, then="written from the manifest")
+
+    def _tell_of(self, result: Result, keys: list[str]) -> None:
+        """Say what is damaged of a campaign, unless it was deleted meanwhile."""
+        with self._database.read() as connection:
+            if not scrubbing.holds(connection, result):
+                return
+        self._tell(result.campaign, RESULTS, keys)
 
     def _tell(self, campaign: str | None, stage: str, keys: list[str]) -> None:
         """Say what is damaged that does not come back by itself."""

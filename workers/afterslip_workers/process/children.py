@@ -176,13 +176,18 @@ class Pool:
         self._leave()
 
     def close(self) -> None:
-        """Kill all children of this process."""
+        """Kill all children of this process.
+
+        Pipes of a busy one are closed by the thread that listens, in `give_back`.
+        """
         with self._lock:
             if self._owner != os.getpid():
                 return
-            children = [*self._idle, *self._busy]
+            idle, busy = self._idle, self._busy
             self._idle, self._busy = [], set()
-        for child in children:
+        for child in idle:
+            child.release()
+        for child in busy:
             child.kill()
 
 
