@@ -8,6 +8,7 @@ ServiceError
 ├── LeaseLostError       this dispatcher is no longer the leader
 ├── BindRefusedError     listening there would open the service to anybody
 ├── SchedulerRefusedError  a scheduler without TLS would open the workers to them
+├── StoreBusyError       a service with another database works on the store
 └── DirectoryBusyError   another service works in the directory
 """
 
@@ -49,6 +50,10 @@ class BindRefusedError(ServiceError):
 
 class SchedulerRefusedError(ServiceError):
     """The scheduler is reachable by others, speaks no TLS, and authentication is on."""
+
+
+class StoreBusyError(ServiceError):
+    """A service with another database works on the store."""
 
 
 class DirectoryBusyError(ServiceError):

@@ -10,6 +10,7 @@ from fastapi import Depends, FastAPI
 from starlette.concurrency import run_in_threadpool
 
 from afterslip_common.observe import telemetry
+from afterslip_service import store_use
 from afterslip_service.db import migrate
 from afterslip_service.db.notify import Listener
 from afterslip_service.db.session import Database
@@ -134,6 +135,7 @@ def bring_up(app: FastAPI) -> None:
     service.listener.start()
     if placement is None:
         return
+    service.store_use = store_use.use(service.settings.store, service.database)
     service.placement = LoggedPlacement(placement(service.settings))
     dispatcher = Dispatcher(service.database, service.placement, service.settings)
     service.placement.wake = dispatcher.wake
@@ -151,5 +153,7 @@ def bring_down(app: FastAPI) -> None:
         service.dispatcher.stop()
     if service.placement is not None:
         service.placement.close()
+    if service.store_use is not None:
+        service.store_use.close()
     service.database.close()
     telemetry.stop()

@@ -22,7 +22,8 @@ class Settings(BaseSettings):
 
     database: str = Field(
         "afterslip.sqlite",
-        description="SQLAlchemy URL, or the path of a SQLite file",
+        description="SQLAlchemy URL, or the path of a SQLite file; if unset, "
+        "afterslip.sqlite beside the folder of the store",
     )
     store: Path | str = Field(
         Path("afterslip-store"),
@@ -138,7 +139,10 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        """Refuse half of a pair: it would silently mean no TLS."""
+        """Complete the database; refuse half of a pair, which would mean no TLS."""
+        if "database" not in self.model_fields_set and isinstance(self.store, Path):
+            # wherever the service is started, the store finds its database
+            self.database = str(self.store.absolute().parent / self.database)
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise ValueError("tls_certificate and tls_key belong together")
         return self

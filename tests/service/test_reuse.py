@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "workers"))
 import xarray as xr
 from small_campaign import SPEC, SmallCampaign
 
-from afterslip_service.db import campaigns, jobs, sources
+from afterslip_service.db import bulk, campaigns, jobs, sources
 from afterslip_service.db.jobs import NewJob
 from afterslip_service.db.session import Database
 from afterslip_service.engine.states import CampaignState, JobKind
@@ -33,12 +33,12 @@ COUNT = itertools.count()
 class Centre:
     """A service without HTTP, whose workers solve in this process."""
 
-    def __init__(self, root, url):
+    def __init__(self, root, url, slots=1):
         self.root, self.database = root, Database(url)
         self.solved = []
         settings = Settings(database=url, store=root, tick=0.02, backend="cpu")
         entry.prepare(root)
-        placement = InProcess(self.execute, 1)
+        placement = InProcess(self.execute, slots)
         self.dispatcher = Dispatcher(self.database, placement, settings)
 
     def execute(self, envelope):
@@ -247,3 +247,42 @@ def test_damaged_or_deleted_campaign_is_not_needed(centre, first, turned):
     turned(centre.dispatcher, late, CampaignState.COMPLETE, 120)
     assert centre.solves(late) > 0
     assert all(row.origin is None for row in centre.rows(late))
+
+
+def test_campaigns_submitted_together_solve_each_source_once(tmp_path, sqlite_template):
+    """Two slots, so that both would solve the same groups side by side."""
+    shutil.copy(sqlite_template, tmp_path / "db.sqlite")
+    made = Centre(tmp_path / "store", str(tmp_path / "db.sqlite"), slots=2)
+    spec = changed()
+    spec["sources"] |= {"along_strike": 4, "down_dip": 2}
+    try:
+        both = [made.submit(spec | {"name": name}) for name in ("one", "two")]
+        deadline = time.monotonic() + 200
+        states = set()
+        while states != {CampaignState.COMPLETE} and time.monotonic() < deadline:
+            made.dispatcher.tick()
+            with made.database.read() as connection:
+                states = {campaigns.get(connection, c).state for c in both}
+            time.sleep(0.02)
+        assert states == {CampaignState.COMPLETE}
+    finally:
+        made.dispatcher.context.placement.close()
+        made.database.close()
+    origins = [[row.origin for row in made.rows(campaign)] for campaign in both]
+    # each source was solved by one of the two and copied by the other
+    for pair in zip(*origins, strict=True):
+        assert sorted(map(bool, pair)) == [False, True]
+    with made.store(both[0]) as one, made.store(both[1]) as two:
+        np.testing.assert_array_equal(one["response"].values, two["response"].values)
+
+
+def test_invalidated_groups_are_solved_though_a_twin_has_them(centre, turned):
+    spec = changed(sources={"along_strike": 4})
+    one, twin = centre.run(spec, turned), centre.run(spec, turned)
+    before = centre.solves(one), centre.solves(twin)
+    with centre.database.write() as connection:
+        bulk.invalidate(connection, one)
+        campaigns.refresh(connection, one)
+    turned(centre.dispatcher, one, CampaignState.COMPLETE, 120)
+    assert centre.solves(one) > before[0]
+    assert centre.solves(twin) == before[1]

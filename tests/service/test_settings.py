@@ -1,8 +1,15 @@
 """Settings that are wrong are refused by the names under which they were given."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from afterslip.errors import SpecError
+from afterslip_service import store_use
+from afterslip_service.commands.run import _refuse_others
+from afterslip_service.db.session import Database
+from afterslip_service.errors import StoreBusyError
 from afterslip_service.settings import read_settings
 
 
@@ -22,3 +29,38 @@ def test_a_wrong_variable_of_the_environment_is_named(monkeypatch):
 def test_half_of_a_pair_is_refused(tmp_path):
     with pytest.raises(SpecError, match="belong together"):
         read_settings(tls_key=tmp_path / "key.pem")
+
+
+def test_the_default_database_is_beside_the_store_wherever_one_stands(
+    tmp_path, monkeypatch
+):
+    for variable in ("AFTERSLIP_DATABASE", "AFTERSLIP_STORE"):
+        monkeypatch.delenv(variable, raising=False)
+    for folder in ("here", "there"):
+        (tmp_path / folder).mkdir()
+        monkeypatch.chdir(tmp_path / folder)
+        found = read_settings(store=tmp_path / "data" / "store")
+        assert found.database == str(tmp_path / "data" / "afterslip.sqlite")
+    assert read_settings().database == str(Path.cwd() / "afterslip.sqlite")
+    assert read_settings(database="x.sqlite").database == "x.sqlite"
+
+
+def test_a_second_service_with_its_own_database_is_refused_on_a_store(tmp_path):
+    one, other = (Database(str(tmp_path / name)) for name in ("a.sqlite", "b.sqlite"))
+    first = store_use.use(tmp_path, one)
+    beside = store_use.use(tmp_path, one)
+    with pytest.raises(StoreBusyError, match=r"with the database sqlite:.*a\.sqlite"):
+        store_use.use(tmp_path, other)
+    first.close()
+    with pytest.raises(StoreBusyError):
+        store_use.use(tmp_path, other)
+    beside.close()
+    store_use.use(tmp_path, other).close()
+
+
+def test_a_run_refuses_the_folder_of_another_campaign(tmp_path):
+    _refuse_others(tmp_path, "tohoku")
+    (tmp_path / "campaign.json").write_text(json.dumps({"name": "chile"}))
+    _refuse_others(tmp_path, "chile")
+    with pytest.raises(SpecError, match="holds the results of the campaign 'chile'"):
+        _refuse_others(tmp_path, "tohoku")

@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from afterslip.errors import one_problem
 from afterslip.units import limits
 from afterslip_service.umask import private_files
 
@@ -48,6 +49,7 @@ def run(
     from afterslip_service import embedded
 
     campaign = Campaign.from_yaml(spec)
+    _refuse_others(out, campaign.name)
     console = Console(stderr=True)
     signal.signal(signal.SIGTERM, _interrupt)
     out.mkdir(parents=True, exist_ok=True)
@@ -67,6 +69,21 @@ def run(
         console.print(f"stopped; the same command goes on in {out}", highlight=False)
         raise typer.Exit(130) from None
     _verdict(handle.data, found, out, console)
+
+
+def _refuse_others(out: Path, name: str) -> None:
+    """Refuse a folder with the results of another campaign: they would be replaced."""
+    try:
+        theirs = json.loads((out / "campaign.json").read_text())["name"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    if theirs != name:
+        raise one_problem(
+            "--out",
+            str(out),
+            f"holds the results of the campaign {theirs!r}, and this one is {name!r}",
+            "name another folder",
+        )
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:

@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 from afterslip_service import clock
 from afterslip_service.db import attempts, campaigns, jobs, sources
 from afterslip_service.db.jobs import Job
+from afterslip_service.db.twins import AGAIN
 from afterslip_service.engine.states import AttemptState, JobKind, JobState
 
 _FRESH: dict[str, Any] = {"error_class": None, "error_message": None, "failures": {}}
@@ -94,6 +95,7 @@ def invalidate(
         sources.forget(connection, campaign, [job.token for job in found if job.token])
     for job in found:
         job.payload.pop("taken", None)
+        job.payload[AGAIN] = True
     return jobs.move_all(
         connection,
         [(job, {"payload": job.payload}) for job in found],
@@ -145,6 +147,8 @@ def retract(
     moves = []
     for job in found:
         plain = {key: v for key, v in job.payload.items() if key != "taken"}
+        if job.kind is JobKind.GROUP:
+            plain[AGAIN] = True
         moves.append((job, {"payload": plain}))
     jobs.move_all(
         connection,

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from afterslip_service import clock
-from afterslip_service.db import queue
+from afterslip_service.db import queue, twins
 from afterslip_service.db.jobs import LIVE, Job, move_all, of_row
 from afterslip_service.db.tables import attempts, campaigns, jobs, shares
 from afterslip_service.engine.states import AttemptState, JobState
@@ -146,7 +146,7 @@ def _open(
         return []
     each = -(-most // len(lines))
     deep = max(-(-each // len(line)) for line in lines if line)
-    found = _next_jobs(connection, chosen, now, deep)
+    found = twins.put_off(connection, _next_jobs(connection, chosen, now, deep), now)
     users = [
         deque(_in_turns([deque((c, row) for row in found[c.id]) for c in line]))
         for line in lines
@@ -162,7 +162,7 @@ def _open(
             known = (campaign.physics, campaign.canonical)
             claims.append(Claim(job, clock.new_id(), job.attempts + 1, *known))
     if not claims:
-        # their jobs are locked by others, or the queue was wrong about them
+        # their jobs are locked by others or put off, or the queue was wrong about them
         queue.requeue(connection, [campaign.id for campaign in chosen])
         return []
     connection.execute(

@@ -225,6 +225,11 @@ def set_begin(
     )
 
 
+def set_payload(connection: Connection, job: str, payload: dict[str, Any]) -> None:
+    """Set what a job's next attempt gets."""
+    connection.execute(jobs.update().where(jobs.c.id == job).values(payload=payload))
+
+
 def by_token(connection: Connection, token: str) -> Job | None:
     """Return the job that an attempt belongs to."""
     return by_tokens(connection, [token]).get(token)

@@ -7,7 +7,7 @@ import binascii
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import IO, Annotated, Any
 
 from fastapi import Depends, Header, HTTPException, Query, Request
 from fastapi.encoders import jsonable_encoder
@@ -36,6 +36,7 @@ class Service:
     dispatcher: Dispatcher | None = None
     listener: Listener | None = None
     up: bool = False
+    store_use: IO[str] | None = None
 
     @property
     def files(self) -> StoredFiles:

@@ -27,7 +27,7 @@ from afterslip_service.engine import retry
 from afterslip_service.engine.states import JobKind
 from afterslip_service.errors import LeaseLostError
 from afterslip_service.placement.base import Ended, Placement
-from afterslip_service.reconcile import acceptance, receipts, watch
+from afterslip_service.reconcile import acceptance, receipts, reuse, watch
 from afterslip_service.reconcile.context import Context
 from afterslip_service.reconcile.leadership import RENEWALS, Leadership, holder_name
 from afterslip_service.reconcile.scrubber import Scrubber
@@ -238,6 +238,7 @@ class Dispatcher:
                 found = claims.claim(
                     connection, self.context.holder, min(free, MOST), limit
                 )
+                reuse.look_again(connection, found)
                 # claims of other kinds leave their campaign in its state
                 built = {
                     claim.job.campaign_id

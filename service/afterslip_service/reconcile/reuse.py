@@ -10,8 +10,12 @@ import structlog
 
 from afterslip.physics.base import Physics
 from afterslip.physics.registry import find
-from afterslip_service.db import campaigns, sources
+from afterslip_service.db import campaigns, jobs, sources
+from afterslip_service.db.claims import Claim
+from afterslip_service.db.session import Connection
 from afterslip_service.db.sources import Source
+from afterslip_service.db.twins import AGAIN
+from afterslip_service.engine.states import JobKind
 from afterslip_service.reconcile.context import Context
 from afterslip_workers import entry
 
@@ -90,6 +94,31 @@ def arrange(context: Context, campaign: str, manifest: dict[str, Any]) -> Plan:
         for place, index in enumerate(order)
     ]
     return Plan(payloads, planned, len(hits))
+
+
+def look_again(connection: Connection, claimed: Sequence[Claim]) -> None:
+    """Copy what other campaigns have solved since the groups were planned."""
+    for claim in claimed:
+        job = claim.job
+        if job.kind is not JobKind.GROUP or job.payload.get(AGAIN):
+            continue
+        taken = dict(job.payload.get("taken") or {})
+        places = [p for p in job.payload.get("sources", []) if str(p) not in taken]
+        wanted = sources.of_campaign(connection, job.campaign_id, places)
+        known = sources.known(connection, {s.key for s in wanted}, claim.physics)
+        if not known:
+            continue
+        physics = find(claim.physics)
+        found = {s.position: _choose(physics, s, known.get(s.key, [])) for s in wanted}
+        chosen = {place: source for place, source in found.items() if source}
+        if not chosen:
+            continue
+        tokens = {source.token for source in chosen.values() if source.token}
+        files = sources.files_of(connection, tokens)
+        taken |= {str(place): _origin(s, files) for place, s in chosen.items()}
+        job.payload["taken"] = taken
+        jobs.set_payload(connection, job.id, job.payload)
+        log.info("sources reused", campaign=job.campaign_id, reused=len(chosen))
 
 
 def registration(
