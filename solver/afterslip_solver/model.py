@@ -271,7 +271,8 @@ class GroupResult:
     solves : number of solves of all lanes together.
     history : per solve {phase, iterations, seconds, residuals, initial (residuals of
         the guess), inner (iterations per level of a preconditioner that iterates),
-        predictor (bytes that its guess was made from)}.
+        predictor (bytes that its guess was made from), curve (some pairs of iteration
+        and residual, of the first solves since the last checkpoint)}.
     """
 
     outcome: Literal["converged", "not_converged", "nan", "stopped"]

@@ -165,9 +165,71 @@ def test_every_text_has_enough_contrast(page, service, worker, dark):
         shown = page(path, dark=dark)
         shown.until(has("failed"))
         if path != "#/":
+            shown.until(f"{count('.grid button')} > 5")
             states = ["waiting", "queued", "running", "stored", "accepted", "failed"]
             shown.run(
                 f"{states}.forEach((s, i) => {{ "
                 "document.querySelectorAll('.grid button')[i].className = s; })"
             )
         assert shown.run(CONTRAST) == []
+
+
+def press(text):
+    return (
+        "[...document.querySelectorAll('button')]"
+        f".find((b) => b.textContent === {text!r}).click()"
+    )
+
+
+def test_a_cancelled_campaign_is_taken_up_again_and_another_deleted(
+    page, service, worker
+):
+    worker.gate.clear()
+    shown = page(f"#/campaigns/{submit(service)}")
+    shown.until(has("Cancel"))
+    shown.run("window.confirm = () => true")
+    shown.run(press("Cancel"))
+    shown.until(has("Take up again"))
+    worker.gate.set()
+    shown.run(press("Take up again"))
+    shown.until(f"{count('h1 .badge.complete')} > 0")
+    shown.run(press("Delete"))
+    shown.until(has("No campaigns yet"))
+    assert httpx.get(service.url + "/v1/campaigns").json()["items"] == []
+
+
+def test_one_tab_stop_for_all_groups_and_arrows_inside(page, service):
+    shown = page(f"#/campaigns/{submit(service)}")
+    shown.until(f"{count('h1 .badge.complete')} > 0")
+    shown.until(f"{count('.grid button')} > 1")
+    assert shown.run(count(".grid button[tabindex='0']")) == 1
+    shown.run("document.querySelector('.grid button').focus()")
+    for key, index in (("ArrowRight", 1), ("ArrowLeft", 0), ("End", -1), ("Home", 0)):
+        event = f"new KeyboardEvent('keydown', {{key: {key!r}, bubbles: true}})"
+        shown.run(f"document.activeElement.dispatchEvent({event})")
+        chosen = "[...document.querySelectorAll('.grid button')].at"
+        assert shown.run(f"document.activeElement === {chosen}({index})")
+    assert shown.run(count(".grid button[tabindex='0']")) == 1
+
+
+def test_an_unknown_campaign_is_asked_for_once(browser, service):
+    shown = browser.page(f"{service.url}/#/campaigns/nothing")
+    shown.until(has("This cannot be shown"))
+    try:
+        assert len(shown.complaints()) == 1
+    finally:
+        shown.close()
+
+
+def test_what_is_shown_is_marked_as_old_while_the_service_is_away(browser, service):
+    shown = browser.page(f"{service.url}/#/")
+    shown.until(has("No campaigns yet"))
+    light = "document.querySelector('service-light')"
+    shown.run("window.away = true; window.real = window.fetch")
+    shown.run("window.fetch = (...a) => away ? Promise.reject(0) : real(...a)")
+    shown.run(f"{light}.look()")
+    shown.until("document.querySelector('main').inert")
+    assert "out of reach" in shown.text()
+    shown.run(f"window.away = false; {light}.look()")
+    shown.until("!document.querySelector('main').inert")
+    shown.close()

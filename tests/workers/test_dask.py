@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 import distributed
@@ -13,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from small_campaign import SPEC
 
 from afterslip_workers import entry
+from afterslip_workers.process.use import measure
 
 
 def envelope(store):
@@ -62,6 +64,23 @@ def test_worker_answers_with_its_name_and_closes_its_child(client, tmp_path):
     assert child.ppid() == pid
     client.retire_workers()
     assert psutil.wait_procs([child], timeout=20)[1] == []
+
+
+def test_a_worker_s_figures_are_those_of_all_its_processes(client, tmp_path):
+    _, pid, child = run_and_find_child(client, tmp_path)
+    (found,) = client.run(measure).values()
+    both = child.memory_info().rss + psutil.Process(pid).memory_info().rss
+    assert found["memory_used"] > 0.8 * both
+    assert found["memory_limit"] > 0
+    assert found["host"]
+    assert found["at_work"] == []
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        (worker,) = client.scheduler_info()["workers"].values()
+        if worker["metrics"].get("afterslip", {}).get("memory_used"):
+            return
+        time.sleep(0.2)
+    raise AssertionError("the scheduler heard nothing of them")
 
 
 @pytest.mark.faults

@@ -13,6 +13,7 @@ from afterslip_workers.machine import device
 from afterslip_workers.process.delivery import deliverer
 from afterslip_workers.process.drain import LIMIT_S, drain, requested
 from afterslip_workers.process.supervisor import pool, writers
+from afterslip_workers.process.use import measure
 
 _LOOK_EVERY_S = 0.5
 
@@ -66,6 +67,8 @@ async def dask_setup(worker: Any) -> None:
     if device.graphics() and worker.state.nthreads > 1:
         # one attempt is solved while another is written
         pool.limit = 1
+    # Dask itself looks at this process alone, which only supervises
+    worker.metrics["afterslip"] = lambda _: measure()
     # what an earlier worker on this machine could not deliver
     deliverer.kick()
     await worker.plugin_add(ChildKeeper())

@@ -74,6 +74,9 @@ export const get = (path) => request(path);
 export const post = (path) =>
   request(path, { method: "POST", headers: { "Idempotency-Key": key(), ...proof() } });
 
+/** @param {string} path */
+export const remove = (path) => request(path, { method: "DELETE", headers: proof() });
+
 /** A page that came over plain HTTP from elsewhere has no randomUUID. */
 const key = () => [...crypto.getRandomValues(new Uint8Array(16))]
   .map((byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -25,6 +25,12 @@ async def page() -> FileResponse:
     return FileResponse(ROOT / "index.html", media_type="text/html", headers=headers)
 
 
+@router.get("/favicon.ico")
+async def icon() -> FileResponse:
+    """Serve the icon also where browsers look for it unasked."""
+    return FileResponse(ROOT / "icon.svg", media_type="image/svg+xml")
+
+
 def mount(app: FastAPI) -> None:
     """Serve the page's modules and styles."""
     app.mount("/dashboard", StaticFiles(directory=ROOT), name="dashboard")

@@ -9,7 +9,9 @@ from afterslip_service.settings import Settings
 SESSION = "/v1/session"
 # without a token it answers yes or no only, else also why
 READINESS = "/readyz"
-PUBLIC = frozenset({"/", "/docs", "/healthz", "/openapi.json", READINESS, SESSION})
+PUBLIC = frozenset(
+    {"/", "/docs", "/favicon.ico", "/healthz", "/openapi.json", READINESS, SESSION}
+)
 PUBLIC_FOLDER = "/dashboard/"
 # the one route that takes bytes instead of JSON
 RAW_PATH = "/v1/files"

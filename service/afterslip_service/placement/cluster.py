@@ -154,12 +154,7 @@ class Cluster:
                 address=address,
                 state=str(worker.get("status", "running")),
                 slots=int(worker["nthreads"]),
-                facts={
-                    "memory_limit": worker.get("memory_limit"),
-                    "memory_used": worker.get("metrics", {}).get("memory"),
-                    "cpu_percent": worker.get("metrics", {}).get("cpu"),
-                    **_gpu(worker.get("metrics", {})),
-                },
+                facts=_facts(worker.get("metrics", {})),
             )
             for address, worker in self._known().items()
         ]
@@ -262,6 +257,15 @@ def _outcome(token: str, future: Any) -> Ended | None:
     # cancelled: by us, or because the scheduler went away. The heartbeat in the
     # store tells the two apart, so nothing is concluded here.
     return None
+
+
+def _facts(metrics: dict[str, Any]) -> dict[str, Any]:
+    """Say what a worker's processes use; of one of release 0.1.0 only Dask's own."""
+    plain = {
+        "memory_used": metrics.get("memory"),
+        "cpu_percent": metrics.get("cpu"),
+    }
+    return {**plain, **(metrics.get("afterslip") or {}), **_gpu(metrics)}
 
 
 def _gpu(metrics: dict[str, Any]) -> dict[str, Any]:

@@ -195,7 +195,11 @@ class AttemptResponse(BaseModel):
     finished_at: datetime | None
     error: ErrorResponse | None
     stats: dict[str, Any] | None
-    history: list[dict[str, Any]] = Field(description="convergence, oldest first")
+    history: list[dict[str, Any]] = Field(description="progress, oldest first")
+    solves: list[dict[str, Any]] = Field(
+        description="of a stored attempt: phase, iterations, seconds, residuals and "
+        "curve, pairs of iteration and residual, of each solve"
+    )
     log: str | None = Field(description="last lines of what a failed attempt printed")
 
     @classmethod
@@ -212,6 +216,7 @@ class AttemptResponse(BaseModel):
             error=ErrorResponse.of(attempt.error_class, attempt.error_message),
             stats=attempt.stats,
             history=attempt.history,
+            solves=_solves(attempt.manifest),
             log=attempt.log,
         )
 
@@ -373,6 +378,17 @@ class Readiness(BaseModel):
 
     ready: bool
     parts: dict[str, Part]
+
+
+def _solves(manifest: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """Return what a stored group says of its solves; a manifest is not ours alone."""
+    found = (manifest or {}).get("history") or []
+    names = ("phase", "iterations", "seconds", "residuals", "curve")
+    return [
+        {name: entry[name] for name in names if name in entry}
+        for entry in found
+        if isinstance(entry, dict)
+    ]
 
 
 def _number(value: Any) -> Any:

@@ -29,6 +29,8 @@ _ENTRY = (
     "inner",
     "predictor",
 )
+# points of a solve's convergence that are stored, and solves of which they are
+CURVE, CURVES = 12, 30
 
 
 class GroupSolve:
@@ -64,7 +66,8 @@ class GroupSolve:
         self._make_digest = digest
         self.history: list[dict[str, Any]] = []
         self.iterations = 0
-        self.expected = 1
+        # solves in all; 0 while nobody can know
+        self.expected = 0
         self.outcome: Outcome = "converged"
         self.advice = ""
         self.residual = np.zeros(LANES)
@@ -102,7 +105,10 @@ class GroupSolve:
                 relative = np.minimum(relative, self.tolerance * criterion.progress())
             return of_sources(relative)
 
+        points: list[tuple[int, float]] = []
+
         def watch(iteration: int, relative: NDArray[np.float64]) -> bool:
+            points.append((iteration, float(counted(relative).max())))
             self._report(phase, iteration, counted(relative))
             return self._should_stop is not None and self._should_stop()
 
@@ -130,12 +136,22 @@ class GroupSolve:
                 "initial": of_sources(result.initial).tolist(),
                 "inner": system.cycle.inner_iterations(),
                 "predictor": self.predictor_bytes,
+                "curve": self._curve(points, result.iterations, relative),
             }
         )
         self.outcome, self.advice = result.outcome, result.advice
         if watch(result.iterations, result.relative) and self.going():
             self.stop("stopped", "the solve was asked to stop")
         return result
+
+    def _curve(
+        self, points: list[tuple[int, float]], iterations: int, relative: Float
+    ) -> list[tuple[int, float]]:
+        """Return some points of a solve's convergence, none of the later solves."""
+        if len(self.history) >= CURVES:
+            return []
+        step = -(-len(points) // CURVE) or 1
+        return [*points[:-1:step], (iterations, float(relative.max()))]
 
     @cached_property
     def _digest(self) -> NDArray[np.uint8]:
@@ -235,7 +251,7 @@ class GroupSolve:
             {
                 "phase": phase,
                 "solve": solves,
-                "solves_expected": max(self.expected, solves),
+                "solves_expected": self.expected and max(self.expected, solves),
                 "iteration": iteration,
                 "residual": float(relative.max()),
                 "lane_residuals": relative.tolist(),

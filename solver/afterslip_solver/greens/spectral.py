@@ -35,6 +35,8 @@ from afterslip_solver.operators import Creep, Resolvent
 
 # a new direction this small against the last product is rounding
 _BREAKDOWN = 1e-10
+# entries of the recurrence before the number of solves is guessed
+_KNOWN = 3
 Solve = Callable[[Any], Any]
 
 
@@ -239,7 +241,10 @@ class Spectral:
             if go_on[lane]:
                 budget.to_come[lane] = _remaining(before, error, wanted)
                 remaining = max(remaining, int(budget.to_come[lane]))
-        run.expected = len(run.history) + remaining
+        if len(recurrence) >= _KNOWN:
+            fresh = len(run.history) + remaining
+            # two errors in a row say little: half of what was expected stays
+            run.expected = -(-(fresh + (run.expected or fresh)) // 2)
         return go_on
 
 

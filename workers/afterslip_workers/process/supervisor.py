@@ -28,6 +28,7 @@ from afterslip_workers.process.children import (
 )
 from afterslip_workers.process.delivery import deliverer
 from afterslip_workers.process.drain import drain
+from afterslip_workers.process.use import working_at
 from afterslip_workers.store import durable, paths, spool
 from afterslip_workers.store import progress as progress_file
 from afterslip_workers.store.backend import read_json, write_json
@@ -57,6 +58,7 @@ def supervise(envelope: Envelope) -> Receipt:
     content = envelope.as_json()
     with (
         drain.working(),
+        working_at(envelope),
         spool.locked(envelope.store_backend, envelope.token),
         logs.about(content),
         telemetry.continued("attempt", content, envelope.trace) as below,

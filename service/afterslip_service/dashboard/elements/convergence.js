@@ -1,39 +1,76 @@
 // @ts-check
-/** The residual of an attempt over time, on a logarithmic axis. */
+/** Residual against iteration: a line for each solve of an attempt. */
 
-import { svg } from "/dashboard/dom.js";
+import { h, svg } from "/dashboard/dom.js";
 
-const WIDTH = 460, HEIGHT = 170;
-const LEFT = 44, RIGHT = 10, TOP = 10, BOTTOM = 26;
+const WIDTH = 520, HEIGHT = 220;
+const LEFT = 56, RIGHT = 10, TOP = 10, BOTTOM = 40;
 
 /**
- * @param {{seconds: number, residual: number | null}[]} history
+ * @typedef {{x: number, y: number}[]} Line
+ * @param {any} attempt
  * @returns {Element | null} null where there is nothing to draw
  */
-export function convergence(history) {
-  const points = history.filter((p) => Number.isFinite(p.residual) && Number(p.residual) > 0);
-  if (points.length < 2) return null;
-  const powers = points.map((p) => Math.log10(Number(p.residual)));
-  const low = Math.floor(Math.min(...powers)), high = Math.max(low + 1, Math.ceil(Math.max(...powers)));
-  const last = Math.max(points[points.length - 1].seconds, 1e-9);
-  const x = (/** @type {number} */ s) => LEFT + ((WIDTH - LEFT - RIGHT) * s) / last;
+export function convergence(attempt) {
+  const stats = attempt.stats ?? {};
+  if (attempt.state === "accepted" && !attempt.solves.length && stats.taken) {
+    return h("p.dim", {}, `Nothing was solved: all ${stats.taken} sources were copied from other campaigns.`);
+  }
+  const solved = attempt.solves.length > 0;
+  const lines = solved ? ofSolves(attempt.solves) : live(attempt.history);
+  if (!lines.some((line) => line.length > 1)) return null;
+  return draw(lines, solved ? "iterations, all solves one after the other" : "s since the attempt began");
+}
+
+/** @param {any[]} solves @returns {Line[]} */
+function ofSolves(solves) {
+  let before = 0;
+  return solves.map(({ curve = [], iterations }) => {
+    const line = curve.filter((/** @type {number[]} */ [, r]) => r > 0)
+      .map((/** @type {number[]} */ [i, r]) => ({ x: before + i, y: Math.log10(r) }));
+    before += iterations;
+    return line;
+  });
+}
+
+/** While it runs there are samples in time. @param {any[]} history @returns {Line[]} */
+function live(history) {
+  /** @type {Map<number, Line>} */
+  const lines = new Map();
+  for (const { solves_done: done, seconds, residual } of history) {
+    if (!(residual > 0)) continue;
+    if (!lines.has(done)) lines.set(done, []);
+    lines.get(done)?.push({ x: seconds, y: Math.log10(residual) });
+  }
+  return [...lines.values()];
+}
+
+/** @param {Line[]} lines @param {string} along */
+function draw(lines, along) {
+  const points = lines.flat();
+  const low = Math.floor(Math.min(...points.map((p) => p.y)));
+  const high = Math.max(low + 1, Math.ceil(Math.max(...points.map((p) => p.y))));
+  const last = Math.max(...points.map((p) => p.x), 1e-9);
+  const x = (/** @type {number} */ v) => LEFT + ((WIDTH - LEFT - RIGHT) * v) / last;
   const y = (/** @type {number} */ p) => TOP + ((HEIGHT - TOP - BOTTOM) * (high - p)) / (high - low);
   const chart = svg("svg", {
     class: "chart", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img",
-    "aria-label": `Residual from ${points[0].residual} to ${points[points.length - 1].residual}`,
+    "aria-label": `Residual of ${lines.length} solves, from 1e${high} to 1e${low}`,
   });
   const step = Math.max(1, Math.ceil((high - low) / 5));
   for (let power = low; power <= high; power += step) {
     chart.append(
       svg("line", { class: "axis", x1: LEFT, x2: WIDTH - RIGHT, y1: y(power), y2: y(power) }),
-      svg("text", { x: LEFT - 6, y: y(power) + 4, "text-anchor": "end" }, `1e${power}`),
-    );
+      svg("text", { x: LEFT - 6, y: y(power) + 4, "text-anchor": "end" }, `1e${power}`));
   }
+  const middle = TOP + (HEIGHT - TOP - BOTTOM) / 2;
   chart.append(
-    svg("text", { x: LEFT, y: HEIGHT - 8 }, "0 s"),
-    svg("text", { x: WIDTH - RIGHT, y: HEIGHT - 8, "text-anchor": "end" }, `${last.toFixed(1)} s`),
-    svg("path", { d: points.map((p, i) => `${i ? "L" : "M"}${x(p.seconds)} ${y(powers[i])}`).join("") }),
-    ...points.map((p, i) => svg("circle", { cx: x(p.seconds), cy: y(powers[i]), r: 2.5 })),
-  );
+    svg("text", { x: LEFT, y: HEIGHT - 22, "text-anchor": "middle" }, "0"),
+    svg("text", { x: WIDTH - RIGHT, y: HEIGHT - 22, "text-anchor": "end" }, last.toFixed(last < 10 ? 1 : 0)),
+    svg("text", { x: LEFT + (WIDTH - LEFT - RIGHT) / 2, y: HEIGHT - 6, "text-anchor": "middle" }, along),
+    svg("text", { x: 12, y: middle, "text-anchor": "middle", transform: `rotate(-90 12 ${middle})` }, "relative residual"),
+    ...lines.filter((line) => line.length).map((line) => svg("path", {
+      d: line.map((p, i) => `${i ? "L" : "M"}${x(p.x).toFixed(1)} ${y(p.y).toFixed(1)}`).join(""),
+    })));
   return chart;
 }

@@ -18,10 +18,14 @@ export class GroupGrid {
   /** @param {any[]} groups */
   show(groups) {
     this.squares.clear();
-    const grid = h("div.grid", { role: "group", "aria-label": "Groups" });
+    const grid = h("div.grid", {
+      role: "group", "aria-label": "Groups; arrow keys move between them",
+      onkeydown: (/** @type {KeyboardEvent} */ event) => this.move(event),
+    });
     for (const group of groups) {
       const square = h("button", {
         type: "button",
+        tabindex: group === groups[0] ? 0 : -1,
         onclick: () => this.chosen(group.index),
       }, String(group.index));
       this.squares.set(group.index, square);
@@ -30,6 +34,27 @@ export class GroupGrid {
     }
     this.press(this.pressed);
     put(this.element, grid, legend());
+  }
+
+  /**
+   * One tab stop for all groups: arrows, Home and End move inside, Escape closes.
+   * @param {KeyboardEvent} event
+   */
+  move(event) {
+    const squares = [...this.squares.values()];
+    const here = squares.indexOf(/** @type {any} */ (event.target));
+    if (here < 0) return;
+    if (event.key === "Escape") { this.chosen(-1); return; }
+    const top = squares[here].offsetTop;
+    const wide = Math.max(1, squares.filter((square) => square.offsetTop === top).length);
+    const steps = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: wide, ArrowUp: -wide, Home: -here, End: squares.length - 1 - here };
+    const step = /** @type {Record<string, number>} */ (steps)[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    const next = squares[Math.min(Math.max(here + step, 0), squares.length - 1)];
+    squares[here].tabIndex = -1;
+    next.tabIndex = 0;
+    next.focus();
   }
 
   /** @param {number} index @param {string} state */

@@ -38,8 +38,8 @@ function figures(summary) {
     ["Magnitude Mw", fixed(summary.magnitude)],
     ["Peak slip", fixed(summary.peak_slip, 1, " m")],
     ["Variance reduction", percent(summary.variance_reduction)],
-    ["Without weights", percent(summary.variance_reduction_unweighted)],
-    ["Cross-validation", fixed(summary.score, 3)],
+    ["Variance reduction, unweighted", percent(summary.variance_reduction_unweighted)],
+    ["Cross-validation score (1: as good as the errors)", fixed(summary.score, 3)],
     ["Folds", count(summary.folds)],
   ];
   return h("dl.facts", {}, facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));

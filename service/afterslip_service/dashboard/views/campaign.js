@@ -1,7 +1,7 @@
 // @ts-check
 /** One campaign, live. */
 
-import { all, follow, get, post } from "/dashboard/api.js";
+import { all, follow, get, post, remove } from "/dashboard/api.js";
 import { calm, h, put } from "/dashboard/dom.js";
 import { damageNote } from "/dashboard/elements/damage.js";
 import { explanation } from "/dashboard/elements/explanation.js";
@@ -14,12 +14,20 @@ const ACTIONS = {
   pause: ["Pause", ["waiting", "building", "running"]],
   resume: ["Resume", ["paused"]],
   retry: ["Retry what failed", ["failed"]],
+  uncancel: ["Take up again", ["cancelled"]],
   cancel: ["Cancel", ["waiting", "building", "running", "paused", "failed"]],
+  delete: ["Delete", ["complete", "failed", "cancelled", "paused"]],
+};
+const SURE = {
+  cancel: "Cancel this campaign? What is accepted stays, the rest is not computed.",
+  delete: "Delete this campaign? It is removed from the lists, and nothing brings it back. Its files stay in the store.",
 };
 
 /** @param {HTMLElement} main @param {string} id */
 export async function campaignView(main, id) {
   const view = new CampaignView(main, `/v1/campaigns/${id}`);
+  // an unknown campaign is asked for once, and nothing more of it
+  await get(`/v1/campaigns/${id}`);
   // listen first, then look: nothing can happen unseen between the two
   const stop = follow(`/v1/campaigns/${id}/events`, (event) => view.take(event), () => view.soon());
   try {
@@ -119,19 +127,24 @@ class CampaignView {
   }
 
   buttons() {
-    if (this.campaign.cancelling) return [];
+    if (this.campaign.cancelling && this.campaign.state !== "cancelled") return [];
     return Object.entries(ACTIONS)
       .filter(([, [, states]]) => states.includes(this.campaign.state))
-      .map(([name, [label]]) => h(name === "cancel" ? "button.danger" : "button", {
+      .map(([name, [label]]) => h(name in SURE ? "button.danger" : "button", {
         type: "button", onclick: () => this.act(name),
       }, label));
   }
 
   /** @param {string} name */
   async act(name) {
-    const sure = "Cancel this campaign? What is accepted stays, the rest is not computed.";
-    if (name === "cancel" && !window.confirm(sure)) return;
+    const sure = /** @type {Record<string, string>} */ (SURE)[name];
+    if (sure && !window.confirm(sure)) return;
     try {
+      if (name === "delete") {
+        await remove(this.path);
+        location.hash = "#/";
+        return;
+      }
       await post(`${this.path}/${name}`);
       await this.refresh();
     } catch (error) {
@@ -157,8 +170,8 @@ class CampaignView {
       ["Priority", String(campaign.priority)],
       ["Worker time", duration(campaign.worker_seconds)],
       ["Until", spec.times?.until ?? "–"],
-      ["Worst aspect", fixed(quality.aspect_max, 1)],
-      ["Mean quality", fixed(quality.gamma_mean)],
+      ["Worst aspect ratio", fixed(quality.aspect_max, 1)],
+      ["Mean quality (1: regular)", fixed(quality.gamma_mean)],
       ["Edges", quality.edge_min ? `${fixed(quality.edge_min / 1000, 1)} – ${fixed(quality.edge_max / 1000, 0)} km` : "–"],
       ["Layers", spec.model?.layers?.map((/** @type {any} */ layer) => layer.name).join(", ") ?? "–"],
     ];
@@ -194,6 +207,10 @@ class CampaignView {
   /** @param {number} index */
   async choose(index) {
     this.grid.press(index);
+    if (index < 0) {
+      put(this.parts.detail);
+      return;
+    }
     const found = await get(`${this.path}/groups/${index}`);
     put(this.parts.detail, groupDetail(found, () => {
       this.grid.press(-1);

@@ -58,7 +58,13 @@ function row(campaign) {
     h("div", {}, h(`span.badge.${campaign.state}`, {}, campaign.cancelling && campaign.state !== "cancelled" ? "cancelling" : campaign.state)),
     bar,
     h("div.when.dim.right", { title: campaign.updated_at }, ago(campaign.updated_at)),
-    campaign.error ? h("div.why", {}, campaign.error.message) : null));
+    campaign.error ? h("div.reason", {}, campaign.error.message) : null,
+    campaign.inversions_failed ? h("div.reason", {}, failed(campaign)) : null));
+}
+
+/** @param {any} campaign */
+function failed({ inversions, inversions_failed: count }) {
+  return inversions.length === 1 ? "Its inversion has failed." : `${count} of ${inversions.length} inversions have failed.`;
 }
 
 /** @param {any} campaign */

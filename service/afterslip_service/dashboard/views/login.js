@@ -11,7 +11,7 @@ export function loginView(main) {
     id: "token", type: "password", name: "token", required: true,
     autocomplete: "current-password", spellcheck: "false",
   });
-  const why = h("p.why", { role: "alert" });
+  const why = h("p.problem", { role: "alert" });
   const button = h("button", { type: "submit" }, "Sign in");
   const form = h("form.card.login", {
     onsubmit: async (/** @type {Event} */ event) => {

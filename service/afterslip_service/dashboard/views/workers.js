@@ -25,14 +25,36 @@ export async function workerView(main) {
 
 /** @param {any[]} workers */
 function table(workers) {
-  const names = ["Worker", "State", "Slots", "CPU", "Memory", "Address"];
+  const names = ["Worker", "State", "Works at", "Slots", "CPU", "Memory", "Limit", "Device", "Host"];
   return h("div.scroll", {}, h("table", {},
     h("thead", {}, h("tr", {}, names.map((name) => h("th", { scope: "col" }, name)))),
     h("tbody", {}, workers.map((worker) => h("tr", {},
       h("td", {}, worker.name),
       h("td", {}, h(`span.badge.${worker.state === "running" ? "complete" : "paused"}`, {}, worker.state)),
+      h("td", {}, work(worker.facts.at_work ?? [])),
       h("td", {}, count(worker.slots)),
-      h("td", {}, fixed(worker.facts.cpu_percent, 0, " %")),
-      h("td", {}, worker.facts.memory_used ? `${count(worker.facts.memory_used / MIB)} MiB` : "–"),
-      h("td.mono", {}, worker.address))))));
+      h("td", { title: "of all its processes; 100 % is one core" }, fixed(worker.facts.cpu_percent, 0, " %")),
+      h("td", {}, size(worker.facts.memory_used)),
+      h("td", {}, size(worker.facts.memory_limit)),
+      h("td", {}, device(worker.facts)),
+      h("td.mono", { title: worker.address }, worker.facts.host ?? worker.address))))));
+}
+
+/** @param {number | null | undefined} bytes */
+const size = (bytes) => (bytes ? `${count(bytes / MIB)} MiB` : "–");
+
+/** @param {any[]} attempts */
+function work(attempts) {
+  if (!attempts.length) return "–";
+  return attempts.map(({ campaign, kind, index }, i) => h("span", {}, i ? ", " : "",
+    h("a", { href: `#/campaigns/${campaign}` }, index === null ? kind : `group ${index}`)));
+}
+
+/** @param {any} facts */
+function device({ gpus, gpu_utilization: use, gpu_memory_used: memory }) {
+  if (!gpus?.length) return "CPU";
+  const parts = [gpus[0]];
+  if (Number.isFinite(use)) parts.push(`${use} %`);
+  if (memory) parts.push(size(memory));
+  return parts.join(", ");
 }
