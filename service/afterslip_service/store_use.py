@@ -16,7 +16,7 @@ def use(store: Path | str, database: Database) -> IO[str] | None:
     """Say that a service with this database works on a store, until it is closed.
 
     Services of one database share a store; the kernel forgets those that die. A
-    server's database has many addresses, so that only files are told apart.
+    server's database has many addresses, so that only files are compared.
 
     Returns
     -------
