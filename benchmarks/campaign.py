@@ -37,7 +37,7 @@ from afterslip_workers.store.open import open_store
 SPEC = Path(__file__).parents[1] / "examples" / "tohoku2011" / "campaign.yaml"
 
 
-class CacheScope:
+class StoredMesh:
     """Stands for the mesher: gives the mesh that a file holds."""
 
     path = Path()
@@ -93,8 +93,8 @@ def main() -> None:
         keep_mesh(options.keep_mesh)
         return
     if options.mesh:
-        CacheScope.path = options.mesh
-        builder.Mesher, builder.quiet_gmsh = CacheScope, nullcontext
+        StoredMesh.path = options.mesh
+        builder.Mesher, builder.quiet_gmsh = StoredMesh, nullcontext
     content = Campaign.from_yaml(SPEC).to_dict()
     spec = campaign.campaign_spec(
         content, options.refine, *options.sources, options.backend
