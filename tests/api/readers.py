@@ -8,6 +8,7 @@ import numpy as np
 
 from afterslip.errors import SpecError
 from afterslip.frame import Frame
+from afterslip.readers import hdf_process
 from afterslip.readers.grid import read_grid
 from afterslip.readers.interface import read_interface, read_outline
 from afterslip.readers.meshfile import mesh_format
@@ -93,6 +94,10 @@ def _series(content, frame):
         _finite(series.attrs["lon"], series.attrs["lat"])
     if found:
         raise SpecError(found)
+
+
+# this process is one that may be ended: another for each file would take a second
+hdf_process._apart = hdf_process.read_here
 
 
 READERS = {

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from xml.parsers import expat
 
 from afterslip.errors import one_problem
-from afterslip.readers.hdf import check_hdf
+from afterslip.readers.hdf_process import check_apart
 from afterslip.readers.netcdf import HDF, is_netcdf
 
 MAX_DECLARED = 16 * 2**30
@@ -26,7 +26,7 @@ def mesh_format(content: bytes, label: str = "mesh") -> str:
         return "gmsh"
     if is_netcdf(content):
         if content.startswith(HDF):
-            check_hdf(content, label, MAX_DECLARED)
+            check_apart(content, label, MAX_DECLARED)
         return "exodus"
     if b"<VTKFile" in head:
         _check_vtu(_root(content, label), label)

@@ -7,7 +7,8 @@ import io
 import xarray as xr
 
 from afterslip.errors import one_problem
-from afterslip.readers.hdf import check_hdf
+from afterslip.readers.hdf import MAX_DECLARED
+from afterslip.readers.hdf_process import load_apart
 
 CLASSIC = b"CDF"
 HDF = b"\x89HDF"
@@ -29,11 +30,10 @@ def open_bytes(content: bytes, label: str) -> xr.Dataset:
     if not is_netcdf(content):
         raise one_problem(label, None, "is not a NetCDF file")
     if content.startswith(HDF):
-        check_hdf(content, label)
-    engine = "scipy" if content.startswith(CLASSIC) else "h5netcdf"
+        return load_apart(content, label, MAX_DECLARED)
     try:
         with xr.open_dataset(
-            io.BytesIO(content), engine=engine, decode_times=False
+            io.BytesIO(content), engine="scipy", decode_times=False
         ) as found:
             return found.load()
     except MemoryError:

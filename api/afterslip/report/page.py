@@ -221,7 +221,8 @@ def headline(result: xr.Dataset) -> list[tuple[str, str, str]]:
             "Magnitude",
             f"Mw {float(attrs['magnitude']):.2f}"
             + limits(attrs.get("magnitude_interval"), ".2f"),
-            f"moment {power_of_ten(float(attrs['moment']))} N m, of the vector sum of slip",
+            f"moment {power_of_ten(float(attrs['moment']))} N m, "
+            "of the vector sum of slip",
         ),
         (
             "Largest slip",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -25,23 +26,24 @@ def describe_steps(
         depth = layer.bottom
         if depth >= -bottom:
             break
-        off = boundary_steps(
-            mesh, centres[:, 2] < -depth, lambda at, depth=depth: at[:, 2] + depth
-        )
+        off = boundary_steps(mesh, centres[:, 2] < -depth, partial(_above, depth))
         if off > _FOLLOWED:
             yield (
                 f"layer {layer.name}: the mesh does not follow its bottom at "
                 f"{depth / 1e3:g} km but steps around it, by {_km(off)} RMS"
             )
     for body in bodies:
-        off = boundary_steps(
-            mesh, inside_of(body, centres), lambda at, body=body: _from(body, at)
-        )
+        off = boundary_steps(mesh, inside_of(body, centres), partial(_from, body))
         if off > _FOLLOWED:
             yield (
                 f"body {body.name}: the mesh does not follow all of its boundary but "
                 f"steps around it, by {_km(off)} RMS"
             )
+
+
+def _above(depth: float, points: Float) -> Float:
+    """Height of points above a depth, m."""
+    return np.asarray(points[:, 2] + depth)
 
 
 def _from(body: Body, points: Float) -> Float:
