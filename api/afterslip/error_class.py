@@ -27,6 +27,7 @@ class ErrorClass(StrEnum):
     # the numbers
     NOT_CONVERGED = "not_converged"
     NAN = "nan"
+    UNSTABLE = "unstable"
     # the store
     STORE_FULL = "store_full"
     STORE_LOST = "store_lost"

@@ -82,6 +82,7 @@ def test_every_error_of_a_worker_has_a_known_class():
         ({}, 0, set(), None),
         ({"internal": 2, "interrupted": 9, "worker_lost": 2}, 0, set(), None),
         ({"not_converged": 1}, 1, set(), None),
+        ({"unstable": 1}, 1, set(), None),
         ({"oom": 1}, 0, {"oom"}, None),
         ({"no_memory": 1}, 0, {"no_memory"}, None),
         ({"oom": 2}, 0, {"oom"}, "cpu"),

@@ -10,7 +10,7 @@ import pytest
 from afterslip_solver.model import SolverSettings
 from afterslip_workers.engines.viscoelastic import preflight
 from afterslip_workers.errors import TaskError
-from afterslip_workers.machine import device
+from afterslip_workers.machine import device, free
 
 GIB = 1 << 30
 ELASTIC = SolverSettings(times=(0.0,), until=0.0)
@@ -123,10 +123,10 @@ def test_remembered_files_are_not_taken_for_used_memory(monkeypatch, tmp_path):
     (tmp_path / "memory.stat").write_text(
         f"anon {2 * GIB}\nactive_file {1 * GIB}\ninactive_file {4 * GIB}\n"
     )
-    monkeypatch.setattr(preflight, "Path", lambda _: tmp_path)
-    free = SimpleNamespace(available=100 * GIB)
-    monkeypatch.setattr(preflight.psutil, "virtual_memory", lambda: free)
-    assert preflight.free_on_host() == 6 * GIB
+    monkeypatch.setattr(free, "Path", lambda _: tmp_path)
+    machine = SimpleNamespace(available=100 * GIB)
+    monkeypatch.setattr(free.psutil, "virtual_memory", lambda: machine)
+    assert free.free_on_host() == 6 * GIB
 
 
 def test_memory_is_estimated_for_the_scheme_that_is_asked_for(broken_ground):

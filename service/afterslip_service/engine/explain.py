@@ -37,6 +37,7 @@ ADVICE: dict[str, str] = {
         "or loosen solver.tolerance"
     ),
     ErrorClass.NAN: "numbers became infinite: look at the materials and the mesh",
+    ErrorClass.UNSTABLE: "waves grew although the step was halved: set waves.step",
     ErrorClass.STORE_FULL: "free space in the store, then resume the campaign",
     ErrorClass.STORE_LOST: (
         "the store cannot be reached: it is tried again when it is back"

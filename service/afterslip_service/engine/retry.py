@@ -19,6 +19,7 @@ ATTEMPTS: dict[str, int] = {
     ErrorClass.NOT_INSTALLED: 3,
     ErrorClass.NOT_CONVERGED: 2,
     ErrorClass.NAN: 2,
+    ErrorClass.UNSTABLE: 2,
     ErrorClass.OUT_OF_MEMORY: 1,
     ErrorClass.BAD_INPUT: 1,
     ErrorClass.MESH: 1,
@@ -38,6 +39,8 @@ LONGEST_AWAY_S = 240.0
 FREE: frozenset[str] = frozenset(
     {ErrorClass.INTERRUPTED, ErrorClass.STORE_LOST, ErrorClass.OTHER_RELEASE}
 )
+# what another try may solve that takes more iterations or shorter steps
+STRICTER: frozenset[str] = frozenset({ErrorClass.NOT_CONVERGED, ErrorClass.UNSTABLE})
 # another worker may have more memory, a device that is sound, or what is not installed
 MEMORY: frozenset[str] = frozenset({ErrorClass.OOM, ErrorClass.NO_MEMORY})
 ELSEWHERE: frozenset[str] = MEMORY | {
@@ -125,7 +128,8 @@ class Escalation:
 
     Attributes
     ----------
-    strict : times that the solver did not converge; it tries harder each time.
+    strict : times that the solver did not converge or its steps were not stable; it
+        tries harder each time.
     avoid : classes of failures whose workers are not asked again while others are
         there.
     backend : "cpu" where devices ran out of memory twice; None: as configured.
@@ -145,7 +149,7 @@ def escalate(failures: Mapping[str, int]) -> Escalation:
     """
     memory = sum(failures.get(kind, 0) for kind in MEMORY)
     return Escalation(
-        strict=failures.get(ErrorClass.NOT_CONVERGED, 0),
+        strict=sum(failures.get(kind, 0) for kind in STRICTER),
         avoid=frozenset(kind for kind in ELSEWHERE if failures.get(kind)),
         backend="cpu" if memory >= CPU_AFTER else None,
     )

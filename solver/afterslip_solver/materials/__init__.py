@@ -1,7 +1,7 @@
 """Elastic moduli and viscosities of the elements."""
 
 from afterslip_common.properties import PropertyGrid
-from afterslip_solver.materials.assign import assign
+from afterslip_solver.materials.assign import assign, moduli_at
 from afterslip_solver.materials.properties import (
     Body,
     Layer,
@@ -18,5 +18,6 @@ __all__ = [
     "PropertyGrid",
     "assign",
     "describe_steps",
+    "moduli_at",
     "restoring_force",
 ]

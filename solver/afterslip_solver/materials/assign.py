@@ -57,6 +57,31 @@ def assign(
     return _moduli(values, centres)
 
 
+def moduli_at(
+    points: Float,
+    layers: Sequence[Layer],
+    bodies: Sequence[Body] = (),
+    grid: PropertyGrid | None = None,
+) -> tuple[Float, Float, Float]:
+    """Return lam and mu, Pa, and rho, kg/m3, at points, each (n,); see `assign`.
+
+    Parameters
+    ----------
+    points : (n, 3) m, below the ground.
+    """
+    parts: list[Layer | Body] = [*layers, *bodies]
+    for part in parts:
+        check_properties(part)
+    values = np.full((len(points), 6), np.nan)
+    _by_layer(layers, -points[:, 2], values)
+    if grid is not None:
+        _by_grid(grid, points, values)
+    for body in bodies:
+        values[inside_of(body, points)] = _row(body)
+    found = _moduli(values, points)
+    return found.lam, found.mu, found.rho
+
+
 def _row(part: Layer | Body) -> list[float]:
     own = [part.vp, part.vs, part.rho, part.viscosity]
     return [*own, part.kelvin_viscosity, part.kelvin_ratio]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -33,6 +33,26 @@ class SourceError(ValueError):
     """Slip that the fault's mesh cannot carry."""
 
 
+class Rectangle(Protocol):
+    """The slipping part of a fault in (along, down), m."""
+
+    @property
+    def name(self) -> str:
+        """Name of the fault."""
+
+    @property
+    def length(self) -> float:
+        """Along strike."""
+
+    @property
+    def width(self) -> float:
+        """Down dip."""
+
+    @property
+    def open_top(self) -> bool:
+        """Whether the top edge is on the free surface."""
+
+
 @dataclass(frozen=True, slots=True)
 class Edges:
     """What B-splines do at the edges of a fault, see `bspline_profile`.
@@ -49,7 +69,7 @@ class Edges:
         """Conditions at the ends along strike."""
         return self.start, self.end
 
-    def down(self, fault: FaultMesh) -> Ends:
+    def down(self, fault: Rectangle) -> Ends:
         """Conditions at the top and the bottom of a fault."""
         is_free = fault.open_top and self.top == "clamped"
         return "free" if is_free else self.top, self.bottom
@@ -104,6 +124,23 @@ def unit_sources(
 
     Raises SourceError where the mesh is too coarse to carry a function.
     """
+    sources = list_sources(fault, along_strike, down_dip, shape, components, edges)
+    _check_resolved(sources[:: len(components)], fault)
+    return sources
+
+
+def list_sources(
+    fault: Rectangle,
+    along_strike: int,
+    down_dip: int,
+    shape: Shape = "bspline",
+    components: Sequence[SlipComponent] = SLIP_COMPONENTS,
+    edges: Edges = FREE,
+) -> list[UnitSource]:
+    """List the unit sources of a fault that needs no mesh, as `unit_sources` does.
+
+    Raises SourceError where numbers or components make no sense.
+    """
     if along_strike < 1 or down_dip < 1:
         raise SourceError("sources: along_strike and down_dip must be at least 1")
     if not components or len(set(components)) < len(components):
@@ -125,7 +162,6 @@ def unit_sources(
                     edges=edges,
                 )
             )
-    _check_resolved(sources[:: len(components)], fault)
     return sources
 
 
@@ -270,7 +306,7 @@ def _to_and_fro(n: int, m: int) -> list[tuple[int, int]]:
 
 
 def _centre(
-    fault: FaultMesh,
+    fault: Rectangle,
     shape: Shape,
     counts: tuple[int, int],
     patch: tuple[int, int],
@@ -285,7 +321,7 @@ def _centre(
     return (i + 0.5) * fault.length / n, (j + 0.5) * fault.width / m
 
 
-def spacing(source: UnitSource, fault: FaultMesh) -> tuple[float, float]:
+def spacing(source: UnitSource, fault: Rectangle) -> tuple[float, float]:
     """Distance of neighbouring sources along strike and down dip, m."""
     n, m = source.counts
     if source.shape == "patch":

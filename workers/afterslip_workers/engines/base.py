@@ -79,7 +79,7 @@ class GroupWork:
     sources : positions in the store of the sources to solve.
     stations : of the campaign; None where it has none.
     backend : "auto", "cpu" or "gpu".
-    escalation : times that the group did not converge before.
+    escalation : times that the group did not converge, or was not stable, before.
     warm : objects that outlive the attempt.
     phase : says what begins; raises CancelledError where the attempt has to stop.
     report : takes progress: {"solves_done", "solves_expected", "residual"}, any part.

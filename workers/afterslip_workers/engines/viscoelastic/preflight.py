@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
-import psutil
 
 from afterslip.error_class import ErrorClass
 from afterslip_solver.greens.time_plan import plan_time
@@ -21,8 +16,8 @@ from afterslip_solver.memory import (
 )
 from afterslip_solver.model import Model, SolverSettings
 from afterslip_workers.errors import TaskError
-from afterslip_workers.machine import limit
 from afterslip_workers.machine.device import graphics, has_context, trim
+from afterslip_workers.machine.free import free_on_gpu, free_on_host
 
 # a curve that needs more grows into memory that was not estimated
 _LIKELY_MODES = 16
@@ -102,48 +97,3 @@ def predict_memory(
         predictor=settings.predictor,
         span=plan.span,
     )
-
-
-def free_on_host() -> int:
-    """Bytes that this process can still get of machine, cgroup and its own limit."""
-    free = int(psutil.virtual_memory().available)
-    group = Path("/sys/fs/cgroup")
-    with suppress(OSError, ValueError):
-        most = int((group / "memory.max").read_text())
-        used = int((group / "memory.current").read_text())
-        free = min(free, most - used + _reclaimable(group))
-    allowed = limit.of_child()
-    if allowed is not None:
-        free = min(free, allowed - int(psutil.Process().memory_info().rss))
-    return max(free, 0)
-
-
-def _reclaimable(group: Path) -> int:
-    """Bytes of a cgroup that only remember files, and go when memory is wanted."""
-    stat = dict(
-        line.split() for line in (group / "memory.stat").read_text().splitlines()
-    )
-    return int(stat.get("active_file", 0)) + int(stat.get("inactive_file", 0))
-
-
-def free_on_gpu(gpus: int = 1) -> int | None:
-    """Bytes free on each GPU of this process, None if nobody can be asked.
-
-    The driver's tool is asked: it needs no CUDA context, which would itself take
-    half a gigabyte.
-
-    Parameters
-    ----------
-    gpus : how many of those that it sees; the fullest one counts.
-    """
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").replace(" ", "")
-    chosen = ",".join(visible.split(",")[:gpus])
-    which = ["--id", chosen] if chosen else []
-    query = ["nvidia-smi", "--query-gpu=memory.free", "--format=csv,noheader,nounits"]
-    try:
-        answer = subprocess.run(
-            [*query, *which], capture_output=True, text=True, timeout=10, check=True
-        ).stdout
-        return min(int(line) for line in answer.splitlines()[:gpus]) << 20
-    except (OSError, subprocess.SubprocessError, ValueError):
-        return None

@@ -1,0 +1,96 @@
+"""When stored series serve, and how much a campaign asks for.
+
+Stores are imported late: who submits a spec does not need them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from afterslip.identity import plain
+from afterslip.physics.base import Quality, Work
+from afterslip.physics.waves.spec import WaveCampaign
+from afterslip_common.terms import GROUP_SIZE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import xarray as xr
+
+    from afterslip.archive.layout import StoreLayout
+    from afterslip.physics.waves.reader import SeriesReader
+    from afterslip.spec.inputs import Inputs
+
+# what may differ between campaigns whose numbers are the same
+_QUALITY = frozenset({"duration", "backend"})
+
+
+class Waves:
+    """See `afterslip.physics.base.Physics`."""
+
+    name = "waves"
+    numerics = 1
+    group_size = GROUP_SIZE
+    spec = WaveCampaign
+    parts: ClassVar[dict[str, tuple[str, ...]]] = {
+        "model": ("model",),
+        "slip": ("sources",),
+        "solver": ("waves", "stations"),
+    }
+
+    def quality(self, spec: WaveCampaign) -> Quality:
+        """Return {"duration"}: end of the series, s."""
+        return {"duration": float(spec.waves.duration)}
+
+    def worse(self, stored: Quality, wanted: Quality) -> list[str]:
+        """Return the keys of the spec in which stored numbers are not good enough."""
+        return [] if self.serves(stored, wanted) else ["waves.duration"]
+
+    def serves(self, stored: Quality, wanted: Quality) -> bool:
+        """Tell whether a series is as long as the one that is wanted."""
+        return stored["duration"] >= wanted["duration"]
+
+    def settings(self, spec: WaveCampaign) -> dict[str, Any]:
+        """Return what changes a source's numbers beyond their end, as plain data."""
+        found = plain(spec.waves)
+        return {key: value for key, value in found.items() if key not in _QUALITY}
+
+    def numbers(self, spec: WaveCampaign) -> dict[str, Any]:
+        """Return settings, end of the series and stations."""
+        duration = {"duration": plain(spec.waves.duration)}
+        return {
+            "waves": self.settings(spec) | duration,
+            "stations": plain(spec.stations),
+        }
+
+    def work(
+        self,
+        spec: WaveCampaign,
+        inputs: Inputs | None = None,
+        mesh_bytes: int | None = None,  # noqa: ARG002 - voxels have no mesh
+    ) -> Work:
+        """Return the number of unit sources and of voxels.
+
+        Raises
+        ------
+        SpecError
+            The files do not fit the voxels.
+        """
+        from afterslip.physics.waves.checks import check
+
+        if inputs is None:
+            return Work(spec.sources.count)
+        cause = "in the box: lower waves.frequency or make the domain smaller"
+        return Work(spec.sources.count, {cause: check(spec, inputs).count})
+
+    def layout(self, facts: Mapping[str, Any]) -> StoreLayout:
+        """Return the layout from {"sizes"} of the facts."""
+        from afterslip.physics.waves.store import Sizes, layout_of
+
+        return layout_of(Sizes(**facts["sizes"]))
+
+    def reader(self, dataset: xr.Dataset) -> SeriesReader:
+        """Return what evaluates series."""
+        from afterslip.physics.waves.reader import SeriesReader
+
+        return SeriesReader(dataset)

@@ -1,0 +1,210 @@
+"""Displacement of the ground at any time of the series."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike, NDArray
+from scipy.interpolate import CubicSpline
+
+from afterslip.archive.lacking import values
+from afterslip.errors import ArchiveError, one_problem
+from afterslip.units import COMPONENTS, KM, YEAR
+
+Float = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+# m: a place is a station's within it
+_NEAR = 1.0
+
+
+class SeriesReader:
+    """See `afterslip.physics.base.Reader`.
+
+    Between samples series are cubic splines, between points of the ground cubic.
+
+    Parameters
+    ----------
+    dataset : the whole store, lazily.
+    """
+
+    def __init__(self, dataset: xr.Dataset) -> None:
+        self.dataset = dataset
+
+    @cached_property
+    def samples(self) -> Float:
+        """(n_sample,) s."""
+        return np.asarray(values(self.dataset, "sample"), dtype=np.float64)
+
+    @property
+    def until(self) -> float:
+        """End of the series, s."""
+        return float(self.samples[-1])
+
+    @property
+    def stored(self) -> NDArray[np.bool_]:
+        """(n_source,) bool, whether a source is stored already."""
+        return np.asarray(values(self.dataset, "steps") > 0)
+
+    def evaluate(
+        self,
+        times: ArrayLike,
+        nodes: ArrayLike | None = None,
+        sources: ArrayLike | None = None,
+    ) -> xr.DataArray:
+        """Return (source, time, node, component) float64 at points of the ground.
+
+        Parameters
+        ----------
+        nodes : numbers of points, row by row.
+
+        Raises
+        ------
+        ArchiveError
+            The store has stations alone.
+        """
+        field = self._wavefield()
+        rows, t = self._sources(sources), self._times(times)
+        count = field.sizes["row"] * field.sizes["column"]
+        chosen = np.arange(count) if nodes is None else np.atleast_1d(np.asarray(nodes))
+        if len(chosen) and (chosen.min() < 0 or chosen.max() >= count):
+            raise ArchiveError(f"the store has only {count} points of the ground")
+        found = np.empty((len(rows), len(t), len(chosen), 3))
+        for place, row in enumerate(rows):
+            flat = field.isel(source=row).values.reshape(count, 3, -1)[chosen]
+            found[place] = self._at(flat, t)
+        return self._labelled(found, rows, t, "node")
+
+    def sample(
+        self,
+        x: ArrayLike,
+        y: ArrayLike,
+        times: ArrayLike,
+        names: Sequence[str] | None = None,
+        sources: ArrayLike | None = None,
+    ) -> xr.DataArray:
+        """Return (source, time, station, component) float64.
+
+        Raises
+        ------
+        SpecError
+            A place is outside the points, or no station where only those are stored.
+        """
+        at = np.atleast_1d(np.asarray(x, float)), np.atleast_1d(np.asarray(y, float))
+        rows, t = self._sources(sources), self._times(times)
+        labels = list(names) if names is not None else list(range(len(at[0])))
+        found = np.empty((len(rows), len(t), len(at[0]), 3))
+        read = self._between if "wavefield" in self.dataset else self._stations
+        take = read(*at, [str(label) for label in labels])
+        for place, row in enumerate(rows):
+            found[place] = self._at(take(int(row)), t)
+        array = self._labelled(found, rows, t, "station")
+        return array.assign_coords(station=("station", labels))
+
+    def _stations(self, x: Float, y: Float, names: list[str]) -> Any:
+        """Return what reads (n, 3, n_sample) of stations at these places."""
+        if "displacement" not in self.dataset:
+            raise ArchiveError(
+                "the store has neither stations nor points of the ground"
+            )
+        own = [values(self.dataset, f"station_{axis}") for axis in "xy"]
+        distance = np.hypot(x[:, None] - own[0], y[:, None] - own[1])
+        nearest = distance.argmin(axis=1)
+        for row in np.flatnonzero(distance.min(axis=1) > _NEAR):
+            away = distance[row].min() / KM
+            raise one_problem(
+                f"stations.{names[row]}",
+                None,
+                f"is {away:.3g} km from the next station, and only those are stored",
+                "give waves.surface to have series everywhere",
+            )
+        series = self.dataset["displacement"]
+        return lambda row: series.isel(source=row).values[nearest].astype(float)
+
+    def _between(self, x: Float, y: Float, names: list[str]) -> Any:
+        """Return what reads (n, 3, n_sample) between points of the ground."""
+        field = self._wavefield()
+        parts = []
+        for axis, place in (("column", x), ("row", y)):
+            grid = np.asarray(values(self.dataset, axis), dtype=np.float64)
+            outside = np.flatnonzero((place < grid[0]) | (place > grid[-1]))
+            if len(outside):
+                raise one_problem(
+                    f"stations.{names[outside[0]]}",
+                    None,
+                    "is outside the points of the ground, "
+                    f"{grid[0] / KM:g} to {grid[-1] / KM:g} km along "
+                    f"{'x' if axis == 'column' else 'y'}",
+                )
+            parts.append(_cubic(place, grid))
+        (columns, across), (rows, along) = parts
+
+        def take(source: int) -> Float:
+            block = field.isel(source=source).values.astype(float)
+            near = block[rows[:, :, None], columns[:, None, :]]
+            return np.asarray(np.einsum("nr,nc,nrcks->nks", along, across, near))
+
+        return take
+
+    def _wavefield(self) -> xr.DataArray:
+        if "wavefield" not in self.dataset:
+            raise ArchiveError(
+                "the store has series of its stations alone: give waves.surface to "
+                "have them of the whole ground"
+            )
+        return self.dataset["wavefield"]
+
+    def _at(self, series: NDArray[Any], t: Float) -> Float:
+        """(n_time, n, 3) from (n, 3, n_sample)."""
+        if np.isnan(series).any():
+            return np.full((len(t), *series.shape[:2]), np.nan)
+        found = CubicSpline(self.samples, series, axis=-1)(t)
+        return np.asarray(np.moveaxis(found, -1, 0))
+
+    def _sources(self, chosen: ArrayLike | None) -> Int:
+        size = self.dataset.sizes["source"]
+        if chosen is None:
+            return np.arange(size)
+        rows = np.atleast_1d(np.asarray(chosen, dtype=np.int64))
+        if len(rows) and (rows.min() < 0 or rows.max() >= size):
+            raise ArchiveError(f"the store has only {size} of dimension source")
+        return rows
+
+    def _times(self, times: ArrayLike) -> Float:
+        t = np.atleast_1d(np.asarray(times, dtype=np.float64))
+        if not np.isfinite(t).all() or (t < 0).any():
+            raise one_problem("times", None, "must be zero or more, after the event")
+        if (t > self.until * (1 + 1e-9)).any():
+            end = f"is after the end of the series, {self.until:g} s"
+            raise one_problem("times", f"{t.max():g} s", end)
+        return t
+
+    def _labelled(self, found: Float, rows: Int, t: Float, dim: str) -> xr.DataArray:
+        return xr.DataArray(
+            found,
+            dims=("source", "time", dim, "component"),
+            coords={
+                "source": rows,
+                "time": ("time", t / YEAR, {"units": "yr"}),
+                "component": list(COMPONENTS),
+            },
+            name="displacement",
+            attrs={"units": "m m-1"},
+        )
+
+
+def _cubic(place: Float, grid: Float) -> tuple[Int, Float]:
+    """(n, 4) positions in an even grid and weights of Lagrange's polynomials."""
+    count = min(4, len(grid))
+    t = (place - grid[0]) / (grid[1] - grid[0])
+    first = np.clip(np.floor(t).astype(np.int64) - 1, 0, len(grid) - count)
+    at = t - first
+    weights = np.ones((len(place), count))
+    for a in range(count):
+        for b in set(range(count)) - {a}:
+            weights[:, a] *= (at - b) / (a - b)
+    return first[:, None] + np.arange(count), weights

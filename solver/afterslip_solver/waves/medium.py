@@ -1,0 +1,64 @@
+"""Materials of voxels from layers, bodies and grids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from afterslip_common.properties import PropertyGrid
+from afterslip_solver.materials import Body, Layer, moduli_at
+from afterslip_solver.model import Float
+from afterslip_solver.waves.grid import Medium, VoxelGrid
+
+# samples of a voxel along each axis, at the points of Gauss
+_SAMPLES = np.array([-1.0, 1.0]) / np.sqrt(12.0)
+
+
+def sample_medium(
+    grid: VoxelGrid,
+    layers: Sequence[Layer],
+    bodies: Sequence[Body] = (),
+    properties: PropertyGrid | None = None,
+) -> Medium:
+    """Average lam, mu and rho of eight samples in each voxel.
+
+    Below the last layer's bottom, where voxels reach farther than the domain, that
+    layer goes on.
+
+    Raises
+    ------
+    MaterialError
+        Materials make no sense, or a place has none.
+    """
+    nx, ny, nz = (n - 1 for n in grid.shape)
+    depth = -grid.origin[2] + grid.h
+    reaching = [*layers[:-1], _deeper(layers[-1], depth)]
+    # layers alone are the same in every column
+    columns = (1, 1) if not bodies and properties is None else (nx, ny)
+    x, y = (_samples(grid, axis)[: 2 * n] for axis, n in enumerate(columns))
+    shape = (nz, columns[1], columns[0])
+    lam, mu, rho = (np.empty(shape, dtype=np.float32) for _ in range(3))
+    z = _samples(grid, 2)
+    for k in range(nz):
+        at = np.stack(np.meshgrid(z[2 * k : 2 * k + 2], y, x, indexing="ij"), -1)
+        found = moduli_at(at.reshape(-1, 3)[:, ::-1], reaching, bodies, properties)
+        for target, values in zip((lam, mu, rho), found, strict=True):
+            parts = values.reshape(2, shape[1], 2, shape[2], 2)
+            target[k] = parts.mean(axis=(0, 2, 4))
+    return Medium(*(_whole(part, (nz, ny, nx)) for part in (lam, mu, rho)))
+
+
+def _whole(part: np.ndarray, shape: tuple[int, int, int]) -> np.ndarray:
+    return np.ascontiguousarray(np.broadcast_to(part, shape))
+
+
+def _deeper(layer: Layer, depth: float) -> Layer:
+    names = ("name", "vp", "vs", "rho")
+    own = {name: getattr(layer, name) for name in names}
+    return Layer(bottom=max(layer.bottom, depth), **own)
+
+
+def _samples(grid: VoxelGrid, axis: int) -> Float:
+    middle = grid.axis(axis)[:-1] + 0.5 * grid.h
+    return np.asarray((middle[:, None] + grid.h * _SAMPLES).ravel())

@@ -1,0 +1,1 @@
+"""Elastic waves: spec to voxels, unit sources, keys, solving."""

@@ -1,0 +1,195 @@
+"""One group of unit sources: marched through time, and what is stored of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from afterslip.error_class import ErrorClass
+from afterslip.physics.waves import physics
+from afterslip.physics.waves.checks import samples, surface_step
+from afterslip.physics.waves.spec import WaveCampaign
+from afterslip_common.source_time import SourceTime
+from afterslip_solver.backend.waves import bytes_needed
+from afterslip_solver.model import Float
+from afterslip_solver.waves.element import SCHEMES
+from afterslip_solver.waves.grid import VoxelGrid
+from afterslip_solver.waves.march import Prepared, Recording, Series, Steps
+from afterslip_solver.waves.record import receivers, surface_rows
+from afterslip_solver.waves.sides import Sides
+from afterslip_workers.engines.base import GroupWork, Solved
+from afterslip_workers.engines.waves.model_file import WaveGround
+from afterslip_workers.engines.waves.sources import WaveSources
+from afterslip_workers.errors import CancelledError, TaskError
+from afterslip_workers.machine import device
+from afterslip_workers.machine.free import free_on_gpu, free_on_host
+from afterslip_workers.store.checkpoint import Checkpoints, digest_of
+
+_SINGLE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """Voxels with everything that the groups of a campaign share."""
+
+    ground: WaveGround
+    prepared: Prepared
+    units: WaveSources
+
+
+def solve(work: GroupWork) -> Solved:
+    """March sources together, each a lane.
+
+    Raises
+    ------
+    TaskError
+        Too little memory is free.
+    UnstableError
+        Energy grew, with a step that should be stable.
+    CancelledError
+        It was asked to stop.
+    """
+    ready, waves = _ready(work), work.spec.waves
+    work.phase("making sources")
+    loads = ready.units.loads(ready.ground, work.sources)
+    step = None if waves.step is None else float(waves.step)
+    times = float(waves.duration), float(waves.sampling)
+    steps = ready.prepared.plan(*times, step, work.escalation)
+    record = _record(work, ready.ground.grid)
+    keeper = _keeper(work, steps)
+
+    def report(news: dict[str, Any]) -> None:
+        keeper.note_progress(news)
+        work.report(news)
+
+    work.phase("solving")
+    calls = report, work.should_stop, keeper
+    growth = source_time(work.spec, ready.ground)
+    found = ready.prepared.run(steps, loads, growth, record, *calls)
+    if found is None:
+        raise CancelledError
+    stats = {
+        "solves": steps.samples,
+        "iterations": steps.count,
+        "residual": 0.0,
+        "dt_s": steps.dt,
+        "limit_s": steps.limit,
+        "device": device.name_of(ready.prepared.steps.name),
+    }
+    values = _values(work, found, steps)
+    return Solved(values, {**stats, **keeper.stats()}, _history(found, waves))
+
+
+def source_time(spec: WaveCampaign, ground: WaveGround) -> SourceTime:
+    """Return how slip grows."""
+    found = spec.waves.source_time.function or ground.source_time
+    assert found is not None  # noqa: S101 - the schema has one of them
+    return found
+
+
+def surface_axes(spec: WaveCampaign, grid: VoxelGrid) -> tuple[Float, Float]:
+    """Return x (n_column,) and y (n_row,), m, of the points of the ground."""
+    every = surface_step(spec, grid.h)
+    if not every:
+        return np.zeros(0), np.zeros(0)
+    _, i, j = surface_rows(grid, every)
+    return grid.axis(0)[i], grid.axis(1)[j]
+
+
+def _ready(work: GroupWork) -> _Ready:
+    """Prepare the voxels, unless an earlier group left them warm."""
+    waves, facts = work.spec.waves, work.facts
+    wanted = work.backend if waves.backend == "auto" else waves.backend
+    if wanted == "auto":
+        wanted = "gpu" if device.graphics() else "cpu"
+
+    def build() -> _Ready:
+        work.phase("preparing the voxels")
+        ground: WaveGround = work.model()
+        _require(ground.grid, waves.precision, wanted, work)
+        units = WaveSources.of(work.spec.sources, ground, facts.get("order"))
+        sides = Sides(
+            waves.absorbing.kind, waves.absorbing.width, centre=units.centre()
+        )
+        scheme = SCHEMES[waves.scheme]
+        parts = ground.grid, ground.medium, scheme, sides
+        return _Ready(ground, Prepared.of(*parts, waves.precision, wanted), units)
+
+    parts = facts["digest"], facts.get("order"), work.spec.sources, waves.absorbing
+    key = f"waves {parts!r} {waves.scheme} {waves.precision} {wanted}"
+    ready: _Ready = work.warm.get(key, build)
+    return ready
+
+
+def _require(grid: VoxelGrid, precision: str, backend: str, work: GroupWork) -> None:
+    """Refuse voxels that need more memory than is free, before any is taken."""
+    real = np.float32 if precision == "fp32" else np.float64
+    needed = bytes_needed(grid.shape, real) + _recorded(work, grid)
+    device.trim()
+    free = free_on_gpu() if backend == "gpu" else free_on_host()
+    if free is not None and free < needed:
+        work.warm.clear()
+        device.trim()
+        free = free_on_gpu() if backend == "gpu" else free_on_host()
+    if free is not None and free < needed:
+        raise TaskError(
+            ErrorClass.NO_MEMORY,
+            f"{grid.n_node / 1e6:.3g} M nodes need {needed / 1e9:.3g} GB, and "
+            f"{free / 1e9:.3g} GB are free: lower waves.frequency, make model.domain "
+            "smaller or use a worker with more memory",
+        )
+
+
+def _recorded(work: GroupWork, grid: VoxelGrid) -> int:
+    x, y = surface_axes(work.spec, grid)
+    return 2 * _SINGLE * 12 * len(x) * len(y) * samples(work.spec)
+
+
+def _record(work: GroupWork, grid: VoxelGrid) -> Recording:
+    table = work.stations
+    x, y = (np.zeros(0), np.zeros(0)) if table is None else (table.x, table.y)
+    every = surface_step(work.spec, grid.h)
+    rows = surface_rows(grid, every)[0] if every else np.zeros(0, dtype=np.int64)
+    return Recording(receivers(grid, np.asarray(x), np.asarray(y)), rows)
+
+
+def _keeper(work: GroupWork, steps: Steps) -> Checkpoints:
+    """Return the checkpoints of these lanes' numerics, the same for any process."""
+    spec, facts = work.spec, work.facts
+    sources, order = spec.sources.model_dump(mode="json"), facts.get("order")
+    what = facts["digest"], physics.settings(spec), sources, order, list(work.sources)
+    times = steps.dt, steps.samples
+    return Checkpoints(work.store, digest_of(what, times, work.backend))
+
+
+def _values(work: GroupWork, found: Series, steps: Steps) -> dict[str, Any]:
+    """Arrays of the group's store; lanes first."""
+    lanes = len(work.sources)
+    layout = physics.layout(work.facts)
+    left = found.energy[-1] / np.maximum(found.energy.max(axis=0), 1e-300)
+    # sides without springs hold no static displacement
+    held = work.spec.waves.absorbing.kind == "spring_dashpot"
+    offset = found.offset[:lanes]
+    field = found.wavefield[:lanes]
+    values: dict[str, Any] = {
+        "seismogram": found.velocity[:lanes],
+        "displacement": found.displacement[:lanes],
+        "offset": offset if held else np.full_like(offset, np.nan),
+        "steps": np.full(lanes, steps.count, dtype=np.int32),
+        "energy_left": left[:lanes],
+    }
+    if field.shape[1]:
+        rows, columns = layout.of("row"), layout.of("column")
+        values["wavefield"] = field.reshape(lanes, rows, columns, 3, -1)
+    return {item.name: values[item.name] for item in layout.grouped}
+
+
+def _history(found: Series, waves: Any) -> list[dict[str, Any]]:
+    """Kinetic energy through time, at most fifty times."""
+    every = max(1, len(found.energy) // 50)
+    return [
+        {"time_s": n * float(waves.sampling), "energy_j": found.energy[n].tolist()}
+        for n in range(0, len(found.energy), every)
+    ]

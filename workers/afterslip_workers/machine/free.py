@@ -1,0 +1,57 @@
+"""Memory that is free here, for any engine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from afterslip_workers.machine import limit
+
+
+def free_on_host() -> int:
+    """Bytes that this process can still get of machine, cgroup and its own limit."""
+    free = int(psutil.virtual_memory().available)
+    group = Path("/sys/fs/cgroup")
+    with suppress(OSError, ValueError):
+        most = int((group / "memory.max").read_text())
+        used = int((group / "memory.current").read_text())
+        free = min(free, most - used + _reclaimable(group))
+    allowed = limit.of_child()
+    if allowed is not None:
+        free = min(free, allowed - int(psutil.Process().memory_info().rss))
+    return max(free, 0)
+
+
+def _reclaimable(group: Path) -> int:
+    """Bytes of a cgroup that only remember files, and go when memory is wanted."""
+    stat = dict(
+        line.split() for line in (group / "memory.stat").read_text().splitlines()
+    )
+    return int(stat.get("active_file", 0)) + int(stat.get("inactive_file", 0))
+
+
+def free_on_gpu(gpus: int = 1) -> int | None:
+    """Bytes free on each GPU of this process, None if nobody can be asked.
+
+    The driver's tool is asked: it needs no CUDA context, which would itself take
+    half a gigabyte.
+
+    Parameters
+    ----------
+    gpus : how many of those that it sees; the fullest one counts.
+    """
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").replace(" ", "")
+    chosen = ",".join(visible.split(",")[:gpus])
+    which = ["--id", chosen] if chosen else []
+    query = ["nvidia-smi", "--query-gpu=memory.free", "--format=csv,noheader,nounits"]
+    try:
+        answer = subprocess.run(
+            [*query, *which], capture_output=True, text=True, timeout=10, check=True
+        ).stdout
+        return min(int(line) for line in answer.splitlines()[:gpus]) << 20
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return None
