@@ -210,6 +210,8 @@ class Model:
     fixed : (n_node, 3) bool, True where the displacement component is zero.
     faults, splits : by the fault's name.
     restoring : the isostatic restoring force, or None for none.
+    coarser : the same on a mesh of twice as long edges, to estimate the error of this
+        one; None where there is none, or where this one was refined from it.
     """
 
     mesh: TetMesh
@@ -219,6 +221,7 @@ class Model:
     faults: dict[str, FaultMesh]
     splits: dict[str, SplitNodes]
     restoring: Restoring | None = None
+    coarser: Model | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,6 +102,56 @@ def test_halving_all_sizes_converges_and_halving_that_on_the_fault_does_not():
     assert coarse / finer > 3.0
 
 
+@pytest.mark.parametrize(
+    ("mesh", "plane"),
+    [
+        ({"size": {"fault": 9, "far": 150, "growth": 0.25}}, {}),
+        ({"size": {"fault": 9, "far": 150}}, {"top": 0, "dip": 20}),
+        ({"size": {"fault": 20, "far": 300, "growth": 0.5}, "refine": 1}, {}),
+    ],
+)
+def test_error_of_the_mesh_is_estimated_within_a_factor(mesh, plane):
+    """Both by a second mesh and by the one that was refined, against Okada (1985)."""
+    places = [
+        [x, y] for x in (*range(-90, 0, 20), *range(30, 121, 15)) for y in (5, 60)
+    ]
+    spec = changed(points=places)
+    spec["model"]["domain"] = {"x": [-1200, 1200], "y": [-1200, 1200], "depth": 1200}
+    spec["model"]["layers"][0]["bottom"] = 1200
+    spec["model"]["mesh"] = mesh
+    spec["model"]["faults"][0]["plane"].update(plane)
+    result = run_forward(spec)
+    full = spec["model"]["faults"][0]["plane"]
+    xy = np.column_stack([result["x"], result["y"]])
+    rectangle = Rectangles(0, 0, full["top"] * 1e3, 0, full["dip"], 80e3, 60e3)
+    okada = surface_displacement(xy, rectangle, (0, 1, 0))
+    true = np.linalg.norm(result["displacement"].values[0] - okada, axis=1)
+    elastic, change = result["space_error"].values[:, 0]
+    assert 0.5 < np.sqrt((elastic**2).mean() / (true**2).mean()) < 3.0
+    assert (change == 0.0).all()
+
+
+def test_error_of_the_mesh_can_be_left_out():
+    assert "space_error" in run_forward(coarse())
+    assert "space_error" not in run_forward(coarse(solver={"space_error": False}))
+
+
+def test_moment_is_rigidity_times_area_times_slip():
+    moment = run_forward(coarse()).attrs["moment"]
+    assert moment == pytest.approx(2800 * 3695.04**2 * 80e3 * 60e3, rel=1e-6)
+
+
+def test_stepping_that_misses_its_time_tolerance_says_so():
+    solver = {"integrator": "stepping", "step": "1 yr", "time_tolerance": 1e-9}
+    spec = coarse(times={"until": "10 yr", "output": ["10 yr"]}, solver=solver)
+    spec["model"]["layers"][0]["bottom"] = 35
+    spec["model"]["layers"].append({**MANTLE, "bottom": 200})
+    result = run_forward(spec)
+    (said,) = [n for n in json.loads(result.attrs["notes"]) if "warning" in n]
+    assert f"{result.attrs['time_error']:.1e}" in said
+    assert "shorten solver.step" in said
+
+
 def test_result_is_labelled_for_others(tmp_path):
     path = tmp_path / "deep" / "out.nc"
     spec = coarse(

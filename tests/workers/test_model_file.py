@@ -44,6 +44,18 @@ def test_what_only_some_models_have_survives_too(broken_ground, tmp_path):
     _same(restoring, back.restoring)
 
 
+def test_the_coarser_model_goes_with_a_model(broken_ground, tmp_path):
+    other = replace(broken_ground, fixed=~broken_ground.fixed)
+    model_file.save(tmp_path / "model.npz", replace(broken_ground, coarser=other))
+    back = model_file.load(tmp_path / "model.npz")
+    assert np.array_equal(back.fixed, broken_ground.fixed)
+    assert np.array_equal(back.coarser.fixed, other.fixed)
+    for part in ("mesh", "materials", "surface"):
+        _same(getattr(other, part), getattr(back.coarser, part))
+    _same(other.faults["main"], back.coarser.faults["main"])
+    assert back.coarser.coarser is None
+
+
 def test_file_of_another_format_is_refused(broken_ground, tmp_path, monkeypatch):
     monkeypatch.setattr(model_file, "FORMAT", 99)
     model_file.save(tmp_path / "model.npz", broken_ground)

@@ -117,11 +117,29 @@ def _say(result: xr.Dataset, out: Path, seconds: float) -> None:
         f"slip: moment {attrs['moment']:.3g} N m, Mw {attrs['magnitude']:.2f}, largest "
         f"{attrs['peak_slip']:.3g} m"
     )
+    quality = json.loads(attrs["quality"])
+    typer.echo(
+        f"aspect ratio of elements {quality['aspect_median']:.1f} median, "
+        f"{quality['aspect_max']:.1f} at most; error of the curve in time "
+        f"{attrs['time_error']:.1e}"
+    )
     for note in json.loads(attrs["notes"]):
-        typer.echo(f"note: {note}")
-    for when, sizes in zip(result["time"].values, size, strict=True):
-        typer.echo(f"  {when:8.3f} yr: largest displacement {sizes.max():.4g} m")
+        typer.echo(note if note.startswith("warning") else f"note: {note}")
+    errors = _errors(result)
+    for when, sizes, error in zip(result["time"].values, size, errors, strict=True):
+        typer.echo(f"  {when:8.3f} yr: largest displacement {sizes.max():.4g} m{error}")
     typer.echo(f"wrote {out}")
+
+
+def _errors(result: xr.Dataset) -> list[str]:
+    """Say at each time what the mesh's error is estimated to be."""
+    if "space_error" not in result:
+        return [""] * result.sizes["time"]
+    elastic, change = result["space_error"].max("point").values
+    return [
+        f", error of the mesh up to {first:.2g} m (elastic), {second:.2g} m (change)"
+        for first, second in zip(elastic, change, strict=True)
+    ]
 
 
 def verify(

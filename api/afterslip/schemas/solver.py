@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -45,6 +45,9 @@ class Times(Schema):
 class Solver(Schema):
     """How to solve."""
 
+    # an estimate beside the numbers does not change them
+    implied: ClassVar[dict[str, Any]] = {"space_error": True}
+
     integrator: Literal["spectral", "stepping"] = Field(
         default="spectral", description="spectral: the whole curve at once"
     )
@@ -71,6 +74,9 @@ class Solver(Schema):
     )
     deterministic: bool = Field(
         default=False, description="on a GPU, add in K u always in the same order"
+    )
+    space_error: bool = Field(
+        default=True, description="estimate the error of the mesh, on a coarser one"
     )
 
     def problems(self) -> Iterator[Problem]:

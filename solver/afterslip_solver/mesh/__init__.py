@@ -3,6 +3,7 @@
 from afterslip_common.geometry import Box, PlaneFault
 from afterslip_solver.mesh.boundary import boundary_conditions
 from afterslip_solver.mesh.builder import build_mesh
+from afterslip_solver.mesh.coarsen import coarsened
 from afterslip_solver.mesh.errors import MeshError
 from afterslip_solver.mesh.exchange import export_vtu, import_mesh
 from afterslip_solver.mesh.geometry import (
@@ -33,6 +34,7 @@ __all__ = [
     "boundary_conditions",
     "build_mesh",
     "check_quality",
+    "coarsened",
     "export_vtu",
     "import_mesh",
     "quality_report",

@@ -42,6 +42,7 @@ def build_mesh(
     size: MeshSize,
     horizons: Sequence[float] = (),
     refine: int = 0,
+    clearance: float | None = None,
 ) -> Geometry:
     """Tetrahedra that conform to faults, layers and the free surface.
 
@@ -50,6 +51,8 @@ def build_mesh(
     horizons : m, depths of the bottoms of layers, embedded unless a note says why
         not.
     refine : number of uniform refinements, each making eight elements of one.
+    clearance : m, size of elements that margins of faults, and what is too close to
+        each other, are measured by; default: that on the faults.
 
     Returns
     -------
@@ -58,14 +61,15 @@ def build_mesh(
     _check(box, faults, size)
     notes: list[str] = []
     depths = sorted({h for h in horizons if 0.0 < h < box.depth})
-    surfaces = [_place(fault, box, size, depths, notes) for fault in faults]
+    clearance = clearance or size.fault
+    surfaces = [_place(fault, box, clearance, depths, notes) for fault in faults]
     said: list[str] = []
     try:
-        raw = _meshed(box, size, depths, surfaces, said)
+        raw = _meshed(box, size, clearance, depths, surfaces, said)
     except MeshError as error:
         if not depths or all(isinstance(s, EmbeddedPlane) for s in surfaces):
             raise
-        raw = _meshed(box, size, (), surfaces, said)
+        raw = _meshed(box, size, clearance, (), surfaces, said)
         said = [f"bottoms of layers are not embedded, because with them: {error}"]
     return _finish(raw, surfaces, refine, notes + said)
 
@@ -73,6 +77,7 @@ def build_mesh(
 def _meshed(
     box: Box,
     size: MeshSize,
+    clearance: float,
     depths: Sequence[float],
     surfaces: Sequence[EmbeddedPlane | CurvedSurface],
     notes: list[str],
@@ -82,20 +87,20 @@ def _meshed(
         for surface in surfaces:
             surface.embed(mesher)
         _check_apart(mesher)
-        layers = _embed_horizons(mesher, depths, surfaces, notes)
+        layers = _embed_horizons(mesher, clearance, depths, surfaces, notes)
         return mesher.mesh(layers)
 
 
 def _place(
     fault: PlaneFault | CurvedFault,
     box: Box,
-    size: MeshSize,
+    size: float,
     depths: Sequence[float],
     notes: list[str],
 ) -> EmbeddedPlane | CurvedSurface:
     if isinstance(fault, PlaneFault):
-        return place_plane(fault, box, size.fault, depths)
-    surface = place_curved(fault, box, size.fault, depths)
+        return place_plane(fault, box, size, depths)
+    surface = place_curved(fault, box, size, depths)
     notes.append(f"fault {fault.name}: {surface.smooth.report()}")
     return surface
 
@@ -159,6 +164,7 @@ def _check_apart(mesher: Mesher) -> None:
 
 def _embed_horizons(
     mesher: Mesher,
+    clearance: float,
     depths: Sequence[float],
     surfaces: Sequence[EmbeddedPlane | CurvedSurface],
     notes: list[str],
@@ -168,9 +174,9 @@ def _embed_horizons(
     for depth in depths:
         gap = _nearest_edge(depth, surfaces)
         thin = min(depth - used[-1], mesher.box.depth - depth)
-        if _ROUNDING < gap < CLEAR * size.fault:
+        if _ROUNDING < gap < CLEAR * clearance:
             reason = f"it passes {gap / 1e3:.2g} km from an edge of a fault"
-        elif thin < _THIN * size.fault:
+        elif thin < _THIN * clearance:
             reason = f"the layer is {thin / 1e3:.2g} km thin beside elements of "
             reason += f"{size.fault / 1e3:g} km"
         else:

@@ -73,6 +73,7 @@ class Viscoelastic:
         """
         solver = plain(spec.solver)
         del solver["backend"], solver["gpus"]
+        solver.pop("space_error", None)
         return {"until": plain(spec.times.until), "solver": solver}
 
     def work(

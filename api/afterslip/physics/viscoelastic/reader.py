@@ -137,6 +137,54 @@ class CurveReader:
             station=("station", labels)
         )
 
+    def space_error(
+        self,
+        x: ArrayLike,
+        y: ArrayLike,
+        times: ArrayLike,
+        names: Sequence[str] | None = None,
+        sources: ArrayLike | None = None,
+    ) -> xr.DataArray:
+        """Return the estimated error of the mesh at places of the surface.
+
+        Parameters
+        ----------
+        x, y, times, names, sources : as of `sample`.
+
+        Returns
+        -------
+        (source, part, time, station) float64, m per m: length of the error of the
+        elastic displacement, and of the change since (between the times for which it
+        is stored linear, after them constant). NaN where nothing was estimated.
+        """
+        t = self._times(times)
+        rows = self._positions("source", sources)
+        nodes, weights = self.interpolator.weights(x, y, names)
+        found = np.full((len(rows), 2, len(t), len(nodes)), np.nan)
+        if "space_error" in self.dataset:
+            moments = values(self.dataset, "error_time") * YEAR
+            for place, row in enumerate(rows):
+                stored = self.dataset["space_error"][int(row)].values
+                # a quadratic through errors may undershoot zero
+                at = np.maximum(np.einsum("sk,tsk->ts", weights, stored[:, nodes]), 0.0)
+                found[place, 0] = at[0]
+                at[0] = 0.0
+                for station, column in enumerate(at.T):
+                    found[place, 1, :, station] = np.interp(t, moments, column)
+        labels = list(names) if names is not None else np.arange(len(nodes))
+        return xr.DataArray(
+            found,
+            dims=("source", "part", "time", "station"),
+            coords={
+                "source": rows,
+                "part": ["elastic", "change"],
+                "time": ("time", t / YEAR, {"units": "yr"}),
+                "station": ("station", labels),
+            },
+            name="space_error",
+            attrs={"units": "m m-1"},
+        )
+
     def coefficients(self, source: int, times: ArrayLike) -> Float:
         """Return what each mode of a source contributes at given times.
 

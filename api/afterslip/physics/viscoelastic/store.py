@@ -28,6 +28,7 @@ from afterslip_common.terms import GROUP_SIZE
 
 Float = NDArray[np.float64]
 Integrator = Literal["spectral", "stepping"]
+_ERROR_TIMES = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class Sizes:
     mode : largest number of modes of a source, the elastic one included; for
         stepping the number of steps and one.
     station, time : 0 stations: there is no ``displacement``.
+    error_time : of `error_times`, and one; 0: there is no ``space_error``.
     """
 
     source: int
@@ -47,6 +49,18 @@ class Sizes:
     face: int
     station: int = 0
     time: int = 0
+    error_time: int = 0
+
+
+def error_times(output: ArrayLike) -> Float:
+    """Return at which output times (s) the error of the change is stored, few of them.
+
+    Between them it is interpolated, from zero at the time of the slip.
+    """
+    times = np.asarray(output, dtype=np.float64)
+    later = times[times > 0.0]
+    places = np.linspace(0, len(later) - 1, min(len(later), _ERROR_TIMES))
+    return later[np.round(places).astype(np.int64)]
 
 
 def layout_of(sizes: Sizes, integrator: Integrator = "spectral") -> StoreLayout:
@@ -79,6 +93,17 @@ def _grouped(sizes: Sizes, integrator: Integrator) -> Iterator[Variable]:
     if sizes.station:
         text = "displacement per metre of slip at the stations"
         yield grouped("displacement", "time station component", "f8", "m m-1", text)
+    if sizes.error_time:
+        yield grouped(
+            "space_error",
+            "error_time node",
+            "f4",
+            "m m-1",
+            "estimated error of the mesh: first of the elastic displacement per metre "
+            "of slip, then of the change since",
+            mesh="mesh",
+            location="node",
+        )
     yield grouped("mode_count", "", "i4", "1", "modes of a source, 0: not solved yet")
     yield grouped("residual", "", "f8", "1", "largest relative residual reached")
     yield grouped("time_error", "", "f8", "1", "estimated relative error of the curve")
@@ -92,6 +117,7 @@ def fixed_arrays(
     times: ArrayLike,
     n_mode: int,
     step_times: ArrayLike | None = None,
+    errors_at: ArrayLike | None = None,
 ) -> Values:
     """Yield the arrays that are written when the store is created, with values.
 
@@ -100,6 +126,7 @@ def fixed_arrays(
     times : (n_time,) s, output times.
     n_mode : largest number of modes of a source, the elastic one included.
     step_times : (n_mode,) s, for stepping, the first 0.
+    errors_at : s, of `error_times`, where the mesh's error is estimated.
     """
     yield fixed("component", "component", "str", "", "axes of motion"), COMPONENTS
     yield fixed("mode", "mode", "i4", "1", "0: elastic"), np.arange(n_mode)
@@ -108,6 +135,10 @@ def fixed_arrays(
     if step_times is not None:
         text = "time of a step"
         yield fixed("step_time", "mode", "f8", "yr", text), _years(step_times)
+    if errors_at is not None:
+        text = "time of an error of the change; 0: error of the elastic displacement"
+        moments = np.append(0.0, errors_at)
+        yield fixed("error_time", "error_time", "f8", "yr", text), _years(moments)
     yield from source_arrays(sources)
     yield from surface_arrays(surface)
     yield from station_arrays(stations)

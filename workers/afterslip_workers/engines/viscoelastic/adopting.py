@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from afterslip.archive import StationTable, StoreLayout, SurfaceInterpolator
+from afterslip.physics.viscoelastic.store import error_times
 from afterslip.units import YEAR
 from afterslip_common.curve import spectral_weights, step_weights
 
@@ -48,8 +49,10 @@ def adopt(store: Any, row: int, wanted: Wanted) -> Lane | None:
     lane: Lane = {
         v.name: store[v.name][row]
         for v in wanted.layout.grouped
-        if v.name != "displacement"
+        if v.name not in ("displacement", "space_error")
     }
+    if any(v.name == "space_error" for v in wanted.layout.grouped):
+        lane["space_error"] = _space_error(store, row, wanted)
     count = int(lane["mode_count"])
     lane["response"] = lane["response"][:count]
     if "recurrence" in lane:
@@ -59,6 +62,24 @@ def adopt(store: Any, row: int, wanted: Wanted) -> Lane | None:
     if wanted.stations is not None and len(wanted.stations):
         lane["displacement"] = _displacement(store, row, lane, wanted)
     return lane
+
+
+def _space_error(store: Any, row: int, wanted: Wanted) -> Float:
+    """(error_time, node), linear between that store's times; NaN where it has none."""
+    shape = wanted.layout.of("error_time"), wanted.layout.of("node")
+    if "space_error" not in store:
+        return np.full(shape, np.nan)
+    moments = error_times(wanted.times)[: shape[0] - 1] / YEAR
+    known, stored = store["error_time"][:], store["space_error"][row].astype(np.float64)
+    after = np.clip(np.searchsorted(known, moments), 1, max(len(known) - 1, 1))
+    change = stored.copy()
+    change[0] = 0.0
+    if len(known) == 1:
+        return np.vstack([stored, np.zeros((len(moments), shape[1]))])
+    step = known[after] - known[after - 1]
+    part = np.minimum((moments - known[after - 1]) / step, 1.0)[:, None]
+    later = (1.0 - part) * change[after - 1] + part * change[after]
+    return np.vstack([stored[:1], later])
 
 
 def _time_error(store: Any, lane: Lane, wanted: Wanted) -> float:

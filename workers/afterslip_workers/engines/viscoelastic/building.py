@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,7 +25,7 @@ from afterslip_solver.materials import (
     describe_steps,
     restoring_force,
 )
-from afterslip_solver.mesh import CurvedFault, Geometry, Interface
+from afterslip_solver.mesh import CurvedFault, Geometry, Interface, MeshError
 from afterslip_solver.model import Model
 
 _SUFFIX = {"gmsh": ".msh", "exodus": ".exo", "vtu": ".vtu"}
@@ -52,6 +52,21 @@ def build_model(
     phase("meshing")
     geometry = _geometry(spec, inputs, files)
     phase("assigning materials")
+    model, notes = _assembled(spec, inputs, geometry)
+    if spec.mesh.size is not None and not spec.mesh.refine:
+        phase("meshing with longer edges")
+        try:
+            coarse, _ = _assembled(spec, inputs, _geometry(spec, inputs, files, 2.0))
+            model = replace(model, coarser=coarse)
+        except MeshError as error:
+            notes.append(f"the error of the mesh cannot be estimated: {error}")
+    return model, _facts(model, notes)
+
+
+def _assembled(
+    spec: earth.Model, inputs: Inputs, geometry: Geometry
+) -> tuple[Model, list[str]]:
+    """Return the model on a mesh, and notes."""
     layers, bodies = _parts(spec, inputs)
     imported = spec.mesh.file is not None
     materials = assign(geometry.mesh, layers, bodies, inputs.grid, by_tag=imported)
@@ -72,19 +87,30 @@ def build_model(
         splits=geometry.splits,
         restoring=restoring,
     )
-    return model, _facts(model, notes)
+    return model, notes
 
 
-def _geometry(spec: earth.Model, inputs: Inputs, files: Files) -> Geometry:
+def _geometry(
+    spec: earth.Model, inputs: Inputs, files: Files, longer: float = 1.0
+) -> Geometry:
+    """Mesh the domain, or read the mesh.
+
+    Parameters
+    ----------
+    longer : factor on the edges of a mesh that is built; faults, their margins and
+        the layers that are embedded stay.
+    """
     size = spec.mesh.size
     if size is None:
         return _imported(spec, inputs, files)
+    lengths = size.fault * longer * KM, size.far * longer * KM
     return meshes.build_mesh(
         inputs.box,
         [_fault(item, inputs) for item in spec.faults],
-        meshes.MeshSize(size.fault * KM, size.far * KM, size.growth),
+        meshes.MeshSize(*lengths, size.growth * longer),
         horizons=[layer.bottom * KM for layer in spec.layers],
         refine=spec.mesh.refine,
+        clearance=size.fault * KM,
     )
 
 

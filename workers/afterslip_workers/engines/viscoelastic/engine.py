@@ -15,7 +15,12 @@ from afterslip.frame import Frame
 from afterslip.identity import model_digest
 from afterslip.physics.viscoelastic import physics
 from afterslip.physics.viscoelastic.spec import ViscoelasticCampaign
-from afterslip.physics.viscoelastic.store import Sizes, attributes, fixed_arrays
+from afterslip.physics.viscoelastic.store import (
+    Sizes,
+    attributes,
+    error_times,
+    fixed_arrays,
+)
 from afterslip.spec.files import Files
 from afterslip.spec.inputs import Inputs
 from afterslip_solver.mesh.slit_surface import two_sided
@@ -97,6 +102,7 @@ class ViscoelasticEngine:
             face=len(trace.faces),
             station=0 if stations is None else len(stations),
             time=len(spec.times.output),
+            error_time=_error_times(spec, model, modes.count),
         )
         return {"sizes": asdict(sizes), "integrator": modes.integrator}
 
@@ -124,7 +130,16 @@ class ViscoelasticEngine:
         if facts["integrator"] == "stepping":
             steps = steps_of(settings_of(spec.times, spec.solver)).step_times
         times = [float(time) for time in spec.times.output]
-        return fixed_arrays(sources, surface, stations, times, sizes.mode, steps)
+        errors_at = error_times(times)[: sizes.error_time - 1]
+        return fixed_arrays(
+            sources,
+            surface,
+            stations,
+            times,
+            sizes.mode,
+            steps,
+            errors_at if sizes.error_time else None,
+        )
 
     def load(self, store: StoreBackend, digest: str) -> Model:
         """Read a model that was built before."""
@@ -152,6 +167,15 @@ class ViscoelasticEngine:
     ) -> FaultSlip:
         """Return the faults of the mesh."""
         return FaultSlip(model, self.units(spec, model, order))
+
+
+def _error_times(spec: ViscoelasticCampaign, model: Model, modes: int) -> int:
+    """Return how many times the mesh's error will be stored at; 0 without estimate."""
+    comparable = model.coarser is not None or spec.model.mesh.refine > 0
+    if not (spec.solver.space_error and comparable) or spec.solver.gpus > 1:
+        return 0
+    later = error_times([float(time) for time in spec.times.output])
+    return 1 + (len(later) if modes > 1 else 0)
 
 
 engine = ViscoelasticEngine()

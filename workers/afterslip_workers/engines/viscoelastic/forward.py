@@ -20,6 +20,7 @@ from afterslip.spec.files import Files, LocalFiles
 from afterslip.spec.inputs import Inputs, resolve
 from afterslip_common.terms import SLIP_COMPONENTS, YEAR
 from afterslip_solver.greens import evaluate_curve
+from afterslip_solver.greens.space_error import space_error
 from afterslip_solver.inversion import magnitude_of
 from afterslip_solver.mesh import Locator
 from afterslip_solver.mesh.split import elements_beside
@@ -28,6 +29,7 @@ from afterslip_solver.sources import interpolated_slip, potency, uniform_slip
 from afterslip_workers.engines.viscoelastic.building import build_model
 from afterslip_workers.engines.viscoelastic.faults import fault_variables
 from afterslip_workers.engines.viscoelastic.settings import prepared_for, settings_of
+from afterslip_workers.engines.viscoelastic.space import coarse_model, prepared_coarse
 from afterslip_workers.errors import TaskError
 from afterslip_workers.store import durable
 from afterslip_workers.versions import versions
@@ -107,6 +109,12 @@ def run_forward(
     result = _dataset(inputs, points, times, motion)
     result = _with_slip(result, model, inputs, slip)
     result.attrs.update(_size(model, slip))
+    coarse = coarse_model(model, forward.solver)
+    if coarse is not None:
+        say({"phase": "estimating the error of the mesh"})
+        parts = _elastic_and_change(found, model, slip, places, times)
+        error = _space_error(forward, inputs, coarse, parts, say, backend)
+        result["space_error"] = _error_variable(error)
     result.attrs.update(_attributes(forward, files, facts, found))
     if out is not None:
         _write(result, Path(out))
@@ -220,6 +228,56 @@ def _at_points(
     return np.asarray(motion)
 
 
+def _elastic_and_change(
+    found: GroupResult,
+    model: Model,
+    slip: dict[str, Float],
+    places: _Places,
+    times: Float,
+) -> Float:
+    """(1 + n_time, n_point, 3) float64, m, the elastic displacement and the change."""
+    motion = _at_points(found, model, slip, places, np.append(0.0, times))
+    motion[1:] -= motion[0]
+    return motion
+
+
+def _space_error(
+    forward: Forward,
+    inputs: Inputs,
+    coarse: Model,
+    parts: Float,
+    report: Report,
+    backend: str | None,
+) -> Float:
+    """(1 + n_time, n_point) float64, m; NaN where the coarse model has no solution.
+
+    Parameters
+    ----------
+    parts : of `_elastic_and_change` on the fine mesh.
+    """
+    points = inputs.points
+    assert points is not None  # noqa: S101 - resolve reads them for forward specs
+    slip, places = _slip(forward, inputs, coarse), _locate(coarse, points)
+    device = backend or forward.solver.backend
+    settings = settings_of(forward.times, forward.solver)
+    prepared = prepared_coarse(coarse, settings, forward.solver, device)
+    found = prepared.solve(slip, places.trace, report)
+    if found.outcome != "converged":
+        return np.full(parts.shape[:2], np.nan)
+    times = np.array([float(time) for time in forward.times.output])
+    there = _elastic_and_change(found, coarse, slip, places, times)
+    return space_error(parts, there)
+
+
+def _error_variable(error: Float) -> xr.Variable:
+    """Of the elastic displacement and of the change until each time."""
+    elastic = np.broadcast_to(error[0], error[1:].shape)
+    text = "estimated error of the mesh: length of the error of the elastic "
+    text += "displacement, and of the change since"
+    attrs = {"units": "m", "long_name": text, "part": "elastic, change"}
+    return xr.Variable(("part", "time", "point"), np.stack([elastic, error[1:]]), attrs)
+
+
 def _dataset(inputs: Inputs, points: Points, times: Float, motion: Float) -> xr.Dataset:
     metres = {"units": "m"}
     coords: dict[str, Any] = {
@@ -270,12 +328,25 @@ def _attributes(
         "integrator": forward.solver.integrator,
         "n_unknowns": facts["n_unknowns"],
         "n_elements": facts["n_elements"],
-        "notes": json.dumps(facts["notes"]),
+        "quality": json.dumps(facts["quality"]),
+        "notes": json.dumps([*facts["notes"], *_warnings(forward, found)]),
         "residual": float(found.residual.max()),
         "time_error": float(found.time_error.max()),
         "solves": found.solves,
         "iterations": found.iterations,
     }
+
+
+def _warnings(forward: Forward, found: GroupResult) -> list[str]:
+    """Say where a run has not reached what was asked."""
+    reached, asked = float(found.time_error.max()), forward.solver.time_tolerance
+    if reached <= asked:
+        return []
+    hint = ": shorten solver.step" if forward.solver.integrator == "stepping" else ""
+    return [
+        f"warning: the curve's estimated error in time is {reached:.1e}, more than the "
+        f"time_tolerance of {asked:.1e}{hint}"
+    ]
 
 
 def _write(result: xr.Dataset, path: Path) -> None:

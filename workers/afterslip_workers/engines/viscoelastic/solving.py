@@ -12,6 +12,7 @@ from afterslip.archive import StationTable, SurfaceInterpolator
 from afterslip.archive.tables import POLYGON_ORDER
 from afterslip.error_class import ErrorClass
 from afterslip.physics.viscoelastic import physics
+from afterslip.physics.viscoelastic.store import error_times
 from afterslip.schemas.fault import Sources
 from afterslip_solver.greens import Prepared, StateError, evaluate_curve
 from afterslip_solver.mesh.slit_surface import Trace, two_sided
@@ -26,6 +27,11 @@ from afterslip_workers.engines.viscoelastic.settings import (
     stricter,
 )
 from afterslip_workers.engines.viscoelastic.sources import UnitSources, unit_slip
+from afterslip_workers.engines.viscoelastic.space import (
+    Coarse,
+    coarse_model,
+    prepared_coarse,
+)
 from afterslip_workers.errors import CancelledError, TaskError
 from afterslip_workers.machine import device
 from afterslip_workers.store.checkpoint import Checkpoints, digest_of
@@ -45,6 +51,7 @@ class _Ready:
     prepared: Prepared | DistributedModel
     trace: Trace
     bytes: int
+    coarse: Coarse | None = None
     units: dict[str, UnitSources] = field(default_factory=dict)
     weights: dict[str, tuple[Int, Float]] = field(default_factory=dict)
 
@@ -90,9 +97,32 @@ def solve(work: GroupWork) -> Solved:
     work.phase("evaluating")
     ready.trace.add_offsets(_slipping(found), slip)
     values = _values(work, found, ready)
+    if "error_time" in _dims(work):
+        work.phase("estimating the error of the mesh")
+        values["space_error"] = _space_error(work, ready, units, found)
     names = [variable.name for variable in physics.layout(facts).grouped]
     stats = {**_stats(found, ready.prepared), **keeper.stats()}
     return Solved({n: values[n] for n in names}, stats, found.history)
+
+
+def _dims(work: GroupWork) -> set[str]:
+    return {dim for v in physics.layout(work.facts).grouped for dim in v.dims}
+
+
+def _space_error(
+    work: GroupWork, ready: _Ready, units: UnitSources, found: GroupResult
+) -> Float:
+    """(n_lane, error_time, n_trace) float64, m per m; NaN: nothing is estimated."""
+    count = physics.layout(work.facts).of("error_time")
+    output = [float(time) for time in work.spec.times.output]
+    times = error_times(output)[: count - 1]
+    error = None
+    if ready.coarse is not None:
+        chosen = list(work.sources)
+        error = ready.coarse.error(found, units, chosen, times, work.should_stop)
+    if error is None:
+        return np.full((len(work.sources), count, len(ready.trace.nodes)), np.nan)
+    return error
 
 
 def _keeper(work: GroupWork) -> Checkpoints:
@@ -135,7 +165,13 @@ def _ready(work: GroupWork) -> _Ready:
         model = work.model()
         preflight.require(model, settings, backend, gpus, work.warm.clear)
         prepared = prepared_for(model, settings, solver, backend)
-        return _Ready(model, prepared, two_sided(model), prepared.bytes)
+        trace, size = two_sided(model), prepared.bytes
+        like = coarse_model(model, solver) if "error_time" in _dims(work) else None
+        if like is None:
+            return _Ready(model, prepared, trace, size)
+        second = prepared_coarse(like, settings, solver, backend)
+        coarse = Coarse.of(like, second, model, trace)
+        return _Ready(model, prepared, trace, size + second.bytes, coarse)
 
     ready: _Ready = work.warm.get(f"{digest} {settings} {backend} {gpus}", build)
     return ready

@@ -1,0 +1,98 @@
+"""The mesh that a refined one came from, and errors by comparison with it."""
+
+import numpy as np
+import pytest
+
+from afterslip_common.terms import KM
+from afterslip_solver.greens.space_error import RICHARDSON, space_error, without_trace
+from afterslip_solver.materials import restoring_force
+from afterslip_solver.mesh import (
+    Box,
+    CurvedFault,
+    MeshSize,
+    PlaneFault,
+    boundary_conditions,
+    build_mesh,
+    coarsened,
+    surface_trace,
+)
+from afterslip_solver.model import Materials, Model
+
+BOX = Box((-150 * KM, 150 * KM), (-120 * KM, 120 * KM), 100 * KM)
+SIZE = MeshSize(12 * KM, 80 * KM, 0.5)
+PLANE = PlaneFault("main", 0.0, 0.0, 0.0, 20.0, 30.0, 60 * KM, 36 * KM)
+S, DEPTH = (
+    g.ravel() for g in np.meshgrid(np.linspace(-50, 50, 15), np.arange(0, 50, 3))
+)
+CURVED = CurvedFault(
+    "main",
+    KM * np.column_stack([1.5 * DEPTH + 0.02 * DEPTH**2, S, -DEPTH]),
+    max_depth=35 * KM,
+)
+
+
+def model_of(fault, refine):
+    geometry = build_mesh(BOX, [fault], SIZE, [30 * KM], refine)
+    mesh = geometry.mesh
+    deep = mesh.nodes[mesh.cells, 2].mean(axis=1) < -30 * KM
+    materials = Materials(
+        lam=np.where(deep, 60e9, 30e9),
+        mu=np.where(deep, 65e9, 33e9),
+        rho=np.where(deep, 3300.0, 2800.0),
+        viscosity=np.where(deep, 1e19, np.inf),
+    )
+    return Model(
+        mesh,
+        materials,
+        boundary_conditions(mesh, "roller", "fixed"),
+        surface_trace(mesh),
+        geometry.faults,
+        geometry.splits,
+        restoring_force(mesh, materials.rho)[0],
+    )
+
+
+@pytest.mark.parametrize("fault", [PLANE, CURVED])
+def test_a_refined_model_shows_the_one_that_it_came_from(fault):
+    coarse, fine = model_of(fault, 0), model_of(fault, 1)
+    back = coarsened(fine, restoring_force)
+    assert np.array_equal(back.mesh.elements[:, :4], coarse.mesh.elements[:, :4])
+    assert back.mesh.n_vertex == coarse.mesh.n_vertex
+    # midpoints are numbered as the fine mesh has them
+    for own, known in ((back, coarse.mesh),):
+        assert own.mesh.nodes[own.mesh.elements] == pytest.approx(
+            known.nodes[known.elements], abs=1e-6
+        )
+    for name in ("lam", "mu", "rho", "viscosity"):
+        first, second = (getattr(m.materials, name) for m in (back, coarse))
+        assert np.array_equal(first, second)
+    assert back.fixed.sum() == coarse.fixed.sum()
+    own, known = back.faults["main"], coarse.faults["main"]
+    assert len(own.triangles) == len(known.triangles)
+    assert back.mesh.nodes[own.nodes].sum(axis=0) == pytest.approx(
+        coarse.mesh.nodes[known.nodes].sum(axis=0), rel=1e-9
+    )
+    first, second = back.splits["main"], coarse.splits["main"]
+    assert (first.sign > 0).sum() == (second.sign > 0).sum()
+    assert len(back.restoring.faces) == len(coarse.restoring.faces)
+    assert len(back.surface.faces) == len(coarse.surface.faces)
+
+
+def test_a_model_that_was_not_refined_has_none_before_it():
+    assert coarsened(model_of(PLANE, 0), restoring_force) is None
+
+
+def test_error_is_a_share_of_the_difference():
+    fine, coarse = np.zeros((2, 5, 3)), np.zeros((2, 5, 3))
+    coarse[1, 3] = [3.0, 0.0, 4.0]
+    error = space_error(fine, coarse)
+    assert error[1, 3] == 5.0 / RICHARDSON
+    assert np.count_nonzero(error) == 1
+
+
+def test_on_the_trace_of_a_fault_the_largest_error_beside_it_counts():
+    faces = np.array([[0, 1, 2, 3, 4, 5], [0, 2, 6, 5, 7, 8]])
+    error = np.array([[100.0, 1.0, 2.0, 3.0, 4.0, 100.0, 6.0, 7.0, 8.0, 9.0]])
+    out = without_trace(error, faces, np.array([0, 5]))
+    assert out.tolist() == [[8.0, 1.0, 2.0, 3.0, 4.0, 8.0, 6.0, 7.0, 8.0, 9.0]]
+    assert error[0, 0] == 100.0

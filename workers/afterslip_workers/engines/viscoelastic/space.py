@@ -1,0 +1,124 @@
+"""The same problem on a mesh of twice as long edges, for the error of the finer one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from afterslip.archive import SurfaceInterpolator
+from afterslip.archive.tables import POLYGON_ORDER
+from afterslip.schemas.solver import Solver
+from afterslip_solver.greens import Prepared, prepare
+from afterslip_solver.greens.space_error import (
+    elastic_and_change,
+    space_error,
+    without_trace,
+)
+from afterslip_solver.materials import restoring_force
+from afterslip_solver.mesh import coarsened
+from afterslip_solver.mesh.slit_surface import Trace, two_sided
+from afterslip_solver.model import (
+    Float,
+    GroupResult,
+    Int,
+    Model,
+    ShouldStop,
+    SolverSettings,
+)
+from afterslip_workers.engines.viscoelastic.settings import backend_of
+from afterslip_workers.engines.viscoelastic.sources import UnitSources, unit_slip
+from afterslip_workers.machine.setup_cache import SetupCache
+
+# far below the error of any mesh
+_TOLERANCE, _TIME_TOLERANCE = 1e-6, 1e-4
+
+
+def coarse_model(model: Model, solver: Solver) -> Model | None:
+    """Return the model to compare with; None where there is none, or none is asked."""
+    if not solver.space_error or solver.gpus > 1:
+        return None
+    if model.coarser is not None:
+        return model.coarser
+    return coarsened(model, restoring_force)
+
+
+def prepared_coarse(
+    model: Model, settings: SolverSettings, solver: Solver, backend: str
+) -> Prepared:
+    """Prepare the coarse model; its solves need not be exact."""
+    loose = replace(
+        settings,
+        tolerance=max(settings.tolerance, _TOLERANCE),
+        time_tolerance=max(settings.time_tolerance, _TIME_TOLERANCE),
+    )
+    return prepare(model, loose, backend_of(solver, backend), SetupCache.here())
+
+
+@dataclass(frozen=True, slots=True)
+class Coarse:
+    """A coarse model, ready for the groups of the fine one.
+
+    Attributes
+    ----------
+    nodes, weights : (n_trace, 6) rows of the coarse trace, and their weights, at each
+        row of the fine one.
+    faces, on_fault : of the fine trace: its faces, and its rows on traces of faults.
+    """
+
+    model: Model
+    prepared: Prepared
+    trace: Trace
+    nodes: Int
+    weights: Float
+    faces: Int
+    on_fault: Int
+
+    @classmethod
+    def of(
+        cls, coarse: Model, prepared: Prepared, fine: Model, fine_trace: Trace
+    ) -> Coarse:
+        """Find the fine trace in the coarse one."""
+        trace = two_sided(coarse)
+        xy = coarse.mesh.nodes[trace.nodes, :2]
+        found = SurfaceInterpolator(xy, trace.faces[:, list(POLYGON_ORDER)])
+        at = fine.mesh.nodes[fine_trace.nodes]
+        nodes, weights = found.weights(at[:, 0], at[:, 1])
+        rows = [side.rows for side in fine_trace.sides]
+        on_fault = np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64)
+        faces = fine_trace.faces
+        return cls(coarse, prepared, trace, nodes, weights, faces, on_fault)
+
+    def error(
+        self,
+        fine: GroupResult,
+        units: UnitSources,
+        chosen: list[int],
+        times: Float,
+        should_stop: ShouldStop,
+    ) -> Float | None:
+        """Estimate the error of a group's responses.
+
+        Parameters
+        ----------
+        fine : with the motion of each side along faults.
+        units, chosen : the fine model's sources, and those that were solved.
+        times : (n_time,) s.
+
+        Returns
+        -------
+        (n_lane, 1 + n_time, n_trace) float64, m: of the elastic response, then of the
+        change since. None where the coarse solves did not converge.
+        """
+        fault = self.model.faults[units.fault.name]
+        slip = unit_slip(UnitSources(fault, units.sources), chosen)
+        found = self.prepared.solve(slip, self.trace.nodes, should_stop=should_stop)
+        if found.outcome != "converged":
+            return None
+        elastic_only = not len(found.step_times)
+        slipping = found.response[:, :1] if elastic_only else found.response
+        self.trace.add_offsets(slipping, slip)
+        coarse = elastic_and_change(found, times)
+        there = np.einsum("nk,ltnkc->ltnc", self.weights, coarse[:, :, self.nodes])
+        error = space_error(elastic_and_change(fine, times), there)
+        return without_trace(error, self.faces, self.on_fault)
