@@ -11,6 +11,7 @@ import pytest
 import small_campaign
 
 from afterslip_workers import entry
+from afterslip_workers.messages import read_manifest
 from afterslip_workers.process import supervisor
 from afterslip_workers.process.children import Pool
 
@@ -47,7 +48,7 @@ def test_killed_group_resumes_from_its_last_solve(tmp_path, pool, record, kind):
     kind(spec)
     campaign = small_campaign.SmallCampaign(tmp_path / "store", spec)
     made = entry.execute(campaign.envelope("model", "m1"))
-    entry.promote(campaign.root, "c1", made["manifest"])
+    entry.promote(campaign.root, "c1", read_manifest(made["manifest"]))
     whole = entry.execute(campaign.group("whole", *GROUP))
     assert whole["outcome"] == "stored", whole["error"]
     backend = entry.open_store(campaign.root)
@@ -77,7 +78,7 @@ def test_killed_group_resumes_from_its_last_solve(tmp_path, pool, record, kind):
     assert stats["solves_repeated"] <= 1
     assert stats["solves"] == whole["stats"]["solves"]
     assert again["manifest"]["files"] == whole["manifest"]["files"], "bit for bit"
-    entry.promote(campaign.root, "c1", again["manifest"])
+    entry.promote(campaign.root, "c1", read_manifest(again["manifest"]))
     assert backend.keys("checkpoints") == [], "swept with the acceptance"
     record(
         {

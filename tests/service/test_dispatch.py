@@ -169,8 +169,8 @@ def test_crash_between_promotion_and_acceptance_is_repaired(
 
     def promote_and_die(store, name, manifest):
         real(store, name, manifest)
-        if manifest["kind"] == "greens" and not died:
-            died.append(manifest["token"])
+        if manifest.kind == "greens" and not died:
+            died.append(manifest.token)
             raise KeyboardInterrupt
 
     monkeypatch.setattr(entry, "promote", promote_and_die)
@@ -326,7 +326,7 @@ def test_disk_that_fills_during_promotion_keeps_the_stored_result(
     real, full = entry.promote, [True]
 
     def promote(store, name, manifest):
-        if manifest["kind"] == "greens" and full[0]:
+        if manifest.kind == "greens" and full[0]:
             raise OSError(28, "No space left on device")
         real(store, name, manifest)
 

@@ -17,7 +17,7 @@ from afterslip_service.placement.cluster import Cluster
 from afterslip_service.placement.inprocess import InProcess
 from afterslip_service.reconcile import acceptance
 from afterslip_workers import entry
-from afterslip_workers.envelope import parse
+from afterslip_workers.messages import read_envelope
 from afterslip_workers.store import durable, paths
 
 
@@ -35,8 +35,8 @@ def test_claim_that_is_not_placed_gives_its_slot_back_at_once(
     placement = dispatcher.context.placement
     submit, refused = placement.submit, []
 
-    def refuse(token, envelope):
-        refused.append(token)
+    def refuse(envelope):
+        refused.append(envelope.token)
         monkeypatch.setattr(placement, "submit", submit)
         raise OSError("the scheduler is away")
 
@@ -104,8 +104,8 @@ def test_solver_that_did_not_converge_is_asked_to_try_harder(
     asked = []
 
     def execute(envelope):
-        if parse(envelope).kind == "group" and envelope["group"]["index"] == 1:
-            asked.append(parse(envelope).escalation)
+        if read_envelope(envelope).kind == "group" and envelope["group"]["index"] == 1:
+            asked.append(read_envelope(envelope).escalation)
         return worker(envelope)
 
     campaign = new_campaign()
@@ -156,7 +156,7 @@ def test_store_that_was_away_for_a_moment_is_asked_again(
     promote, away = entry.promote, []
 
     def refuse(store, campaign, manifest):
-        if manifest["kind"] == "greens" and not away:
+        if manifest.kind == "greens" and not away:
             away.append(campaign)
             raise entry.StoreLostError("no answer")
         promote(store, campaign, manifest)
@@ -176,9 +176,9 @@ class _CutOff(InProcess):
         super().__init__(*made)
         self.sent = set()
 
-    def submit(self, token, envelope):
-        self.sent.add(token)
-        super().submit(token, envelope)
+    def submit(self, envelope):
+        self.sent.add(envelope.token)
+        super().submit(envelope)
 
     def ended(self):
         super().ended()
@@ -227,7 +227,7 @@ def test_reason_of_a_failure_outlives_a_store_that_is_away(
     database, new_campaign, new_dispatcher, worker, turn, monkeypatch
 ):
     monkeypatch.setattr(retry, "BACKOFF_S", (0.0,))
-    read, away = entry.read_manifest, []
+    read, away = entry.read_log, []
 
     def refuse(store, token):
         if not away:
@@ -235,7 +235,7 @@ def test_reason_of_a_failure_outlives_a_store_that_is_away(
             raise entry.StoreLostError("no answer")
         return read(store, token)
 
-    monkeypatch.setattr(entry, "read_manifest", refuse)
+    monkeypatch.setattr(entry, "read_log", refuse)
     worker.fail["model", 0] = ["oom"]
     dispatcher = new_dispatcher()
     campaign = new_campaign()

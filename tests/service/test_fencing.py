@@ -7,6 +7,7 @@ import threading
 from types import SimpleNamespace
 
 import pytest
+from tiny_worker import group_manifest
 
 from afterslip.error_class import ErrorClass
 from afterslip_service.db import attempts, bulk, campaigns, claims, jobs, leases
@@ -67,7 +68,7 @@ class OneGroup:
         return found.token
 
     def store(self, token):
-        manifest = {"kind": "greens", "token": token, "group": {"index": 0}}
+        manifest = group_manifest(token, self.campaign, 0)
         receipt = {"token": token, "outcome": "stored", "manifest": manifest,
                    "stats": {"seconds": 2.5}}  # fmt: skip
         receipts.take(self.context, Ended(token, receipt))
@@ -250,9 +251,9 @@ def test_attempt_that_was_refused_is_discarded_before_another_is_promoted(
         return receipt
 
     def promote(store, campaign, manifest):
-        if group and manifest.get("group", {}).get("index") == group[0]:
+        if group and manifest.kind == "greens" and manifest.group.index == group[0]:
             folder = settings.store / "attempts" / damaged[0]
-            found.append((manifest["token"] == damaged[0], folder.exists()))
+            found.append((manifest.token == damaged[0], folder.exists()))
         return real(store, campaign, manifest)
 
     group = []

@@ -19,6 +19,7 @@ from afterslip_service.engine.states import (
 )
 from afterslip_service.reconcile import damage
 from afterslip_workers import entry
+from afterslip_workers.messages import read_manifest
 
 pytestmark = pytest.mark.filterwarnings("ignore:Consolidated metadata")
 
@@ -204,7 +205,7 @@ def test_group_that_was_accepted_anew_meanwhile_is_left_alone(
 ):
     campaign, dispatcher = one
     path = settings.store / "campaigns" / campaign / "manifests/0.json"
-    old = json.loads(path.read_text())
+    old = read_manifest(json.loads(path.read_text()))
     with database.write() as connection:
         bulk.invalidate(connection, campaign, [0])
         campaigns.refresh(connection, campaign)

@@ -59,7 +59,7 @@ def refused_after(worker, resume, monkeypatch):
         real, refused = entry.promote, []
 
         def promote(store, campaign, manifest):
-            if manifest["kind"] == "greens" and not refused:
+            if manifest.kind == "greens" and not refused:
                 refused.append(campaign)
                 resume(campaign)
                 raise OSError(errno.ENOSPC, "No space left on device")

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from afterslip.errors import SpecError
-from afterslip_service.db import bulk, campaigns, jobs, migrate, sources
+from afterslip_service.db import attempts, bulk, campaigns, jobs, migrate, sources
 from afterslip_service.engine import retry
 from afterslip_service.engine.states import CampaignState, JobKind, JobState
 from afterslip_service.reconcile import reuse
@@ -153,3 +153,33 @@ def test_physics_that_is_not_installed_is_named_and_the_campaign_goes_on_later(
 def test_missing_physics_is_an_error_of_the_spec():
     with pytest.raises(SpecError, match="physics"):
         reuse.find("nothing of the kind")
+
+
+def test_result_of_a_later_release_is_solved_again_by_one_of_this(
+    database, new_campaign, new_dispatcher, worker, turn, monkeypatch
+):
+    """A worker that was upgraded before its service: nothing is lost."""
+    monkeypatch.setattr(retry, "AWAY_S", 0.01)
+    later = []
+
+    def execute(envelope):
+        receipt = worker(envelope)
+        group = envelope["group"]
+        if group and group["index"] == 1 and len(later) < 2:
+            later.append(envelope["token"])
+            part = receipt if len(later) == 1 else receipt["manifest"]
+            part |= {"version": 3, "something": "new"}
+        return receipt
+
+    campaign = new_campaign()
+    turn(new_dispatcher(execute), campaign, CampaignState.COMPLETE)
+    with database.read() as connection:
+        job = jobs.of_campaign(connection, campaign, JobKind.GROUP)[1]
+        tries = attempts.of_job(connection, job.id)
+    assert job.failures == {"other_release": 2}
+    said = [attempt.error_message for attempt in tries[:2]]
+    assert [text.partition(",")[0] for text in said] == [
+        "the receipt has version 3",
+        "the manifest has version 3",
+    ]
+    assert worker.ran[campaign, "group", 0] == 1

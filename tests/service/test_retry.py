@@ -20,8 +20,8 @@ from afterslip_service.engine.retry import Action
 from afterslip_service.engine.states import CampaignState, JobKind
 from afterslip_service.placement.cluster import Cluster
 from afterslip_workers import entry
-from afterslip_workers.envelope import parse
 from afterslip_workers.errors import TaskError, classify
+from afterslip_workers.messages import Envelope, read_envelope
 
 PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
 
@@ -117,7 +117,7 @@ def asked_of_group_1(new_campaign, new_dispatcher, worker, turn, monkeypatch):
 
         def execute(envelope):
             if envelope["kind"] == "group" and envelope["group"]["index"] == 1:
-                asked.append(parse(envelope))
+                asked.append(read_envelope(envelope))
             return worker(envelope)
 
         campaign = new_campaign()
@@ -158,7 +158,7 @@ def test_model_in_parts_stays_on_its_gpus(
     failed = replace(job, failures={"oom": 2})
     for gpus, backend in ((4, "auto"), (1, "cpu")):
         claim = Claim(failed, "t", 3, "viscoelastic", {"solver": {"gpus": gpus}})
-        assert dispatcher._envelope(claim)["backend"] == backend
+        assert dispatcher._envelope(claim).backend == backend
 
 
 def _where(content):
@@ -176,8 +176,8 @@ def test_cluster_gives_an_attempt_to_another_worker_while_there_is_one(monkeypat
         ended = {}
         for number in range(8):
             avoid = names[:1] if number < 6 else names
-            envelope = {"kind": "group", "token": f"t{number}", "avoid": avoid}
-            placement.submit(f"t{number}", envelope)
+            named = {"token": f"t{number}", "campaign": "c", "store": "s", "spec": {}}
+            placement.submit(Envelope(kind="model", avoid=avoid, **named))
             for future in list(placement._held.values()):
                 future.result(timeout=20)
         while len(ended) < 8:

@@ -15,6 +15,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from tiny_worker import group_manifest
 
 from afterslip.error_class import ErrorClass
 from afterslip_service.db import attempts, bulk, campaigns, claims, jobs
@@ -88,7 +89,7 @@ class Groups(RuleBasedStateMachine):
         if not self.tokens:
             return
         token, index = data.draw(st.sampled_from(self.tokens))
-        manifest = {"kind": "greens", "token": token, "group": {"index": index}}
+        manifest = group_manifest(token, self.campaign, index)
         receipt = {
             "token": token,
             "outcome": outcome,

@@ -7,6 +7,7 @@ from datetime import timedelta
 from afterslip_service.db import attempts, jobs
 from afterslip_service.engine.states import CampaignState, JobKind
 from afterslip_service.reconcile import dispatcher as module
+from afterslip_workers.store import spool
 
 
 def test_folders_of_lost_attempts_are_swept_and_others_are_left(
@@ -30,7 +31,7 @@ def test_log_of_a_failed_attempt_is_stored_in_the_database(
     database, new_campaign, new_dispatcher, worker, turn
 ):
     def complain(envelope):
-        (envelope.folder / "log.txt").write_text("it was the mesh\n")
+        (spool.folder_of(envelope) / "log.txt").write_text("it was the mesh\n")
         return "mesh"
 
     worker.fail["group", 0] = [complain]

@@ -15,9 +15,15 @@ from pathlib import Path
 import zarr
 from tiny_store import N_NODE, write_campaign, write_group
 
-from afterslip_workers import entry
-from afterslip_workers.envelope import parse
-from afterslip_workers.store import durable, manifest, paths
+from afterslip_workers.messages import (
+    GroupManifest,
+    InversionManifest,
+    ModelManifest,
+    Stats,
+    read_envelope,
+)
+from afterslip_workers.store import durable, manifest, paths, spool
+from afterslip_workers.store.open import open_store
 from afterslip_workers.store.progress import ProgressFile, cancel_requested
 
 DIGEST = "sha256:" + "ab" * 32
@@ -44,11 +50,11 @@ class TinyWorker:
         self.gate.set()
 
     def __call__(self, content):
-        envelope = parse(content)
-        index = (envelope.group or {}).get("index", 0)
+        envelope = read_envelope(content)
+        index = envelope.group.index if envelope.group else 0
         self.ran[envelope.campaign, envelope.kind, index] += 1
-        envelope.folder.mkdir(parents=True, exist_ok=True)
-        progress = ProgressFile(envelope.folder, envelope.token)
+        spool.folder_of(envelope).mkdir(parents=True, exist_ok=True)
+        progress = ProgressFile(spool.folder_of(envelope), envelope.token)
         progress.beat(force=True)
         planned = self.fail.get((envelope.kind, index), [])
         plan = planned.pop(0) if planned else None
@@ -66,21 +72,21 @@ class TinyWorker:
         end = time.monotonic() + self.delay_s
         done = 0
         while time.monotonic() < end or not self.gate.is_set():
-            if cancel_requested(envelope.store_backend, envelope.token):
+            if cancel_requested(open_store(envelope.store), envelope.token):
                 return False
             done += 1
             news = {"phase": "solving", "solves_done": done, "residual": 10.0**-done}
             progress.update({**news, "solves_expected": 8})
             progress.beat(force=True)
             time.sleep(0.02)
-        return not cancel_requested(envelope.store_backend, envelope.token)
+        return not cancel_requested(open_store(envelope.store), envelope.token)
 
     def _receipt(self, envelope, outcome, made=None, error=None):
         stats = {"solves": 3, "iterations": 30, "seconds": 0.1, "residual": 1e-9}
         return {
             "token": envelope.token,
             "outcome": outcome,
-            "manifest": made,
+            "manifest": made and made.as_json(),
             "error": error,
             "stats": {**stats, "worker": "tiny"},
         }
@@ -99,10 +105,10 @@ class TinyWorker:
             durable.publish_directory(scratch, root)
             facts = {**written, "digest": DIGEST, "groups": groups}
             durable.write_json(folder / "model.json", facts)
-        made = manifest.new(
-            envelope.token,
-            manifest.kind_of(envelope.kind),
-            envelope.campaign,
+        made = ModelManifest(
+            token=envelope.token,
+            kind="model",
+            campaign=envelope.campaign,
             model_digest=DIGEST,
             groups=groups,
             n_sources=self.n_sources,
@@ -112,46 +118,52 @@ class TinyWorker:
             quality={"min": 0.5, "mean": 0.8},
             files={},
         )
-        manifest.commit(envelope.folder, made)
+        manifest.commit(spool.folder_of(envelope), made)
         return made
 
     def _group(self, envelope):
-        group = envelope.group
-        part = envelope.folder / "group.zarr"
-        write_group(part, self.n_sources, group["sources"])
+        part = spool.folder_of(envelope) / "group.zarr"
+        write_group(part, self.n_sources, envelope.sources)
         files = manifest.seal(part)
         files = {name: s for name, s in files.items() if "/c/" in name}
-        made = manifest.new(
-            envelope.token,
-            manifest.kind_of(envelope.kind),
-            envelope.campaign,
+        made = GroupManifest(
+            token=envelope.token,
+            kind="greens",
+            campaign=envelope.campaign,
             model_digest=DIGEST,
-            group=group,
+            group=envelope.group,
             files=files,
-            stats={"solves": 3},
+            stats=Stats(solves=3),
         )
-        manifest.commit(envelope.folder, made)
+        manifest.commit(spool.folder_of(envelope), made)
         return made
 
     def _inversion(self, envelope):
-        part = envelope.folder / "result"
+        part = spool.folder_of(envelope) / "result"
         part.mkdir(exist_ok=True)
         (part / "result.nc").write_bytes(b"CDF tiny")
         (part / "slip.csv").write_text("source,slip\n0,1.0\n")
         (part / "report.html").write_text("<!doctype html><title>tiny</title>")
         (part / "slip.png").write_bytes(b"\x89PNG tiny")
         (part / "data_fit.csv").write_bytes(b"station,observed")
-        made = manifest.new(
-            envelope.token,
-            manifest.kind_of(envelope.kind),
-            envelope.campaign,
+        made = InversionManifest(
+            token=envelope.token,
+            kind="inversion",
+            campaign=envelope.campaign,
             model_digest=DIGEST,
             inversion={"id": envelope.inversion["id"]},
             summary={"magnitude": 9.0, "peak_slip": 50.0},
             files=manifest.seal(part),
         )
-        manifest.commit(envelope.folder, made)
+        manifest.commit(spool.folder_of(envelope), made)
         return made
+
+
+def group_manifest(token, campaign, index):
+    """Return the manifest of a group without files, as JSON."""
+    place = {"index": index, "sources": []}
+    named = {"token": token, "campaign": campaign, "kind": "greens"}
+    return {"version": 2, **named, "group": place, "files": {}}
 
 
 def stored(store: Path, campaign: str):
@@ -198,6 +210,3 @@ def spec(name="tiny", **changes):
         "times": {"until": "1 yr", "output": ["0 d", "30 d"]},
     }
     return json.loads(json.dumps({**whole, **changes}))
-
-
-assert entry.VERSION == 2

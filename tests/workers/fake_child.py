@@ -1,7 +1,6 @@
 """The real child program with tasks that misbehave on demand."""
 
 import ctypes
-import json
 import os
 import signal
 import sys
@@ -12,6 +11,7 @@ import numpy as np
 from afterslip_workers import child
 from afterslip_workers.errors import CancelledError, TaskError
 from afterslip_workers.machine import exchange
+from afterslip_workers.messages import GroupManifest, Stats
 from afterslip_workers.store import manifest as manifests
 from afterslip_workers.tasks.results import write_result
 
@@ -42,12 +42,24 @@ def _hold_everything(seconds):
     ctypes.PyDLL(None).usleep(int(seconds * 1e6))
 
 
+def _manifest(context, files, **stats):
+    work = context.envelope
+    return GroupManifest(
+        token=work.token,
+        kind="greens",
+        campaign=work.campaign,
+        group=work.group,
+        files=files,
+        stats=Stats(solves=3, **stats),
+    )
+
+
 def _writer(context):
     def write(folder):
         part = folder / "group.zarr"
         (part / "x" / "c").mkdir(parents=True)
         (part / "x" / "c" / "0").write_bytes(b"numbers")
-        made = context.manifest(files=manifests.seal(part))
+        made = _manifest(context, files=manifests.seal(part))
         manifests.commit(folder, made)
         return made
 
@@ -83,8 +95,9 @@ def _act(context, order):  # noqa: C901 - a list of misdeeds
             end = time.monotonic() + order["seconds"]
             while context.store_backend.reachable() and time.monotonic() < end:
                 time.sleep(0.02)
-            written, refused = write_result(context.envelope, _writer(context))
-            return written, {} if refused is None else {"spooled": refused}
+            write = _writer(context)
+            written, refused = write_result(context.envelope, "group.zarr", write)
+            return written, Stats() if refused is None else Stats(spooled=refused)
         case "grow":
             held = bytearray(int(order["bytes"]))
             held[::4096] = b"x" * len(held[::4096])
@@ -98,7 +111,7 @@ def _act(context, order):  # noqa: C901 - a list of misdeeds
 def _written(context):
     """Write slowly what another process has solved, or die of it."""
     facts, arrays = exchange.load(context.handed)
-    order = context.envelope.group
+    order = context.envelope.spec
     if order.get("writing") == "die":
         os.kill(os.getpid(), signal.SIGKILL)
     context.lap("writing")
@@ -109,14 +122,14 @@ def _written(context):
         time.sleep(0.02)
     (context.folder / "group.zarr").mkdir(exist_ok=True)
     bits = arrays["response"].tobytes().hex()
-    manifest = {"token": context.envelope.token, "pid": os.getpid(), "bits": bits}
-    return {**manifest, "solver": facts["pid"]}, {"solves": 3}
+    manifest = _manifest(context, {}, pid=os.getpid(), bits=bits, solver=facts["pid"])
+    return manifest, manifest.stats
 
 
 def _run(context):
     if context.handed:
         return _written(context)
-    order = context.envelope.group
+    order = context.envelope.spec
     context.report({"phase": "solving", "solves_done": 1, "solves_expected": 3})
     sys.stdout.write("line from the task\n")
     sys.stdout.flush()
@@ -129,11 +142,11 @@ def _run(context):
         exchange.save(context.hand_to, {"pid": os.getpid()}, {"response": response})
         return None
     (context.folder / "group.zarr").mkdir(exist_ok=True)
-    manifest = {"token": context.envelope.token, "pid": os.getpid()}
+    manifest = _manifest(context, {}, pid=os.getpid())
     if order["do"] == "commit_and_die":
-        (context.folder / "manifest.json").write_text(json.dumps(manifest))
+        manifests.commit(context.folder, manifest)
         os.kill(os.getpid(), signal.SIGKILL)
-    return manifest, {"solves": 3}
+    return manifest, manifest.stats
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from afterslip.identity import canonical_spec
 from afterslip.spec import parse_campaign
 from afterslip.spec.files import LocalFiles
 from afterslip_workers import entry
+from afterslip_workers.messages import VERSION
 
 RNG = np.random.default_rng(5)
 NAMES = [f"S{number:02d}" for number in range(16)]
@@ -73,7 +74,7 @@ class SmallCampaign:
 
     def envelope(self, kind, token, **more):
         return {
-            "version": entry.VERSION,
+            "version": VERSION,
             "token": token,
             "kind": kind,
             "campaign": self.identity,

@@ -4,19 +4,20 @@ import time
 from pathlib import Path
 
 from afterslip_workers import entry
+from afterslip_workers.messages import VERSION
 
 FAKE = str(Path(__file__).parent / "fake_child.py")
 
 
 def envelope(store, token="a1", timeout_s=None, **order):
     return {
-        "version": entry.VERSION,
+        "version": VERSION,
         "token": token,
         "kind": "group",
         "campaign": "c1",
-        "spec": {},
+        "spec": order,
         "store": str(store),
-        "group": order,
+        "group": {"index": 0, "sources": [0]},
         "timeout_s": timeout_s,
     }
 

@@ -31,6 +31,7 @@ from afterslip_workers.engines.models import load_model
 from afterslip_workers.engines.viscoelastic import model_file
 from afterslip_workers.engines.viscoelastic.settings import settings_of
 from afterslip_workers.engines.viscoelastic.sources import UnitSources, unit_slip
+from afterslip_workers.messages import read_manifest
 from afterslip_workers.process import supervisor
 from afterslip_workers.process.delivery import deliver_all
 from afterslip_workers.store import durable
@@ -41,7 +42,7 @@ def built(tmp_path_factory):
     """The small campaign with its model built."""
     campaign = SmallCampaign(tmp_path_factory.mktemp("store"))
     campaign.manifest = stored(entry.execute(campaign.envelope("model", "m1")))
-    entry.promote(campaign.root, "c1", campaign.manifest)
+    entry.promote(campaign.root, "c1", read_manifest(campaign.manifest))
     yield campaign
     entry.close_children()
 
@@ -52,7 +53,7 @@ def solved(built):
     built.receipts = []
     for index, sources in enumerate(built.manifest["groups"]):
         receipt = entry.execute(built.group(f"g{index}", index, sources))
-        entry.promote(built.root, "c1", stored(receipt))
+        entry.promote(built.root, "c1", read_manifest(stored(receipt)))
         built.receipts.append(receipt)
     entry.finish(built.root, "c1")
     return built
@@ -64,7 +65,7 @@ def slow_campaign(root, built):
     spec["solver"] = {"integrator": "stepping", "step": "0.1 d"}
     campaign = SmallCampaign(root, spec, identity="slow")
     manifest = stored(entry.execute(campaign.envelope("model", f"s{time.time_ns()}")))
-    entry.promote(root, "slow", manifest)
+    entry.promote(root, "slow", read_manifest(manifest))
     return campaign
 
 
@@ -261,9 +262,9 @@ def test_stepping_agrees_with_the_spectral_form(solved):
     spec["solver"] = {"integrator": "stepping", "step": "30 d"}
     campaign = SmallCampaign(solved.root, spec, identity="steps")
     manifest = stored(entry.execute(campaign.envelope("model", "p1")))
-    entry.promote(solved.root, "steps", manifest)
+    entry.promote(solved.root, "steps", read_manifest(manifest))
     done = entry.execute(campaign.group("p2", 1, [4, 5]))
-    entry.promote(solved.root, "steps", stored(done))
+    entry.promote(solved.root, "steps", read_manifest(stored(done)))
     times = [0.0, 2 * YEAR, 10 * YEAR]
     place = (X_KM * 1e3, Y_KM * 1e3, times)
     steps = entry.sample(solved.root, "steps", *place).values
@@ -325,7 +326,7 @@ def full_disk(tmp_path):
 def test_group_of_a_full_store_waits_on_the_workers_disk(full_disk):
     campaign = SmallCampaign(full_disk)
     manifest = stored(entry.execute(campaign.envelope("model", "m1")))
-    entry.promote(full_disk, "c1", manifest)
+    entry.promote(full_disk, "c1", read_manifest(manifest))
     filler = full_disk / "filler"
     free = os.statvfs(full_disk)
     filler.write_bytes(bytes(free.f_bavail * free.f_frsize - (64 << 10)))
@@ -334,7 +335,7 @@ def test_group_of_a_full_store_waits_on_the_workers_disk(full_disk):
     assert receipt["stats"]["spooled"]["class"] == "store_full"
     assert entry.read_manifest(full_disk, "f1") is None
     with pytest.raises(entry.NotDeliveredError):
-        entry.promote(full_disk, "c1", manifest)
+        entry.promote(full_disk, "c1", read_manifest(manifest))
     filler.unlink()
     deadline = time.monotonic() + 60
     while entry.read_manifest(full_disk, "f1") is None:
@@ -342,7 +343,7 @@ def test_group_of_a_full_store_waits_on_the_workers_disk(full_disk):
         deliver_all()
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    entry.promote(full_disk, "c1", manifest)
+    entry.promote(full_disk, "c1", read_manifest(manifest))
 
 
 def test_inversion_finds_the_slip_behind_the_data(solved):
@@ -360,7 +361,7 @@ def test_inversion_finds_the_slip_behind_the_data(solved):
     receipt = entry.execute(asked.envelope("inversion", "i1", inversion=request))
     manifest = stored(receipt)
     for _ in range(2):
-        entry.promote(solved.root, "c1", manifest)
+        entry.promote(solved.root, "c1", read_manifest(manifest))
     folder = solved.root / "campaigns" / "c1" / "inversions" / "i1"
     result = check(xr.load_dataset(folder / "result.nc"))
     assert result["slip"].values == pytest.approx(truth, abs=0.15)

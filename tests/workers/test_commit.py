@@ -12,6 +12,7 @@ from afterslip import integrity
 from afterslip.errors import DamagedError
 from afterslip_workers import entry
 from afterslip_workers.errors import classify
+from afterslip_workers.messages import read_manifest
 from afterslip_workers.store import durable
 from afterslip_workers.store.errors import StoreLostError
 from afterslip_workers.store.local import LocalBackend
@@ -89,7 +90,7 @@ def greens(store):
 
 def test_promoted_group_reads_back_at_its_place(store):
     for index in (0, 1):
-        entry.promote(store, "c1", attempt(store, index, f"a{index}"))
+        entry.promote(store, "c1", read_manifest(attempt(store, index, f"a{index}")))
     found = greens(store)["response"][:]
     for source in range(N_SOURCE):
         assert np.array_equal(found[source], _value(source))
@@ -99,7 +100,7 @@ def test_promoting_moves_the_bytes_and_copies_none(store):
     manifest = attempt(store, 0, "a0")
     shard = store / "attempts" / "a0" / "group.zarr" / "response" / "c" / "0"
     inode = next(path for path in shard.rglob("*") if path.is_file()).stat().st_ino
-    entry.promote(store, "c1", manifest)
+    entry.promote(store, "c1", read_manifest(manifest))
     shard = store / "campaigns" / "c1" / "greens.zarr" / "response" / "c" / "0"
     moved = next(path for path in shard.rglob("*") if path.is_file())
     assert moved.stat().st_ino == inode
@@ -116,11 +117,11 @@ def test_attempt_that_another_dispatcher_moves_meanwhile_is_promoted(
     def slow(backend, *args):
         calls.append(args)
         if len(calls) == 1:
-            entry.promote(store, "c1", manifest)
+            entry.promote(store, "c1", read_manifest(manifest))
         return real(backend, *args)
 
     monkeypatch.setattr(LocalBackend, step, slow)
-    entry.promote(store, "c1", manifest)
+    entry.promote(store, "c1", read_manifest(manifest))
     assert len(calls) > 1
     assert np.array_equal(greens(store)["response"][0], _value(0))
 
@@ -136,14 +137,14 @@ def test_file_that_is_nowhere_is_missing(store, monkeypatch, step):
 
     monkeypatch.setattr(LocalBackend, step, vanishes)
     with pytest.raises(entry.StoreError, match="mode_count/c/0 is missing"):
-        entry.promote(store, "c1", manifest)
+        entry.promote(store, "c1", read_manifest(manifest))
 
 
 def test_promoting_twice_changes_nothing(store):
     manifest = attempt(store, 0, "a0")
-    entry.promote(store, "c1", manifest)
+    entry.promote(store, "c1", read_manifest(manifest))
     before = durable.checksums(store / "campaigns")
-    entry.promote(store, "c1", manifest)
+    entry.promote(store, "c1", read_manifest(manifest))
     assert durable.checksums(store / "campaigns") == before
 
 
@@ -165,9 +166,9 @@ def test_promotion_goes_on_after_a_crash_between_two_renames(
 
     monkeypatch.setattr(Path, "replace", lambda old, new: crash(old, new))
     with pytest.raises(KeyboardInterrupt):
-        entry.promote(store, "c1", manifest)
+        entry.promote(store, "c1", read_manifest(manifest))
     monkeypatch.undo()
-    entry.promote(store, "c1", manifest)
+    entry.promote(store, "c1", read_manifest(manifest))
     assert np.array_equal(greens(store)["response"][4], _value(4))
     assert greens(store)["mode_count"][:].tolist() == [0, 0, 0, 0, 3, 3, 3]
 
@@ -180,7 +181,7 @@ def test_damaged_group_is_refused_before_anything_moves(store):
     content[7] ^= 1
     path.write_bytes(content)
     with pytest.raises(entry.StoreError, match="damaged"):
-        entry.promote(store, "c1", manifest)
+        entry.promote(store, "c1", read_manifest(manifest))
     assert not (
         store / "campaigns" / "c1" / "greens.zarr" / "mode_count" / "c"
     ).exists()
@@ -191,7 +192,7 @@ def test_missing_file_is_refused(store):
     for name in manifest["files"]:
         (store / "attempts" / "a0" / "group.zarr" / name).unlink()
     with pytest.raises(entry.StoreError, match="missing"):
-        entry.promote(store, "c1", manifest)
+        entry.promote(store, "c1", read_manifest(manifest))
 
 
 def test_store_that_is_away_lacks_nothing(store):
@@ -200,27 +201,27 @@ def test_store_that_is_away_lacks_nothing(store):
     away = store.with_name("away")
     store.rename(away)
     with pytest.raises(StoreLostError):
-        entry.promote(store, "c1", manifest)
+        entry.promote(store, "c1", read_manifest(manifest))
     with pytest.raises(StoreLostError):
         entry.finish(store, "c1")
     away.rename(store)
-    entry.promote(store, "c1", manifest)
+    entry.promote(store, "c1", read_manifest(manifest))
     assert np.array_equal(greens(store)["response"][0], _value(0))
 
 
 @pytest.mark.parametrize(
     "change",
-    [{"campaign": "c2"}, {"model_digest": "sha256:other"}, {"version": 3}],
+    [{"campaign": "c2"}, {"model_digest": "sha256:other"}],
 )
 def test_manifest_of_something_else_is_refused(store, change):
     manifest = {**attempt(store, 0, "a0"), **change}
     with pytest.raises(entry.StoreError):
-        entry.promote(store, "c1", manifest)
+        entry.promote(store, "c1", read_manifest(manifest))
 
 
 def test_late_duplicate_changes_no_number(store):
-    entry.promote(store, "c1", attempt(store, 0, "a0"))
-    entry.promote(store, "c1", attempt(store, 0, "late"))
+    entry.promote(store, "c1", read_manifest(attempt(store, 0, "a0")))
+    entry.promote(store, "c1", read_manifest(attempt(store, 0, "late")))
     assert np.array_equal(greens(store)["response"][2], _value(2))
 
 
@@ -232,14 +233,14 @@ def test_discard_removes_an_attempt_and_may_be_repeated(store):
 
 
 def test_finish_names_the_groups_that_are_missing(store):
-    entry.promote(store, "c1", attempt(store, 0, "a0"))
+    entry.promote(store, "c1", read_manifest(attempt(store, 0, "a0")))
     with pytest.raises(entry.StoreError, match=r"\[1\]"):
         entry.finish(store, "c1")
 
 
 def test_finish_marks_the_store_and_keeps_it_readable(store):
     for index in (0, 1):
-        entry.promote(store, "c1", attempt(store, index, f"a{index}"))
+        entry.promote(store, "c1", read_manifest(attempt(store, index, f"a{index}")))
     entry.finish(store, "c1")
     entry.finish(store, "c1")
     opened = zarr.open_consolidated(store / "campaigns" / "c1" / "greens.zarr")
@@ -262,14 +263,14 @@ def test_inversion_is_promoted_to_its_own_folder(store):
         "files": durable.checksums(folder),
     }
     for _ in range(2):
-        entry.promote(store, "c1", manifest)
+        entry.promote(store, "c1", read_manifest(manifest))
     accepted = store / "campaigns" / "c1" / "inversions" / "i1"
     assert sorted(p.name for p in accepted.iterdir()) == ["report.html", "result.nc"]
 
 
 def test_manifest_can_be_read_without_its_receipt(store):
     manifest = attempt(store, 0, "a0")
-    assert entry.read_manifest(store, "a0") == manifest
+    assert entry.read_manifest(store, "a0") == read_manifest(manifest)
     assert entry.read_manifest(store, "none") is None
 
 
@@ -291,9 +292,9 @@ def test_a_group_is_accepted_when_its_checksums_are_there(store, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(integrity, "write_checksums", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            entry.promote(store, "c1", manifest)
+            entry.promote(store, "c1", read_manifest(manifest))
     assert not document.exists()
-    entry.promote(store, "c1", manifest)
+    entry.promote(store, "c1", read_manifest(manifest))
     files = integrity.read_checksums(document.read_bytes(), "c1", 0)
     assert files == manifest["files"]
 

@@ -14,13 +14,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 from small_campaign import SPEC
 
 from afterslip_workers import entry
+from afterslip_workers.messages import VERSION
 from afterslip_workers.process.use import measure
 
 
 def envelope(store):
     """A group of a campaign that has no model: its child says so and lives on."""
     return {
-        "version": entry.VERSION,
+        "version": VERSION,
         "token": "a1",
         "kind": "group",
         "campaign": "c1",

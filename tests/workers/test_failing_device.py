@@ -54,7 +54,7 @@ def test_error_of_cuda_is_classified_and_its_process_ended(
     assert receipt["error"]["class"] == error_class
     assert text in receipt["error"]["message"]
     after = entry.execute(envelope(tmp_path, "a3", do="nothing"))
-    assert after["manifest"]["pid"] != before["manifest"]["pid"], "the context is dead"
+    assert after["stats"]["pid"] != before["stats"]["pid"], "the context is dead"
 
 
 def cancelled(store, size):

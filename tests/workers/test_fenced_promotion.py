@@ -13,6 +13,7 @@ import test_commit
 from test_commit import attempt, greens, store
 
 from afterslip_workers import entry
+from afterslip_workers.messages import read_manifest
 from afterslip_workers.store import durable
 from afterslip_workers.store.local import LocalBackend
 
@@ -31,7 +32,7 @@ def two_attempts(store, monkeypatch):
 def succeed(store, manifest):
     """What a successor does: fence what came before, then promote its own."""
     entry.discard(store, "a0")
-    entry.promote(store, "c1", manifest)
+    entry.promote(store, "c1", read_manifest(manifest))
     entry.discard(store, "a1")
 
 
@@ -58,7 +59,7 @@ def test_late_leader_changes_nothing_of_a_later_attempt(
 
     monkeypatch.setattr(LocalBackend, step, suspended)
     with pytest.raises(entry.StoreError):
-        entry.promote(store, "c1", first)
+        entry.promote(store, "c1", read_manifest(first))
     assert durable.checksums(store / "campaigns") == after[0]
     assert np.all(greens(store)["response"][1] == 101)
     recorded = store / "campaigns" / "c1" / "manifests" / "0.json"
@@ -83,7 +84,7 @@ def test_late_leader_that_wrote_its_last_file_still_cannot_name_it(
 
     monkeypatch.setattr(LocalBackend, "_writable", suspended)
     with pytest.raises(entry.StoreError, match="a0 was discarded"):
-        entry.promote(store, "c1", first)
+        entry.promote(store, "c1", read_manifest(first))
     assert durable.checksums(store / "campaigns") == after[0]
 
 

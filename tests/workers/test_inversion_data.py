@@ -21,6 +21,7 @@ from small_campaign import (
 
 from afterslip_common.terms import YEAR
 from afterslip_workers import entry
+from afterslip_workers.messages import read_manifest
 
 TRUTH = np.array([0.1, 1.0, 0.2, 2.0, 0.1, 1.5])
 LOOK = np.array([-0.6, -0.1, np.sqrt(1 - 0.37)])
@@ -31,10 +32,10 @@ def solved(tmp_path_factory):
     campaign = SmallCampaign(tmp_path_factory.mktemp("store"))
     receipt = entry.execute(campaign.envelope("model", "m1"))
     assert receipt["outcome"] == "stored", receipt["error"]
-    entry.promote(campaign.root, "c1", receipt["manifest"])
+    entry.promote(campaign.root, "c1", read_manifest(receipt["manifest"]))
     for index, sources in enumerate(receipt["manifest"]["groups"]):
         group = entry.execute(campaign.group(f"g{index}", index, sources))
-        entry.promote(campaign.root, "c1", group["manifest"])
+        entry.promote(campaign.root, "c1", read_manifest(group["manifest"]))
     entry.finish(campaign.root, "c1")
     yield campaign
     entry.close_children()
@@ -55,7 +56,7 @@ def invert(campaign, identity, datasets, files, **request):
     full = {**asked.spec["inversions"][0], "id": identity, "extra_datasets": []}
     receipt = entry.execute(asked.envelope("inversion", identity, inversion=full))
     assert receipt["outcome"] == "stored", receipt["error"]
-    entry.promote(campaign.root, "c1", receipt["manifest"])
+    entry.promote(campaign.root, "c1", read_manifest(receipt["manifest"]))
     folder = campaign.root / "campaigns" / "c1" / "inversions" / identity
     html = (folder / "report.html").read_text()
     return xr.load_dataset(folder / "result.nc"), receipt["manifest"]["summary"], html

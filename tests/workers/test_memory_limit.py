@@ -48,10 +48,10 @@ def test_process_that_outgrows_its_limit_is_ended_and_the_next_task_runs(
     assert "and 1.07 GB are allowed" in text
     assert "mesh.size" in text
     assert limit.ENV in text
-    assert not psutil.pid_exists(small["manifest"]["pid"])
+    assert not psutil.pid_exists(small["stats"]["pid"])
     after = entry.execute(envelope(tmp_path, "a2", do="nothing"))
     assert after["outcome"] == "stored"
-    assert after["manifest"]["pid"] != small["manifest"]["pid"]
+    assert after["stats"]["pid"] != small["stats"]["pid"]
 
 
 @pytest.mark.slow

@@ -69,9 +69,9 @@ def test_next_group_is_solved_while_one_is_written(tmp_path):
     first.touch("go")
     written = first.receipt()
     assert done["outcome"] == written["outcome"] == "stored"
-    solvers = {r["manifest"]["solver"] for r in (done, written)}
+    solvers = {r["stats"]["solver"] for r in (done, written)}
     assert len(solvers) == 1
-    assert {r["manifest"]["pid"] for r in (done, written)}.isdisjoint(solvers)
+    assert {r["stats"]["pid"] for r in (done, written)}.isdisjoint(solvers)
 
 
 def test_receipt_tells_of_both_processes(tmp_path):
@@ -83,7 +83,7 @@ def test_receipt_tells_of_both_processes(tmp_path):
 
 
 def test_arrays_arrive_bit_for_bit(tmp_path):
-    found = Attempt(tmp_path, "a1").receipt()["manifest"]["bits"]
+    found = Attempt(tmp_path, "a1").receipt()["stats"]["bits"]
     assert found == np.array([1.5, np.nan, -0.0], dtype=np.float32).tobytes().hex()
 
 
@@ -149,7 +149,7 @@ def test_death_of_the_writer_fails_its_own_attempt_only(tmp_path, pools):
     )
     after = Attempt(tmp_path, "a2").receipt()
     assert after["outcome"] == "stored"
-    assert after["manifest"]["solver"] == pools[0]._idle[0].pid
+    assert after["stats"]["solver"] == pools[0]._idle[0].pid
 
 
 def test_cancelled_writer_need_not_have_been_counted(tmp_path, pools):

@@ -16,6 +16,7 @@ import small_campaign
 from afterslip import integrity
 from afterslip.archive import open_greens
 from afterslip_workers import entry
+from afterslip_workers.messages import read_manifest
 from afterslip_workers.store import reading
 
 SURFACE = {"node_x", "node_y", "node_z", "node_lon", "node_lat"}
@@ -44,7 +45,7 @@ def built(request, tmp_path_factory):
     campaign = small_campaign.SmallCampaign(root, spec, files=files)
     made = entry.execute(campaign.envelope("model", "m1"))
     assert made["outcome"] == "stored", made["error"]
-    entry.promote(root, "c1", made["manifest"])
+    entry.promote(root, "c1", read_manifest(made["manifest"]))
     entry.discard(root, "m1")
     if request.param is local:
         entry.arrange(

@@ -15,6 +15,7 @@ import small_campaign
 
 from afterslip import integrity
 from afterslip_workers import entry
+from afterslip_workers.messages import read_manifest
 from afterslip_workers.store.local import LocalBackend
 
 
@@ -27,11 +28,11 @@ def solved(tmp_path_factory):
     manifests = [made["manifest"]]
     for index, sources in enumerate(made["manifest"]["groups"]):
         if index == 0:
-            entry.promote(root, "c1", manifests[0])
+            entry.promote(root, "c1", read_manifest(manifests[0]))
         done = entry.execute(campaign.group(f"g{index}", index, sources))
         assert done["outcome"] == "stored", done["error"]
         manifests.append(done["manifest"])
-        entry.promote(root, "c1", done["manifest"])
+        entry.promote(root, "c1", read_manifest(done["manifest"]))
     entry.finish(root, "c1")
     for token in entry.attempt_tokens(root):
         entry.discard(root, token)
@@ -122,7 +123,7 @@ def test_group_without_manifest_is_sealed_by_the_database_only(store):
     path.unlink()
     assert "group 0" in entry.seal_store(store).refused["c1"]
     other = json.loads((store / "campaigns/c1/manifests/1.json").read_text())
-    known = {"c1": {"0": manifest, "1": other}}
+    known = {"c1": {"0": read_manifest(manifest), "1": read_manifest(other)}}
     expected = entry.Expected(known, frozenset(), frozenset(), frozenset())
     assert entry.seal_store(store, expected).sealed == ["c1"]
 

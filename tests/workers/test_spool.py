@@ -59,7 +59,7 @@ def test_result_outlives_a_store_that_goes_away_at_commit(store):
     away.rename(store)
     assert entry.read_manifest(store, "a1") is None
     assert delivery.deliver_all() == 0
-    assert entry.read_manifest(store, "a1") == receipt["manifest"]
+    assert entry.read_manifest(store, "a1").as_json() == receipt["manifest"]
     assert entry.read_receipt(store, "a1")["outcome"] == "stored"
     shard = store / "attempts" / "a1" / "group.zarr" / "x" / "c" / "0"
     digest = receipt["manifest"]["files"]["x/c/0"]
@@ -97,7 +97,7 @@ def test_results_arrive_in_the_order_in_which_they_were_made(store, monkeypatch)
     backend = entry.open_store(store)
     for token in ("b", "a", "c"):
         folder = spool.make(backend, token)
-        receipt = {"token": token, "outcome": "failed"}
+        receipt = {"token": token, "outcome": "cancelled"}
         durable.write_json(folder / "receipt.json", receipt)
         time.sleep(0.02)
     sent = []
@@ -112,7 +112,9 @@ def test_results_arrive_in_the_order_in_which_they_were_made(store, monkeypatch)
 def test_result_of_a_worker_that_died_before_its_receipt_is_delivered(store):
     backend = entry.open_store(store)
     folder = spool.make(backend, "d1")
-    durable.write_json(folder / "manifest.json", {"token": "d1", "kind": "model"})
+    named = {"token": "d1", "kind": "model", "campaign": "c1", "files": {}}
+    content = {"version": 2, **named, "n_sources": 0, "groups": []}
+    durable.write_json(folder / "manifest.json", content)
     with spool.locked(backend, "d1") as ours:
         assert ours
         delivery.deliver_all()

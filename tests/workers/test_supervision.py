@@ -52,7 +52,7 @@ def test_result_comes_back_as_a_small_receipt(tmp_path):
 def test_child_lives_on_between_tasks(tmp_path):
     first = entry.execute(envelope(tmp_path, "a1", do="nothing"))
     second = entry.execute(envelope(tmp_path, "a2", do="nothing"))
-    assert first["manifest"]["pid"] == second["manifest"]["pid"] != os.getpid()
+    assert first["stats"]["pid"] == second["stats"]["pid"] != os.getpid()
 
 
 def test_log_holds_what_python_and_compiled_code_print(tmp_path):
@@ -84,7 +84,7 @@ def test_killed_child_is_a_failed_attempt_and_the_next_gets_a_fresh_child(tmp_pa
     assert "line from the task" in receipt["error"]["message"]
     after = entry.execute(envelope(tmp_path, "a3", do="nothing"))
     assert after["outcome"] == "stored"
-    assert after["manifest"]["pid"] != before["manifest"]["pid"]
+    assert after["stats"]["pid"] != before["stats"]["pid"]
 
 
 def test_segmentation_fault_is_named(tmp_path):
@@ -219,7 +219,7 @@ def test_child_outlives_the_thread_that_asked_for_it(tmp_path):
     thread, first = in_background(tmp_path, token="a1", do="nothing")
     thread.join()
     second = entry.execute(envelope(tmp_path, "a2", do="nothing"))
-    assert first[0]["manifest"]["pid"] == second["manifest"]["pid"]
+    assert first[0]["stats"]["pid"] == second["stats"]["pid"]
 
 
 def test_envelope_of_another_release_is_refused():

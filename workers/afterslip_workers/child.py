@@ -24,11 +24,20 @@ from typing import Any, BinaryIO
 import structlog
 
 from afterslip_common.observe import logs, telemetry
-from afterslip_workers.envelope import Envelope, parse
 from afterslip_workers.errors import POISON, CancelledError, TaskError, classify
 from afterslip_workers.machine import device
 from afterslip_workers.machine.model_cache import ModelCache, warm_limit
+from afterslip_workers.messages import (
+    Envelope,
+    Manifest,
+    Receipt,
+    Stats,
+    failed,
+    read_envelope,
+)
 from afterslip_workers.process import channel
+from afterslip_workers.process.answer import Answer
+from afterslip_workers.store import spool
 from afterslip_workers.store.backend import StoreBackend
 from afterslip_workers.store.paths import LOG
 from afterslip_workers.tasks.context import Context
@@ -58,7 +67,7 @@ def main() -> None:
     while True:
         message = inbox.get()
         stop.clear()
-        channel.send(answers, _answer(message, answers, stop, warm))
+        channel.send(answers, _answer(message, answers, stop, warm).as_json())
 
 
 def _hear(stop: threading.Event) -> None:
@@ -105,7 +114,7 @@ def _answer(
     answers: BinaryIO,
     stop: threading.Event,
     warm: ModelCache,
-) -> dict[str, Any]:
+) -> Answer:
     """Run one envelope; whatever happens becomes an answer."""
     started, began = time.monotonic(), time.time()
     hand_to, handed = message.pop("hand_to", None), message.pop("handed", None)
@@ -117,9 +126,9 @@ def _answer(
         channel.send(answers, {"progress": news})
 
     try:
-        envelope = parse(message)
+        envelope = read_envelope(message)
         with (
-            _logging_to(envelope.folder),
+            _logging_to(spool.folder_of(envelope)),
             logs.about(message),
             telemetry.continued(envelope.kind, message, envelope.trace),
         ):
@@ -133,20 +142,22 @@ def _answer(
                 handed=handed,
             )
             answer = _run(envelope, context)
-            log.info("task ended", outcome=answer["outcome"], **_cause(answer))
+            receipt = answer.receipt
+            log.info("task ended", outcome=receipt.outcome, **_cause(receipt))
     except BaseException as error:  # noqa: BLE001 - the log itself may be refused
-        answer = _refusal(error)
+        answer = _refusal(str(message.get("token", "")), error)
     seconds = time.monotonic() - started
-    answer.setdefault("stats", {}).update(seconds=seconds, began=began)
-    return answer
+    receipt = answer.receipt.but(seconds=seconds, began=began)
+    return answer.model_copy(update={"receipt": receipt})
 
 
-def _cause(answer: dict[str, Any]) -> dict[str, str]:
-    error = answer.get("error")
-    return {"error": error["class"], "message": error["message"]} if error else {}
+def _cause(receipt: Receipt) -> dict[str, str]:
+    error = receipt.error
+    return {"error": error.error_class, "message": error.message} if error else {}
 
 
-def _run(envelope: Envelope, context: Context) -> dict[str, Any]:
+def _run(envelope: Envelope, context: Context) -> Answer:
+    token = envelope.token
     try:
         done = _task(envelope.kind)(context)
     except CancelledError:
@@ -154,36 +165,36 @@ def _run(envelope: Envelope, context: Context) -> dict[str, Any]:
     except BaseException as error:  # noqa: BLE001 - every failure is an answer
         with suppress(OSError):
             traceback.print_exc()
-        return _refusal(error, envelope.store_backend)
+        return _refusal(token, error, context.store_backend)
     else:
-        phases = {"phases": context.laps.seconds()}
+        phases = context.laps.seconds()
         if done is None:
-            warm = context.warm.bytes
-            return {"outcome": "solved", "stats": {**phases, "warm_bytes": warm}}
+            solved = Receipt(token=token, outcome="solved", stats=Stats(phases=phases))
+            return Answer(receipt=solved, warm_bytes=context.warm.bytes)
         manifest, stats = done
-        stats = {**stats, **phases}
-        return {"outcome": "stored", "manifest": manifest, "stats": stats}
+        stored = Receipt(
+            token=token,
+            outcome="stored",
+            manifest=manifest,
+            stats=stats.but(phases=phases),
+        )
+        return Answer(receipt=stored)
     warm = max(context.warm.bytes, device.trim())
-    return {"outcome": "cancelled", "stats": {"warm_bytes": warm}}
+    return Answer(receipt=Receipt(token=token, outcome="cancelled"), warm_bytes=warm)
 
 
 def _refusal(
-    error: BaseException, backend: StoreBackend | None = None
-) -> dict[str, Any]:
+    token: str, error: BaseException, backend: StoreBackend | None = None
+) -> Answer:
     found = classify(error, backend)
     # after what nobody foresaw the process is not trusted with another task
     unforeseen = found.error_class == "internal" and not isinstance(error, TaskError)
-    return {
-        "outcome": "failed",
-        "error": {"class": found.error_class, "message": found.message},
-        "poisoned": unforeseen or found.error_class in POISON,
-    }
+    poisoned = unforeseen or found.error_class in POISON
+    return Answer(receipt=failed(token, found), poisoned=poisoned)
 
 
-def _task(
-    kind: str,
-) -> Callable[[Context], tuple[dict[str, Any], dict[str, Any]] | None]:
-    """Return what does the work: manifest and counts, or None if it handed over."""
+def _task(kind: str) -> Callable[[Context], tuple[Manifest, Stats] | None]:
+    """Return what does the work: manifest and figures, or None if it handed over."""
     # imported late: a campaign's model needs gmsh, its groups do not
     if kind == "model":
         from afterslip_workers.tasks import model

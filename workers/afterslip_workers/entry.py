@@ -11,10 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from afterslip_workers.bench import measure
-from afterslip_workers.envelope import VERSION, failed, parse
 from afterslip_workers.errors import TaskError, classify
 from afterslip_workers.machine import device
 from afterslip_workers.machine.limit import SHARES_ENV
+from afterslip_workers.messages import (
+    Manifest,
+    failed,
+    read_envelope,
+)
 from afterslip_workers.process import supervisor
 from afterslip_workers.store import (
     checkpoint,
@@ -45,7 +49,6 @@ if TYPE_CHECKING:
 __all__ = [
     "PRELOAD",
     "SHARES_ENV",
-    "VERSION",
     "Expected",
     "Finding",
     "NotDeliveredError",
@@ -64,6 +67,7 @@ __all__ = [
     "files_of",
     "finish",
     "greens_digest",
+    "has_manifest",
     "is_bucket",
     "keep_content",
     "keep_file",
@@ -97,24 +101,24 @@ def execute(envelope: Mapping[str, Any]) -> dict[str, Any]:
 
     Parameters
     ----------
-    envelope : see :class:`afterslip_workers.envelope.Envelope`.
+    envelope : see :class:`afterslip_workers.messages.Envelope`.
 
     Returns
     -------
-    A receipt, see :class:`afterslip_workers.envelope.Receipt`. Failures are
+    A receipt, see :class:`afterslip_workers.messages.Receipt`. Failures are
     receipts as well; nothing is raised.
     """
     try:
-        parsed = parse(envelope)
+        parsed = read_envelope(envelope)
     except TaskError as error:
         return failed(str(envelope.get("token", "")), error).as_json()
     try:
         return supervisor.supervise(parsed).as_json()
     except Exception as error:  # noqa: BLE001 - a worker answers whatever happens
-        return failed(parsed.token, classify(error, parsed.store_backend)).as_json()
+        return failed(parsed.token, classify(error, open_store(parsed.store))).as_json()
 
 
-def promote(store: str | Path, campaign: str, manifest: Mapping[str, Any]) -> None:
+def promote(store: str | Path, campaign: str, manifest: Manifest) -> None:
     """Move an accepted attempt into its campaign; may be repeated.
 
     Raises
@@ -126,7 +130,7 @@ def promote(store: str | Path, campaign: str, manifest: Mapping[str, Any]) -> No
     StoreLostError
         While the store is away.
     """
-    commit.promote(open_store(store), campaign, dict(manifest))
+    commit.promote(open_store(store), campaign, manifest)
 
 
 def arrange(store: str | Path, campaign: str, order: Sequence[int]) -> list[int]:
@@ -173,9 +177,20 @@ def read_progress(store: str | Path, token: str) -> dict[str, Any] | None:
     return progress.read(open_store(store), token)
 
 
-def read_manifest(store: str | Path, token: str) -> dict[str, Any] | None:
-    """Manifest of a stored attempt whose receipt was lost; None if not stored."""
+def read_manifest(store: str | Path, token: str) -> Manifest | None:
+    """Manifest of a stored attempt whose receipt was lost; None if not stored.
+
+    Raises
+    ------
+    TaskError
+        If it cannot be read, see `afterslip_workers.messages.read_manifest`.
+    """
     return commit.manifest_of(open_store(store), token)
+
+
+def has_manifest(store: str | Path, token: str) -> bool:
+    """Tell whether an attempt stored a result, of whatever release it is."""
+    return commit.manifest_json(open_store(store), token) is not None
 
 
 def read_receipt(store: str | Path, token: str) -> dict[str, Any] | None:

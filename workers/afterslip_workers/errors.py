@@ -13,9 +13,12 @@ import errno
 from typing import TYPE_CHECKING, Any
 
 from afterslip.error_class import ErrorClass
+from afterslip_workers.messages import TaskError
 
 if TYPE_CHECKING:
     from afterslip_workers.store.backend import StoreBackend
+
+__all__ = ["AWAY", "POISON", "CancelledError", "TaskError", "classify"]
 
 _BAD_INPUT = frozenset(
     {
@@ -35,21 +38,6 @@ AWAY = frozenset({ErrorClass.STORE_FULL, ErrorClass.STORE_LOST})
 POISON = frozenset({ErrorClass.OOM, ErrorClass.GPU_ERROR, ErrorClass.GPU_LOST})
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-
-
-class TaskError(Exception):
-    """A failure that a person can read.
-
-    Parameters
-    ----------
-    error_class : decides whether it is tried again.
-    message : what happened and what to do about it.
-    """
-
-    def __init__(self, error_class: ErrorClass, message: str) -> None:
-        super().__init__(message)
-        self.error_class = error_class
-        self.message = message
 
 
 class CancelledError(Exception):

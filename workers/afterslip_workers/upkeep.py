@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+from afterslip_workers.messages import Manifest
 from afterslip_workers.store import check, repair, retract, seal
 from afterslip_workers.store.findings import Expected, Report
 from afterslip_workers.store.open import open_store
@@ -64,7 +64,7 @@ def seal_store(
 def retract_result(
     store: str | Path,
     campaign: str,
-    manifest: Mapping[str, Any],
+    manifest: Manifest,
     still: Callable[[], bool] = lambda: True,
 ) -> None:
     """Remove the files of an accepted group or inversion that are damaged.
@@ -80,4 +80,4 @@ def retract_result(
     OSError
         If the store is away.
     """
-    retract.retract(open_store(store), campaign, dict(manifest), still)
+    retract.retract(open_store(store), campaign, manifest, still)

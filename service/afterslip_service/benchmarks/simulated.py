@@ -5,12 +5,17 @@ from __future__ import annotations
 import heapq
 import threading
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from afterslip_service.benchmarks.seeding import DIGEST
 from afterslip_service.placement.base import Ended, WorkerFacts
-from afterslip_workers import entry
+from afterslip_workers.messages import (
+    Envelope,
+    Group,
+    GroupManifest,
+    Receipt,
+    Stats,
+)
 
 
 class Sleepers:
@@ -38,9 +43,9 @@ class Sleepers:
         """Return the number of sleepers."""
         return self._slots
 
-    def submit(self, token: str, envelope: Mapping[str, Any]) -> None:
+    def submit(self, envelope: Envelope) -> None:
         """Let one sleep."""
-        ended = _stored(token, envelope, self._seconds)
+        token, ended = envelope.token, _stored(envelope, self._seconds)
         with self._changed:
             self._held.add(token)
             when = time.monotonic() + self._seconds
@@ -96,19 +101,18 @@ class Sleepers:
         return self._waiting[0][0] - time.monotonic() if self._waiting else None
 
 
-def _stored(token: str, envelope: Mapping[str, Any], seconds: float) -> Ended:
+def _stored(envelope: Envelope, seconds: float) -> Ended:
     """Return a receipt whose manifest promises no files."""
-    group = envelope["group"]
-    stats = {"seconds": seconds, "worker": "sleeper", "solves": 0}
-    manifest = {
-        "version": entry.VERSION,
-        "kind": "greens",
-        "campaign": envelope["campaign"],
-        "token": token,
-        "model_digest": DIGEST,
-        "group": {"index": group["index"], "sources": group["sources"]},
-        "files": {},
-        "stats": stats,
-    }
-    receipt = {"token": token, "outcome": "stored", "manifest": manifest}
-    return Ended(token, {**receipt, "stats": stats})
+    token, group = envelope.token, envelope.group
+    stats = Stats(seconds=seconds, worker="sleeper", solves=0)
+    manifest = GroupManifest(
+        token=token,
+        kind="greens",
+        campaign=envelope.campaign,
+        model_digest=DIGEST,
+        group=Group(index=group.index if group else 0, sources=envelope.sources),
+        files={},
+        stats=stats,
+    )
+    receipt = Receipt(token=token, outcome="stored", manifest=manifest, stats=stats)
+    return Ended(token, receipt.as_json())

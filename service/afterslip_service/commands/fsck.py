@@ -17,6 +17,12 @@ from afterslip_service.reconcile import damage
 from afterslip_service.settings import read_settings
 from afterslip_service.umask import private_files
 from afterslip_workers import entry
+from afterslip_workers.messages import (
+    GroupManifest,
+    InversionManifest,
+    Manifest,
+    TaskError,
+)
 
 DAMAGED, CANNOT_LOOK = 1, 2
 MOST_SHOWN = 50
@@ -73,6 +79,9 @@ def fsck(
         where = shown_url(database or "")
         reason = str(getattr(error, "orig", error)).strip().splitlines()[0]
         typer.echo(f"{where} cannot be read: {reason}", err=True)
+        raise typer.Exit(CANNOT_LOOK) from None
+    except TaskError as error:
+        typer.echo(f"{shown_url(database or '')}: {error.message}", err=True)
         raise typer.Exit(CANNOT_LOOK) from None
     except (OSError, entry.StoreError) as error:
         typer.echo(f"{place} cannot be read: {error}", err=True)
@@ -171,7 +180,7 @@ def _repair(
         damaged = [(manifests[n], keys) for n, keys in names.items() if n in manifests]
         taken = damage.make_again(database.write, store, campaign, damaged)
         for manifest, keys in damaged:
-            again = manifest["token"] in taken
+            again = manifest.token in taken
             text = (
                 AGAIN if again else "was accepted anew or deleted meanwhile: look again"
             )
@@ -179,10 +188,11 @@ def _repair(
     return done
 
 
-def _what(manifest: dict[str, Any]) -> str:
-    if manifest["kind"] == "greens":
-        return f"group {manifest['group']['index']} "
-    return f"inversion {manifest['inversion']['id']} "
+def _what(manifest: Manifest) -> str:
+    if isinstance(manifest, GroupManifest):
+        return f"group {manifest.group.index} "
+    named = isinstance(manifest, InversionManifest) and manifest.inversion.id
+    return f"inversion {named} " if named else "the model "
 
 
 def _show(found: entry.Report, repaired: dict[str, str]) -> None:

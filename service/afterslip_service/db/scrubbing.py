@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from afterslip_service.db.tables import attempts, campaigns, jobs, leases
 from afterslip_service.engine.states import JobKind, JobState
+from afterslip_workers.messages import Manifest, read_manifest
 
 # a lease of its own: its facts are the record, which outlives every holder
 LEASE = "scrubber"
@@ -25,7 +26,7 @@ class Result:
     kind: JobKind
     index: int
     token: str
-    manifest: dict[str, Any]
+    manifest: Manifest
 
     @property
     def place(self) -> Place:
@@ -64,7 +65,7 @@ def following(connection: Connection, place: Place | None) -> Result | None:
     row = connection.execute(query).one_or_none()
     if row is None:
         return None
-    return Result(row[0], JobKind(row[1]), row[2], row[3], row[4])
+    return Result(row[0], JobKind(row[1]), row[2], row[3], read_manifest(row[4]))
 
 
 def holds(connection: Connection, result: Result) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
@@ -16,13 +14,14 @@ from afterslip_service.db.tables import (
     jobs,
 )
 from afterslip_service.engine.states import AttemptState, JobKind, JobState
+from afterslip_workers.messages import Manifest, read_manifest
 
 _WANTED = (AttemptState.QUEUED, AttemptState.RUNNING, AttemptState.STORED)
 
 
 def accepted(
     connection: Connection, campaign: str | None = None
-) -> dict[str, dict[str, dict[str, Any]]]:
+) -> dict[str, dict[str, Manifest]]:
     """Return the manifests of accepted groups and inversions.
 
     Returns
@@ -44,11 +43,11 @@ def accepted(
     )
     if campaign is not None:
         query = query.where(jobs.c.campaign_id == campaign)
-    found: dict[str, dict[str, dict[str, Any]]] = {}
+    found: dict[str, dict[str, Manifest]] = {}
     for owner, kind, number, inversion, manifest in connection.execute(query):
         name = str(number) if kind == JobKind.GROUP else f"inversion-{inversion}"
         if manifest is not None:
-            found.setdefault(owner, {})[name] = manifest
+            found.setdefault(owner, {})[name] = read_manifest(manifest)
     return found
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from afterslip_workers.messages import Envelope
+
 
 @dataclass(frozen=True, slots=True)
 class Ended:
@@ -13,12 +15,12 @@ class Ended:
 
     Attributes
     ----------
-    receipt : the worker's answer; None if there is none.
+    receipt : the worker's answer as it came; None if there is none.
     error_class, message : why there is none.
     """
 
     token: str
-    receipt: dict[str, Any] | None
+    receipt: Mapping[str, Any] | None
     error_class: str = ""
     message: str = ""
 
@@ -46,7 +48,7 @@ class Placement(Protocol):
     def slots(self) -> int:
         """Return the number of attempts that can run at the same time."""
 
-    def submit(self, token: str, envelope: Mapping[str, Any]) -> None:
+    def submit(self, envelope: Envelope) -> None:
         """Start an attempt; its end is returned by ``ended``."""
 
     def forget(self, token: str) -> None:

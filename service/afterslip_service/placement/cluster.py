@@ -11,7 +11,7 @@ import queue
 import signal
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from typing import Any
@@ -24,6 +24,7 @@ from afterslip_service.errors import ServiceError
 from afterslip_service.placement.base import Ended, WorkerFacts
 from afterslip_service.placement.local import LocalCluster
 from afterslip_workers import entry
+from afterslip_workers.messages import Envelope
 
 # its functions carry no types
 _dask: Any = distributed
@@ -83,15 +84,16 @@ class Cluster:
         self._revive()
         return sum(worker["nthreads"] for worker in self._known().values())
 
-    def submit(self, token: str, envelope: Mapping[str, Any]) -> None:
+    def submit(self, envelope: Envelope) -> None:
         """Submit an attempt under a key that no other attempt ever has."""
+        token = envelope.token
         future = self._client.submit(
             entry.execute,
-            dict(envelope),
-            key=f"{envelope['kind']}-{token}",
+            envelope.as_json(),
+            key=f"{envelope.kind}-{token}",
             retries=0,
             pure=False,
-            **self._others(envelope.get("avoid") or ()),
+            **self._others(envelope.avoid),
         )
         with self._lock:
             self._held[token] = future

@@ -12,6 +12,7 @@ from typing import Any
 
 from afterslip.error_class import ErrorClass
 from afterslip_service.placement.base import Ended, WorkerFacts
+from afterslip_workers.messages import Envelope, Receipt
 
 Execute = Callable[[Mapping[str, Any]], dict[str, Any]]
 
@@ -47,16 +48,18 @@ class InProcess:
         """Return the number of threads."""
         return self._slots
 
-    def submit(self, token: str, envelope: Mapping[str, Any]) -> None:
+    def submit(self, envelope: Envelope) -> None:
         """Run an attempt on the next free thread."""
         with self._lock:
-            self._held.add(token)
-        self._pool.submit(self._run, token, envelope)
+            self._held.add(envelope.token)
+        self._pool.submit(self._run, envelope.token, envelope.as_json())
 
     def _run(self, token: str, envelope: Mapping[str, Any]) -> None:
         try:
             if token in self._dropped:
-                ended = Ended(token, {"token": token, "outcome": "cancelled"})
+                ended = Ended(
+                    token, Receipt(token=token, outcome="cancelled").as_json()
+                )
             else:
                 ended = Ended(token, self._execute(envelope))
         except Exception as error:  # noqa: BLE001 - as a worker's death would end it

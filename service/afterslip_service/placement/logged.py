@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import structlog
@@ -10,6 +10,7 @@ import structlog
 from afterslip_common.observe import telemetry
 from afterslip_service.logs import ids
 from afterslip_service.placement.base import Ended, Placement, WorkerFacts
+from afterslip_workers.messages import Envelope
 
 log = structlog.get_logger()
 
@@ -36,12 +37,13 @@ class LoggedPlacement:
     def wake(self, wake: Callable[[], None]) -> None:
         self._placement.wake = wake
 
-    def submit(self, token: str, envelope: Mapping[str, Any]) -> None:
+    def submit(self, envelope: Envelope) -> None:
         """Start an attempt; its trace goes with it."""
-        with telemetry.claim(envelope) as carried:
-            sent = {**envelope, "trace": carried} if carried else envelope
-            self._placement.submit(token, sent)
-        self._ids[token] = named = ids(envelope)
+        content = envelope.as_json()
+        with telemetry.claim(content) as carried:
+            update = {"trace": carried} if carried else {}
+            self._placement.submit(envelope.model_copy(update=update))
+        self._ids[envelope.token] = named = ids(content)
         log.info("attempt placed", **named)
 
     def ended(self) -> list[Ended]:

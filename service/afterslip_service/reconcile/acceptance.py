@@ -28,6 +28,14 @@ from afterslip_service.reconcile import failures, reuse
 from afterslip_service.reconcile.context import Context
 from afterslip_service.reconcile.reuse import Plan
 from afterslip_workers import entry
+from afterslip_workers.messages import (
+    InversionManifest,
+    Manifest,
+    ModelManifest,
+    Stats,
+    TaskError,
+    read_manifest,
+)
 
 ASK_AGAIN_S = 2.0
 PROMOTERS = 8
@@ -39,7 +47,7 @@ class _Promoted:
     """A stored job whose files are in the campaign, or the reason why not."""
 
     job: Job
-    manifest: dict[str, Any]
+    manifest: Manifest | None
     problem: Problem | None
     began: datetime
     plan: Plan | None = None
@@ -108,23 +116,26 @@ def _promote(
     """
     began = clock.now()
     if attempt is None or attempt.manifest is None:
-        return _Promoted(job, {}, (ErrorClass.INTERNAL, "the manifest is gone"), began)
-    manifest = attempt.manifest
+        gone = (ErrorClass.INTERNAL, "the manifest is gone")
+        return _Promoted(job, None, gone, began)
+    try:
+        manifest = read_manifest(attempt.manifest)
+    except TaskError as error:
+        return _Promoted(job, None, (error.error_class, error.message), began)
+    stats = Stats.model_validate(attempt.stats or {})
     try:
         for token in before:
             entry.discard(context.store, token)
         entry.promote(context.store, job.campaign_id, manifest)
         plan = None
-        if job.kind is JobKind.MODEL:
+        if isinstance(manifest, ModelManifest):
             plan = reuse.arrange(context, job.campaign_id, manifest)
-        took = (attempt.stats or {}).get("seconds")
-        return _Promoted(job, manifest, None, began, plan, took)
+        return _Promoted(job, manifest, None, began, plan, stats.seconds)
     except entry.NotDeliveredError as error:
         # the worker keeps it on its own disk, and sends it when the store is back
-        spooled = (attempt.stats or {}).get("spooled")
         since = attempt.finished_at or clock.now()
         limit = timedelta(seconds=context.settings.spool_wait)
-        if spooled and clock.now() - since < limit:
+        if stats.spooled and clock.now() - since < limit:
             context.postponed[attempt.token] = context.ticks() + ASK_AGAIN_S
             return None
         return _Promoted(job, manifest, (ErrorClass.INTERNAL, str(error)), began)
@@ -180,22 +191,24 @@ def _follow(
     rows: list[dict[str, Any]] = []
     for item in good:
         campaign = item.job.campaign_id
-        if item.job.kind is JobKind.MODEL:
-            _open_groups(connection, campaign, item)
-        elif item.job.kind is JobKind.INVERSION:
+        manifest = item.manifest
+        if isinstance(manifest, ModelManifest):
+            _open_groups(connection, campaign, manifest, item.plan)
+        elif isinstance(manifest, InversionManifest):
             inversion = inversions.of_job(connection, item.job.id)
-            summary = item.manifest.get("summary") or {}
-            inversions.set_summary(connection, inversion.id, summary)
-        else:
+            inversions.set_summary(connection, inversion.id, manifest.summary)
+        elif manifest is not None:
             if item.seconds is not None and not item.job.payload.get("taken"):
-                seconds.setdefault(campaign, []).append(float(item.seconds))
-            rows += reuse.registration(campaign, item.token, item.manifest)
+                seconds.setdefault(campaign, []).append(item.seconds)
+            rows += reuse.registration(campaign, item.token, manifest)
     sources.register(connection, rows)
     return seconds
 
 
-def _open_groups(connection: Connection, campaign: str, item: _Promoted) -> None:
-    manifest, plan = item.manifest, item.plan or Plan.plain(item.manifest)
+def _open_groups(
+    connection: Connection, campaign: str, manifest: ModelManifest, plan: Plan | None
+) -> None:
+    plan = plan or Plan.plain(manifest)
     jobs.create(
         connection,
         campaign,
@@ -207,9 +220,11 @@ def _open_groups(connection: Connection, campaign: str, item: _Promoted) -> None
     sources.plan(connection, plan.sources)
     hidden = {"files", "groups", "sources", "token", "version", "kind", "campaign",
               "reuse"}  # fmt: skip
-    model = {key: value for key, value in manifest.items() if key not in hidden}
+    model = {
+        key: value for key, value in manifest.as_json().items() if key not in hidden
+    }
     model["n_reused"] = plan.n_reused
-    n_sources = int(manifest["n_sources"])
+    n_sources = manifest.n_sources
     campaigns.set_model(connection, campaign, model, n_sources)
     data = {"model": model, "n_sources": n_sources, "n_groups": len(plan.payloads)}
     events.append(connection, campaign, events.MODEL_BUILT, data)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import structlog
 
@@ -16,6 +15,7 @@ from afterslip_service.db import bulk, events
 from afterslip_service.db.jobs import Job
 from afterslip_service.db.session import Connection
 from afterslip_workers import entry
+from afterslip_workers.messages import Manifest
 
 log = structlog.get_logger()
 # files are removed within the first; a new attempt begins after the second, also if
@@ -23,7 +23,6 @@ log = structlog.get_logger()
 REMOVE_S = 60.0
 BEGIN = timedelta(seconds=180)
 
-Manifest = dict[str, Any]
 Write = Callable[[], AbstractContextManager[Connection]]
 
 
@@ -53,8 +52,8 @@ def make_again(
         If the store cannot be written; the new attempts replace its files all the
         same.
     """
-    manifests = {str(manifest["token"]): manifest for manifest, _ in damaged}
-    keys = {str(manifest["token"]): found for manifest, found in damaged}
+    manifests = {manifest.token: manifest for manifest, _ in damaged}
+    keys = {manifest.token: found for manifest, found in damaged}
     began = time.monotonic()
     with write() as connection:
         taken = bulk.retract(connection, campaign, set(manifests), clock.now() + BEGIN)

@@ -33,6 +33,7 @@ from afterslip_service.reconcile.leadership import RENEWALS, Leadership, holder_
 from afterslip_service.reconcile.scrubber import Scrubber
 from afterslip_service.settings import Settings
 from afterslip_workers import entry
+from afterslip_workers.messages import Envelope, Group
 
 SWEEP_EVERY_S = 60.0
 KEEP_KEYS = timedelta(days=2)
@@ -258,7 +259,7 @@ class Dispatcher:
         )
         for claim in found:
             try:
-                self.context.placement.submit(claim.token, self._envelope(claim))
+                self.context.placement.submit(self._envelope(claim))
             except Exception as error:
                 message = f"the placement took no work: {error}"
                 for token in self.context.unplaced:
@@ -267,33 +268,29 @@ class Dispatcher:
                 raise
             del self.context.unplaced[claim.token]
 
-    def _envelope(self, claim: Claim) -> dict[str, object]:
+    def _envelope(self, claim: Claim) -> Envelope:
         """Return the task of an attempt, as the worker gets it."""
         job, settings = claim.job, self.context.settings
         group = {"index": job.index, **job.payload}
         next_time = retry.escalate(job.failures)
-        changed: dict[str, object] = {}
-        if next_time.strict:
-            changed["escalation"] = next_time.strict
-        if next_time.avoid:
-            changed["avoid"] = self._avoided(job.id, next_time.avoid)
-        if next_time.backend and settings.backend == "auto" and not _parts(claim):
-            changed["backend"] = next_time.backend
-        return {
-            "version": entry.VERSION,
-            "token": claim.token,
-            "kind": job.kind.value,
-            "campaign": job.campaign_id,
-            "physics": claim.physics,
-            "spec": claim.canonical,
-            "store": str(settings.store),
-            "files_base": None if settings.files is None else str(settings.files),
-            "group": group if job.kind is JobKind.GROUP else None,
-            "inversion": job.payload if job.kind is JobKind.INVERSION else None,
-            "backend": settings.backend,
-            "timeout_s": settings.attempt_timeout,
-            **changed,
-        }
+        avoid, backend = next_time.avoid, str(settings.backend)
+        if next_time.backend and backend == "auto" and not _parts(claim):
+            backend = next_time.backend
+        return Envelope(
+            token=claim.token,
+            kind=job.kind.value,
+            campaign=job.campaign_id,
+            physics=claim.physics,
+            spec=claim.canonical,
+            store=str(settings.store),
+            files_base=None if settings.files is None else str(settings.files),
+            group=Group.model_validate(group) if job.kind is JobKind.GROUP else None,
+            inversion=job.payload if job.kind is JobKind.INVERSION else None,
+            backend=backend,
+            escalation=next_time.strict,
+            avoid=self._avoided(job.id, avoid) if avoid else [],
+            timeout_s=settings.attempt_timeout,
+        )
 
     def _avoided(self, job: str, classes: frozenset[str]) -> list[str]:
         """Return the workers that another attempt at a job should not go to."""

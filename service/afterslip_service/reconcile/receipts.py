@@ -18,6 +18,14 @@ from afterslip_service.placement.base import Ended
 from afterslip_service.reconcile import failures
 from afterslip_service.reconcile.context import Context
 from afterslip_workers import entry
+from afterslip_workers.messages import (
+    Failure,
+    Receipt,
+    TaskError,
+    failed,
+    of_manifest,
+    read_receipt,
+)
 
 log = structlog.get_logger()
 # what a worker of 0.1.0 says of an envelope of this release, which it calls internal
@@ -30,31 +38,45 @@ class EndedAttempt:
 
     def __init__(self, context: Context, ended: Ended) -> None:
         self.token = ended.token
-        self.receipt = ended.receipt or {}
-        self.outcome = self.receipt.get("outcome", "failed")
-        # a process that dies between its last byte and its receipt has stored all
-        self.manifest = self.receipt.get("manifest") or entry.read_manifest(
-            context.store, ended.token
-        )
-        if self.manifest is not None and ended.receipt is None:
-            self.outcome = "stored"
+        try:
+            receipt = _receipt(context, ended)
+        except TaskError as unread:
+            # the work is done again: what cannot be read cannot be accepted
+            receipt = failed(ended.token, unread)
+        self.outcome, self.stats = receipt.outcome, receipt.stats
+        self.manifest = receipt.manifest
         self.log = None
         if self.outcome != "stored":
             self.log = entry.read_log(context.store, ended.token) or None
-        error = self.receipt.get("error") or {}
-        self.error_class = (
-            error.get("class") or ended.error_class or ErrorClass.INTERNAL
-        )
-        self.message = (
-            error.get("message") or ended.message or "the worker gave no reason"
-        )
+        error = receipt.error
+        self.error_class = error.error_class if error else ErrorClass.INTERNAL
+        self.message = error.message if error else "the worker gave no reason"
         if self.message.startswith(REFUSED) and self.error_class == ErrorClass.INTERNAL:
             self.error_class = ErrorClass.OTHER_RELEASE
-        self.stats = self.receipt.get("stats") or (self.manifest or {}).get("stats")
-        worker = (self.stats or {}).get("worker")
-        self.known: dict[str, Any] = {"stats": self.stats} if self.stats else {}
-        if worker:
-            self.known["worker"] = str(worker)
+        stats = self.stats.as_json()
+        self.known: dict[str, Any] = {"stats": stats} if stats else {}
+        if self.stats.worker:
+            self.known["worker"] = self.stats.worker
+
+
+def _receipt(context: Context, ended: Ended) -> Receipt:
+    """Return the receipt of an attempt, or what stands for it.
+
+    Raises
+    ------
+    TaskError
+        If it, or its manifest, is of another release.
+    """
+    if ended.receipt is not None:
+        return read_receipt(ended.receipt)
+    # a process that dies between its last byte and its receipt has stored all
+    manifest = entry.read_manifest(context.store, ended.token)
+    if manifest is not None:
+        return of_manifest(manifest)
+    error_class = ended.error_class or ErrorClass.INTERNAL
+    message = ended.message or "the worker gave no reason"
+    error = Failure(error_class=error_class, message=message)
+    return Receipt(token=ended.token, outcome="failed", error=error)
 
 
 def take(context: Context, ended: Ended) -> bool:
@@ -138,18 +160,18 @@ def _write_stored(
                 "token": item.token,
                 "state": AttemptState.STORED,
                 "finished_at": now,
-                "manifest": item.manifest,
-                "stats": item.stats,
+                "manifest": item.manifest and item.manifest.as_json(),
+                "stats": item.known.get("stats"),
                 "worker": item.known.get("worker"),
             }
             for item, _ in stored
         ],
     )
     for item, job in stored:
-        refused = (item.stats or {}).get("spooled") or {}
-        if refused.get("class") == ErrorClass.STORE_FULL:
+        refused = item.stats.spooled
+        if refused is not None and refused.error_class == ErrorClass.STORE_FULL:
             began = attempts.began(connection, item.token)
-            failures.pause_full(connection, job.campaign_id, refused["message"], began)
+            failures.pause_full(connection, job.campaign_id, refused.message, began)
     return {item.token for item, _ in stored}
 
 

@@ -18,6 +18,7 @@ from afterslip_service.db.twins import AGAIN
 from afterslip_service.engine.states import JobKind
 from afterslip_service.reconcile.context import Context
 from afterslip_workers import entry
+from afterslip_workers.messages import GroupManifest, ModelManifest, Origin
 
 log = structlog.get_logger()
 
@@ -39,12 +40,12 @@ class Plan:
     n_reused: int = 0
 
     @classmethod
-    def plain(cls, manifest: dict[str, Any]) -> Plan:
+    def plain(cls, manifest: ModelManifest) -> Plan:
         """Return the plan that solves everything, as the model's task grouped it."""
-        return cls([{"sources": group} for group in manifest["groups"]])
+        return cls([{"sources": group} for group in manifest.groups])
 
 
-def arrange(context: Context, campaign: str, manifest: dict[str, Any]) -> Plan:
+def arrange(context: Context, campaign: str, manifest: ModelManifest) -> Plan:
     """Plan the groups of a campaign whose model is built; may be repeated.
 
     Sources that an accepted attempt anywhere has stored come first in the store,
@@ -84,7 +85,7 @@ def arrange(context: Context, campaign: str, manifest: dict[str, Any]) -> Plan:
         places = list(range(first, min(first + size, len(order))))
         payload: dict[str, Any] = {"sources": places}
         taken = {
-            str(place): _origin(found, files)
+            str(place): _origin(found, files).as_json()
             for place in places
             if (found := chosen[order[place]]) is not None
         }
@@ -122,35 +123,26 @@ def look_again(connection: Connection, claimed: Sequence[Claim]) -> None:
 
 
 def registration(
-    campaign: str, token: str, manifest: dict[str, Any]
+    campaign: str, token: str, manifest: GroupManifest
 ) -> list[dict[str, Any]]:
     """Return what an accepted group makes known of its sources."""
-    covers = manifest.get("covers") or {}
     return [
         {
             "campaign": campaign,
-            "position": int(place),
+            "position": place,
             "token": token,
-            "quality": quality_of(cover),
-            "origin": cover["origin"],
-            "origin_position": cover["origin_position"],
+            "quality": cover.quality,
+            "origin": cover.origin,
+            "origin_position": cover.origin_position,
         }
-        for place, cover in covers.items()
+        for place, cover in manifest.covers.items()
     ]
 
 
-def quality_of(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return what a manifest says that numbers are good for."""
-    if "quality" in facts:
-        return dict(facts["quality"])
-    # a worker of 0.1.0 wrote it, which knew one physics
-    return {name: facts[name] for name in ("until", "tolerance", "time_tolerance")}
-
-
-def _wanted(campaign: str, manifest: dict[str, Any]) -> list[Source]:
+def _wanted(campaign: str, manifest: ModelManifest) -> list[Source]:
     """Return the sources of a campaign, in the order in which the spec makes them."""
-    facts = manifest.get("reuse")
-    if not facts:
+    facts = manifest.reuse
+    if facts is None:
         return []
     return [
         Source(
@@ -158,12 +150,12 @@ def _wanted(campaign: str, manifest: dict[str, Any]) -> list[Source]:
             position=position,
             key=key,
             slip=slip,
-            model=facts["model"],
-            solver=facts["solver"],
-            quality=quality_of(facts),
+            model=facts.model,
+            solver=facts.solver,
+            quality=facts.quality,
         )
         for position, (key, slip) in enumerate(
-            zip(facts["keys"], facts["slips"], strict=True)
+            zip(facts.keys, facts.slips, strict=True)
         )
     ]
 
@@ -185,14 +177,14 @@ def _place(found: Source | None) -> tuple[str, int]:
     return ("", 0) if found is None else (found.campaign_id, found.position)
 
 
-def _origin(found: Source, files: dict[str, Any]) -> dict[str, Any]:
+def _origin(found: Source, files: dict[str, Any]) -> Origin:
     """Return where a worker finds a source, and what it must find there."""
-    return {
-        "campaign": found.campaign_id,
-        "position": found.position,
+    return Origin(
+        campaign=found.campaign_id,
+        position=found.position,
+        quality=found.quality,
         **files[found.token or ""],
-        "quality": found.quality,
-    }
+    )
 
 
 def _values(source: Source) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from afterslip_service.errors import LeaseLostError
 from afterslip_service.reconcile import damage
 from afterslip_service.reconcile.context import Context
 from afterslip_workers import entry
+from afterslip_workers.messages import GroupManifest
 
 log = structlog.get_logger()
 
@@ -285,15 +286,17 @@ class Scrubber:
             if damage.make_again(self._write, store, result.campaign, again):
                 self._record.damaged += len(keys)
                 self._save()
-        elif not self._stored.checksums_hold(result.campaign, result.manifest):
-            self._restore(result)
+        elif isinstance(result.manifest, GroupManifest) and not (
+            self._stored.checksums_hold(result.campaign, result.manifest)
+        ):
+            self._restore(result, result.manifest)
 
-    def _restore(self, result: Result) -> None:
+    def _restore(self, result: Result, manifest: GroupManifest) -> None:
         """Write the checksums of a group anew whose files are whole."""
         with self._database.read() as connection:
             if not scrubbing.holds(connection, result):
                 return
-        self._stored.write_checksums(result.campaign, result.manifest)
+        self._stored.write_checksums(result.campaign, manifest)
         where = {"campaign": result.campaign, "index": result.index}
         log.warning("damaged checksums", **where, then="written from the manifest")
 

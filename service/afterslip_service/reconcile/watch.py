@@ -92,11 +92,8 @@ def ended_unreported(context: Context, attempt: Attempt) -> Ended | None:
     last thing that it wrote.
     """
     receipt = entry.read_receipt(context.store, attempt.token)
-    if receipt is None:
-        manifest = entry.read_manifest(context.store, attempt.token)
-        if manifest is None:
-            return None
-        receipt = {"token": attempt.token, "outcome": "stored", "manifest": manifest}
+    if receipt is None and not entry.has_manifest(context.store, attempt.token):
+        return None
     return Ended(attempt.token, receipt)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import tiny_worker
 
 from afterslip_workers.errors import CancelledError, TaskError
+from afterslip_workers.messages import Stats
 from afterslip_workers.store import manifest
 
 HOLDS = Path(os.environ["AFTERSLIP_FAULTS_HOLDS"])
@@ -19,7 +20,8 @@ N_SOURCES = 16
 def hold(point, context):
     """Stay here while a test wants it, and say who does."""
     wanted = HOLDS / point
-    index = (context.envelope.group or {}).get("index", 0)
+    group = context.envelope.group
+    index = group.index if group else 0
     try:
         if index < int(wanted.read_text()):
             return
@@ -61,4 +63,4 @@ def run(context):
         made = getattr(tiny_worker.TinyWorker(N_SOURCES), f"_{kind}")(envelope)
     finally:
         manifest.commit = real
-    return made, {"solves": solves, "iterations": 30, "residual": 1e-9}
+    return made, Stats(solves=solves, iterations=30, residual=1e-9)

@@ -5,11 +5,16 @@ from __future__ import annotations
 import threading
 from typing import Final
 
+import structlog
+
+from afterslip_workers.messages import TaskError
 from afterslip_workers.store import spool
 from afterslip_workers.store.backend import StoreBackend
 
 FIRST_WAIT_S = 1.0
 LONGEST_WAIT_S = 30.0
+
+log = structlog.get_logger()
 
 
 def deliver_all() -> int:
@@ -37,6 +42,9 @@ def _delivered(backend: StoreBackend, token: str) -> bool:
         spool.deliver(backend, token)
     except OSError:
         return False
+    except TaskError as error:
+        # it stays here, and holds up nothing: the others can be delivered
+        log.warning("a result cannot be delivered", token=token, why=error.message)
     return True
 
 

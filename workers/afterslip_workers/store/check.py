@@ -7,6 +7,7 @@ from typing import Any
 
 from afterslip import integrity
 from afterslip.errors import ArchiveError
+from afterslip_workers.messages import Manifest, TaskError, read_manifest
 from afterslip_workers.store import checkpoint, paths
 from afterslip_workers.store.backend import StoreBackend, read_json
 from afterslip_workers.store.commit import moves_of
@@ -19,6 +20,15 @@ _DESCRIPTION = "zarr.json"
 _INVERSION = "inversion-"
 
 Progress = Callable[[str], None]
+
+
+def recorded(backend: StoreBackend, key: str) -> Manifest | None:
+    """Return a manifest that a campaign recorded; None if none can be read there."""
+    found = read_json(backend, key)
+    try:
+        return read_manifest(found) if isinstance(found, dict) else None
+    except TaskError:
+        return None
 
 
 def check(
@@ -211,7 +221,7 @@ class _Campaign:
         group = int(name) if name.isdecimal() else None
         inversion = None if group is not None else name.removeprefix(_INVERSION)
         facts = {"group": group, "inversion": inversion}
-        stored = read_json(self.backend, key)
+        stored = recorded(self.backend, key)
         manifest = (self.accepted or {}).get(name, stored)
         files = self._files(manifest)
         known = None if group is None else self._document(group)
@@ -235,11 +245,13 @@ class _Campaign:
             self._compare(f"{below}{file}", digest, **facts)
         return True
 
-    def _files(self, manifest: Any) -> dict[str, str] | None:
+    def _files(self, manifest: Manifest | None) -> dict[str, str] | None:
         """Return what a manifest promises, by key; of a group below its store."""
+        if manifest is None:
+            return None
         try:
             moves = moves_of(self.name, manifest)
-        except (KeyError, TypeError, ValueError, AttributeError, StoreError):
+        except StoreError:
             return None
         return {key.removeprefix(f"{self.root}/"): digest for _, key, digest in moves}
 

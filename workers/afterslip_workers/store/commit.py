@@ -14,10 +14,16 @@ from typing import Any
 
 from afterslip import integrity
 from afterslip.errors import ArchiveError
+from afterslip_workers.messages import (
+    GroupManifest,
+    InversionManifest,
+    Manifest,
+    ModelManifest,
+    read_manifest,
+)
 from afterslip_workers.store import checkpoint, paths
 from afterslip_workers.store.backend import StoreBackend, read_json
 from afterslip_workers.store.errors import NotDeliveredError, StoreError, StoreLostError
-from afterslip_workers.store.manifest import READ
 from afterslip_workers.store.paths import MANIFEST
 from afterslip_workers.store.result_folders import RESULT_FOLDERS
 
@@ -35,7 +41,7 @@ def _there(backend: StoreBackend) -> Iterator[None]:
         raise StoreLostError(f"the store {backend.name} is away") from error
 
 
-def promote(backend: StoreBackend, campaign: str, manifest: dict[str, Any]) -> None:
+def promote(backend: StoreBackend, campaign: str, manifest: Manifest) -> None:
     """Move what an accepted attempt wrote into its campaign.
 
     Raises
@@ -43,8 +49,8 @@ def promote(backend: StoreBackend, campaign: str, manifest: dict[str, Any]) -> N
     NotDeliveredError
         While the result waits on its worker's disk.
     StoreError
-        For a manifest of another campaign, model or release, and for files that
-        are missing or damaged. Nothing is moved before everything is checked.
+        For a manifest of another campaign or model, and for files that are missing
+        or damaged. Nothing is moved before everything is checked.
     StoreLostError
         While the store is away.
     """
@@ -53,24 +59,24 @@ def promote(backend: StoreBackend, campaign: str, manifest: dict[str, Any]) -> N
         if backend.size(f"{paths.greens(campaign)}/zarr.json") is None:
             raise StoreError(f"campaign {campaign} has no greens.zarr")
         moves = moves_of(campaign, manifest)
-        _move(backend, manifest["token"], moves)
-        if manifest["kind"] == "greens":
+        _move(backend, manifest.token, moves)
+        if isinstance(manifest, GroupManifest):
             write_checksums(backend, campaign, manifest, moves, fenced=True)
     recorded = paths.accepted_manifest(campaign, name_of(manifest))
     # without indents, whose encoder is many times slower: there is one a group
-    content = json.dumps(manifest, sort_keys=True).encode()
-    if manifest["kind"] == "greens":
-        _write_fenced(backend, manifest["token"], recorded, content)
-    else:
+    content = json.dumps(manifest.as_json(), sort_keys=True).encode()
+    if not isinstance(manifest, GroupManifest):
         backend.write(recorded, content)
-    if key := (manifest.get("stats") or {}).get("checkpoint"):
-        checkpoint.discard(backend, key)
+        return
+    _write_fenced(backend, manifest.token, recorded, content)
+    if manifest.stats.checkpoint:
+        checkpoint.discard(backend, manifest.stats.checkpoint)
 
 
 def write_checksums(
     backend: StoreBackend,
     campaign: str,
-    manifest: dict[str, Any],
+    manifest: GroupManifest,
     moves: Moves,
     *,
     fenced: bool = False,
@@ -82,13 +88,13 @@ def write_checksums(
     fenced : only while the attempt's folder is there, as it is until the group is
         accepted; repairs write them later.
     """
-    index = int(manifest["group"]["index"])
+    index = manifest.group.index
     root = paths.greens(campaign)
     files = {new.removeprefix(f"{root}/"): digest for _, new, digest in moves}
     content = integrity.write_checksums(campaign, files, index)
     key = f"{root}/{integrity.group_key(index)}"
     if fenced:
-        _write_fenced(backend, manifest["token"], key, content)
+        _write_fenced(backend, manifest.token, key, content)
     else:
         backend.write(key, content)
 
@@ -108,52 +114,42 @@ def _write_fenced(backend: StoreBackend, token: str, key: str, content: bytes) -
             ) from None
 
 
-def name_of(manifest: dict[str, Any]) -> str:
+def name_of(manifest: Manifest) -> str:
     """Name under which a campaign stores a manifest, for later checks."""
-    if manifest["kind"] == "greens":
-        return str(int(manifest["group"]["index"]))
-    if manifest["kind"] == "inversion":
-        return f"inversion-{manifest['inversion']['id']}"
+    if isinstance(manifest, GroupManifest):
+        return str(manifest.group.index)
+    if isinstance(manifest, InversionManifest):
+        return f"inversion-{manifest.inversion.id}"
     return "model"
 
 
-def moves_of(campaign: str, manifest: dict[str, Any]) -> Moves:
+def moves_of(campaign: str, manifest: Manifest) -> Moves:
     """Return for each file of a manifest its keys before and after, and checksum."""
-    kind = manifest["kind"]
-    if kind not in RESULT_FOLDERS:
+    if isinstance(manifest, ModelManifest):
         return []
-    old = f"{paths.attempt(manifest['token'])}/{RESULT_FOLDERS[kind]}"
-    if kind == "greens":
-        index = int(manifest["group"]["index"])
+    old = f"{paths.attempt(manifest.token)}/{RESULT_FOLDERS[manifest.kind]}"
+    if isinstance(manifest, GroupManifest):
+        index = manifest.group.index
         new = paths.greens(campaign)
-        names = {name: chunk_key(name, index) for name in manifest["files"]}
+        names = {name: chunk_key(name, index) for name in manifest.files}
     else:
-        new = paths.inversion(campaign, manifest["inversion"]["id"])
-        names = {name: name for name in manifest["files"]}
+        new = paths.inversion(campaign, manifest.inversion.id)
+        names = {name: name for name in manifest.files}
     return [
         (f"{old}/{name}", f"{new}/{names[name]}", digest)
-        for name, digest in manifest["files"].items()
+        for name, digest in manifest.files.items()
     ]
 
 
-def _check_owner(
-    backend: StoreBackend, campaign: str, manifest: dict[str, Any]
-) -> None:
-    if manifest.get("version") not in READ:
-        known = " and ".join(map(str, READ))
+def _check_owner(backend: StoreBackend, campaign: str, manifest: Manifest) -> None:
+    if manifest.campaign != campaign:
         raise StoreError(
-            f"the manifest has version {manifest.get('version')!r}, this release reads "
-            f"{known}: install the same release in the service and its workers"
-        )
-    if manifest.get("campaign") != campaign:
-        raise StoreError(
-            f"the manifest belongs to campaign {manifest.get('campaign')}, "
-            f"not to {campaign}"
+            f"the manifest belongs to campaign {manifest.campaign}, not to {campaign}"
         )
     facts = facts_of(backend, campaign)
-    if manifest.get("model_digest") != facts.get("digest"):
+    if manifest.model_digest != facts.get("digest"):
         raise StoreError(
-            f"the manifest was made with model {manifest.get('model_digest')}, "
+            f"the manifest was made with model {manifest.model_digest}, "
             f"campaign {campaign} has {facts.get('digest')}"
         )
 
@@ -230,8 +226,20 @@ def discard(backend: StoreBackend, token: str) -> None:
     backend.remove(paths.attempt(token))
 
 
-def manifest_of(backend: StoreBackend, token: str) -> dict[str, Any] | None:
-    """Manifest of an attempt, for a dispatcher that missed its receipt."""
+def manifest_of(backend: StoreBackend, token: str) -> Manifest | None:
+    """Manifest of an attempt, for a dispatcher that missed its receipt.
+
+    Raises
+    ------
+    TaskError
+        If it cannot be read, see `afterslip_workers.messages.read_manifest`.
+    """
+    found = manifest_json(backend, token)
+    return None if found is None else read_manifest(found)
+
+
+def manifest_json(backend: StoreBackend, token: str) -> dict[str, Any] | None:
+    """Return a manifest as an attempt wrote it."""
     found = read_json(backend, f"{paths.attempt(token)}/{MANIFEST}")
     return found if isinstance(found, dict) else None
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from afterslip_workers.messages import Manifest
 from afterslip_workers.store import paths
 
 # what is lost, or cannot be verified, until it is repaired; others are notes
@@ -132,7 +133,7 @@ class Expected:
     deleted : campaigns that nobody needs any more; they are not compared.
     """
 
-    manifests: Mapping[str, Mapping[str, dict[str, Any]]]
+    manifests: Mapping[str, Mapping[str, Manifest]]
     uploads: frozenset[str]
     attempts: frozenset[str]
     settled: frozenset[str]

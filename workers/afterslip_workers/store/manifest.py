@@ -4,37 +4,27 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
 
+from afterslip_workers.messages import Manifest, read_manifest
 from afterslip_workers.store import durable
 from afterslip_workers.store.paths import MANIFEST
 
-VERSION = 2
-# 1 is of release 0.1.0, whose accepted results stay as they are
-READ = (1, VERSION)
-# kinds of results by kinds of work: a stored format, which outlives the words for work
-_RESULTS = {"group": "greens"}
 
-
-def kind_of(work: str) -> str:
-    """Return the kind of result that a kind of work makes."""
-    return _RESULTS.get(work, work)
-
-
-def new(token: str, kind: str, campaign: str, **facts: Any) -> dict[str, Any]:
-    """Return a manifest of an attempt without files; see `kind_of`."""
-    return {
-        "version": VERSION,
-        "token": token,
-        "kind": kind,
-        "campaign": campaign,
-        **facts,
-    }
-
-
-def commit(folder: Path, manifest: dict[str, Any]) -> None:
+def commit(folder: Path, manifest: Manifest) -> None:
     """Write the manifest; from now on the attempt counts as stored."""
-    durable.write_json(folder / MANIFEST, manifest)
+    durable.write_json(folder / MANIFEST, manifest.as_json())
+
+
+def manifest_in(folder: Path) -> Manifest | None:
+    """Return what an attempt stored in a folder here; None if nothing.
+
+    Raises
+    ------
+    TaskError
+        If it cannot be read, see `afterslip_workers.messages.read_manifest`.
+    """
+    found = durable.read_json(folder / MANIFEST)
+    return read_manifest(found) if isinstance(found, dict) else None
 
 
 def seal(part: Path) -> dict[str, str]:

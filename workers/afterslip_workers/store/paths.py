@@ -15,9 +15,7 @@
 
 from __future__ import annotations
 
-import re
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+from afterslip_workers.messages import checked
 
 FILES = "files"
 MODELS = "models"
@@ -32,22 +30,6 @@ CANCEL = "cancel"
 LOG = "log.txt"
 MANIFEST = "manifest.json"
 RECEIPT = "receipt.json"
-
-
-def checked(name: str) -> str:
-    """Return ``name`` if it can be one component of a key, else raise.
-
-    Raises
-    ------
-    ValueError
-        For anything that could leave its folder.
-    """
-    if not _NAME.fullmatch(name):
-        raise ValueError(
-            f"{name!r} cannot name a folder of the store: "
-            "use letters, digits, '.', '_' and '-'"
-        )
-    return name
 
 
 def attempt(token: str) -> str:

@@ -9,8 +9,10 @@ from tempfile import TemporaryDirectory
 
 from afterslip import integrity
 from afterslip.errors import SpecError
+from afterslip_workers.messages import GroupManifest
 from afterslip_workers.store import commit, durable, paths
 from afterslip_workers.store.backend import StoreBackend, read_json
+from afterslip_workers.store.check import recorded
 from afterslip_workers.store.commit import moves_of
 from afterslip_workers.store.findings import Expected, Finding, Report
 
@@ -74,7 +76,7 @@ def _recorded(backend: StoreBackend, finding: Finding, expected: Expected) -> bo
     manifest = manifests.get(finding.accepted_as or "")
     if manifest is None:
         return False
-    backend.write(finding.key, json.dumps(manifest, sort_keys=True).encode())
+    backend.write(finding.key, json.dumps(manifest.as_json(), sort_keys=True).encode())
     return True
 
 
@@ -87,10 +89,10 @@ def _summed(backend: StoreBackend, finding: Finding, expected: Expected | None) 
             backend.write(finding.key, integrity.write_checksums(campaign, files))
         return bool(files)
     name = str(finding.group)
-    manifest = read_json(backend, paths.accepted_manifest(campaign, name))
+    manifest = recorded(backend, paths.accepted_manifest(campaign, name))
     if expected is not None and campaign in expected.manifests:
         manifest = expected.manifests[campaign].get(name)
-    if not isinstance(manifest, dict):
+    if not isinstance(manifest, GroupManifest):
         return False
     commit.write_checksums(backend, campaign, manifest, moves_of(campaign, manifest))
     return True

@@ -1,4 +1,4 @@
-"""Folders in which attempts leave their results, by kind of work."""
+"""Folders in which attempts leave their results, by kind of manifest."""
 
 GROUP_FOLDER = "group.zarr"
 INVERSION_FOLDER = "result"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from afterslip import integrity
+from afterslip_workers.messages import GroupManifest, Manifest
 from afterslip_workers.store import paths
 from afterslip_workers.store.backend import StoreBackend
 from afterslip_workers.store.commit import moves_of, name_of, set_status
@@ -14,7 +14,7 @@ Still = Callable[[], bool]
 
 
 def retract(
-    backend: StoreBackend, campaign: str, manifest: dict[str, Any], still: Still
+    backend: StoreBackend, campaign: str, manifest: Manifest, still: Still
 ) -> None:
     """Remove the files of an accepted group or inversion; may be repeated.
 
@@ -34,9 +34,9 @@ def retract(
     """
     keys = [paths.accepted_manifest(campaign, name_of(manifest))]
     keys += [key for _, key, _ in moves_of(campaign, manifest)]
-    if manifest["kind"] == "greens":
+    if isinstance(manifest, GroupManifest):
         set_status(backend, campaign, "building")
-        document = integrity.group_key(int(manifest["group"]["index"]))
+        document = integrity.group_key(manifest.group.index)
         keys.insert(0, f"{paths.greens(campaign)}/{document}")
     for key in keys:
         if not still():

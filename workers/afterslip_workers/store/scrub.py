@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import errno
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from afterslip import integrity
+from afterslip_workers.messages import GroupManifest, Manifest
 from afterslip_workers.store import commit, paths
 from afterslip_workers.store.backend import read_json
 from afterslip_workers.store.commit import facts_of, moves_of, root_of
@@ -71,9 +71,9 @@ class Stored:
                 files[integrity.FIXED] = ""
         return {f"{root}/{name}": digest for name, digest in files.items()}
 
-    def of_result(self, campaign: str, manifest: Mapping[str, Any]) -> Promised:
+    def of_result(self, campaign: str, manifest: Manifest) -> Promised:
         """Return the SHA-256 by key of the files of an accepted group or inversion."""
-        return {key: digest for _, key, digest in moves_of(campaign, dict(manifest))}
+        return {key: digest for _, key, digest in moves_of(campaign, manifest)}
 
     def damaged(self, files: Promised, read: Read) -> list[str]:
         """Return the keys of the files that are missing or not as promised.
@@ -112,7 +112,7 @@ class Stored:
             self._backend.drop_cached(key)
         return total.hexdigest()
 
-    def checksums_hold(self, campaign: str, manifest: Mapping[str, Any]) -> bool:
+    def checksums_hold(self, campaign: str, manifest: GroupManifest) -> bool:
         """Tell whether a store's checksums of a group are those of its manifest.
 
         Raises
@@ -120,9 +120,9 @@ class Stored:
         StoreError
             The store cannot be read.
         """
-        if manifest["kind"] != "greens" or not root_of(self._backend, campaign).sealed:
+        if not root_of(self._backend, campaign).sealed:
             return True
-        group, root = int(manifest["group"]["index"]), paths.greens(campaign)
+        group, root = manifest.group.index, paths.greens(campaign)
         content = self._backend.read(f"{root}/{integrity.group_key(group)}") or b""
         try:
             found = integrity.read_checksums(content, campaign, group)
@@ -131,9 +131,8 @@ class Stored:
         files = self.of_result(campaign, manifest)
         return found == {key.removeprefix(f"{root}/"): d for key, d in files.items()}
 
-    def write_checksums(self, campaign: str, manifest: Mapping[str, Any]) -> None:
+    def write_checksums(self, campaign: str, manifest: GroupManifest) -> None:
         """Write the checksums of a group anew from its manifest."""
-        plain = dict(manifest)
         commit.write_checksums(
-            self._backend, campaign, plain, moves_of(campaign, plain)
+            self._backend, campaign, manifest, moves_of(campaign, manifest)
         )

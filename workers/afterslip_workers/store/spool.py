@@ -21,11 +21,18 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
+from afterslip_workers.messages import (
+    Envelope,
+    Manifest,
+    checked,
+    of_manifest,
+    read_receipt,
+)
 from afterslip_workers.store import durable, paths
 from afterslip_workers.store.backend import StoreBackend, write_json
 from afterslip_workers.store.local import LocalBackend
+from afterslip_workers.store.manifest import manifest_in
 from afterslip_workers.store.open import open_store
 from afterslip_workers.store.paths import LOG, MANIFEST, RECEIPT
 from afterslip_workers.store.result_folders import RESULT_FOLDERS
@@ -70,11 +77,12 @@ def _home(backend: StoreBackend) -> Path:
 
 def entry(backend: StoreBackend, token: str) -> Path:
     """Folder of an attempt in the spool."""
-    return _home(backend) / paths.checked(token)
+    return _home(backend) / checked(token)
 
 
-def work_folder(backend: StoreBackend, token: str) -> Path:
-    """Folder in which an attempt works."""
+def folder_of(envelope: Envelope) -> Path:
+    """Folder on this machine in which an attempt works."""
+    backend, token = open_store(envelope.store), envelope.token
     if isinstance(backend, LocalBackend):
         return backend.root / paths.attempt(token)
     return entry(backend, token)
@@ -151,35 +159,36 @@ def deliver(backend: StoreBackend, token: str) -> None:
     Raises
     ------
     OSError
-        If the store does not take it; what has arrived is not sent again.
+            If the store does not take it; what has arrived is not sent again.
+    TaskError
+        If a worker of a later release left it, which has to deliver it.
     """
     folder, there = entry(backend, token), paths.attempt(token)
-    receipt = durable.read_json(folder / RECEIPT)
-    manifest = durable.read_json(folder / MANIFEST)
-    if receipt is None and isinstance(manifest, dict):
+    manifest = manifest_in(folder)
+    left = durable.read_json(folder / RECEIPT)
+    receipt = read_receipt(left) if isinstance(left, dict) else None
+    if receipt is None and manifest is not None:
         # its worker died between the result and the receipt
-        stats = manifest.get("stats", {})
-        receipt = {"token": token, "outcome": "stored", "manifest": manifest}
-        receipt |= {"error": None, "stats": stats}
+        receipt = of_manifest(manifest)
     if receipt is not None and backend.size(f"{there}/{RECEIPT}") is None:
-        if isinstance(manifest, dict):
+        if manifest is not None:
             _send_files(backend, folder, there, manifest)
-            write_json(backend, f"{there}/{MANIFEST}", manifest)
+            write_json(backend, f"{there}/{MANIFEST}", manifest.as_json())
         if (folder / LOG).exists() and backend.size(f"{there}/{LOG}") is None:
             backend.upload(folder / LOG, f"{there}/{LOG}")
-        write_json(backend, f"{there}/{RECEIPT}", receipt)
+        write_json(backend, f"{there}/{RECEIPT}", receipt.as_json())
     shutil.rmtree(folder)
     if not any(item.is_dir() for item in folder.parent.iterdir()):
         (folder.parent / _STORE).unlink(missing_ok=True)
 
 
 def _send_files(
-    backend: StoreBackend, folder: Path, there: str, manifest: dict[str, Any]
+    backend: StoreBackend, folder: Path, there: str, manifest: Manifest
 ) -> None:
-    part = RESULT_FOLDERS.get(manifest["kind"])
+    part = RESULT_FOLDERS.get(manifest.kind)
     if part is None:
         return
-    for name, digest in manifest["files"].items():
+    for name, digest in manifest.files.items():
         key = f"{there}/{part}/{name}"
         if backend.size(key) is not None and backend.sha256(key) == digest:
             continue

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from afterslip.spec.files import StoredFiles
-from afterslip_workers.envelope import Envelope
 from afterslip_workers.errors import CancelledError
 from afterslip_workers.machine.model_cache import ModelCache
-from afterslip_workers.store import manifest, uploads
+from afterslip_workers.messages import Envelope
+from afterslip_workers.store import spool, uploads
 from afterslip_workers.store.backend import StoreBackend
+from afterslip_workers.store.open import open_store
 
 
 class Laps:
@@ -63,7 +64,7 @@ class Context:
     @property
     def store_backend(self) -> StoreBackend:
         """The store."""
-        return self.envelope.store_backend
+        return open_store(self.envelope.store)
 
     @property
     def files(self) -> StoredFiles:
@@ -73,13 +74,7 @@ class Context:
     @property
     def folder(self) -> Path:
         """Folder of the attempt."""
-        return self.envelope.folder
-
-    def manifest(self, **facts: Any) -> dict[str, Any]:
-        """Return a manifest of this attempt."""
-        work = self.envelope
-        kind = manifest.kind_of(work.kind)
-        return manifest.new(work.token, kind, work.campaign, **facts)
+        return spool.folder_of(self.envelope)
 
     def phase(self, name: str) -> None:
         """Say what begins now, unless it is time to stop.

@@ -20,6 +20,14 @@ from afterslip_workers.engines.models import campaign_facts, campaign_model
 from afterslip_workers.engines.registry import failures_of, find
 from afterslip_workers.errors import TaskError
 from afterslip_workers.machine import exchange
+from afterslip_workers.messages import (
+    Cover,
+    Envelope,
+    Group,
+    GroupManifest,
+    Manifest,
+    Stats,
+)
 from afterslip_workers.store import manifest
 from afterslip_workers.store.result_folders import GROUP_FOLDER
 from afterslip_workers.tasks import taking
@@ -44,7 +52,7 @@ class _Group:
     history: list[dict[str, Any]] = field(default_factory=list)
 
 
-def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]] | None:
+def run(context: Context) -> tuple[Manifest, Stats] | None:
     """Solve the envelope's group and seal it in the attempt's folder.
 
     Returns
@@ -57,8 +65,8 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]] | None:
     spec = parse_stored(envelope.spec)
     facts = campaign_facts(context.store_backend, envelope.campaign)
     layout = engine.physics.layout(facts)
-    group = envelope.group or {}
-    chosen = [int(source) for source in group["sources"]]
+    assert envelope.group is not None  # noqa: S101 - of every envelope of this kind
+    place = Group(index=envelope.group.index, sources=envelope.sources)
     if context.handed is not None:
         passed, values = exchange.load(context.handed)
         solved = _Group(values, **passed)
@@ -71,26 +79,29 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]] | None:
         passed = {name: getattr(solved, name) for name in ("taken", "stats", "history")}
         exchange.save(context.hand_to, passed, solved.values)
         return None
-    stats = solved.stats
+    stats = Stats.model_validate(solved.stats)
     context.phase("writing")
 
-    def write(folder: Path) -> dict[str, Any]:
+    def write(folder: Path) -> Manifest:
         context.lap("writing")
         part = folder / GROUP_FOLDER
         manifest.clear(part)
-        written = context.manifest(
+        written = GroupManifest(
+            token=envelope.token,
+            kind="greens",
+            campaign=envelope.campaign,
             model_digest=facts["digest"],
-            group={"index": int(group["index"]), "sources": chosen},
+            group=place,
             files=_write(context, part, layout, solved.values, has_crc32c(facts)),
             stats=stats,
             history=solved.history,
-            covers=_covers(context, facts, solved.taken, chosen),
+            covers=_covers(envelope, facts, solved.taken),
         )
         manifest.commit(folder, written)
         return written
 
-    written, refused = write_result(envelope, write)
-    return written, stats if refused is None else {**stats, "spooled": refused}
+    written, refused = write_result(envelope, GROUP_FOLDER, write)
+    return written, stats if refused is None else stats.but(spooled=refused)
 
 
 def _work(
@@ -107,7 +118,7 @@ def _work(
         campaign=envelope.campaign,
         facts=facts,
         model=model,
-        sources=[int(source) for source in (envelope.group or {})["sources"]],
+        sources=envelope.sources,
         stations=stations_of(facts),
         store=context.store_backend,
         backend=envelope.backend,
@@ -123,7 +134,7 @@ def _gather(
     context: Context, engine: Engine, layout: StoreLayout, work: GroupWork
 ) -> _Group:
     """Take what other campaigns have solved of a group, and solve the rest."""
-    origins = (context.envelope.group or {}).get("taken") or {}
+    origins = context.envelope.taken
     taken: dict[int, Arrays] = {}
     if origins:
         context.phase("taking what is stored")
@@ -145,25 +156,19 @@ def _gather(
 
 
 def _covers(
-    context: Context, facts: dict[str, Any], taken: Sequence[int], chosen: list[int]
-) -> dict[str, dict[str, Any]]:
+    envelope: Envelope, facts: dict[str, Any], taken: Sequence[int]
+) -> dict[int, Cover]:
     """Say of each source what it is good for, and where it came from."""
-    origins = (context.envelope.group or {}).get("taken") or {}
     own = facts.get("covers") or {}
     covers = {}
-    for source in chosen:
-        origin = origins[str(source)] if source in taken else None
-        covers[str(source)] = {
-            "quality": own if origin is None else _quality(origin, own),
-            "origin": origin and origin["campaign"],
-            "origin_position": origin and origin["position"],
-        }
-    return covers if own else {}
-
-
-def _quality(origin: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
-    """Return what an origin is good for; a service of 0.1.0 says it key by key."""
-    return dict(origin.get("quality") or {name: origin[name] for name in own})
+    for source in envelope.sources if own else ():
+        origin = envelope.taken[source] if source in taken else None
+        covers[source] = Cover(
+            quality=own if origin is None else origin.quality,
+            origin=origin and origin.campaign,
+            origin_position=origin and origin.position,
+        )
+    return covers
 
 
 def _write(

@@ -43,6 +43,12 @@ from afterslip_workers.errors import TaskError
 from afterslip_workers.inverting import data as data_of
 from afterslip_workers.inverting import in_time, predict, result
 from afterslip_workers.inverting.uncertainty import uncertainty_variables
+from afterslip_workers.messages import (
+    InversionManifest,
+    Manifest,
+    NamedInversion,
+    Stats,
+)
 from afterslip_workers.store import manifest, reading
 from afterslip_workers.store.result_folders import INVERSION_FOLDER
 from afterslip_workers.tasks.context import Context
@@ -53,7 +59,7 @@ FEW_DRAWS = 50
 _SIGN = {"positive": 1, "negative": -1, "free": 0}
 
 
-def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
+def run(context: Context) -> tuple[Manifest, Stats]:
     """Invert, write result and report, and seal them in the attempt's folder."""
     envelope = context.envelope
     asked = dict(envelope.inversion or {})
@@ -86,20 +92,20 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
     found.attrs["datasets"] = json.dumps(
         data_of.dataset_facts(rows, settings, variograms)
     )
-    inversion = {"id": identity, "name": request.name}
+    inversion = NamedInversion(id=identity, name=request.name)
     write = partial(_write, context, found, facts["digest"], inversion)
-    stats: dict[str, Any] = {"solves": 0, "iterations": 0}
-    written, refused = write_result(envelope, write)
-    return written, stats if refused is None else {**stats, "spooled": refused}
+    stats = Stats(solves=0, iterations=0)
+    written, refused = write_result(envelope, INVERSION_FOLDER, write)
+    return written, stats if refused is None else stats.but(spooled=refused)
 
 
 def _write(
     context: Context,
     found: xr.Dataset,
     model_digest: str,
-    inversion: dict[str, str],
+    inversion: NamedInversion,
     folder: Path,
-) -> dict[str, Any]:
+) -> Manifest:
     part = folder / INVERSION_FOLDER
     manifest.clear(part)
     part.mkdir()
@@ -107,7 +113,10 @@ def _write(
     write_geojson(found, part / "slip.geojson")
     context.phase("drawing the report")
     write_report(part, found)
-    written = context.manifest(
+    written = InversionManifest(
+        token=context.envelope.token,
+        kind="inversion",
+        campaign=context.envelope.campaign,
         model_digest=model_digest,
         inversion=inversion,
         summary=_summary(found),

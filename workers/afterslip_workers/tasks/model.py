@@ -17,6 +17,7 @@ from afterslip.spec import parse_stored
 from afterslip.spec.inputs import Inputs, resolve
 from afterslip_workers.engines.base import Built, Engine, Units
 from afterslip_workers.engines.registry import failures_of, find
+from afterslip_workers.messages import Manifest, ModelManifest, Reuse, Stats
 from afterslip_workers.store import durable, manifest, paths
 from afterslip_workers.store.backend import read_json, write_json
 from afterslip_workers.tasks import coordinates
@@ -30,7 +31,7 @@ _OWN = frozenset({ROOT, FIXED})
 _OF_MODEL = ("n_unknowns", "n_elements", "n_node", "quality", "notes")
 
 
-def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
+def run(context: Context) -> tuple[Manifest, Stats]:
     """Build, or find, everything that the groups of a campaign need."""
     envelope = context.envelope
     # first: a worker that lacks both halves lacks the engine
@@ -61,18 +62,21 @@ def run(context: Context) -> tuple[dict[str, Any], dict[str, Any]]:
     }
     context.phase("creating the store")
     facts = _create_store(context, engine, spec, inputs, built, units, facts)
-    written = context.manifest(
+    written = ModelManifest(
+        token=envelope.token,
+        kind="model",
+        campaign=envelope.campaign,
         model_digest=built.digest,
         n_sources=len(units),
         groups=facts["groups"],
         sources=facts["sources"],
         from_cache=built.cached,
-        reuse=keys,
+        reuse=Reuse.model_validate(keys),
         files=facts["files"],
         **{key: facts[key] for key in _OF_MODEL},
     )
     manifest.commit(context.folder, written)
-    return written, {"solves": 0, "iterations": 0}
+    return written, Stats(solves=0, iterations=0)
 
 
 def _create_store(

@@ -12,6 +12,7 @@ import zarr
 from afterslip.archive import StoreLayout
 from afterslip.errors import ArchiveError
 from afterslip_workers.engines.base import Arrays, Engine, GroupWork
+from afterslip_workers.messages import Origin
 from afterslip_workers.store import paths, reading
 from afterslip_workers.store.backend import StoreBackend
 from afterslip_workers.store.commit import chunk_key
@@ -20,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 def take(
-    engine: Engine, work: GroupWork, origins: Mapping[str, Mapping[str, Any]]
+    engine: Engine, work: GroupWork, origins: Mapping[int, Origin]
 ) -> dict[int, Arrays]:
     """Read sources that other campaigns have stored.
 
@@ -28,8 +29,7 @@ def take(
 
     Parameters
     ----------
-    origins : by place in the own store {"campaign", "position", "group", "files"}:
-        whose, where there, and the checksums of that group's files.
+    origins : by place in the own store.
 
     Returns
     -------
@@ -38,21 +38,21 @@ def take(
     taken: dict[int, Arrays] = {}
     sound: dict[tuple[str, int], bool] = {}
     for position, origin in origins.items():
-        whose = (str(origin["campaign"]), int(origin["group"]))
+        whose = (origin.campaign, origin.group)
         if whose not in sound:
-            sound[whose] = _is_sound(work.store, *whose, origin.get("files") or {})
+            sound[whose] = _is_sound(work.store, *whose, origin.files or {})
         if not sound[whose]:
             continue
         try:
             stored = zarr.open_group(reading.greens(work.store, whose[0]), mode="r")
-            found = engine.adopt(stored, int(origin["position"]), work)
+            found = engine.adopt(stored, origin.position, work)
         except (OSError, KeyError, ValueError, IndexError, ArchiveError) as error:
             log.warning("a source of campaign %s cannot be read: %s", whose[0], error)
             continue
         if found is None:
             log.warning("a source of campaign %s is not exact enough", whose[0])
             continue
-        taken[int(position)] = found
+        taken[position] = found
     return taken
 
 
