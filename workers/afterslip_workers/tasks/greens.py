@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +66,6 @@ def run(context: Context) -> tuple[Manifest, Stats] | None:
     spec = parse_stored(envelope.spec)
     facts = campaign_facts(context.store_backend, envelope.campaign)
     layout = engine.physics.layout(facts)
-    assert envelope.group is not None  # noqa: S101 - of every envelope of this kind
-    place = Group(index=envelope.group.index, sources=envelope.sources)
     if context.handed is not None:
         passed, values = exchange.load(context.handed)
         solved = _Group(values, **passed)
@@ -81,27 +80,36 @@ def run(context: Context) -> tuple[Manifest, Stats] | None:
         return None
     stats = Stats.model_validate(solved.stats)
     context.phase("writing")
-
-    def write(folder: Path) -> Manifest:
-        context.lap("writing")
-        part = folder / GROUP_FOLDER
-        manifest.clear(part)
-        written = GroupManifest(
-            token=envelope.token,
-            kind="greens",
-            campaign=envelope.campaign,
-            model_digest=facts["digest"],
-            group=place,
-            files=_write(context, part, layout, solved.values, has_crc32c(facts)),
-            stats=stats,
-            history=solved.history,
-            covers=_covers(envelope, facts, solved.taken),
-        )
-        manifest.commit(folder, written)
-        return written
-
+    write = partial(_write, context, layout, facts, solved, stats)
     written, refused = write_result(envelope, GROUP_FOLDER, write)
     return written, stats if refused is None else stats.but(spooled=refused)
+
+
+def _write(
+    context: Context,
+    layout: StoreLayout,
+    facts: dict[str, Any],
+    solved: _Group,
+    stats: Stats,
+    folder: Path,
+) -> Manifest:
+    context.lap("writing")
+    envelope, part = context.envelope, folder / GROUP_FOLDER
+    assert envelope.group is not None  # noqa: S101 - of every envelope of this kind
+    manifest.clear(part)
+    written = GroupManifest(
+        token=envelope.token,
+        kind="greens",
+        campaign=envelope.campaign,
+        model_digest=facts["digest"],
+        group=Group(index=envelope.group.index, sources=envelope.sources),
+        files=_write_store(context, part, layout, solved.values, has_crc32c(facts)),
+        stats=stats,
+        history=solved.history,
+        covers=_covers(envelope, facts, solved.taken),
+    )
+    manifest.commit(folder, written)
+    return written
 
 
 def _work(
@@ -171,7 +179,7 @@ def _covers(
     return covers
 
 
-def _write(
+def _write_store(
     context: Context,
     part: Path,
     layout: StoreLayout,
