@@ -17,7 +17,13 @@ from afterslip.spec import parse_stored
 from afterslip.spec.inputs import Inputs, resolve
 from afterslip_workers.engines.base import Built, Engine, Units
 from afterslip_workers.engines.registry import failures_of, find
-from afterslip_workers.messages import Manifest, ModelManifest, Reuse, Stats
+from afterslip_workers.messages import (
+    Envelope,
+    Manifest,
+    ModelManifest,
+    Reuse,
+    Stats,
+)
 from afterslip_workers.store import durable, manifest, paths
 from afterslip_workers.store.backend import read_json, write_json
 from afterslip_workers.tasks import coordinates
@@ -62,12 +68,20 @@ def run(context: Context) -> tuple[Manifest, Stats]:
     }
     context.phase("creating the store")
     facts = _create_store(context, engine, spec, inputs, built, units, facts)
-    written = ModelManifest(
+    written = _manifest(envelope, facts, built, keys)
+    manifest.commit(context.folder, written)
+    return written, Stats(solves=0, iterations=0)
+
+
+def _manifest(
+    envelope: Envelope, facts: dict[str, Any], built: Built, keys: dict[str, Any]
+) -> ModelManifest:
+    return ModelManifest(
         token=envelope.token,
         kind="model",
         campaign=envelope.campaign,
         model_digest=built.digest,
-        n_sources=len(units),
+        n_sources=facts["n_sources"],
         groups=facts["groups"],
         sources=facts["sources"],
         from_cache=built.cached,
@@ -75,8 +89,6 @@ def run(context: Context) -> tuple[Manifest, Stats]:
         files=facts["files"],
         **{key: facts[key] for key in _OF_MODEL},
     )
-    manifest.commit(context.folder, written)
-    return written, Stats(solves=0, iterations=0)
 
 
 def _create_store(
