@@ -22,6 +22,7 @@ from afterslip_service.db import (
     queue,
 )
 from afterslip_service.db.claims import Claim
+from afterslip_service.db.jobs import Job
 from afterslip_service.db.session import Database, SQLAlchemyError
 from afterslip_service.engine import retry
 from afterslip_service.engine.states import JobKind
@@ -44,6 +45,8 @@ MOST = 128
 # a lost attempt may still be writing; by then it has been asked to stop
 LINGER = timedelta(minutes=10)
 SWEPT_AT_ONCE = 500
+# of what a job says, which the worker has to know of its group
+_PLANNED = ("sources", "taken")
 
 log = structlog.get_logger()
 
@@ -271,7 +274,6 @@ class Dispatcher:
     def _envelope(self, claim: Claim) -> Envelope:
         """Return the task of an attempt, as the worker gets it."""
         job, settings = claim.job, self.context.settings
-        group = {"index": job.index, **job.payload}
         next_time = retry.escalate(job.failures)
         avoid, backend = next_time.avoid, str(settings.backend)
         if next_time.backend and backend == "auto" and not _parts(claim):
@@ -284,7 +286,7 @@ class Dispatcher:
             spec=claim.canonical,
             store=str(settings.store),
             files_base=None if settings.files is None else str(settings.files),
-            group=Group.model_validate(group) if job.kind is JobKind.GROUP else None,
+            group=_group(job) if job.kind is JobKind.GROUP else None,
             inversion=job.payload if job.kind is JobKind.INVERSION else None,
             backend=backend,
             escalation=next_time.strict,
@@ -320,6 +322,11 @@ class Dispatcher:
             settled = attempts.settled(connection, tokens, clock.now() - LINGER)
         for token in settled:
             entry.discard(store, token)
+
+
+def _group(job: Job) -> Group:
+    planned = {name: job.payload[name] for name in _PLANNED if name in job.payload}
+    return Group.model_validate({"index": job.index, **planned})
 
 
 def _parts(claim: Claim) -> bool:

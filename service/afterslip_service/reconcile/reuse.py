@@ -116,7 +116,10 @@ def look_again(connection: Connection, claimed: Sequence[Claim]) -> None:
             continue
         tokens = {source.token for source in chosen.values() if source.token}
         files = sources.files_of(connection, tokens)
-        taken |= {str(place): _origin(s, files) for place, s in chosen.items()}
+        taken |= {
+            str(place): _origin(source, files).as_json()
+            for place, source in chosen.items()
+        }
         job.payload["taken"] = taken
         jobs.set_payload(connection, job.id, job.payload)
         log.info("sources reused", campaign=job.campaign_id, reused=len(chosen))

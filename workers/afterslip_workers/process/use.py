@@ -8,8 +8,8 @@ from typing import Any
 
 import psutil
 
-from afterslip_workers.envelope import Envelope
 from afterslip_workers.machine import device, limit
+from afterslip_workers.messages import Envelope
 
 _at_work: dict[str, dict[str, Any]] = {}
 _known: dict[int, psutil.Process] = {}
@@ -18,11 +18,10 @@ _known: dict[int, psutil.Process] = {}
 @contextmanager
 def working_at(envelope: Envelope) -> Iterator[None]:
     """Let `measure` name an attempt while it is under way."""
-    index = (envelope.group or {}).get("index")
     _at_work[envelope.token] = {
         "campaign": envelope.campaign,
         "kind": envelope.kind,
-        "index": index,
+        "index": None if envelope.group is None else envelope.group.index,
     }
     try:
         yield
