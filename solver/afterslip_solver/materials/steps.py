@@ -16,11 +16,6 @@ from afterslip_solver.model import Bool, Float, TetMesh
 _FOLLOWED = 1.0
 
 
-def _above(depth: float, at: Float) -> Float:
-    """Height of points above a depth, m."""
-    return at[:, 2] + depth
-
-
 def describe_steps(
     mesh: TetMesh, layers: Sequence[Layer], bodies: Sequence[Body]
 ) -> Iterator[str]:
