@@ -107,6 +107,12 @@ def test_request_that_is_wrong_says_where(client, complete, dataset):
         ({"prior": "laplace"}, "prior"),
         ({"prior": {"von_karman": {"hurst": 3}}}, "prior"),
         ({"prior": {}}, "prior"),
+        ({"constraints": [{"fault": "none", "rake": [90]}]}, "constraints[0].fault"),
+        (
+            {"constraints": [{"bounds": {"dip": [1, 0]}}]},
+            "constraints[0].bounds.dip",
+        ),
+        ({"moment": {"magnitude": 8, "error": 2, "rake": 90}}, "moment.error"),
     ):
         answer = client.post("/v1/inversions", json={**good, **changes})
         assert answer.status_code == 422

@@ -7,6 +7,14 @@ from scipy.optimize import nnls
 from afterslip_solver.inversion.convex import minimise
 
 
+def signed(sign):
+    """Bounds that a sign means."""
+    return np.where(sign > 0, 0.0, -np.inf), np.where(sign < 0, 0.0, np.inf)
+
+
+FREE = signed(np.zeros(30))
+
+
 def problem(n=30, m=50, seed=0):
     rng = np.random.default_rng(seed)
     G = rng.standard_normal((m, n)) * 10.0 ** rng.uniform(-2, 2, n)
@@ -17,7 +25,7 @@ def problem(n=30, m=50, seed=0):
 def test_without_constraints_it_is_the_closed_form():
     G, d = problem()
     Q = G.T @ G + np.eye(30)
-    out = minimise(Q, G.T @ d, np.zeros(30), np.zeros(30, dtype=int))
+    out = minimise(Q, G.T @ d, np.zeros(30), *FREE)
     assert out.converged
     assert out.value == pytest.approx(np.linalg.solve(Q, G.T @ d), rel=1e-9)
 
@@ -30,7 +38,7 @@ def test_non_negative_agrees_with_lawson_and_hanson(shape):
     G = np.vstack((G, 0.1 * np.diag(np.abs(G).max(0))))
     d = np.concatenate((d, np.zeros(n)))
     exact, _ = nnls(G, d)
-    out = minimise(G.T @ G, G.T @ d, np.zeros(n), np.ones(n, dtype=int))
+    out = minimise(G.T @ G, G.T @ d, np.zeros(n), *signed(np.ones(n)))
     scale = np.abs(exact).max()
     assert np.abs(out.value - exact).max() < 1e-9 * scale
     assert ((out.value == 0) == (exact == 0)).all()
@@ -39,8 +47,8 @@ def test_non_negative_agrees_with_lawson_and_hanson(shape):
 def test_non_positive_is_the_mirror_image():
     G, d = problem(seed=5)
     Q, b, l1 = G.T @ G, G.T @ d, np.full(30, 0.4)
-    up = minimise(Q, b, l1, np.ones(30, dtype=int))
-    down = minimise(Q, -b, l1, -np.ones(30, dtype=int))
+    up = minimise(Q, b, l1, *signed(np.ones(30)))
+    down = minimise(Q, -b, l1, *signed(-np.ones(30)))
     assert down.value == pytest.approx(-up.value)
     assert (down.value <= 0).all()
 
@@ -56,7 +64,7 @@ def test_sparse_solution_meets_the_optimality_conditions(weight, signs):
         sign[10:20], sign[20:] = 1, -1
     l1 = np.full(30, weight * 2 * np.abs(b).max())
     l1[:3] = 0.0  # such as an offset
-    a = minimise(Q, b, l1, sign).value
+    a = minimise(Q, b, l1, *signed(sign)).value
     slope = 2 * (Q @ a - b)
     small = 1e-8 * np.abs(b).max()
     for k in range(30):
@@ -74,12 +82,12 @@ def test_weight_beyond_the_largest_slope_gives_zero():
     G, d = problem(seed=9)
     b = G.T @ d
     l1 = np.full(30, 2.001 * np.abs(b).max())
-    assert (minimise(G.T @ G, b, l1, np.zeros(30, dtype=int)).value == 0).all()
+    assert (minimise(G.T @ G, b, l1, *FREE).value == 0).all()
 
 
 def test_out_of_iterations_is_an_outcome_not_an_exception():
     G, d = problem()
-    out = minimise(G.T @ G, G.T @ d, np.zeros(30), np.ones(30, dtype=int), 1)
+    out = minimise(G.T @ G, G.T @ d, np.zeros(30), *signed(np.ones(30)), 1)
     assert not out.converged
     assert "Iter" in out.status
 
@@ -87,5 +95,5 @@ def test_out_of_iterations_is_an_outcome_not_an_exception():
 def test_singular_without_constraints_gives_the_smallest_solution():
     G, d = problem(30, 10)
     G /= np.abs(G).max(0)
-    out = minimise(G.T @ G, G.T @ d, np.zeros(30), np.zeros(30, dtype=int))
+    out = minimise(G.T @ G, G.T @ d, np.zeros(30), *FREE)
     assert out.value == pytest.approx(np.linalg.pinv(G) @ d, abs=1e-6)

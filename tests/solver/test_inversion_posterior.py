@@ -247,7 +247,8 @@ def test_optimality_gap_bounds_the_excess_of_a_worse_value():
     G = rng.standard_normal((20, 8))
     Q, b = G.T @ G, G.T @ rng.standard_normal(20)
     l1, sign = np.array([0.5] * 6 + [0.0] * 2), np.array([1, 1, 1, -1, 0, 0, 0, 1])
-    best = minimise(Q, b, l1, sign)
+    bounds = np.where(sign > 0, 0.0, -INF), np.where(sign < 0, 0.0, INF)
+    best = minimise(Q, b, l1, *bounds)
 
     def objective(a):
         return a @ Q @ a - 2 * b @ a + l1 @ np.abs(a)
@@ -257,7 +258,7 @@ def test_optimality_gap_bounds_the_excess_of_a_worse_value():
         worse = best.value + 0.1 * rng.standard_normal(8)
         worse = np.where(sign * worse < 0, 0.0, worse)
         excess = objective(worse) - objective(best.value)
-        assert duality_gap(Q, b, l1, sign, worse) >= excess > 0
+        assert duality_gap(Q, b, l1, *bounds, worse) >= excess > 0
 
 
 def test_one_data_set_of_a_single_row_keeps_its_variance():

@@ -192,3 +192,47 @@ def test_afterslip_comes_apart_from_relaxation(solved):
         found["fault_slip"].values, abs=1e-9
     )
     assert "Moment through time" in html
+
+
+def land_of(solved):
+    land = motion(solved, X_KM, Y_KM, [0.0])[0]
+    land += np.random.default_rng(8).normal(0, 0.01, land.shape)
+    return [{"name": "land", "file": "land.csv"}], {
+        "land.csv": observations(land, 0.01)
+    }
+
+
+def test_rake_and_moment_hold_in_the_result_and_its_draws(solved):
+    datasets, files = land_of(solved)
+    found, _, _ = invert(
+        solved, "i5", datasets, files,
+        constraints=[{"fault": "main", "rake": [85], "most": 1.2}],
+        moment={"magnitude": 6.9, "error": 0.01, "rake": 85},
+    )  # fmt: skip
+    component = found["source_component"].values
+    for slip in (found["slip"].values[None], found["slip_draws"].values):
+        up, along = slip[:, component == 1], slip[:, component == 0]
+        np.testing.assert_allclose(along, up / np.tan(np.deg2rad(85)), atol=1e-6)
+        assert up.min() >= 0
+        assert np.hypot(along, up).max() <= 1.2 + 1e-6
+    assert found.attrs["magnitude"] == pytest.approx(6.9, abs=0.03)
+    low, high = found.attrs["magnitude_interval"]
+    assert low < 6.9 < high
+    assert high - low < 0.06
+
+
+def test_a_moment_beyond_the_bounds_is_bad_input(solved):
+    datasets, files = land_of(solved)
+    spec = copy.deepcopy(SPEC)
+    spec["datasets"] = datasets
+    spec["inversions"] = [
+        {"name": "co", "datasets": ["land"], "folds": 3,
+         "constraints": [{"bounds": {"dip": [0, 1], "strike": [-1, 1]}}],
+         "moment": {"magnitude": 8.5, "error": 0.05, "rake": 90}}
+    ]  # fmt: skip
+    asked = SmallCampaign(solved.root, spec, files=files)
+    full = {**asked.spec["inversions"][0], "id": "i6", "extra_datasets": []}
+    receipt = entry.execute(asked.envelope("inversion", "i6", inversion=full))
+    assert receipt["outcome"] == "failed"
+    assert receipt["error"]["class"] == "bad_input", receipt["error"]
+    assert "Mw 8.5 along rake 90 is beyond Mw" in receipt["error"]["message"]

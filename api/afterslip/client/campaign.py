@@ -253,6 +253,8 @@ class CampaignHandle(Handle):
         choice: Choice = "evidence",
         folds: int = 5,
         sign: Mapping[str, str] | None = None,
+        constraints: Sequence[Mapping[str, Any]] = (),
+        moment: Mapping[str, float] | None = None,
         wait: bool = True,
         timeout: float | None = None,
     ) -> Inversion:
@@ -266,6 +268,8 @@ class CampaignHandle(Handle):
         choice : ``evidence``, ``cross_validation`` or ``one_standard_error``.
         folds : parts into which the stations are split.
         sign : such as ``{"dip": "positive"}``.
+        constraints : such as ``[{"fault": "slab", "rake": [60, 120]}]``.
+        moment : such as ``{"magnitude": 8.1, "error": 0.05, "rake": 90}``.
         wait : for the result; else it may not be there yet.
         timeout : s to wait at most.
 
@@ -277,7 +281,7 @@ class CampaignHandle(Handle):
             when the inversion fails.
         """
         names = [datasets] if isinstance(datasets, str) else list(datasets)
-        body = {
+        body: dict[str, Any] = {
             "campaign": self.id,
             "name": name,
             "datasets": names,
@@ -286,7 +290,10 @@ class CampaignHandle(Handle):
             "choice": choice,
             "folds": folds,
             "sign": dict(sign or {}),
+            "constraints": [dict(item) for item in constraints],
         }
+        if moment is not None:
+            body["moment"] = dict(moment)
         data = self._transport.post("/v1/inversions", body)
         inversion = Inversion(self._transport, data)
         return inversion.wait(timeout=timeout) if wait else inversion

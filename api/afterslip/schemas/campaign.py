@@ -11,6 +11,7 @@ from pydantic import Field, PrivateAttr
 from afterslip.errors import Problem
 from afterslip.physics.registry import DEFAULT, find, name_of
 from afterslip.schemas.base import Schema
+from afterslip.schemas.constraints import constraint_problems
 from afterslip.schemas.document import load
 from afterslip.schemas.earth import Model, unique_names
 from afterslip.schemas.fault import Sources
@@ -18,6 +19,7 @@ from afterslip.schemas.inversion import Inversion
 from afterslip.schemas.observation import Dataset, Stations
 from afterslip.schemas.validation import nearest, validate
 from afterslip.schemas.values import Count, Duration, Name, Title
+from afterslip_common.terms import SlipComponent
 
 
 class Spec(Schema):
@@ -93,6 +95,11 @@ class Campaign(Spec):
         return cast("Self", super(Campaign, own).from_dict(data, base))
 
     @property
+    def components_of_faults(self) -> dict[str, list[SlipComponent]]:
+        """Components of the sources on each fault that has some."""
+        return {self.sources.fault: self.sources.components}
+
+    @property
     def end(self) -> Duration | None:
         """Last time that the Green's functions cover; None where there is none."""
         return None
@@ -110,13 +117,10 @@ class Campaign(Spec):
             for k, name in enumerate(inversion.datasets):
                 path = f"inversions[{i}].datasets[{k}]"
                 yield from known_name(path, name, datasets, "data set")
-            for component in inversion.sign:
-                if component not in self.sources.components:
-                    yield Problem(
-                        f"inversions[{i}].sign.{component}",
-                        inversion.sign[component],
-                        "is about a component that sources do not have",
-                    )
+            for problem in constraint_problems(
+                inversion.sign, inversion.constraints, self.components_of_faults
+            ):
+                yield problem.under(f"inversions[{i}]")
         yield from unique_names(
             [
                 (f"datasets[{i}]", dataset.name)

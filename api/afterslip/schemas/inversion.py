@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from afterslip.errors import Problem
 from afterslip.schemas.base import Schema, refusal
+from afterslip.schemas.constraints import Constraint, Moment, Sign
 from afterslip.schemas.values import Count, Duration, Name, Within
 from afterslip_common.terms import SlipComponent
 
@@ -29,7 +30,6 @@ def _prior(value: Any) -> Any:
 
 Strength = Annotated[float | Literal["auto"], BeforeValidator(_strength)]
 Prior = Annotated[dict[Name, dict[str, float]], BeforeValidator(_prior)]
-Sign = Literal["positive", "negative", "free"]
 
 
 class Increments(Schema):
@@ -86,6 +86,12 @@ class Inversion(Schema):
         default={}, description="{dip: positive}: positive, negative or free"
     )
 
+    constraints: list[Constraint] = Field(
+        default=[], max_length=100, description="what slip of a fault may be"
+    )
+    moment: Moment | None = Field(
+        default=None, description="{magnitude, error, rake} that are known"
+    )
     prior: Prior = Field(
         default={"laplacian": {}},
         description="laplacian, or {von_karman: {hurst, along_km, down_km}}",

@@ -8,6 +8,7 @@ from typing import Any
 from afterslip.errors import Problem, SpecError
 from afterslip.identity import canonical_spec, digest, plain
 from afterslip.readers.rows import Rows
+from afterslip.schemas.constraints import constraint_problems
 from afterslip.schemas.inversion import Inversion
 from afterslip.schemas.observation import Dataset
 from afterslip.schemas.validation import nearest, validate
@@ -141,11 +142,11 @@ def check_inversion(
         campaign = campaigns.get(connection, identity)
         found = _find_datasets(connection, campaign, request, principal.user)
     spec = parse_stored(campaign.canonical)
-    problems = [
-        Problem(f"sign.{component}", sign, "is about a component without sources")
-        for component, sign in request.sign.items()
-        if component not in spec.sources.components
-    ]
+    problems = list(
+        constraint_problems(
+            request.sign, request.constraints, spec.components_of_faults
+        )
+    )
     problems += _prior_problems(request)
     known = {item.name: item for item in [*found, *spec.datasets]}
     settings = {name: known[name] for name in request.datasets}

@@ -26,6 +26,7 @@ from afterslip_solver.inversion.problem import (
     InversionError,
     InversionProblem,
     InversionSettings,
+    KnownSum,
     offset_columns,
 )
 from afterslip_solver.inversion.regularisers import (
@@ -60,6 +61,7 @@ __all__ = [
     "InversionProblem",
     "InversionSettings",
     "InversionSolution",
+    "KnownSum",
     "Laplacian",
     "Posterior",
     "Regulariser",

@@ -75,9 +75,6 @@ class _Trials:
         self.settings = settings
         self.normal = normal
         self.report = report
-        self.sign = np.concatenate(
-            (problem.sign, np.zeros(normal.n_nuisance, dtype=np.int64))
-        )
         self.deals = [
             _folds(problem, settings, repeat) for repeat in range(settings.repeats)
         ]
@@ -101,7 +98,7 @@ class _Trials:
                 rest.with_roughness(weights[0], self.normal.roughness),
                 rest.right,
                 rest.l1(weights[1]),
-                self.sign,
+                *self.normal.bounds,
                 self.settings.max_iterations,
             )
             self.failures += not found.converged

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from afterslip_solver.model import Float, Int
+from afterslip_solver.model import Float
 
 EXCHANGES = 30  # solves after which sets that have not settled mostly cycle
 
@@ -36,63 +36,82 @@ class ConvexResult:
 
 
 def minimise(
-    Q: Float, b: Float, l1: Float, sign: Int, max_iterations: int = 200
+    Q: Float,
+    b: Float,
+    l1: Float,
+    lower: Float,
+    upper: Float,
+    max_iterations: int = 200,
 ) -> ConvexResult:
-    """Minimise ``a' Q a - 2 b' a + sum l1 |a|`` under the sign constraints.
+    """Minimise ``a' Q a - 2 b' a + sum l1 |a|`` between bounds.
 
     Parameters
     ----------
     Q : (n, n) float64, symmetric, positive semidefinite.
     b : (n,) float64.
     l1 : (n,) float64, not negative.
-    sign : (n,) int64, 1 for a >= 0, -1 for a <= 0, 0 for any.
+    lower, upper : (n,) float64, infinite where there is no bound.
     """
-    if not sign.any() and not l1.any():
+    if not (np.isfinite(lower) | np.isfinite(upper) | (l1 > 0)).any():
         value = solve_symmetric(Q, b)
-        return ConvexResult(
-            value, True, "linear", 0, duality_gap(Q, b, l1, sign, value)
-        )
+        gap = duality_gap(Q, b, l1, lower, upper, value)
+        return ConvexResult(value, True, "linear", 0, gap)
     # scaled unknowns and objective: the library's tolerances then mean something
     width = np.sqrt(np.diag(Q))
     width = np.where(width > 0, width, 1.0)
     size = max(float(np.abs(b / width).max()), 1e-300)
-    scaled = (Q / np.outer(width, width), b / width / size, l1 / width / size, sign)
+    scaled = (
+        Q / np.outer(width, width),
+        b / width / size,
+        l1 / width / size,
+        lower * width / size,
+        upper * width / size,
+    )
     # exchanging whole sets mostly settles in a few solves; where it cycles, an
     # interior point says which set is right
-    value, steps = _exchange(*scaled, np.zeros(len(b)), max_iterations)
+    start = np.clip(np.zeros(len(b)), *scaled[3:])
+    value, steps = _exchange(*scaled, start, max_iterations)
     result = ConvexResult(value, True, "exchange", steps)
     if steps > min(EXCHANGES, max_iterations):
         result = _interior_point(*scaled, max_iterations)
         value, steps = _exchange(*scaled, result.value, EXCHANGES)
         if not result.converged or steps > EXCHANGES:
             value = result.value
-    value = value * size / width
-    return replace(result, value=value, gap=duality_gap(Q, b, l1, sign, value))
+    # the way there and back may round off a bound, or across it
+    back = np.where(value == scaled[3], lower, value * size / width)
+    value = np.clip(np.where(value == scaled[4], upper, back), lower, upper)
+    gap = duality_gap(Q, b, l1, lower, upper, value)
+    return replace(result, value=value, gap=gap)
 
 
-def duality_gap(Q: Float, b: Float, l1: Float, sign: Int, value: Float) -> float:
+def duality_gap(
+    Q: Float, b: Float, l1: Float, lower: Float, upper: Float, value: Float
+) -> float:
     """Bound of the objective's excess over its minimum, for a value that is allowed.
 
-    With g the gradient of the quadratic part, u the multiplier of |a| nearest to -g
-    and z that of the sign constraint, the difference to the Lagrangian's minimum is
-    l1 |a| - u a + z |a| + r' Q^-1 r / 4, r = g + u - z: a sum of terms that are
-    not negative, so that rounding cannot hide it. Infinite where Q is singular and r
-    is not in its range.
+    With g the gradient of the quadratic part, h the rest of the objective, h* its
+    conjugate and y the point nearest to -g where that is finite, the difference to the
+    dual objective is h(a) + h*(y) - y a + r' Q^-1 r / 4, r = g + y (Fenchel): a sum
+    of terms that are not negative, so that rounding cannot hide it. Infinite where Q
+    is singular and r is not in its range.
     """
     gradient = 2.0 * (Q @ value - b)
-    # towards the allowed side |a| is sign a: one linear term, and one multiplier
-    bounded = sign != 0
-    slope = np.where(bounded, gradient * sign + l1, 0.0)
-    push = np.maximum(slope, 0.0)
-    dual = np.clip(-gradient, -l1, l1)
-    rest = np.where(bounded, np.minimum(slope, 0.0) * sign, gradient + dual)
-    linear = np.where(bounded, push * np.abs(value), l1 * np.abs(value) - dual * value)
+    least = np.where(np.isfinite(lower), -np.inf, -l1)
+    most = np.where(np.isfinite(upper), np.inf, l1)
+    dual = np.clip(-gradient, least, most)
+    excess = np.zeros(len(b))
+    # the largest of a piecewise linear function is at one of its corners
+    for end in (lower, upper, np.clip(0.0, lower, upper)):
+        there = np.where(np.isfinite(end), end, value)
+        gain = dual * (there - value) - l1 * (np.abs(there) - np.abs(value))
+        excess = np.maximum(excess, gain)
+    rest = gradient + dual
     step = solve_symmetric(Q, rest)
     if not np.allclose(
         Q @ step, rest, atol=1e-6 * float(np.abs(b).max(initial=1e-300))
     ):
         return float(np.inf)
-    return float(linear.sum() + 0.25 * rest @ step)
+    return float(excess.sum() + 0.25 * rest @ step)
 
 
 def solve_symmetric(Q: Float, b: Float) -> Float:
@@ -105,72 +124,97 @@ def solve_symmetric(Q: Float, b: Float) -> Float:
 
 
 def _interior_point(
-    Q: Float, b: Float, l1: Float, sign: Int, max_iterations: int
+    Q: Float, b: Float, l1: Float, lower: Float, upper: Float, max_iterations: int
 ) -> ConvexResult:
     """Clarabel on the smooth form: |a| <= t where the sign is free."""
     n = len(b)
-    bounded = np.flatnonzero(sign)
-    split = np.flatnonzero((sign == 0) & (l1 > 0))
+    side = _side(lower, upper)
+    split = np.flatnonzero((side == 0) & (l1 > 0))
     m = len(split)
-    q = np.concatenate((-2.0 * b, l1[split]))
-    q[bounded] += l1[bounded] * sign[bounded]
+    q = np.concatenate((l1 * side - 2.0 * b, l1[split]))
     P = sp.block_diag((sp.csc_matrix(np.triu(2.0 * Q)), sp.csc_matrix((m, m))), "csc")
     eye, one = sp.identity(n, format="csr"), sp.identity(m, format="csr")
-    below = sp.diags(-sign[bounded].astype(np.float64)) @ eye[bounded]
-    rows = [sp.hstack((below, sp.csr_matrix((len(bounded), m))))]
+    low, high = np.flatnonzero(np.isfinite(lower)), np.flatnonzero(np.isfinite(upper))
+    box = sp.vstack((-eye[low], eye[high]))
+    rows = [sp.hstack((box, sp.csr_matrix((len(low) + len(high), m))))]
     if m:
         rows += [sp.hstack((eye[split], -one)), sp.hstack((-eye[split], -one))]
     A = sp.csc_matrix(sp.vstack(rows))
+    limits = np.concatenate((-lower[low], upper[high], np.zeros(2 * m)))
     settings: Any = clarabel.DefaultSettings()
     settings.verbose = False
     settings.max_iter = max_iterations
     settings.max_threads = 1
     cones = [clarabel.NonnegativeConeT(A.shape[0])]
-    solver = clarabel.DefaultSolver(P, q, A, np.zeros(A.shape[0]), cones, settings)
+    solver = clarabel.DefaultSolver(P, q, A, limits, cones, settings)
     found = solver.solve()
     status = str(found.status)
-    value = np.array(found.x[:n])
     # feasible to the last bit, whatever the tolerance
-    value = np.where(sign * value < 0, 0.0, value)
+    value = np.clip(np.array(found.x[:n]), lower, upper)
     return ConvexResult(
         value, status in ("Solved", "AlmostSolved"), status, found.iterations
     )
 
 
+def _side(lower: Float, upper: Float) -> Float:
+    """1 and -1 for unknowns that are nowhere negative or nowhere positive, else 0."""
+    return np.where(lower >= 0, 1.0, np.where(upper <= 0, -1.0, 0.0))
+
+
 def _exchange(
-    Q: Float, b: Float, l1: Float, sign: Int, start: Float, limit: int
+    Q: Float,
+    b: Float,
+    l1: Float,
+    lower: Float,
+    upper: Float,
+    start: Float,
+    limit: int,
 ) -> tuple[Float, int]:
     """Exact minimiser by active sets that change as a whole.
 
     Block pivoting of Portugal, Judice & Vicente 1994, Math. Comput. 63, 625, without
-    their fall-back rule.
+    their fall-back rule. An unknown rests at a corner, which is a bound or the zero of
+    its absolute value, or is free between two corners.
 
     Returns
     -------
     The value, and the number of solves; limit + 1 where the sets have not settled.
     """
-    penalised = (sign != 0) | (l1 > 0)
+    side = _side(lower, upper)
+    split = (side == 0) & (l1 > 0)
     tiny = 1e-6 * float(np.abs(start).max(initial=0.0))
-    side = np.where(np.abs(start) > tiny, np.sign(start), 0.0)
+    # the piece in which an unknown is: of one that is split, below or above zero
+    half = np.where(split, np.sign(start), side)
+    corner = np.clip(np.where(split, 0.0, start), lower, upper)
+    corner = np.where(np.abs(start - lower) <= tiny, lower, corner)
+    corner = np.where(np.abs(start - upper) <= tiny, upper, corner)
+    rests = np.abs(start - corner) <= tiny
+    rests &= (corner == lower) | (corner == upper) | split
     slack = 1e-10
     trial = start
     limit = min(limit, EXCHANGES)
     for step in range(1, limit + 1):
-        free = (side != 0) | ~penalised
-        trial = np.zeros(len(b))
-        index = np.flatnonzero(free)
+        trial = np.where(rests, corner, 0.0)
+        index = np.flatnonzero(~rests)
         if len(index):
-            right = b[index] - 0.5 * l1[index] * side[index]
+            held = np.flatnonzero(rests & (corner != 0.0))
+            right = b[index] - 0.5 * l1[index] * half[index]
+            if len(held):
+                right -= Q[np.ix_(index, held)] @ corner[held]
             trial[index] = solve_symmetric(Q[np.ix_(index, index)], right)
         gradient = 2.0 * (Q @ trial - b)
-        wrong = penalised & (side != 0) & (trial * side < 0)
-        # a zero unknown wants to grow where the slope beats its weight
-        pull = np.where(np.abs(gradient) > l1 + slack, -np.sign(gradient), 0.0)
-        bounded = sign != 0
-        grow = np.where(-gradient * sign > l1 + slack, sign, 0)
-        pull = np.where(bounded, grow, pull)
-        wake = penalised & (side == 0) & (pull != 0)
-        if not wrong.any() and not wake.any():
+        low = np.where(split & (half > 0), 0.0, lower)
+        high = np.where(split & (half < 0), 0.0, upper)
+        under, over = ~rests & (trial < low), ~rests & (trial > high)
+        # what rests wants to leave where the slope of that side falls
+        at_zero = split & (corner == 0.0)
+        up = np.where(at_zero, 1.0, np.where(split, np.sign(corner), side))
+        down = np.where(at_zero, -1.0, up)
+        rises = rests & (corner < upper) & (gradient + l1 * up < -slack)
+        falls = rests & (corner > lower) & (gradient + l1 * down > slack)
+        if not (under | over | rises | falls).any():
             return trial, step
-        side = np.where(wrong, 0.0, np.where(wake, pull, side))
+        corner = np.where(under, low, np.where(over, high, corner))
+        half = np.where(split & rises, up, np.where(split & falls, down, half))
+        rests = (rests & ~rises & ~falls) | under | over
     return trial, limit + 1

@@ -57,6 +57,7 @@ class Hierarchy:
         (offsets, ramps) have a flat prior.
     lower, upper : (n,) float64, m, bounds of the unknowns.
     smoothness : lambda, where it is given: tau is then lambda / v with one common v.
+    sums : number of the last groups that are no data; their variances are as stated.
     """
 
     groups: tuple[Quadratic, ...]
@@ -65,6 +66,12 @@ class Hierarchy:
     lower: Float
     upper: Float
     smoothness: float | None = None
+    sums: int = 0
+
+    @property
+    def data(self) -> tuple[Quadratic, ...]:
+        """The data sets among the groups."""
+        return self.groups[: len(self.groups) - self.sums]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +141,8 @@ def sample(
             recorded.variance[step] = variance
             recorded.precision_scale[step] = tau
         if report is not None and step % 100 == 0:
-            rows = sum(group.count for group in model.groups)
-            misfit = sum(group.misfit(value) for group in model.groups)
+            rows = sum(group.count for group in model.data)
+            misfit = sum(group.misfit(value) for group in model.data)
             report(step + warm_up, misfit / rows)
     return recorded
 
@@ -167,10 +174,10 @@ def _draw_variances(
         if model.free.any():
             n_par = len(model.precision)
             slip = value[:n_par]
-            total = sum(group.misfit(value) for group in model.groups)
+            total = sum(group.misfit(value) for group in model.data)
             total += model.smoothness * float(slip @ model.precision @ slip)
-            rows = sum(group.count for group in model.groups) + n_par
-            drawn[:] = 0.5 * total / rng.gamma(0.5 * (rows - 1))
+            rows = sum(group.count for group in model.data) + n_par
+            drawn[: len(model.data)] = 0.5 * total / rng.gamma(0.5 * (rows - 1))
         return drawn
     for k in np.flatnonzero(model.free):
         group = model.groups[k]

@@ -73,6 +73,8 @@ class InTime:
 def in_blocks(problem: InversionProblem, design: Float) -> InversionProblem:
     """Return the problem whose unknowns are blocks of the problem's sources.
 
+    Bounds hold for each block, known sums for all slip together.
+
     Parameters
     ----------
     problem : for one block; its ``G`` is not used.
@@ -91,6 +93,12 @@ def in_blocks(problem: InversionProblem, design: Float) -> InversionProblem:
         sign=np.tile(problem.sign, blocks),
         spacing=np.tile(problem.spacing, (blocks, 1)),
         open_top=np.tile(problem.open_top, blocks),
+        basis=np.asarray(np.kron(np.eye(blocks), problem.basis), dtype=np.float64),
+        lower=np.tile(problem.lower, blocks),
+        upper=np.tile(problem.upper, blocks),
+        known=tuple(
+            replace(known, row=np.tile(known.row, blocks)) for known in problem.known
+        ),
     )
 
 

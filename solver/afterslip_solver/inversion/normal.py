@@ -16,26 +16,26 @@ NUISANCE_DAMPING = 1e-10
 
 @dataclass(frozen=True, slots=True)
 class Normal:
-    """Weighted normal equations; sources first, then nuisance unknowns.
+    """Weighted normal equations; coefficients first, then nuisance unknowns.
 
     Attributes
     ----------
     matrix : (n, n) float64, G' W G.
     right : (n,) float64, G' W d.
     roughness : (n_par, n_par) float64, L.
-    sign : (n_par,) int64.
+    bounds : (n,) float64 each, m, lower and upper, infinite where there is none.
     n_nuisance : number of nuisance unknowns.
     """
 
     matrix: Float
     right: Float
     roughness: Float
-    sign: Float
+    bounds: tuple[Float, Float]
     n_nuisance: int
 
     @property
     def n_par(self) -> int:
-        """Number of source coefficients."""
+        """Number of coefficients of slip."""
         return len(self.roughness)
 
     @property
@@ -54,7 +54,8 @@ class Normal:
             corner = self.matrix[n:, n:]
             fitted = np.linalg.solve(corner, self.right[n:])
             right = right - self.matrix[:n, n:] @ fitted
-        pull = np.where(self.sign == 0, np.abs(right), right * self.sign)
+        lower, upper = (side[:n] for side in self.bounds)
+        pull = np.where(lower >= 0, right, np.where(upper <= 0, -right, np.abs(right)))
         return max(2.0 * float(pull.max(initial=0.0)), 1e-300)
 
     def with_roughness(self, smoothness: float, L: Float) -> Float:
@@ -73,18 +74,35 @@ class Normal:
 def normal_equations(
     problem: InversionProblem, roughness: Float, rows: Bool | None = None
 ) -> Normal:
-    """Sum up the given rows (all where None), made independent by their covariance."""
+    """Sum up the given rows (all where None), made independent by their covariance.
+
+    Parameters
+    ----------
+    roughness : (n_par, n_par) float64, L of the coefficients.
+    """
     design, data = problem.whitened(rows)
     matrix = design.T @ design
-    n_par = problem.G.shape[1]
+    right = design.T @ data
+    n_par = len(roughness)
     extra = np.arange(n_par, len(matrix))
     if len(extra):
         mean = float(np.trace(matrix)) / len(matrix)
         matrix[extra, extra] += NUISANCE_DAMPING * max(mean, 1e-300)
+    for row, value in known_rows(problem):
+        matrix[:n_par, :n_par] += np.outer(row, row)
+        right[:n_par] += row * value
     return Normal(
         matrix=matrix,
-        right=design.T @ data,
+        right=right,
         roughness=roughness,
-        sign=problem.sign.astype(np.float64),
+        bounds=problem.bounds,
         n_nuisance=len(extra),
     )
+
+
+def known_rows(problem: InversionProblem) -> list[tuple[Float, float]]:
+    """Return row (n_par,) and value of each known sum, over its error."""
+    return [
+        (problem.coefficients.T @ known.row / known.sigma, known.value / known.sigma)
+        for known in problem.known
+    ]

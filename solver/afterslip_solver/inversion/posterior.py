@@ -8,8 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from afterslip_solver.inversion.hierarchy import Chain, Hierarchy, groups_of, sample
-from afterslip_solver.inversion.normal import Normal, normal_equations
+from afterslip_solver.inversion.hierarchy import (
+    Chain,
+    Hierarchy,
+    Quadratic,
+    groups_of,
+    sample,
+)
+from afterslip_solver.inversion.normal import Normal, known_rows, normal_equations
 from afterslip_solver.inversion.problem import InversionProblem, InversionSettings
 from afterslip_solver.model import Float
 
@@ -67,14 +73,17 @@ def draw_posterior(
     smoothness : lambda where it is given; None: estimated.
     report : called now and then with the number of steps and the misfit per datum.
     """
-    lower, upper = bounds(problem, normal)
+    lower, upper = normal.bounds
+    groups = groups_of(*problem.whitened(), problem.dataset_of_row)
+    sums = tuple(_known_sum(*row, len(lower)) for row in known_rows(problem))
     model = Hierarchy(
-        groups=groups_of(*problem.whitened(), problem.dataset_of_row),
-        free=problem.free_variances,
+        groups=(*groups, *sums),
+        free=np.append(problem.free_variances, np.zeros(len(sums), dtype=bool)),
         precision=normal.roughness,
         lower=lower,
         upper=upper,
         smoothness=smoothness,
+        sums=len(sums),
     )
     rng = np.random.default_rng(settings.seed)
     start = _start(normal, lower, upper)
@@ -83,15 +92,7 @@ def draw_posterior(
         chain = sample(model, start, settings.draws, warm_up, rng, report)
     except scipy.linalg.LinAlgError:
         return None
-    return _posterior(chain, normal.n_par)
-
-
-def bounds(problem: InversionProblem, normal: Normal) -> tuple[Float, Float]:
-    """(n,) float64 each, m, limits of all unknowns, infinite where there is none."""
-    free = np.full(normal.n_nuisance, np.inf)
-    lower = np.where(problem.sign > 0, 0.0, -np.inf)
-    upper = np.where(problem.sign < 0, 0.0, np.inf)
-    return np.concatenate((lower, -free)), np.concatenate((upper, free))
+    return _posterior(chain, problem, normal.n_par, len(groups))
 
 
 def _start(normal: Normal, lower: Float, upper: Float) -> Float:
@@ -102,15 +103,26 @@ def _start(normal: Normal, lower: Float, upper: Float) -> Float:
     slip = value[: normal.n_par]
     size = max(float(np.sqrt(np.mean(slip**2))), 1e-9)
     inner = 0.1 * size
-    value = np.where(np.isfinite(lower), np.maximum(value, lower + inner), value)
-    return np.where(np.isfinite(upper), np.minimum(value, upper - inner), value)
+    with np.errstate(invalid="ignore"):
+        away = np.minimum(inner, 0.25 * (upper - lower))
+    return np.clip(value, lower + away, upper - away)
 
 
-def _posterior(chain: Chain, n_par: int) -> Posterior:
+def _known_sum(row: Float, value: float, n: int) -> Quadratic:
+    """Return a known sum as a data set of one row, without unknowns beside slip."""
+    whole = np.zeros(n)
+    whole[: len(row)] = row
+    return Quadratic(np.outer(whole, whole), whole * value, value**2, 1)
+
+
+def _posterior(
+    chain: Chain, problem: InversionProblem, n_par: int, n_group: int
+) -> Posterior:
+    slip = chain.value[:, :n_par]
     return Posterior(
-        slip=chain.value[:, :n_par],
+        slip=slip @ problem.basis.T if problem.basis.size else slip,
         nuisance=chain.value[:, n_par:],
-        variance=chain.variance,
+        variance=chain.variance[:, :n_group],
         smoothness=chain.precision_scale,
         effective=chain.effective(),
     )

@@ -21,6 +21,21 @@ class InversionError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
+class KnownSum:
+    """A weighted sum of slip that is known with an error.
+
+    Attributes
+    ----------
+    row : (n_par,) float64, weights.
+    value, sigma : of the sum, in any one unit.
+    """
+
+    row: Float
+    value: float
+    sigma: float
+
+
+@dataclass(frozen=True, slots=True)
 class InversionProblem:
     """Observations, Green's functions and the grid of unit sources.
 
@@ -48,6 +63,11 @@ class InversionProblem:
         ``covariance`` hold as they are. All True where empty.
     covariance : correlated rows, each block within one data set; ``sigma`` is the
         root of its diagonal. Rows in no block have independent errors.
+    basis : (n_par, n_coefficient) float64, slip is this times the unknown coefficients:
+        rakes instead of components. The identity where empty.
+    lower, upper : (n_coefficient,) float64, m, bounds of the coefficients; those that
+        ``sign`` means where empty.
+    known : sums of slip that are known beside the data, such as the moment.
     """
 
     G: Float
@@ -66,6 +86,25 @@ class InversionProblem:
     dataset: Int = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     variance_free: Bool = field(default_factory=lambda: np.zeros(0, dtype=bool))
     covariance: tuple[Block, ...] = ()
+    basis: Float = field(default_factory=lambda: np.zeros((0, 0)))
+    lower: Float = field(default_factory=lambda: np.zeros(0))
+    upper: Float = field(default_factory=lambda: np.zeros(0))
+    known: tuple[KnownSum, ...] = ()
+
+    @property
+    def coefficients(self) -> Float:
+        """(n_par, n_coefficient) float64, slip of a unit of each unknown."""
+        return self.basis if self.basis.size else np.eye(self.G.shape[1])
+
+    @property
+    def bounds(self) -> tuple[Float, Float]:
+        """(n,) float64 each, m, of all unknowns; infinite where there is none."""
+        lower, upper = self.lower, self.upper
+        if not lower.size:
+            lower = np.where(self.sign > 0, 0.0, -np.inf)
+            upper = np.where(self.sign < 0, 0.0, np.inf)
+        free = np.full(self.nuisance.shape[1] if self.nuisance.size else 0, np.inf)
+        return np.concatenate((lower, -free)), np.concatenate((upper, free))
 
     @property
     def dataset_of_row(self) -> Int:
@@ -110,10 +149,11 @@ class InversionProblem:
 
     @property
     def design(self) -> Float:
-        """(n_obs, n_par + n_nuisance) columns of all unknowns."""
+        """(n_obs, n_coefficient + n_nuisance) columns of all unknowns."""
+        columns = self.G @ self.basis if self.basis.size else self.G
         if self.nuisance.size == 0:
-            return self.G
-        return np.hstack((self.G, self.nuisance))
+            return columns
+        return np.hstack((columns, self.nuisance))
 
     @property
     def sources(self) -> SourceGrid:
@@ -132,6 +172,7 @@ class InversionProblem:
         _check_rows(self)
         _check_sources(self)
         _check_errors(self)
+        _check_constraints(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,4 +368,23 @@ def _check_block(p: InversionProblem, block: Block, taken: Bool) -> None:
         raise InversionError(
             "covariance is not positive definite: raise its diagonal, or shorten its "
             "correlation length"
+        )
+
+
+def _check_constraints(p: InversionProblem) -> None:
+    n = p.coefficients.shape[1]
+    if p.basis.size and len(p.basis) != p.G.shape[1]:
+        raise InversionError(
+            f"basis has {len(p.basis)} rows, expected {p.G.shape[1]}, one per source"
+        )
+    if p.basis.size and not p.lower.size:
+        raise InversionError("a basis needs bounds of its coefficients")
+    if not p.lower.size:
+        return
+    if np.shape(p.lower) != (n,) or np.shape(p.upper) != (n,):
+        raise InversionError(f"lower and upper must have {n} values, one per unknown")
+    empty = ~(p.lower < p.upper)
+    if empty.any():
+        raise InversionError(
+            f"the upper bound of unknown {_rows(empty)} is not above the lower one"
         )

@@ -14,6 +14,7 @@ from afterslip_solver.inversion.choice import (
     cross_validate,
 )
 from afterslip_solver.inversion.convex import ConvexResult, minimise
+from afterslip_solver.inversion.covariance import whiten
 from afterslip_solver.inversion.normal import Normal, normal_equations
 from afterslip_solver.inversion.posterior import (
     Posterior,
@@ -65,14 +66,15 @@ def invert(
     settings = settings or InversionSettings()
     problem.check()
     settings.check(len(np.unique(problem.station)))
-    roughness = settings.regulariser.precision(problem.sources)
+    basis = problem.coefficients
+    roughness = basis.T @ settings.regulariser.precision(problem.sources) @ basis
     normal = normal_equations(problem, roughness)
     choice = _choose(problem, normal, settings, report)
     found = minimise(
         choice.normal.with_roughness(choice.smoothness, roughness),
         choice.normal.right,
         choice.normal.l1(choice.sparsity),
-        np.concatenate((problem.sign, np.zeros(normal.n_nuisance, dtype=np.int64))),
+        *normal.bounds,
         settings.max_iterations,
     )
     return _describe(choice, found)
@@ -143,16 +145,20 @@ def _choose_by_folds(
 def _describe(choice: _Choice, found: ConvexResult) -> InversionSolution:
     problem, normal, table = choice.problem, choice.normal, choice.table
     n = normal.n_par
-    slip = found.value[:n]
+    basis = problem.coefficients
+    slip = basis @ found.value[:n]
     predicted = problem.design @ found.value
     residual = problem.data - predicted
     inverse = _inverse(normal.with_roughness(choice.smoothness, normal.roughness))
-    covariance = inverse[:n, :n]
-    resolution = inverse[:n] @ normal.matrix[:, :n]
-    _, whitened = problem.whitened()
+    covariance = basis @ inverse[:n, :n] @ basis.T
+    design, whitened = problem.whitened()
+    sources = design[:, :n]
+    if problem.basis.size:
+        sources = whiten(problem.covariance, problem.sigma, problem.G)
+    resolution = basis @ inverse[:n] @ (design.T @ sources)
     moment = moment_of(problem, slip)
     with np.errstate(divide="ignore"):
-        detectable = 1.0 / np.sqrt(np.diag(normal.matrix)[:n])
+        detectable = 1.0 / np.sqrt((sources**2).sum(axis=0))
     largest = float(np.abs(slip).max())
     return InversionSolution(
         outcome="converged" if found.converged else "not_converged",

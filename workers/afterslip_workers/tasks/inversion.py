@@ -25,8 +25,8 @@ from afterslip.schemas.validation import validate
 from afterslip.spec import parse_stored
 from afterslip.spec.data import gather
 from afterslip.spec.inputs import read_dataset
-from afterslip_common.terms import SLIP_COMPONENTS
 from afterslip_solver.inversion import (
+    InversionError,
     InversionProblem,
     InversionSettings,
     InversionSolution,
@@ -42,6 +42,7 @@ from afterslip_workers.engines.registry import find
 from afterslip_workers.errors import TaskError
 from afterslip_workers.inverting import data as data_of
 from afterslip_workers.inverting import in_time, predict, result
+from afterslip_workers.inverting.constraints import constraint_terms
 from afterslip_workers.inverting.uncertainty import uncertainty_variables
 from afterslip_workers.messages import (
     InversionManifest,
@@ -56,7 +57,6 @@ from afterslip_workers.tasks.results import write_result
 from afterslip_workers.versions import versions
 
 FEW_DRAWS = 50
-_SIGN = {"positive": 1, "negative": -1, "free": 0}
 
 
 def run(context: Context) -> tuple[Manifest, Stats]:
@@ -76,7 +76,10 @@ def run(context: Context) -> tuple[Manifest, Stats]:
     store = GreensStore(reading.greens(context.store_backend, envelope.campaign))
     context.phase("sampling Green's functions")
     known = data_of.problem_terms(rows, settings, beside)
-    problem = _problem(model, request, store, rows, known)
+    try:
+        problem = _problem(campaign, model, request, store, rows, known)
+    except InversionError as error:
+        raise TaskError(ErrorClass.BAD_INPUT, str(error)) from error
     context.phase("choosing the smoothness")
     robust = data_of.robust_rows(rows, settings)
     solution, weight, history = _solve(context, request, problem, robust, store, rows)
@@ -163,6 +166,7 @@ def _rows(context: Context, campaign: Campaign, settings: dict[str, Dataset]) ->
 
 
 def _problem(
+    campaign: Campaign,
     model: SlipModel,
     request: Inversion,
     store: GreensStore,
@@ -171,16 +175,17 @@ def _problem(
 ) -> InversionProblem:
     greens = store.dataset
     component = greens["source_component"].values.astype(np.int64)
-    signs = np.array([_SIGN[request.sign.get(c, "free")] for c in SLIP_COMPONENTS])
     grid = np.column_stack(
         [greens["source_fault"].values, component, greens["source_patch"].values]
     )
+    area, rigidity = greens["source_area"].values, greens["source_rigidity"].values
+    names = [fault.name for fault in campaign.model.faults]
     return InversionProblem(
         G=predict.design_matrix(store, rows),
         grid=grid.astype(np.int64),
-        area=greens["source_area"].values,
-        rigidity=greens["source_rigidity"].values,
-        sign=signs[component],
+        area=area,
+        rigidity=rigidity,
+        **constraint_terms(request, names, grid.astype(np.int64), rigidity * area),
         spacing=model.spacing,
         open_top=model.open_top,
         **known,
