@@ -16,6 +16,7 @@ import sys
 import threading
 import traceback
 import warnings
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 MEMORY = 3 * 2**29  # bytes beyond what the imports take
@@ -34,12 +35,11 @@ class Guarded:
 
     def __init__(self, module: str, memory: int = MEMORY) -> None:
         self.module, self.memory = module, memory
-        self._process = None
+        self._process: BaseProcess | None = None
 
     def __call__(self, name: str, *arguments: object) -> str | None:
         """Return what is wrong with how a function took its arguments, or None."""
-        if self._process is None:
-            self._start()
+        process = self._process or self._start()
         self._pipe.send((name, arguments))
         if not self._pipe.poll(WALL_S):
             self.close()
@@ -47,21 +47,23 @@ class Guarded:
         try:
             return self._pipe.recv()
         except EOFError:
-            self._process.join(10)
-            code = self._process.exitcode
+            process.join(10)
+            code = process.exitcode
             self.close()
             if code == -signal.SIGPROF:
                 return f"{name} takes more than {CPU_S:g} s of processor time"
             return f"{name} ended its process with status {code}"
 
-    def _start(self) -> None:
+    def _start(self) -> BaseProcess:
         context = multiprocessing.get_context("spawn")
         self._pipe, far = context.Pipe()
         arguments = (far, self.module, self.memory)
-        self._process = context.Process(target=_serve, args=arguments, daemon=True)
+        process = context.Process(target=_serve, args=arguments, daemon=True)
         with _one_thread():
-            self._process.start()
+            process.start()
         far.close()
+        self._process = process
+        return process
 
     def close(self) -> None:
         """End the process."""

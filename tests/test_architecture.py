@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,20 @@ def test_no_source_file_is_longer_than_400_lines() -> None:
         if (length := len(path.read_text().splitlines())) > 400
     }
     assert not too_long
+
+
+def test_no_more_tests_than_before_are_exempt_from_types() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]
+    assert "tests" in settings["files"]
+    exempt = [
+        name
+        for override in settings["overrides"]
+        if override.get("ignore_errors")
+        for name in override["module"]
+    ]
+    assert len(exempt) <= 36, "make the new one clean instead"
+    paths = [ROOT / f"{name.replace('.', '/')}.py" for name in exempt]
+    assert [str(path) for path in paths if not path.is_file()] == []
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -40,6 +40,7 @@ def commands():
         yield from (container["args"] for container in pod["containers"])
     for unit in sorted((ROOT / "deploy/systemd").glob("*.service")):
         line = re.search(r"^ExecStart=(.+)$", unit.read_text(), re.M)
+        assert line is not None
         first, *rest = line.group(1).split()
         yield [Path(first).name, *rest]
 
@@ -74,9 +75,11 @@ def test_every_container_is_hardened_and_limited(name):
 
 @pytest.mark.parametrize("name", COMPOSE["services"])
 def test_every_image_is_named_by_its_version_and_can_be_pinned(name):
-    variable, image = re.fullmatch(
+    found = re.fullmatch(
         r"\$\{([A-Z_]+_IMAGE):-(.+)\}", COMPOSE["services"][name]["image"]
-    ).groups()
+    )
+    assert found is not None
+    variable, image = found.groups()
     assert variable
     assert not image.endswith(":latest")
     if name not in OURS:
@@ -173,7 +176,12 @@ def test_entrypoint_reads_a_secret_from_its_file(tmp_path):
     secret.write_text("sqlite:///a.sqlite\n")
     environment = {**os.environ, "AFTERSLIP_DATABASE_FILE": str(secret)}
     script = ROOT / "deploy/docker/entrypoint.sh"
-    run = [script, "sh", "-c", 'echo "$AFTERSLIP_DATABASE ${AFTERSLIP_DATABASE_FILE-}"']
+    run = [
+        str(script),
+        "sh",
+        "-c",
+        'echo "$AFTERSLIP_DATABASE ${AFTERSLIP_DATABASE_FILE-}"',
+    ]
     done = subprocess.run(run, env=environment, capture_output=True, text=True)
     assert done.stdout == "sqlite:///a.sqlite \n"
     missing = {**environment, "AFTERSLIP_DATABASE_FILE": str(tmp_path / "none")}

@@ -24,9 +24,9 @@ def named(item):
 
 
 def test_compose_file_keeps_to_the_compose_specification():
-    command = [BIN / "check-jsonschema", "--builtin-schema", "vendor.compose-spec"]
+    command = [str(BIN / "check-jsonschema"), "--builtin-schema", "vendor.compose-spec"]
     done = subprocess.run(
-        [*command, ROOT / "docker-compose.yml"], capture_output=True, text=True
+        [*command, str(ROOT / "docker-compose.yml")], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
 

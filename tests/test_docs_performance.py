@@ -13,7 +13,9 @@ ROOT = Path(__file__).parent.parent
 def script():
     path = ROOT / "benchmarks/performance_page.py"
     spec = importlib.util.spec_from_file_location("performance_page", path)
+    assert spec is not None
     module = importlib.util.module_from_spec(spec)
+    assert spec.loader is not None
     spec.loader.exec_module(module)
     return module
 

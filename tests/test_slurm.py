@@ -132,4 +132,6 @@ def test_worker_job_hands_the_signal_to_the_command_alone():
     drain = re.search(r"--drain (\d+)", text)
     assert text.splitlines()[-2].startswith("exec ")
     # what runs ends, or leaves its checkpoint, before Slurm kills it
+    assert drain is not None
+    assert signal is not None
     assert float(drain[1]) <= float(signal[1]) - 60

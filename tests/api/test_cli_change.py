@@ -53,7 +53,7 @@ def run(capsys, monkeypatch):
             command.main(list(args))
         return ended.value.code or 0, *capsys.readouterr()
 
-    run.server = server
+    vars(run)["server"] = server
     return run
 
 

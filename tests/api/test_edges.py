@@ -39,6 +39,7 @@ def test_a_stored_campaign_without_edges_is_clamped(data: dict) -> None:
     plain = canonical_spec(parse_campaign(data), FILES)
     del plain["sources"]["edges"]
     stored = parse_stored(plain)
+    assert stored.sources.edges is not None
     assert stored.sources.edges.model_dump() == CLAMPED
     asked = parse_campaign(with_sources(data, edges=CLAMPED))
     assert greens_digest(stored) == greens_digest(asked, FILES)

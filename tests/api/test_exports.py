@@ -68,7 +68,9 @@ def test_gmt_segments_are_closed_and_carry_slip(result, tmp_path):
     slip = np.hypot(*corner_mean(result).T)
     for number, segment in enumerate(segments):
         head, *lines = segment.strip().split("\n")
-        value = float(re.match(r"-Z(\S+)", head)[1])
+        found = re.match(r"-Z(\S+)", head)
+        assert found is not None
+        value = float(found[1])
         assert value == pytest.approx(slip[number], abs=1e-4)
         corners = np.array([[float(v) for v in line.split()] for line in lines])
         assert corners.shape == (4, 3)

@@ -204,7 +204,7 @@ def test_many_files_read_at_once_never_wait_for_each_other(tmp_path: Path) -> No
         return await asyncio.wait_for(asyncio.gather(*reads), 20)
 
     found = asyncio.run(read_all())
-    assert [item.to_bytes() for item in found] == [
+    assert [item.to_bytes() for item in found if item is not None] == [
         (tmp_path / "g" / key).read_bytes() for key in keys
     ]
 

@@ -20,7 +20,7 @@ INSAR = (
     "lon,lat,los,sigma_los,los_e,los_n,los_u",
     ("142.1,38.1,0.5,0.01,0.6,0,0.8", "142.2,38.1,0.4,0.01,0.6,0,0.8"),
 )
-TABLES = {
+TABLES: dict[str, list[tuple[str, tuple[str, ...]]]] = {
     "stations": [
         ("station,lon,lat", ("A,142.1,38.1", "B,142.6,38.4")),
         ("station,x_km,y_km", ("A,1,2", "B,-3,4.5")),

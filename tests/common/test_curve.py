@@ -44,7 +44,7 @@ def test_polynomial_curve_of_a_full_basis_is_the_matrix_exponential() -> None:
     A, c0 = spd(8, 0.05, 3.0, seed=2), rng.normal(size=8)
     readout = rng.normal(size=(5, 8))  # strain to displacement
     Q, pairs = lanczos(A, c0, 8)
-    weights = mode_weights(pairs, np.linalg.norm(c0), 0.0, TIMES)
+    weights = mode_weights(pairs, float(np.linalg.norm(c0)), 0.0, TIMES)
     exact = np.array([readout @ creep(A, c0, t) for t in TIMES])
     np.testing.assert_allclose(weights @ (readout @ Q).T, exact, rtol=1e-11, atol=1e-11)
 
@@ -56,7 +56,7 @@ def test_shift_invert_curve_of_a_full_basis_is_the_matrix_exponential() -> None:
     S = np.linalg.inv(np.eye(7) + gamma * A)
     Q, pairs = lanczos(S, c0, 7)
     modes = readout @ S @ Q  # v_j answers to S q_j
-    weights = mode_weights(pairs, np.linalg.norm(c0), gamma, TIMES)
+    weights = mode_weights(pairs, float(np.linalg.norm(c0)), gamma, TIMES)
     exact = np.array([readout @ creep(A, c0, t) for t in TIMES])
     np.testing.assert_allclose(weights @ modes.T, exact, rtol=1e-9, atol=1e-9)
 
@@ -68,7 +68,7 @@ def test_few_shift_invert_modes_hold_over_a_wide_spectrum() -> None:
     gamma = until / 10
     S = np.linalg.inv(np.eye(n) + gamma * A)
     Q, pairs = lanczos(S, c0, m)
-    weights = mode_weights(pairs, np.linalg.norm(c0), gamma, until)[0]
+    weights = mode_weights(pairs, float(np.linalg.norm(c0)), gamma, until)[0]
     exact = creep(A, c0, until)
     error = np.linalg.norm(S @ Q @ weights - exact) / np.linalg.norm(exact)
     assert error < 1e-4

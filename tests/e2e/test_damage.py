@@ -146,7 +146,8 @@ def store(tmp_path_factory):
     entry.close_children()
     # without a dispatcher: nothing repairs what is damaged here
     served = Served(settings, None)
-    found = Store(root, served.url, *ids, inversion.id, spec)
+    first, second = ids
+    found = Store(root, served.url, first, second, inversion.id, spec)
     found.files, found.others = contents(root, ids[0]), contents(root, ids[1])
     yield found
     served.stop()
@@ -313,11 +314,11 @@ def run(store, folder, count, seed, often):
                 noticed += 1
                 continue
             if found != expected[name]:
-                silent.append((what, name))
-        for key, error in readers.wrong_answers([*keys, *_beside(store, keys)]):
-            noticed += error
-            if not error:
-                silent.append((what, f"GET {key}"))
+                silent.append((what, name, ""))
+        for key, refused in readers.wrong_answers([*keys, *_beside(store, keys)]):
+            noticed += refused
+            if not refused:
+                silent.append((what, f"GET {key}", ""))
         outcomes["noticed" if noticed else "equal"] += 1
         store.restore(keys)
     readers.close()

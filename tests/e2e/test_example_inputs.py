@@ -35,7 +35,9 @@ def published(*parts):
 
 def script(name):
     module_spec = importlib.util.spec_from_file_location(name, TOHOKU / f"{name}.py")
+    assert module_spec is not None
     module = importlib.util.module_from_spec(module_spec)
+    assert module_spec.loader is not None
     module_spec.loader.exec_module(module)
     return module
 

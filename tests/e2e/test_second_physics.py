@@ -4,6 +4,7 @@ import itertools
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from afterslip_workers.errors import TaskError
 HOME = Path(__file__).parents[1] / "toy_physics"
 # s; km/s; km
 DURATION, SPEED, WIDTH, DEPTH = 16.0, 3.5, 10.0, 48.0
-SPEC = {
+SPEC: dict[str, Any] = {
     "name": "waves in a box",
     "physics": "boxwaves",
     "model": {
@@ -111,7 +112,7 @@ def exact(place, centre, times):
         )
     ]  # fmt: skip
     for image in itertools.product(*images):
-        r = max(np.linalg.norm(np.subtract((*place, 0.0), image)), 1e-6)
+        r = max(float(np.linalg.norm(np.subtract((*place, 0.0), image))), 1e-6)
         for way in (r - SPEED * times, r + SPEED * times):
             total += way * np.exp(-(way**2) / (2 * WIDTH**2)) / (2 * r)
     return total

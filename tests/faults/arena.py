@@ -166,13 +166,12 @@ class Service:
         log = self.folder / f"serve-{len(self._sessions)}.log"
         command = ["serve", "--database", self.database, "--store", str(self.store)]
         command += ["--workers", str(self.workers), "--scheduler", self.scheduler]
-        self.process = start(
-            log, AFTERSLIP, *command, "--port", "0", **self.environment
-        )
-        self._sessions.append(self.process.pid)
+        process = start(log, AFTERSLIP, *command, "--port", "0", **self.environment)
+        self.process = process
+        self._sessions.append(process.pid)
 
         def listens():
-            assert self.process.poll() is None, log.read_text()[-3000:]
+            assert process.poll() is None, log.read_text()[-3000:]
             lines = log.read_text().splitlines()
             urls = [line.split()[-1] for line in lines if "afterslip serves at" in line]
             self.url = urls[0] if urls else None
@@ -183,6 +182,7 @@ class Service:
 
     def kill(self):
         """Kill the API with its dispatcher and scheduler, and wait for its end."""
+        assert self.process is not None
         self.process.kill()
         self.process.wait(20)
 
@@ -195,6 +195,7 @@ class Service:
 
     def computing(self):
         """Return the busy computing processes by attempt."""
+        assert self.process is not None
         return computing(self.process.pid, self.attempts)
 
     @property
@@ -329,6 +330,7 @@ class Measure:
         groups = service.groups(self.campaign)
         assert len(groups) == N_GROUPS
         tries = [attempt for group in groups for attempt in group["attempts"]]
+        assert self.seconds is not None
         row = {
             "fault": self.fault,
             "seconds": round(self.seconds, 1),

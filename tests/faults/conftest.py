@@ -100,6 +100,7 @@ def record(record_property, request):
     def write(row):
         named = getattr(request.node, "callspec", None)
         which = named.params.get("database_url") if named else None
+        assert which is not None
         row["fault"] += {"sqlite": ", SQLite", "postgresql": ", PostgreSQL"}.get(
             which, ""
         )

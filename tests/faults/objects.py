@@ -95,6 +95,7 @@ class Objects:
     def kill(self):
         """Kill it, and refuse its clients until it is started again."""
         self.way.target = None
+        assert self.process is not None
         self.process.kill()
         self.process.wait(20)
 

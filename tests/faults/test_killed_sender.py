@@ -71,6 +71,7 @@ def test_result_of_a_killed_worker_reaches_the_bucket(address, instead, sign):
         process.wait()
     assert delivery.deliver_all() == 0
     receipt = entry.read_receipt(address, "a1")
+    assert receipt is not None
     assert receipt["outcome"] == "stored"
     for name, digest in receipt["manifest"]["files"].items():
         assert backend.sha256(f"attempts/a1/group.zarr/{name}") == digest

@@ -181,9 +181,9 @@ def _illegal(account):
             states[job] = state
             accepted[job] += state is JobState.ACCEPTED
         elif event.kind == CAMPAIGN_STATE:
-            was = states.get(event.campaign)
-            if event.data.get("was") != was:
-                yield "event", f"event {event.id}: campaign was {was}: {event.data}"
+            before = states.get(event.campaign)
+            if event.data.get("was") != before:
+                yield "event", f"event {event.id}: campaign was {before}: {event.data}"
             states[event.campaign] = event.data["state"]
     for job, times in accepted.items():
         if times != 1:

@@ -14,7 +14,9 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 def script(name):
     spec = importlib.util.spec_from_file_location(name, BENCHMARKS / f"{name}.py")
+    assert spec is not None
     module = importlib.util.module_from_spec(spec)
+    assert spec.loader is not None
     spec.loader.exec_module(module)
     return module
 

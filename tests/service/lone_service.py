@@ -53,6 +53,7 @@ def running(folder, **settings):
     finally:
         process.terminate()
         process.wait(20)
+        assert process.stdout is not None
         process.stdout.close()
 
 

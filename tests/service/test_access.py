@@ -87,7 +87,7 @@ def test_unknown_expired_and_revoked_tokens_look_the_same(server, database, new_
     answers = [
         httpx.get(
             server.url + "/v1/campaigns",
-            headers={"Authorization": f"Bearer {secret}".encode()},
+            headers={b"Authorization": f"Bearer {secret}".encode()},
         )
         for secret in (first, expired, "afs_" + "x" * 43, "short", "é")
     ]

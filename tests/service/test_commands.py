@@ -23,11 +23,12 @@ from typer.testing import CliRunner
 
 from afterslip_service.commands import doctor, doctor_checks, serve
 from afterslip_service.commands.doctor import examine
+from afterslip_service.db import leases
 from afterslip_service.placement import cluster as placement
 from afterslip_service.placement import local
 from afterslip_service.placement.launch import worker_command
-from afterslip_service.routes import health
 from afterslip_service.settings import Settings
+from afterslip_workers import entry
 
 AFTERSLIP = str(Path(sys.executable).with_name("afterslip"))
 
@@ -120,7 +121,7 @@ def test_worker_tells_of_its_gpu_what_dask_measures(monkeypatch):
 @pytest.mark.parametrize(("cards", "threads"), [([], 1), ([{"name": "card"}], 2)])
 def test_cluster_of_our_own_does_so_too(monkeypatch, cards, threads):
     asked = []
-    monkeypatch.setattr(local.entry, "describe_worker", lambda: {"gpus": cards})
+    monkeypatch.setattr(entry, "describe_worker", lambda: {"gpus": cards})
     monkeypatch.setattr(local, "gpus", lambda: 0)
     monkeypatch.setattr(
         local._dask, "LocalCluster", lambda **options: asked.append(options)
@@ -139,6 +140,7 @@ def test_serve_starts_and_stops_in_good_order(tmp_path):
          "--database", str(tmp_path / "d"), "--store", str(tmp_path / "s")],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
+    assert process.stdout is not None
     line = process.stdout.readline()
     assert "afterslip serves at http://127.0.0.1:" in line
     url = line.split()[-1]
@@ -151,6 +153,7 @@ def test_serve_starts_and_stops_in_good_order(tmp_path):
     process.send_signal(signal.SIGTERM)
     assert process.wait(20) in (0, -signal.SIGTERM)
     assert time.monotonic() - began < 10
+    assert process.stderr is not None
     assert "Traceback" not in process.stderr.read()
 
 
@@ -249,6 +252,6 @@ def test_an_api_alone_passes_on_what_the_dispatcher_says(client, monkeypatch):
     service = client.server.app.state.service
     monkeypatch.setattr(service, "placement", None)
     reported = {"trouble": "the Dask scheduler has no workers"}
-    monkeypatch.setattr(health.leases, "facts", lambda *_: reported)
+    monkeypatch.setattr(leases, "facts", lambda *_: reported)
     placement = client.get("/readyz").json()["parts"]["placement"]
     assert placement == {"ok": True, "detail": reported["trouble"]}

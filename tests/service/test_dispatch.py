@@ -80,7 +80,9 @@ def test_standby_takes_over_when_the_lease_runs_out(
     campaign = new_campaign()
     turn(first, campaign, CampaignState.BUILDING)
     with database.write() as connection:
-        until = leases.look(connection, LEASE).expires_at
+        row = leases.look(connection, LEASE)
+        assert row is not None
+        until = row.expires_at
     began = time.monotonic()
     while not second.leads and time.monotonic() - began < 5:
         second.tick()
@@ -148,6 +150,7 @@ def test_receipt_that_comes_twice_does_not_sweep_what_is_to_be_promoted(
         with context.database.read() as connection:
             waiting = [job.token for job in jobs.stored(connection)]
         for token in waiting:
+            assert token is not None
             assert not receipts.take(context, Ended(token, {"outcome": "stored"}))
             assert (settings.store / "attempts" / token / "manifest.json").exists()
         twice.extend(waiting)

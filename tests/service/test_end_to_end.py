@@ -78,7 +78,9 @@ def test_run_leaves_greens_report_and_figures(undisturbed):
     assert {"greens.zarr", "report.html", "slip.csv", "result.nc"} <= names
     assert any(name.endswith(".png") for name in names)
     assert "24 Green's functions in 6 groups" in done.stdout
-    magnitude = float(re.search(r"first\s+│ (\d\.\d\d)", done.stdout)[1])
+    row = re.search(r"first\s+│ (\d\.\d\d)", done.stdout)
+    assert row is not None
+    magnitude = float(row[1])
     moment = 3.83e10 * 40e3 * 20e3 * SLIP
     assert magnitude == pytest.approx((np.log10(moment) - 9.1) / 1.5, abs=0.1)
     greens = open_greens(out / "greens.zarr")
@@ -122,7 +124,9 @@ def test_interrupted_run_goes_on_to_the_same_result(spec, undisturbed, tmp_path,
     _all_gone(offspring)
     done = run(spec, tmp_path / "out")
     assert done.returncode == 0, done.stderr
-    assert int(re.search(r"(\d+) of 6 groups are done", done.stderr)[1]) >= accepted
+    count = re.search(r"(\d+) of 6 groups are done", done.stderr)
+    assert count is not None
+    assert int(count[1]) >= accepted
     ours = open_greens(tmp_path / "out" / "greens.zarr")
     theirs = open_greens(undisturbed[0] / "greens.zarr")
     xr.testing.assert_allclose(ours.response, theirs.response, atol=1e-7)

@@ -190,15 +190,23 @@ def test_lease_of_the_same_holder_but_another_epoch_is_lost(database):
     with database.write() as connection:
         first = leases.acquire(connection, "l", "a", 10.0)
         row = leases.look(connection, "l")
+        assert row is not None
         other = leases.take(connection, row, "b", 10.0)
-        again = leases.take(connection, leases.look(connection, "l"), "a", 10.0)
+        row = leases.look(connection, "l")
+        assert row is not None
+        again = leases.take(connection, row, "a", 10.0)
+    assert first is not None
+    assert other is not None
+    assert again is not None
     assert [first.epoch, other.epoch, again.epoch] == [1, 2, 3]
     for stale in (first, dataclasses.replace(again, epoch=4)):
         with database.write() as connection, pytest.raises(LeaseLostError):
             leases.hold(connection, stale)
     with database.write() as connection:
         leases.release(connection, first)
-        assert not leases.look(connection, "l").released
+        row = leases.look(connection, "l")
+        assert row is not None
+        assert not row.released
         leases.hold(connection, again)
 
 
@@ -227,6 +235,7 @@ def test_dispatcher_that_does_not_stop_in_time_stays_fenced(
     dispatcher.stop(timeout=0.05)
     with database.write() as connection:
         row = leases.look(connection, "dispatcher")
+        assert row is not None
         assert not row.released
         leases.take(connection, row, "another", 10.0)
     finish.set()
@@ -239,7 +248,7 @@ def test_attempt_that_was_refused_is_discarded_before_another_is_promoted(
 ):
     """Who was suspended while it moved the first one's files finds none to move."""
     monkeypatch.setattr(retry, "BACKOFF_S", (0.0,))
-    real, damaged, found = entry.promote, [], []
+    real, damaged, found, group = entry.promote, [], [], []
 
     def execute(envelope):
         receipt = worker(envelope)
@@ -256,7 +265,6 @@ def test_attempt_that_was_refused_is_discarded_before_another_is_promoted(
             found.append((manifest.token == damaged[0], folder.exists()))
         return real(store, campaign, manifest)
 
-    group = []
     monkeypatch.setattr(entry, "promote", promote)
     turn(new_dispatcher(execute), new_campaign(), CampaignState.COMPLETE)
     assert found[0] == (True, True)

@@ -77,6 +77,7 @@ def serving(folder, **environment):
             umask=0o022,
         )
     try:
+        assert process.stdout is not None
         line = process.stdout.readline()
         assert "serves at" in line, (folder / "service.log").read_text()
         yield line.split()[-1]

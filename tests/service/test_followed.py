@@ -35,7 +35,10 @@ def lines(tmp_path_factory):
             command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True
         )
     try:
-        url = re.search(r"http://\S+", service.stdout.readline())[0]
+        assert service.stdout is not None
+        found = re.search(r"http://\S+", service.stdout.readline())
+        assert found is not None
+        url = found[0]
         spec = tiny_worker.spec("followed")
         spec["sources"] = {"fault": "main", "along_strike": 1, "down_dip": 1}
         headers = {"X-Request-ID": "asked-by-a-test"}
@@ -54,8 +57,8 @@ def lines(tmp_path_factory):
         service.wait(30)
     written = (folder / "log").read_text().splitlines()
     # a program that reads the log line by line can read every one of them
-    found = [json.loads(line) for line in written if line.startswith("{")]
-    return campaign, group, found
+    lines = [json.loads(line) for line in written if line.startswith("{")]
+    return campaign, group, lines
 
 
 def test_every_line_about_a_group_names_it_in_all_four_processes(lines):

@@ -104,6 +104,7 @@ def test_scratch_folder_in_the_search_path_is_one_that_nobody_else_may_enter(clu
 
 def test_scratch_folder_is_gone_when_the_cluster_is_closed():
     made = Cluster("local", workers=1)
+    assert made._cluster is not None
     scratch = made._cluster.scratch
     assert scratch.is_dir()
     made.close()
@@ -119,7 +120,7 @@ def test_scheduler_without_tls_on_the_network_is_refused_where_tokens_are(addres
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:8786", "127.0.0.1:8786"])
 def test_scheduler_without_tls_on_loopback_is_warned_of(address):
-    assert "runs code" in check_scheduler(address, auth=True)
+    assert "runs code" in str(check_scheduler(address, auth=True))
 
 
 @pytest.mark.parametrize("address", ["local", "tls://scheduler:8786"])

@@ -12,6 +12,7 @@ from afterslip_service.db import attempts, bulk, campaigns, jobs, migrate, sourc
 from afterslip_service.engine import retry
 from afterslip_service.engine.states import CampaignState, JobKind, JobState
 from afterslip_service.reconcile import reuse
+from afterslip_workers import entry
 
 OLD = "0004"
 QUALITY = {"until": 3.0e8, "tolerance": 1e-8, "time_tolerance": 1e-6}
@@ -67,7 +68,7 @@ def test_campaign_goes_on_while_its_database_is_taken_back_and_upgraded(
     database, new_campaign, new_dispatcher, worker, turn, monkeypatch
 ):
     """Attempts are under way that the release before has begun."""
-    monkeypatch.setattr(reuse.entry, "arrange", lambda _s, _c, order: order)
+    monkeypatch.setattr(entry, "arrange", lambda _s, _c, order: order)
     campaign = new_campaign()
     dispatcher = new_dispatcher(OfFirst(worker))
     worker.fail["group", 0] = [lambda _: worker.gate.clear()]
@@ -115,7 +116,7 @@ def test_physics_that_is_not_installed_is_named_and_the_campaign_goes_on_later(
 ):
     """The service was started without a package that it had before."""
     monkeypatch.setattr(retry, "BACKOFF_S", (0.0,))
-    monkeypatch.setattr(reuse.entry, "arrange", lambda _s, _c, order: order)
+    monkeypatch.setattr(entry, "arrange", lambda _s, _c, order: order)
 
     def execute(envelope):
         receipt = worker(envelope)

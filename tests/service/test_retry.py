@@ -181,6 +181,6 @@ def test_cluster_gives_an_attempt_to_another_worker_while_there_is_one(monkeypat
             for future in list(placement._held.values()):
                 future.result(timeout=20)
         while len(ended) < 8:
-            ended |= {e.token: e.receipt["worker"] for e in placement.ended()}
+            ended |= {e.token: (e.receipt or {})["worker"] for e in placement.ended()}
         placement.close()
     assert {str(ended[f"t{n}"]) for n in range(6)} == set(names[1:])

@@ -118,7 +118,9 @@ class Groups(RuleBasedStateMachine):
         token, _ = data.draw(st.sampled_from(self.tokens))
         with self.database.read() as connection:
             attempt = attempts.get(connection, token)
+        assert attempt is not None
         if attempt.state in attempts.LIVE:
+            assert attempt is not None
             watch.give_up(self.context, attempt, ErrorClass.INTERRUPTED, "lease lost")
 
     @rule()

@@ -186,4 +186,5 @@ def test_page_listens_to_every_kind_of_event():
         if isinstance(value, str) and re.fullmatch(r"[a-z]+\.[a-z]+", value)
     }
     assert {"group.state", "store.damaged"} <= kinds
+    assert listed is not None
     assert set(re.findall(r'"([^"]+)"', listed[1])) == kinds

@@ -67,6 +67,7 @@ def write_group(part: Path, n_sources: int, sources: list[int]):
     """Write the store of a group."""
     _write(part, _of_group(n_sources, len(sources)))
     array = zarr.open_group(str(part), mode="r+", use_consolidated=False)["response"]
+    assert isinstance(array, zarr.Array)
     values = np.full((LANES, N_MODE, N_NODE, 3), np.nan, np.float32)
     for lane, source in enumerate(sources):
         values[lane] = response(source)

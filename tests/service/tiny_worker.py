@@ -169,7 +169,9 @@ def group_manifest(token, campaign, index):
 def stored(store: Path, campaign: str):
     """Return the response array of an accepted campaign."""
     where = Path(store) / paths.greens(campaign)
-    return zarr.open_group(str(where), mode="r")["response"][:]
+    array = zarr.open_group(str(where), mode="r")["response"]
+    assert isinstance(array, zarr.Array)
+    return array[:]
 
 
 def spec(name="tiny", **changes):

@@ -21,4 +21,5 @@ def test_a_small_model_is_measured_beside_its_peers(small):
     assert found["group_memory_gb"]["value"] > 0.0
     iteration = found["cpu_iteration_ms"]
     assert iteration["baseline"] > 0.0
+    assert iteration["ratio"] is not None
     assert np.isfinite(iteration["ratio"])

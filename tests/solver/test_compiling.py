@@ -43,8 +43,10 @@ def process(tmp_path, monkeypatch):
         compiling.sources.cache_clear()
         for name in ("beside", "module"):
             spec = importlib.util.spec_from_file_location(name, tmp_path / f"{name}.py")
+            assert spec is not None
             module = importlib.util.module_from_spec(spec)
             monkeypatch.setitem(sys.modules, name, module)
+            assert spec.loader is not None
             spec.loader.exec_module(module)
         return module.scaled
 

@@ -79,6 +79,7 @@ def test_resumed_curve_equals_the_uninterrupted_one_bit_for_bit(small, case, bod
     checkpointer = Memory(lost_after=4)
     with pytest.raises(ConnectionError):
         prepared.solve(slip, model.surface.nodes, checkpointer=checkpointer)
+    assert checkpointer.state is not None
     assert int(checkpointer.state["solves"]) == 4
     checkpointer.lost_after = 10**9
     resumed = prepared.solve(slip, model.surface.nodes, checkpointer=checkpointer)
@@ -108,6 +109,7 @@ def test_states_are_made_only_when_due_and_repeat_few_solves(small):
     result = prepared.solve(slip, model.surface.nodes, checkpointer=checkpointer)
     assert (result.solves, checkpointer.asked, checkpointer.saves) == (9, 8, 2)
     # asked after solves 1..8, so the sixth is the last that was due
+    assert checkpointer.state is not None
     assert int(checkpointer.state["solves"]) == 6
 
 

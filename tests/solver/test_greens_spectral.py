@@ -48,6 +48,7 @@ def test_creep_operator_is_self_adjoint_with_bounded_spectrum(small):
         u = pcg(elastic.operator, elastic.cycle, f, tolerance=1e-12)
         return creep.field(creep.rate) * (q - creep.strain(u.values))
 
+    assert spectral is not None
     assert spectral.plan.shift == 0.0
     left, right = dot(apply(a), creep.weighted(b)), dot(a, creep.weighted(apply(b)))
     size = np.sqrt(dot(a, creep.weighted(a)) * dot(b, creep.weighted(b)))
@@ -134,7 +135,7 @@ def dense_curve(model, slip, times):
     for name, split in model.splits.items():
         offsets[split.elements] += split.offsets(slip[name][:, :, None])[..., 0]
     f = np.zeros((n, 3))
-    for e in np.flatnonzero(np.abs(offsets).max(axis=(1, 2)) > 0):
+    for e in np.flatnonzero(np.abs(offsets).max(axis=(1, 2)) > 0).tolist():
         nodes = mesh.elements[e]
         gradient = np.einsum("anp,nq->apq", shapes[e], offsets[e])
         stress = m.mu[e] * (gradient + gradient.transpose(0, 2, 1))
@@ -147,7 +148,7 @@ def dense_curve(model, slip, times):
     )
     strain = np.zeros((len(which), 4, 3, 3, n, 3))
     force = np.zeros((n, 3, len(which), 4, 3, 3))
-    for row, e in enumerate(which):
+    for row, e in enumerate(which.tolist()):
         h, nodes = shapes[e], mesh.elements[e]
         b = np.zeros((4, 3, 3, 10, 3))
         for i in range(3):
@@ -160,11 +161,11 @@ def dense_curve(model, slip, times):
         weighted = volume[e] * np.einsum("ab,bijnq->nqaij", mass, deviator)
         force[nodes, :, row] += 2.0 * m.mu[e] * weighted
     size = strain[..., 0, 0].size
-    strain, force = strain.reshape(size, -1), force.reshape(-1, size)
+    strain, force = np.reshape(strain, (size, -1)), np.reshape(force, (-1, size))
     rate = np.repeat(m.mu[which] / m.viscosity[which], 36)
     u0 = inverse @ f.ravel()
     c0 = strain @ u0
-    for row, e in enumerate(which):
+    for row, e in enumerate(which.tolist()):
         gradient = np.einsum("anp,nq->apq", shapes[e], offsets[e])
         sym = 0.5 * (gradient + gradient.transpose(0, 2, 1))
         sym -= np.einsum("app->a", sym)[:, None, None] * np.eye(3) / 3

@@ -105,8 +105,11 @@ def test_moment_so_far_has_the_limits_of_its_draws(problem, design):
         smoothness=2.0, sparsity=0.0, folds=0, regulariser=InTime(Laplacian(), DAYS)
     )
     found = invert(in_blocks(problem, design), settings)
-    moment, (low, high) = moment_history(problem, found)
+    moment, spread = moment_history(problem, found)
+    assert spread is not None
+    low, high = spread
     of_solution = found.slip.reshape(4, 12).cumsum(axis=0)
+    assert found.posterior is not None
     draws = found.posterior.slip.reshape(-1, 4, 12).cumsum(axis=1)
     size = problem.area * problem.rigidity
 

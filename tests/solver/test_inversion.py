@@ -243,6 +243,7 @@ def test_blocks_are_compact_and_equal(thrust):
     spread = [np.ptp(thrust.position[fold == k], axis=0).min() for k in range(4)]
     assert max(spread) < 130e3
     out = invert(thrust, InversionSettings(sparsity=0.0, folds=4, grouping="blocks"))
+    assert out.cross_validation is not None
     assert (out.cross_validation.fold[::3] == fold).all()
 
 
@@ -265,6 +266,7 @@ def test_chosen_weights_are_inside_the_search_and_repeat(thrust):
     seconds = time.process_time() - started
     table = out.cross_validation
     assert seconds < 20
+    assert table is not None
     assert table.smoothness.min() < out.smoothness < table.smoothness.max()
     assert out.sparsity < table.sparsity.max()
     assert table.score[table.best] == table.score.min()
@@ -280,6 +282,7 @@ def test_one_standard_error_rule_is_smoother_and_within_the_error(thrust):
     plain = invert(thrust, InversionSettings(choice="cross_validation"))
     out = invert(thrust, InversionSettings(sparsity=0.0, choice="one_standard_error"))
     table = out.cross_validation
+    assert table is not None
     limit = table.score[table.best] + table.standard_error[table.best]
     assert out.smoothness > plain.smoothness
     assert table.score[table.chosen] <= limit
@@ -290,6 +293,7 @@ def test_score_is_the_prediction_error_of_left_out_stations(thrust):
     table = out.cross_validation
     scores = []
     for k in range(4):
+        assert table is not None
         rest = table.fold != k
         part = dataclasses.replace(
             thrust,
@@ -302,6 +306,7 @@ def test_score_is_the_prediction_error_of_left_out_stations(thrust):
         slip = invert(part, fixed(2.0)).slip
         misfit = (thrust.data - thrust.G @ slip)[~rest] / thrust.sigma[~rest]
         scores.append(np.mean(misfit**2))
+    assert table is not None
     assert table.fold_scores[0] == pytest.approx(scores)
     assert table.score[0] == pytest.approx(np.mean(scores))
     assert table.standard_error[0] == pytest.approx(np.std(scores, ddof=1) / 2)

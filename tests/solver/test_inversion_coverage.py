@@ -24,7 +24,9 @@ def covered(problem, truths, draws=250):
         error = problem.sigma * rng.standard_normal(len(problem.G))
         posed = dataclasses.replace(problem, data=problem.G @ truth + error)
         settings = InversionSettings(draws=draws, folds=0, seed=seed)
-        slip = draw_posterior(posed, normal_equations(posed, L), settings, None).slip
+        posterior = draw_posterior(posed, normal_equations(posed, L), settings, None)
+        assert posterior is not None
+        slip = posterior.slip
         both = moment_parts(problem, np.vstack((slip, truth))).sum(axis=1)
         for share, (moment, patch) in hits.items():
             low, high = interval(both[:-1], share)

@@ -46,16 +46,16 @@ def test_draws_between_bounds_have_the_moments_of_rejection():
     for _ in range(6000):
         value = gaussian.draw(value, rng)
         draws.append(value)
-    draws = np.array(draws)
-    assert (draws >= lower).all()
-    assert (draws <= upper).all()
-    few = min(effective_size(column) for column in draws.T)
+    table = np.array(draws)
+    assert (table >= lower).all()
+    assert (table <= upper).all()
+    few = min(effective_size(column) for column in table.T)
     assert few > 2000
     # four standard errors of both samples
     spread = exact.std(axis=0)
     limit = 4 * spread * np.sqrt(1 / few + 1 / len(exact))
-    assert (np.abs(draws.mean(axis=0) - exact.mean(axis=0)) < limit).all()
-    assert draws.std(axis=0) == pytest.approx(spread, rel=4 / np.sqrt(2 * few))
+    assert (np.abs(table.mean(axis=0) - exact.mean(axis=0)) < limit).all()
+    assert table.std(axis=0) == pytest.approx(spread, rel=4 / np.sqrt(2 * few))
 
 
 def test_effective_size_of_an_autoregressive_series_is_the_known_one():
@@ -197,11 +197,13 @@ def test_evidence_covers_a_smooth_slip_and_agrees_with_folds(thrust, slip_of_thr
 
 def test_moment_without_signs_is_in_its_interval():
     free = build()
-    draws = invert(free, InversionSettings(draws=600, folds=0)).posterior.slip
+    posterior = invert(free, InversionSettings(draws=600, folds=0)).posterior
+    assert posterior is not None
+    draws = posterior.slip
     low, high = interval(moment_parts(free, draws).sum(axis=1))
     exact = moment_parts(free, slip_pattern(free.grid)[None]).sum()
     assert low < exact < high
-    assert magnitude_of(high) - magnitude_of(low) < 0.04
+    assert magnitude_of(float(high)) - magnitude_of(float(low)) < 0.04
 
 
 @pytest.mark.parametrize("factor", [0.1, 10.0])
@@ -236,6 +238,7 @@ def test_given_smoothness_means_what_it_meant_and_its_draws_scale_the_errors(thr
     bare = invert(thrust, InversionSettings(smoothness=2.0, folds=0, draws=0))
     assert (out.slip == bare.slip).all()
     assert bare.posterior is None
+    assert out.posterior is not None
     ratio = out.posterior.smoothness * out.posterior.variance[:, 0]
     assert ratio == pytest.approx(2.0)
 

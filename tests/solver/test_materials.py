@@ -177,7 +177,9 @@ def test_kelvin_elements_belong_to_their_layer(mesh):
     delayed = dataclasses.replace(MANTLE, kelvin_viscosity=2e18, kelvin_ratio=0.5)
     materials = assign(mesh, [CRUST, delayed])
     shallow = depths(mesh) < 20 * KM
+    assert materials.kelvin_modulus is not None
     assert np.all(np.isinf(materials.kelvin_modulus[shallow]))
+    assert materials.kelvin_viscosity is not None
     assert np.all(np.isinf(materials.kelvin_viscosity[shallow]))
     assert np.all(materials.kelvin_viscosity[~shallow] == 2e18)
     assert np.all((materials.kelvin_modulus == 0.5 * materials.mu)[~shallow])
@@ -192,12 +194,13 @@ def test_a_grid_moves_the_dashpot_and_stops_all_creep_where_it_is_infinite(mesh)
     shape = (3, 2, 2)
     viscosity = np.full(shape, 4e19)
     viscosity[2] = np.inf
-    values = [np.full(shape, v) for v in (8000.0, 4600.0, 3300.0)]
-    grid = PropertyGrid(x, y, depth, *values, viscosity)
+    vp, vs, rho = (np.full(shape, v) for v in (8000.0, 4600.0, 3300.0))
+    grid = PropertyGrid(x, y, depth, vp, vs, rho, viscosity)
     materials = assign(mesh, [CRUST, delayed], grid=grid)
     west = mesh.nodes[mesh.cells].mean(axis=1)[:, 0] < 0
     deep = depths(mesh) > 20 * KM
     np.testing.assert_allclose(materials.viscosity[west], 4e19)
+    assert materials.kelvin_viscosity is not None
     assert np.all(np.isfinite(materials.kelvin_viscosity) == (deep & finite(materials)))
     assert np.isfinite(materials.kelvin_viscosity[west & deep]).all()
     # a grid alone says nothing of Kelvin elements

@@ -79,7 +79,7 @@ def test_estimate_is_near_what_a_gpu_took():
     creeping = estimate(4_043_763, 983_040, 884_736, 0, "gpu", "stepping")
     assert 8.64e9 <= creeping.needed + (600 << 20) <= 1.1 * 8.64e9
     # the same share of creeping rock at 100 million unknowns, on one device
-    assert estimate(100e6, 24.6e6, 8.7e6, 5, "gpu").needed < 139 * 2**30
+    assert estimate(100_000_000, 24_600_000, 8_700_000, 5, "gpu").needed < 139 * 2**30
 
 
 def test_shortage_is_named_before_anything_is_allocated():

@@ -155,8 +155,8 @@ def test_local_axes_are_orthonormal_and_dip_to_the_right(geometry):
 
 def test_down_is_arc_length():
     radius, dip = 150 * KM, np.radians(10.0)
-    fault = CurvedFault("slab", slab_points(0.0), None, 50 * KM)
-    geometry = build_mesh(BOX, [fault], SIZE)
+    slab = CurvedFault("slab", slab_points(0.0), None, 50 * KM)
+    geometry = build_mesh(BOX, [slab], SIZE)
     fault, mesh = geometry.faults["slab"], geometry.mesh
     depth = -mesh.nodes[fault.nodes, 2]
     arc = radius * (np.arccos(np.cos(dip) - depth / radius) - dip)

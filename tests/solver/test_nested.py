@@ -42,7 +42,8 @@ def elasticity(small, mesh, contrast=1.0, springs=False):
         return k
     restoring, _ = restoring_force(mesh, np.full(len(mesh.elements), 0.1))
     spring = Springs(k.backend, k.space, restoring)
-    return Elasticity(k.backend, k.space, k.tets, *k.moduli, spring)
+    lam, mu = k.moduli
+    return Elasticity(k.backend, k.space, k.tets, lam, mu, spring)
 
 
 def load(k):

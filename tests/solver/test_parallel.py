@@ -128,7 +128,8 @@ def test_a_solve_takes_the_iterations_of_one_device(small, size):
 
 def refined(model, held_sides):
     """Halve all edges of a model of one fault."""
-    (name, fault), m = *model.faults.items(), model.materials
+    ((name, fault),) = model.faults.items()
+    m = model.materials
     mesh, triangles, _ = refine_uniformly(
         model.mesh, {name: fault.triangles[:, :3]}, {}
     )

@@ -28,7 +28,8 @@ from afterslip_solver.parallel.distributed_model import expected_work
 def fine(small):
     """A box whose edges were halved once."""
     model = small.box_model((4, 4, 4))
-    (name, fault), m = *model.faults.items(), model.materials
+    ((name, fault),) = model.faults.items()
+    m = model.materials
     surfaces = {name: fault.triangles[:, :3]}
     mesh, triangles, _ = refine_uniformly(model.mesh, surfaces, {})
     found = imported_fault(mesh, name, triangles[name])
@@ -64,6 +65,7 @@ def test_work_is_predicted_from_what_a_mesh_was_refined_from(small, fine, monkey
     ranks = ThreadRankGroup(2, lambda: CpuBackend(1))
     assert expected_work(small.box_model(), ranks) is None
     work = expected_work(fine, ranks)
+    assert work is not None
     assert len(work) == len(fine.mesh.elements)
     by_parent = work.reshape(-1, 8)
     assert (by_parent == by_parent[:, :1]).all()

@@ -141,6 +141,7 @@ def test_applied_matrix_checked_residual_and_linear_elements_agree(small, shaken
 
     plain = assemble(space, s.lam, s.mu, order=1)
     data = plain.data.copy()
+    assert springs is not None
     springs.add_linear(plain.indptr, plain.indices, data)
     corners = rng.standard_normal(len(space.vertices)) * ~space.fixed[space.vertices, 2]
     size = len(corners)

@@ -1,6 +1,7 @@
 """Unit sources and prescribed slip: partition, potency, shapes, refusals."""
 
 from itertools import product
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -25,7 +26,9 @@ from afterslip_solver.sources.basis import shape_values
 from afterslip_solver.sources.profile import bspline_profile, cubic_bspline
 from afterslip_solver.testing.box import box_with_fault
 
-CLOSED, OPEN = ("clamped", "clamped"), ("free", "clamped")
+End = Literal["free", "zero", "clamped"]
+CLOSED: tuple[End, End] = ("clamped", "clamped")
+OPEN: tuple[End, End] = ("free", "clamped")
 BOX = Box((-100 * KM, 100 * KM), (-100 * KM, 100 * KM), 80 * KM)
 
 
@@ -66,9 +69,8 @@ def slipping(fault):
 def test_patches_sum_to_one_inside_and_to_zero_on_the_margin(case):
     _, geometry = case
     fault = geometry.faults["main"]
-    total = sum(
-        shape_values(s, fault) for s in unit_sources(fault, 5, 3, "patch", ["dip"])
-    )
+    sources = unit_sources(fault, 5, 3, "patch", ["dip"])
+    total = np.sum([shape_values(s, fault) for s in sources], axis=0)
     inside = slipping(fault)
     np.testing.assert_allclose(total[inside], 1.0, atol=1e-12)
     outside = (fault.along < -1.0) | (fault.along > fault.length + 1.0)
@@ -137,7 +139,7 @@ def test_open_bsplines_reach_the_surface_without_gradient_and_sum_evenly():
         assert value[-1] == pytest.approx(0.0, abs=1e-12)
     # a partition of unity (times the peak's 1.5) down to two steps above the end
     shallow = x < 10.0 - 3 * 2.0
-    np.testing.assert_allclose(sum(values)[shallow], 1.5)
+    np.testing.assert_allclose(np.sum(values, axis=0)[shallow], 1.5)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
@@ -193,10 +195,8 @@ def test_bsplines_lie_in_the_cubic_splines_of_their_knots(ends):
 def test_each_edge_keeps_its_own_condition(buried):
     fault = buried[1].faults["main"]
     edges = Edges(top="zero", bottom="free", start="clamped", end="free")
-    total = sum(
-        shape_values(s, fault)
-        for s in unit_sources(fault, 4, 3, "bspline", ["dip"], edges)
-    )
+    sources = unit_sources(fault, 4, 3, "bspline", ["dip"], edges)
+    total = np.sum([shape_values(s, fault) for s in sources], axis=0)
     near = 1e-6 * fault.length
     inner = (fault.along > 0.3 * fault.length) & (fault.along < 0.7 * fault.length)
     deep = (fault.down > 0.4 * fault.width) & (fault.down < 0.6 * fault.width)
@@ -248,8 +248,8 @@ def test_slip_vector_of_components(buried):
 @pytest.mark.parametrize("counts", [(6, 4), (5, 3), (4, 1)])
 def test_groups_are_neighbours_and_cover_everything_once(buried, counts, components):
     fault = buried[1].faults["main"]
-    sources = unit_sources(fault, *counts, "patch", components)
     n, m = counts
+    sources = unit_sources(fault, n, m, "patch", components)
     assert len({(s.patch, s.component) for s in sources}) == n * m * len(components)
     assert [s.index for s in sources] == list(range(len(sources)))
     groups = group_in_fours(sources)

@@ -44,7 +44,8 @@ def test_coarse_matrix_is_the_galerkin_product(problem):
     k, _ = problem
     space = k.space
     fixed = np.ascontiguousarray(space.fixed[space.vertices])
-    fine = assemble(space, *k.moduli, order=1)
+    lam, mu = k.moduli
+    fine = assemble(space, lam, mu, order=1)
     dense = bsr_array((fine.data.copy(), fine.indices, fine.indptr)).toarray()
     own = uniform_aggregates(space.nodes[space.vertices], 4.0)
     coarse, held = coarse_matrix(fine, own, fixed)

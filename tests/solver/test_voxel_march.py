@@ -274,6 +274,7 @@ def test_a_run_goes_on_from_a_state_bit_for_bit(prepare):
 
     keeper = Keeper()
     assert steps.run(plan, loads, smooth_step(1.0), record, keeper=keeper) is not None
+    assert keeper.stored is not None
     assert int(keeper.stored["solves"]) == 7
     again = steps.run(plan, loads, smooth_step(1.0), record, keeper=keeper)
     for name in ("velocity", "displacement", "offset", "wavefield", "energy"):

@@ -10,17 +10,26 @@ from moto.server import ThreadedMotoServer
 SECRET = "not-for-the-log"
 
 
+class _Lines(logging.Handler):
+    def __init__(self, lines: list[str]) -> None:
+        super().__init__()
+        self._lines = lines
+
+    def emit(self, record):
+        self._lines.append(record.getMessage())
+
+
 class Running:
     """A server that answers like S3."""
 
     def __init__(self):
-        self._server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-        self._server.start()
-        _, port = self._server.get_host_and_port()
+        server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+        server.start()
+        self._server: ThreadedMotoServer | None = server
+        _, port = server.get_host_and_port()
         self.url = f"http://127.0.0.1:{port}"
         self._lines = []
-        self._handler = logging.Handler()
-        self._handler.emit = lambda record: self._lines.append(record.getMessage())
+        self._handler = _Lines(self._lines)
         log = logging.getLogger("werkzeug")
         log.addHandler(self._handler)
         log.setLevel(logging.INFO)

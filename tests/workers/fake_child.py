@@ -150,6 +150,6 @@ def _run(context):
 
 
 if __name__ == "__main__":
-    child._task = lambda _: _run
+    child._task = lambda kind: _run
     assert len(sys.argv) == 2
     child.main()

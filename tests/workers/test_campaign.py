@@ -151,8 +151,8 @@ def test_stored_responses_are_those_of_the_solver(solved):
     with xr.open_zarr(solved.greens) as store:
         elastic = store["response"].values[4:6, 0]
     assert elastic == pytest.approx(found.response[:, 0], abs=1e-6)
-    every = [X_KM * 1e3, Y_KM * 1e3]
-    late = entry.sample(solved.root, "c1", *every, [10 * YEAR]).values[4:6, 0]
+    x, y = X_KM * 1e3, Y_KM * 1e3
+    late = entry.sample(solved.root, "c1", x, y, [10 * YEAR]).values[4:6, 0]
     assert np.abs(late).max() < np.abs(expected).max() * 1.2
     scale = np.abs(expected).max()
     at_nodes = entry.sample(

@@ -1,5 +1,6 @@
 """Every way in which a device fails has its class, and none outlives its process."""
 
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -103,7 +104,7 @@ def test_nvidias_own_tool_is_read(monkeypatch):
         stdout = "17, 512\n18, 1024\n17, 8\n"
 
     monkeypatch.setattr(memory, "graphics", lambda: ({"name": "x"},))
-    monkeypatch.setattr(memory.subprocess, "run", lambda *a, **k: Answer)
+    monkeypatch.setattr(subprocess, "run", lambda *a, **k: Answer)
     assert memory._on_gpu(17) == 520 * MIB
     assert memory.of(2**22 + 5) == Held(0, 0)
 

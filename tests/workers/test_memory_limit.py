@@ -87,7 +87,7 @@ def test_limit_is_a_share_of_machine_or_group_unless_it_is_given(monkeypatch):
     assert limit.of_machine() <= psutil.virtual_memory().total
     assert limit.of_child() == int(0.9 * limit.of_machine() / 4)
     monkeypatch.delenv("AFTERSLIP_WARM_BYTES", raising=False)
-    assert warm_limit() == limit.of_child() // 4
+    assert warm_limit() == (limit.of_child() or 0) // 4
     for text, count in (
         ("8G", 8 << 30), ("512 MiB", 512 << 20), ("1e9", 10**9), ("1.5gb", 3 << 29)
     ):  # fmt: skip

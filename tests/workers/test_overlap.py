@@ -12,6 +12,9 @@ import numpy as np
 import psutil
 import pytest
 
+from afterslip_common.observe import logs, telemetry
+from afterslip_workers.process.delivery import deliverer
+
 sys.path.insert(0, str(Path(__file__).parent))
 
 from supervised import FAKE, envelope, wait_for_phase
@@ -209,9 +212,9 @@ def test_worker_with_a_gpu_and_two_threads_solves_one_at_a_time(
 ):
     pool = Pool((FAKE,))
     monkeypatch.setattr(lifecycle, "pool", pool)
-    monkeypatch.setattr(lifecycle.logs, "inherit", lambda: None)
-    monkeypatch.setattr(lifecycle.telemetry, "start", lambda part: None)
-    monkeypatch.setattr(lifecycle.deliverer, "kick", lambda: None)
+    monkeypatch.setattr(logs, "inherit", lambda: None)
+    monkeypatch.setattr(telemetry, "start", lambda part: None)
+    monkeypatch.setattr(deliverer, "kick", lambda: None)
     monkeypatch.setattr(device, "graphics", lambda: ({"name": "card"},) * cards)
 
     async def added(plugin):

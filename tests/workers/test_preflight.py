@@ -5,6 +5,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import psutil
 import pytest
 
 from afterslip_solver.model import SolverSettings
@@ -125,7 +126,7 @@ def test_remembered_files_are_not_taken_for_used_memory(monkeypatch, tmp_path):
     )
     monkeypatch.setattr(free, "Path", lambda _: tmp_path)
     machine = SimpleNamespace(available=100 * GIB)
-    monkeypatch.setattr(free.psutil, "virtual_memory", lambda: machine)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: machine)
     assert free.free_on_host() == 6 * GIB
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -112,13 +114,13 @@ def test_folder_that_takes_nothing_stops_nobody(tmp_path, monkeypatch, kind):
         folder.write_text("not a folder")
     elif kind == "nearly full":
         usage = shutil.disk_usage(tmp_path)._replace(free=100_000)
-        monkeypatch.setattr(setup_cache.shutil, "disk_usage", lambda _: usage)
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     else:
 
         def full(*_args, **_more):
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(setup_cache.np, "savez", full)
+        monkeypatch.setattr(np, "savez", full)
     assert same(SetupCache(folder).get("a", arrays), arrays())
     assert not folder.is_dir() or not list(folder.glob("*.[np]*"))
 
@@ -151,8 +153,8 @@ def test_file_system_without_locks_keeps_nobody_waiting(cache, monkeypatch):
     def refuse(*_args):
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(setup_cache.fcntl, "flock", refuse)
-    monkeypatch.setattr(setup_cache.time, "sleep", never)
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    monkeypatch.setattr(time, "sleep", never)
     assert same(cache.get("a", arrays), arrays())
     assert same(cache.get("a", never), arrays())
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from afterslip_workers.store.backend import write_json
+
 sys.path.insert(0, str(Path(__file__).parent))
 
 from supervised import FAKE, envelope, wait_for_phase
@@ -24,7 +26,7 @@ def pool(monkeypatch):
     pool = Pool((FAKE,))
     monkeypatch.setattr(supervisor, "pool", pool)
     # the tests deliver by hand, to see both sides of it
-    monkeypatch.setattr(supervisor.deliverer, "kick", lambda: None)
+    monkeypatch.setattr(delivery.deliverer, "kick", lambda: None)
     yield pool
     pool.close()
 
@@ -59,8 +61,10 @@ def test_result_outlives_a_store_that_goes_away_at_commit(store):
     away.rename(store)
     assert entry.read_manifest(store, "a1") is None
     assert delivery.deliver_all() == 0
-    assert entry.read_manifest(store, "a1").as_json() == receipt["manifest"]
-    assert entry.read_receipt(store, "a1")["outcome"] == "stored"
+    manifest = entry.read_manifest(store, "a1")
+    assert manifest is not None
+    assert manifest.as_json() == receipt["manifest"]
+    assert (entry.read_receipt(store, "a1") or {})["outcome"] == "stored"
     shard = store / "attempts" / "a1" / "group.zarr" / "x" / "c" / "0"
     digest = receipt["manifest"]["files"]["x/c/0"]
     assert durable.sha256(shard) == digest
@@ -101,10 +105,13 @@ def test_results_arrive_in_the_order_in_which_they_were_made(store, monkeypatch)
         durable.write_json(folder / "receipt.json", receipt)
         time.sleep(0.02)
     sent = []
-    real = spool.write_json
-    monkeypatch.setattr(
-        spool, "write_json", lambda p, key, c: (sent.append(key), real(p, key, c))
-    )
+    real = write_json
+
+    def noted(place, key, content):
+        sent.append(key)
+        real(place, key, content)
+
+    monkeypatch.setattr(spool, "write_json", noted)
     assert delivery.deliver_all() == 0
     assert [key.split("/")[1] for key in sent] == ["b", "a", "c"]
 
@@ -120,7 +127,7 @@ def test_result_of_a_worker_that_died_before_its_receipt_is_delivered(store):
         delivery.deliver_all()
         assert entry.read_receipt(store, "d1") is None, "its worker still works on it"
     delivery.deliver_all()
-    assert entry.read_receipt(store, "d1")["manifest"]["token"] == "d1"
+    assert (entry.read_receipt(store, "d1") or {})["manifest"]["token"] == "d1"
 
 
 def test_damage_on_the_way_is_not_delivered(store):
@@ -137,7 +144,7 @@ def test_every_end_leaves_a_receipt(store):
         receipt = entry.execute(envelope(store, token, do=order))
         there = json.loads((store / "attempts" / token / "receipt.json").read_text())
         assert there == receipt == entry.read_receipt(store, token)
-    assert entry.read_receipt(store, "r2")["error"]["class"] == "killed"
+    assert (entry.read_receipt(store, "r2") or {})["error"]["class"] == "killed"
 
 
 def test_store_that_is_away_from_the_start_is_named(store):

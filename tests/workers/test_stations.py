@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from afterslip.archive import StationTable
+from afterslip.archive import StationTable, SurfaceInterpolator
 from afterslip_solver.mesh.slit_surface import two_sided
 from afterslip_workers.engines.viscoelastic import solving
 
@@ -11,7 +11,7 @@ from afterslip_workers.engines.viscoelastic import solving
 def test_stations_are_sought_once_for_a_campaign(broken_ground, monkeypatch):
     sought = []
 
-    class Counted(solving.SurfaceInterpolator):
+    class Counted(SurfaceInterpolator):
         def weights(self, x, y, names=None):
             sought.append(len(x))
             return super().weights(x, y, names)
@@ -19,7 +19,7 @@ def test_stations_are_sought_once_for_a_campaign(broken_ground, monkeypatch):
     monkeypatch.setattr(solving, "SurfaceInterpolator", Counted)
     ready = solving._Ready(broken_ground, None, two_sided(broken_ground), 0)
     two = StationTable(["a", "b"], np.array([1e4, -3e4]), np.array([5e3, 2e4]))
-    three = StationTable(["a", "b", "c"], np.zeros(3), np.arange(3) * 1e4)
+    three = StationTable(["a", "b", "c"], np.zeros(3), 1e4 * np.arange(3.0))
     nodes, weights = ready.stations("c1", two)
     xy = broken_ground.mesh.nodes[ready.trace.nodes[nodes], :2]
     place = np.einsum("sk,skc->sc", weights, xy)

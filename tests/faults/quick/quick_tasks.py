@@ -9,6 +9,7 @@ from pathlib import Path
 
 import tiny_worker
 
+from afterslip.error_class import ErrorClass
 from afterslip_workers.errors import CancelledError, TaskError
 from afterslip_workers.messages import Stats
 from afterslip_workers.store import manifest
@@ -39,7 +40,7 @@ def fail():
     if name := os.environ.get("AFTERSLIP_FAULTS_FAIL"):
         time.sleep(random.uniform(0.0, 0.5))
         if random.random() < float(Path(name).read_text()):
-            raise TaskError("bad_input", "a planned failure")
+            raise TaskError(ErrorClass.BAD_INPUT, "a planned failure")
 
 
 def run(context):
