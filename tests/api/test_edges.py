@@ -7,6 +7,7 @@ import pytest
 
 from afterslip.errors import SpecError
 from afterslip.identity import canonical_spec, greens_digest
+from afterslip.physics.registry import find
 from afterslip.spec import load, parse_campaign, parse_stored
 from afterslip.spec.files import LocalFiles
 
@@ -44,6 +45,32 @@ def test_a_stored_campaign_without_edges_is_clamped(data: dict) -> None:
     asked = parse_campaign(with_sources(data, edges=CLAMPED))
     assert greens_digest(stored) == greens_digest(asked, FILES)
     assert greens_digest(stored) != greens_digest(parse_campaign(data), FILES)
+
+
+def test_several_faults_are_a_list(data: dict) -> None:
+    second = copy.deepcopy(data["model"]["faults"][0]) | {"name": "splay"}
+    data["model"]["faults"].append(second)
+    one = data["sources"]
+    data["sources"] = [one, {**one, "fault": "splay", "components": ["dip"]}]
+    spec = parse_campaign(data)
+    assert [grid.fault for grid in spec.grids] == [one["fault"], "splay"]
+    plain = canonical_spec(spec, FILES)
+    assert parse_stored(plain).sources == spec.sources
+    work = find(spec.physics).work(spec)
+    assert work.sources == 3 * one["along_strike"] * one["down_dip"]
+
+
+def test_mistakes_of_one_grid_of_several_have_its_path(data: dict) -> None:
+    one = data["sources"]
+    for second, says in (
+        ({**one}, r"sources\[1\]\.fault = main: has sources already"),
+        ({**one, "fault": "mian"}, r"sources\[1\]\.fault.*did you mean main"),
+        ({**one, "down_dip": 0}, r"sources\[1\]\.down_dip = 0"),
+    ):
+        with pytest.raises(SpecError, match=says):
+            parse_campaign({**data, "sources": [one, second]})
+    with pytest.raises(SpecError, match="sources"):
+        parse_campaign({**data, "sources": []})
 
 
 def test_patches_have_no_edges(data: dict) -> None:

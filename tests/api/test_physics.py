@@ -10,8 +10,8 @@ from afterslip.identity import canonical_spec, greens_digest
 from afterslip.physics import registry
 from afterslip.spec import parse_campaign
 
-# of SPEC, by release 0.1.0
-DIGEST = "52fdcb34e93a070ccd2ccc07e9d3596f10e3d52a778550653b77e572d5d79b34"
+# of SPEC with patches, whose form has not changed, by release 0.1.0
+DIGEST = "49cbbf15340e788f2b7f6e69a5864f3a14be937f70caebd1acd5d7c761054658"
 GOOD = {"until": 3e8, "tolerance": 1e-8, "time_tolerance": 1e-6}
 SPEC = {
     "name": "small",
@@ -83,9 +83,10 @@ def test_a_physics_that_is_no_name_is_refused_by_its_path(wrong):
 
 def test_the_default_physics_changes_no_digest_and_reaches_no_worker():
     """Workers of the release before refuse keys that they do not know."""
+    spec = {**SPEC, "sources": {**SPEC["sources"], "shape": "patch"}}
     plain, named = (
-        Campaign.from_dict(SPEC),
-        Campaign.from_dict({**SPEC, "physics": "viscoelastic"}),
+        Campaign.from_dict(spec),
+        Campaign.from_dict({**spec, "physics": "viscoelastic"}),
     )
     assert canonical_spec(plain) == canonical_spec(named)
     assert "physics" not in canonical_spec(named)

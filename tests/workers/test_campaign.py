@@ -141,7 +141,7 @@ def test_stored_responses_are_those_of_the_solver(solved):
     campaign = parse_campaign(solved.spec)
     digest = model_digest(campaign, StoredFiles(solved.root))
     model = load_model(entry.open_store(solved.root), digest, model_file)
-    units = UnitSources.of(campaign.sources, model)
+    units = UnitSources.of(campaign.grids, model)
     slip = unit_slip(units, [4, 5])
     trace = two_sided(model)
     prepared = prepare(model, settings_of(campaign.times, campaign.solver), "cpu")

@@ -29,7 +29,7 @@ def measure(name: str, spec: dict[str, Any], base: Path, backend: str) -> list[R
     files = LocalFiles(base)
     inputs = resolve(campaign, files)
     model, _ = build_model(campaign.model, inputs, files, lambda _phase: None)
-    units = UnitSources.of(campaign.sources, model)
+    units = UnitSources.of(campaign.grids, model)
     slip = unit_slip(units, units.groups[0])
     settings = settings_of(campaign.times, campaign.solver)
     module = importlib.import_module(f"afterslip_solver.benchmarks.{name}")

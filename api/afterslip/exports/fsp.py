@@ -38,7 +38,9 @@ class Event:
 
 
 def write_fsp(result: xr.Dataset, path: str | Path, event: Event | None = None) -> Path:
-    """Write the slip as one segment of rectangular subfaults, the grid of sources.
+    """Write the slip as rectangular subfaults, the grid of sources.
+
+    Each fault with sources is a segment, as in the multi-segment files of SRCMOD.
 
     Slip and rake are those of the mean slip vector of a subfault. What slip models
     from displacements do not have (rise time, rupture velocity, frequencies) is 999.
@@ -64,7 +66,14 @@ def write_fsp(result: xr.Dataset, path: str | Path, event: Event | None = None) 
         *_head(result, parts, event, centre, said),
         *_inversion(result, parts),
         *_structure(layers),
-        *_model(result, parts, frame, centre),
+        *_introduction(result, parts),
+        *(
+            line
+            for number, part in enumerate(parts)
+            for line in _segment(
+                part, number if len(parts) > 1 else None, frame, centre
+            )
+        ),
     ]
     path = Path(path)
     path.write_text("\n".join(lines) + "\n")
@@ -78,23 +87,30 @@ def _frame(result: xr.Dataset) -> dict[str, Any]:
 
 
 def _hypocentre(
-    parts: Subfaults, frame: Frame, event: Event
+    parts: list[Subfaults], frame: Frame, event: Event
 ) -> tuple[Float, list[str]]:
     """Return x, y, z in m, and what to say of it."""
     if event.hypocentre is not None:
         lon, lat, depth = event.hypocentre
         x, y = frame.to_local(lon, lat)
         return np.array([float(x), float(y), -1e3 * depth]), []
-    weight = parts.moment if parts.moment.any() else np.ones(len(parts))
-    centroid = np.asarray(weight @ parts.position / weight.sum())
+    moment = np.concatenate([part.moment for part in parts])
+    position = np.concatenate([part.position for part in parts])
+    weight = moment if moment.any() else np.ones(len(moment))
+    centroid = np.asarray(weight @ position / weight.sum())
     return centroid, ["% Loc and origin: centroid of the moment; no hypocentre given"]
 
 
 def _head(
-    result: xr.Dataset, parts: Subfaults, event: Event, centre: Float, said: list[str]
+    result: xr.Dataset,
+    parts: list[Subfaults],
+    event: Event,
+    centre: Float,
+    said: list[str],
 ) -> list[str]:
     lon, lat = _degrees(result, centre)
-    moment = float(parts.moment.sum())
+    moment = float(sum(part.moment.sum() for part in parts))
+    main = max(parts, key=lambda part: float(part.moment.sum()))
     size = 2 / 3 * (np.log10(moment) - 9.1) if moment > 0 else np.nan
     nearest = int(np.argmin(np.linalg.norm(_nodes(result) - centre, axis=1)))
     along, down = (
@@ -105,7 +121,8 @@ def _head(
     name = event.name or str(result.attrs.get("campaign_name", "unnamed"))
     tag = "".join(c for c in name.upper() if c.isalnum())[:16]
     model = str(result.attrs.get("inversion", ""))
-    length, width = parts.n_along * parts.along / 1e3, parts.n_down * parts.down / 1e3
+    length = sum(part.n_along * part.along for part in parts) / 1e3
+    width = max(part.n_down * part.down for part in parts) / 1e3
     title = " FINITE-SOURCE RUPTURE MODEL ".center(98, "-")
     return [
         f"% {title}",
@@ -116,8 +133,8 @@ def _head(
         f"% Loc  : LAT = {lat:.4f}\tLON = {lon:.4f}\tDEP = {-centre[2] / 1e3:.2f}",
         f"% Size : LEN = {length:.2f} km\tWID = {width:.2f} km"
         f"\tMw = {size:.2f}\tMo = {moment:.4e} Nm",
-        f"% Mech : STRK = {parts.strike:.1f}\tDIP = {parts.dip:.1f}"
-        f"\tRAKE = {parts.rake:.1f}\tHtop = {top:.2f} km",
+        f"% Mech : STRK = {main.strike:.1f}\tDIP = {main.dip:.1f}"
+        f"\tRAKE = {main.rake:.1f}\tHtop = {top:.2f} km",
         f"% Rupt : HypX = {along:.2f} km\tHypZ = {down:.2f} km"
         f"\tavTr = {UNKNOWN} s\tavVr = {UNKNOWN} km/s",
         *said,
@@ -125,7 +142,8 @@ def _head(
     ]
 
 
-def _inversion(result: xr.Dataset, parts: Subfaults) -> list[str]:
+def _inversion(result: xr.Dataset, parts: list[Subfaults]) -> list[str]:
+    first = parts[0]
     kinds = labels(result, "obs_type")
     gnss = len(np.unique(result["obs_station"].values[np.char.startswith(kinds, "gn")]))
     insar = int((kinds == "insar").any())
@@ -134,10 +152,11 @@ def _inversion(result: xr.Dataset, parts: Subfaults) -> list[str]:
     return [
         f"% {title}",
         "%",
-        f"% Invs : Nx = {parts.n_along}\tNz = {parts.n_down}"
+        f"% Invs : Nx = {first.n_along}\tNz = {first.n_down}"
         f"\tFmin = {UNKNOWN} Hz\tFmax = {UNKNOWN} Hz",
-        f"% Invs : Dx = {parts.along / 1e3:.3f} km\tDz = {parts.down / 1e3:.3f} km",
-        "% Invs : Ntw = 1\tNsg = 1\t(# of time-windows,# of fault segments)",
+        f"% Invs : Dx = {first.along / 1e3:.3f} km\tDz = {first.down / 1e3:.3f} km",
+        f"% Invs : Ntw = 1\tNsg = {len(parts)}"
+        "\t(# of time-windows,# of fault segments)",
         f"% Invs : LEN = {UNKNOWN} s\tSHF = {UNKNOWN} s"
         "\t(time-window length and time-shift)",
         "% SVF  : none\t(type of slip-velocity function used)",
@@ -175,24 +194,41 @@ def _structure(layers: list[dict[str, Any]]) -> list[str]:
     return [*lines, "%", _RULE]
 
 
-def _model(
-    result: xr.Dataset, parts: Subfaults, frame: Frame, centre: Float
-) -> list[str]:
+def _introduction(result: xr.Dataset, parts: list[Subfaults]) -> list[str]:
     version = (facts(result, "versions") or {}).get("afterslip", "")
-    lines = [
+    return [
         f"% created by afterslip {version}".rstrip(),
         _RULE,
         "%",
         "% SOURCE MODEL PARAMETERS",
-        f"%\tNsbfs = {len(parts)} subfaults",
+        f"%\tNsbfs = {sum(map(len, parts))} subfaults",
         "%\tX,Y,Z coordinates in km; SLIP in m; SF_MOMENT in Nm",
         "%\tif applicable: RAKE in deg, RISE in s, TRUP in s, slip in each TW in m",
         "%",
         "%\tCoordinates are given for center of each subfault or segment: |'|",
         "%\tOrigin of local coordinate system at epicenter: X (EW) = 0, Y (NS) = 0",
-        "% LAT\tLON\tX==EW\tY==NS\tZ\tSLIP\tRAKE\tSF_MOMENT",
-        _RULE,
     ]
+
+
+def _segment(
+    parts: Subfaults, number: int | None, frame: Frame, centre: Float
+) -> list[str]:
+    """Write the rows of a fault, below a head of its own where there are several."""
+    lines = []
+    if number is not None:
+        top = 0.0 - float(parts.position[:, 2].max()) / 1e3
+        length = parts.n_along * parts.along / 1e3
+        width = parts.n_down * parts.down / 1e3
+        lines += [
+            _RULE,
+            f"% SEGMENT # {number + 1}: STRIKE = {parts.strike:.1f} deg"
+            f"\tDIP = {parts.dip:.1f} deg\t[{parts.fault}]",
+            f"% LEN = {length:.2f} km\tWID = {width:.2f} km",
+            f"%\tdepth of the uppermost subfaults' centers = {top:.2f} km",
+            f"%\tNx = {parts.n_along}\tNz = {parts.n_down}"
+            f"\tNsbfs = {len(parts)} subfaults",
+        ]
+    lines += ["% LAT\tLON\tX==EW\tY==NS\tZ\tSLIP\tRAKE\tSF_MOMENT", _RULE]
     lon, lat = frame.to_geographic(parts.position[:, 0], parts.position[:, 1])
     away = (parts.position - centre) / 1e3
     rake = np.degrees(np.arctan2(parts.slip[:, 1], parts.slip[:, 0]))

@@ -50,13 +50,17 @@ class Subfaults:
         return len(self.slip)
 
 
-def subfaults(result: xr.Dataset) -> Subfaults:
-    """Average the slip of the fault that has the unit sources over their grid.
+def subfaults(result: xr.Dataset) -> list[Subfaults]:
+    """Average the slip of each fault that has unit sources over their grid.
 
     Triangles are cut into small pieces, so that means and moments are those of the
     slip that the result shows, whatever the shape of the unit sources. Triangles reach
     over the edges of the slipping rectangle; what slips there counts for the nearest
     subfault. A subfault that the fault's outline leaves out has no slip.
+
+    Returns
+    -------
+    One for each fault with sources, in the order of the faults' numbers.
 
     Raises
     ------
@@ -66,8 +70,14 @@ def subfaults(result: xr.Dataset) -> Subfaults:
     for name in ("fault_length", "fault_width"):
         if name not in result:
             raise one_problem("result", None, f"has no variable {name}")
-    number = int(result["source_fault"].values[0])
-    counts = result["source_patch"].values.max(axis=0).astype(np.int64) + 1
+    numbers = np.unique(result["source_fault"].values.astype(np.int64))
+    return [_of_fault(result, int(number)) for number in numbers]
+
+
+def _of_fault(result: xr.Dataset, number: int) -> Subfaults:
+    own_sources = result["source_fault"].values == number
+    patches = result["source_patch"].values[own_sources]
+    counts = patches.max(axis=0).astype(np.int64) + 1
     extent = [
         float(result[name].values[number]) for name in ("fault_length", "fault_width")
     ]

@@ -14,7 +14,7 @@ from afterslip.schemas.base import Schema
 from afterslip.schemas.constraints import constraint_problems
 from afterslip.schemas.document import load
 from afterslip.schemas.earth import Model, unique_names
-from afterslip.schemas.fault import Sources
+from afterslip.schemas.fault import MOST_SOURCES, AllSources, Sources
 from afterslip.schemas.inversion import Inversion
 from afterslip.schemas.observation import Dataset, Stations
 from afterslip.schemas.validation import nearest, validate
@@ -75,7 +75,9 @@ class Campaign(Spec):
     name: Title = Field(description="name of the campaign")
     physics: Name = Field(default=DEFAULT, description="what is solved")
     model: Model = Field(description="geometry, materials, mesh")
-    sources: Sources = Field(description="{fault, along_strike, down_dip}")
+    sources: AllSources = Field(
+        description="{fault, along_strike, down_dip}, or a list of them"
+    )
     stations: Stations | None = Field(default=None, description="{file}")
     datasets: list[Dataset] = Field(
         default=[], max_length=1000, description="observations"
@@ -97,21 +99,21 @@ class Campaign(Spec):
     @property
     def components_of_faults(self) -> dict[str, list[SlipComponent]]:
         """Components of the sources on each fault that has some."""
-        return {self.sources.fault: self.sources.components}
+        return {grid.fault: grid.components for grid in self.grids}
 
     @property
     def end(self) -> Duration | None:
         """Last time that the Green's functions cover; None where there is none."""
         return None
 
+    @property
+    def grids(self) -> list[Sources]:
+        """The grids of unit sources, one on each fault that slips."""
+        return [self.sources] if isinstance(self.sources, Sources) else self.sources
+
     def problems(self) -> Iterator[Problem]:
         """Names that one part uses must be there in another."""
-        yield from known_name(
-            "sources.fault",
-            self.sources.fault,
-            [fault.name for fault in self.model.faults],
-            "fault",
-        )
+        yield from self._source_problems()
         datasets = [dataset.name for dataset in self.datasets]
         for i, inversion in enumerate(self.inversions):
             for k, name in enumerate(inversion.datasets):
@@ -130,6 +132,23 @@ class Campaign(Spec):
         yield from unique_names(
             [(f"inversions[{i}]", item.name) for i, item in enumerate(self.inversions)]
         )
+
+    def _source_problems(self) -> Iterator[Problem]:
+        """Each grid is on a fault of the model, and on its own."""
+        faults = [fault.name for fault in self.model.faults]
+        taken: set[str] = set()
+        for index, grid in enumerate(self.grids):
+            one = isinstance(self.sources, Sources)
+            path = "sources.fault" if one else f"sources[{index}].fault"
+            yield from known_name(path, grid.fault, faults, "fault")
+            if grid.fault in taken:
+                hint = "name each fault once, with all its components"
+                yield Problem(path, grid.fault, "has sources already", hint)
+            taken.add(grid.fault)
+        count = sum(grid.count for grid in self.grids)
+        if count > MOST_SOURCES:
+            message = f"must be at most {MOST_SOURCES} unit sources together"
+            yield Problem("sources", count, message)
 
 
 def known_name(path: str, name: str, known: list[str], noun: str) -> Iterator[Problem]:

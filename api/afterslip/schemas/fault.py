@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from afterslip.errors import Problem
 from afterslip.schemas.base import Schema
@@ -117,3 +117,15 @@ class Sources(Schema):
     def count(self) -> int:
         """Number of unit sources."""
         return self.along_strike * self.down_dip * len(self.components)
+
+
+def _kind(value: Any) -> str:
+    return "<list>" if isinstance(value, list | tuple) else "<one>"
+
+
+SourcesList = Annotated[list[Sources], Field(min_length=1, max_length=100)]
+AllSources = Annotated[
+    Annotated[SourcesList, Tag("<list>")] | Annotated[Sources, Tag("<one>")],
+    Discriminator(_kind),
+]
+"""A grid of sources, or a list of them, each on its own fault."""

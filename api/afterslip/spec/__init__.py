@@ -42,6 +42,7 @@ def parse_stored(data: Any) -> Campaign:
         As `parse_campaign`.
     """
     sources = data.get("sources") if isinstance(data, dict) else None
+    # a list of them is younger than edges
     if isinstance(sources, dict) and sources.get("shape") == "bspline":
         clamped = dict.fromkeys(("top", "bottom", "start", "end"), "clamped")
         data = {**data, "sources": {"edges": clamped, **sources}}

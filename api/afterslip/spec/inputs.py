@@ -327,14 +327,20 @@ def _campaign_inputs(spec: Campaign, inputs: Inputs, reader: _Reader) -> Inputs:
 
 
 def source_points(spec: Campaign, inputs: Inputs) -> Float | None:
-    """(n, 2) float64, m, points of the fault that slips; None where a mesh has it."""
-    fault = next(f for f in spec.model.faults if f.name == spec.sources.fault)
-    if fault.plane is not None:
-        return plane_corners(fault.plane)[:, :2]
-    known = inputs.interfaces.get(fault.name)
-    if known is None:
-        return None
-    return known.points[:, :2] if known.outline is None else known.outline
+    """(n, 2) float64, m, points of the faults that slip; None where a mesh has one."""
+    by_name = {fault.name: fault for fault in spec.model.faults}
+    found = []
+    for grid in spec.grids:
+        plane, known = by_name[grid.fault].plane, inputs.interfaces.get(grid.fault)
+        if plane is not None:
+            found.append(plane_corners(plane)[:, :2])
+        elif known is None:
+            return None
+        else:
+            found.append(
+                known.points[:, :2] if known.outline is None else known.outline
+            )
+    return np.concatenate(found)
 
 
 def _forward_inputs(spec: Forward, inputs: Inputs, reader: _Reader) -> Inputs:

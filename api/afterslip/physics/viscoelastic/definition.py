@@ -85,8 +85,7 @@ class Viscoelastic:
         """Return the number of unit sources and of tetrahedra."""
         from afterslip.physics.viscoelastic.elements import elements
 
-        wanted = spec.sources
-        sources = wanted.along_strike * wanted.down_dip * len(wanted.components)
+        sources = sum(grid.count for grid in spec.grids)
         if inputs is None:
             return Work(sources)
         return Work(sources, elements(spec.model, inputs, mesh_bytes))

@@ -11,6 +11,7 @@ from afterslip.errors import Problem
 from afterslip.schemas.base import Schema
 from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.earth import Boundary, Gravity, Material, Mesh, MeshSize, Model
+from afterslip.schemas.fault import Sources
 from afterslip.schemas.values import Count, Duration, FileRef, Within
 from afterslip_common import source_time
 from afterslip_common.source_time import SourceTime as Function
@@ -212,6 +213,8 @@ class WaveCampaign(Campaign):
 
     physics: Literal["waves"] = Field(description="what is solved: elastic waves")
     model: WaveModel = Field(description="geometry and materials")
+    # of one fault
+    sources: Sources = Field(description="{fault, along_strike, down_dip}")
     waves: WaveSettings = Field(description="frequency, duration, sides, ...")
 
     @property

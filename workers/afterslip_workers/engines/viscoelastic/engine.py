@@ -75,7 +75,7 @@ class ViscoelasticEngine:
         order: Sequence[int] | None = None,
     ) -> UnitSources:
         """Return the unit sources on the model's fault."""
-        return UnitSources.of(spec.sources, model, order)
+        return UnitSources.of(spec.grids, model, order)
 
     def keys(
         self, spec: ViscoelasticCampaign, model: Model, units: Units

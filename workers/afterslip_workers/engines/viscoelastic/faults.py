@@ -26,12 +26,20 @@ class FaultSlip:
 
     def __init__(self, model: Model, units: UnitSources) -> None:
         self.model, self.units = model, units
-        faults = list(model.faults.values())
         self.faults = list(model.faults)
-        # sources are on one fault; the others' spacing is never used
-        self.spacing = np.tile(units.spacing(), (len(faults), 1))
-        at_ground = units.slips_at_ground()
-        self.open_top = np.array([fault.open_top and at_ground for fault in faults])
+        # that of a fault without sources is never used
+        self.spacing = np.array(
+            [
+                units.spacing(name) if name in units.faults else (1.0, 1.0)
+                for name in self.faults
+            ]
+        )
+        self.open_top = np.array(
+            [
+                name in units.faults and units.slips_at_ground(name)
+                for name in model.faults
+            ]
+        )
 
     def variables(self, frame: Frame, slip: Float) -> dict[str, xr.Variable]:
         """Describe the faults and the slip that (n_source,) coefficients, m, make."""
@@ -39,7 +47,7 @@ class FaultSlip:
         made = fault_variables(self.model, frame, on_nodes, self.faults)
         units = self.units
         edges = [
-            list(units.edges().values()) if name == units.fault.name else ["none"] * 4
+            list(units.edges(name).values()) if name in units.faults else ["none"] * 4
             for name in self.faults
         ]
         meaning = {"flag_meanings": " ".join(EDGES)}
@@ -52,8 +60,8 @@ class FaultSlip:
         """(n_source, n_fault_node, 2) float64, at the nodes of all faults."""
         units = self.units
         parts = [
-            unit_slip_on_nodes(units)
-            if name == units.fault.name
+            unit_slip_on_nodes(units, name)
+            if name in units.faults
             else np.zeros((len(units), len(self.model.faults[name].nodes), 2))
             for name in self.faults
         ]

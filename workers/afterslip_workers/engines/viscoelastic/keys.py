@@ -44,10 +44,10 @@ def reuse_facts(
     """
     of_model = _model(model)
     of_solver = digest(_solver(model, settings))
-    split = _split(model, units)
+    splits = {name: _split(model, name) for name in units.faults}
     slips = [
-        _digest(split, unit_slip(units, [index])[units.fault.name])
-        for index in range(len(units))
+        _digest(splits[source.fault], unit_slip(units, [index])[source.fault])
+        for index, source in enumerate(units.sources)
     ]
     elastic = modes_of(model, settings).count == 1
     return {
@@ -86,10 +86,11 @@ def _model(model: Model) -> str:
     return _digest(*parts, trace.nodes, trace.faces)
 
 
-def _split(model: Model, units: UnitSources) -> str:
-    """Return the digest of the fault as the solver cuts the mesh along it."""
-    split = model.splits[units.fault.name]
-    return _digest(units.fault.nodes, split.elements, split.index, split.sign)
+def _split(model: Model, name: str) -> str:
+    """Return the digest of a fault as the solver cuts the mesh along it."""
+    split = model.splits[name]
+    nodes = model.faults[name].nodes
+    return _digest(nodes, split.elements, split.index, split.sign)
 
 
 def _digest(*parts: Any) -> str:

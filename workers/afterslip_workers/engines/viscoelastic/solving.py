@@ -67,7 +67,9 @@ class _Ready:
             self.weights[campaign] = found.weights(table.x, table.y, list(table.name))
         return self.weights[campaign]
 
-    def sources(self, spec: Sources, order: Sequence[int] | None) -> UnitSources:
+    def sources(
+        self, spec: Sequence[Sources], order: Sequence[int] | None
+    ) -> UnitSources:
         """Return a campaign's sources, which takes a second on a fine fault."""
         key = f"{spec!r} {order}"
         if key not in self.units:
@@ -88,7 +90,7 @@ def solve(work: GroupWork) -> Solved:
     spec, facts = work.spec, work.facts
     ready = _ready(work)
     work.phase("making sources")
-    units = ready.sources(spec.sources, facts.get("order"))
+    units = ready.sources(spec.grids, facts.get("order"))
     slip = unit_slip(units, work.sources)
     work.phase("solving")
     keeper = _keeper(work)
@@ -129,7 +131,8 @@ def _keeper(work: GroupWork) -> Checkpoints:
     """Return the checkpoints of these lanes' numerics, the same for any process."""
     spec, facts = work.spec, work.facts
     settings = settings_of(spec.times, spec.solver)
-    sources, order = spec.sources.model_dump(mode="json"), facts.get("order")
+    sources = [grid.model_dump(mode="json") for grid in spec.grids]
+    order = facts.get("order")
     what = (facts["digest"], repr(settings), sources, order, list(work.sources))
     backend = backend_of(spec.solver, work.backend)
     return Checkpoints(work.store, digest_of(what, backend, work.escalation))

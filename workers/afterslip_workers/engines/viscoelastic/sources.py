@@ -35,20 +35,23 @@ CONDITIONS = {
 
 @dataclass(frozen=True, slots=True)
 class UnitSources:
-    """Unit sources of a fault.
+    """Unit sources of the faults that slip.
 
     Attributes
     ----------
-    fault : the fault's mesh.
+    faults : meshes of these faults by name, in the order of the spec.
     sources : in the order of the store.
     """
 
-    fault: FaultMesh
+    faults: dict[str, FaultMesh]
     sources: list[UnitSource]
 
     @classmethod
     def of(
-        cls, spec: schema.Sources, model: Model, order: Sequence[int] | None = None
+        cls,
+        grids: Sequence[schema.Sources],
+        model: Model,
+        order: Sequence[int] | None = None,
     ) -> UnitSources:
         """Return the sources that a spec asks for.
 
@@ -57,18 +60,21 @@ class UnitSources:
         order : of a store that does not keep to the spec's own order: for each
             place the number of the source in the spec.
         """
-        fault = model.faults[spec.fault]
-        made = unit_sources(
-            fault,
-            spec.along_strike,
-            spec.down_dip,
-            spec.shape,
-            spec.components,
-            edges_of(spec),
-        )
-        own = [index for group in group_in_fours(made) for index in group]
-        chosen = own if order is None else [own[index] for index in order]
-        return cls(fault, [made[index] for index in chosen])
+        faults = {grid.fault: model.faults[grid.fault] for grid in grids}
+        made = [
+            source
+            for grid in grids
+            for source in unit_sources(
+                faults[grid.fault],
+                grid.along_strike,
+                grid.down_dip,
+                grid.shape,
+                grid.components,
+                edges_of(grid),
+            )
+        ]
+        chosen = made if order is None else [made[index] for index in order]
+        return cls(faults, chosen)
 
     def __len__(self) -> int:
         return len(self.sources)
@@ -78,22 +84,38 @@ class UnitSources:
         """Positions in the store of the sources that are solved together."""
         return group_in_fours(self.sources)
 
+    def rows(self, fault: str) -> list[int]:
+        """Positions in the store of the sources of a fault."""
+        return [k for k, source in enumerate(self.sources) if source.fault == fault]
+
+    def first(self, fault: str) -> UnitSource:
+        """Return a source of a fault, whose grid and edges all of them share."""
+        return next(source for source in self.sources if source.fault == fault)
+
     def table(self, model: Model) -> SourceTable:
         """Return what the store says of the sources."""
-        mesh, materials, fault = model.mesh, model.materials, self.fault
-        names = list(model.faults)
-        found = source_integrals(self.sources, fault, mesh, materials)
-        count = len(self.sources)
+        names, count = list(model.faults), len(self)
+        position, area, rigidity = (
+            np.empty((count, 3)),
+            np.empty(count),
+            np.empty(count),
+        )
+        for name, fault in self.faults.items():
+            rows = self.rows(name)
+            own = [self.sources[row] for row in rows]
+            found = source_integrals(own, fault, model.mesh, model.materials)
+            position[rows], area[rows] = found.position, found.area
+            rigidity[rows] = found.rigidity
         return SourceTable(
             faults=names,
-            fault=np.full(count, names.index(fault.name)),
+            fault=np.array([names.index(s.fault) for s in self.sources]),
             component=np.array(
                 [SLIP_COMPONENTS.index(s.component) for s in self.sources]
             ),
             patch=np.array([s.patch for s in self.sources]),
-            position=found.position,
-            area=found.area,
-            rigidity=found.rigidity,
+            position=position,
+            area=area,
+            rigidity=rigidity,
         )
 
     def describe(self, table: SourceTable) -> list[dict[str, Any]]:
@@ -108,40 +130,41 @@ class UnitSources:
             for source, place in zip(self.sources, table.position, strict=True)
         ]
 
-    def spacing(self) -> tuple[float, float]:
-        """Distance of neighbours along strike and down dip, m."""
-        return spacing(self.sources[0], self.fault)
+    def spacing(self, fault: str) -> tuple[float, float]:
+        """Distance of neighbours along strike and down dip on a fault, m."""
+        return spacing(self.first(fault), self.faults[fault])
 
     def notes(self) -> list[str]:
-        """Say what grid the sources stand on, and what slip does at its edges."""
-        first, fault = self.sources[0], self.fault
-        a, b = (step / 1e3 for step in self.spacing())
+        """Say what grids the sources stand on, and what slip does at their edges."""
+        return [self._note(name) for name in self.faults]
+
+    def _note(self, name: str) -> str:
+        first = self.first(name)
+        a, b = (step / 1e3 for step in self.spacing(name))
         count = f"{first.counts[0]} x {first.counts[1]}"
         if first.shape == "patch":
             kind = f"{count} patches of {a:.3g} x {b:.3g} km"
         else:
             kind = f"{count} B-splines with knots {a:.3g} x {b:.3g} km apart"
         by_condition: dict[str, list[str]] = {}
-        for edge, condition in self.edges().items():
+        for edge, condition in self.edges(name).items():
             by_condition.setdefault(condition, []).append(edge)
         edges = "; ".join(
             f"{CONDITIONS[condition]} at {', '.join(names)}"
             for condition, names in by_condition.items()
         )
-        size = element_width(fault) / 1e3
-        return [
-            f"sources on fault {fault.name}: {kind}, elements of {size:.3g} km; {edges}"
-        ]
+        size = element_width(self.faults[name]) / 1e3
+        return f"sources on fault {name}: {kind}, elements of {size:.3g} km; {edges}"
 
-    def edges(self) -> dict[str, str]:
+    def edges(self, fault: str) -> dict[str, str]:
         """Return what slip does at the top, the bottom, the start and the end."""
-        edges = self.sources[0].edges
-        conditions = (*edges.down(self.fault), *edges.along())
+        edges = self.first(fault).edges
+        conditions = (*edges.down(self.faults[fault]), *edges.along())
         return dict(zip(EDGES, conditions, strict=True))
 
-    def slips_at_ground(self) -> bool:
+    def slips_at_ground(self, fault: str) -> bool:
         """Whether slip may reach the free surface."""
-        return self.fault.open_top and self.edges()["top"] == "free"
+        return self.faults[fault].open_top and self.edges(fault)["top"] == "free"
 
 
 def edges_of(spec: schema.Sources) -> Edges:
@@ -154,10 +177,17 @@ def unit_slip(units: UnitSources, chosen: Sequence[int]) -> dict[str, Float]:
 
     Returns
     -------
-    fault name → (n_fault_node, 3, n_lane) float64, m.
+    fault name → (n_fault_node, 3, n_lane) float64, m; of faults that slip in a lane.
     """
     sources = [units.sources[index] for index in chosen]
-    return {units.fault.name: slips_of(sources, units.fault)}
+    found: dict[str, Float] = {}
+    for name, fault in units.faults.items():
+        lanes = [lane for lane, s in enumerate(sources) if s.fault == name]
+        if not lanes:
+            continue
+        found[name] = np.zeros((len(fault.nodes), 3, len(sources)))
+        found[name][:, :, lanes] = slips_of([sources[k] for k in lanes], fault)
+    return found
 
 
 def slip_on_nodes(units: UnitSources, coefficients: Float) -> dict[str, Float]:
@@ -171,21 +201,28 @@ def slip_on_nodes(units: UnitSources, coefficients: Float) -> dict[str, Float]:
     -------
     fault name → (n_fault_node, 2) float64, m, strike and dip.
     """
-    fault = units.fault
-    total = np.zeros((len(fault.nodes), 3))
+    total = {name: np.zeros((len(f.nodes), 3)) for name, f in units.faults.items()}
     for source, value in zip(units.sources, coefficients, strict=True):
-        total += value * slip_of(source, fault)
-    along = np.einsum("ij,ij->i", total, fault.strike)
-    up = np.einsum("ij,ij->i", total, fault.updip)
-    return {fault.name: np.column_stack([along, up])}
+        total[source.fault] += value * slip_of(source, units.faults[source.fault])
+    return {name: _components(slip, units.faults[name]) for name, slip in total.items()}
 
 
-def unit_slip_on_nodes(units: UnitSources) -> Float:
-    """(n_source, n_fault_node, 2) float64, strike and dip of each unit source."""
-    fault = units.fault
-    made = np.empty((len(units), len(fault.nodes), 2))
-    for number, source in enumerate(units.sources):
-        shape = slip_of(source, fault)
-        made[number, :, 0] = np.einsum("ij,ij->i", shape, fault.strike)
-        made[number, :, 1] = np.einsum("ij,ij->i", shape, fault.updip)
+def unit_slip_on_nodes(units: UnitSources, name: str) -> Float:
+    """(n_source, n_fault_node, 2) float64, strike and dip of each unit source.
+
+    Parameters
+    ----------
+    name : of a fault of the units; sources of other faults are zero on it.
+    """
+    fault = units.faults[name]
+    made = np.zeros((len(units), len(fault.nodes), 2))
+    for row in units.rows(name):
+        made[row] = _components(slip_of(units.sources[row], fault), fault)
     return made
+
+
+def _components(slip: Float, fault: FaultMesh) -> Float:
+    """(n_fault_node, 2) float64, strike and dip of (n_fault_node, 3) vectors."""
+    along = np.einsum("ij,ij->i", slip, fault.strike)
+    up = np.einsum("ij,ij->i", slip, fault.updip)
+    return np.column_stack([along, up])
