@@ -40,8 +40,9 @@ def test_a_stored_campaign_without_edges_is_clamped(data: dict) -> None:
     plain = canonical_spec(parse_campaign(data), FILES)
     del plain["sources"]["edges"]
     stored = parse_stored(plain)
-    assert stored.sources.edges is not None
-    assert stored.sources.edges.model_dump() == CLAMPED
+    edges = stored.grids[0].edges
+    assert edges is not None
+    assert edges.model_dump() == CLAMPED
     asked = parse_campaign(with_sources(data, edges=CLAMPED))
     assert greens_digest(stored) == greens_digest(asked, FILES)
     assert greens_digest(stored) != greens_digest(parse_campaign(data), FILES)
@@ -77,7 +78,7 @@ def test_patches_have_no_edges(data: dict) -> None:
     patches = with_sources(data, shape="patch")
     plain = canonical_spec(parse_campaign(patches), FILES)
     assert "edges" not in plain["sources"]
-    assert parse_stored(plain).sources.edges is None
+    assert parse_stored(plain).grids[0].edges is None
     with pytest.raises(SpecError, match=r"sources\.edges.*shape: bspline"):
         parse_campaign(with_sources(data, shape="patch", edges=CLAMPED))
 

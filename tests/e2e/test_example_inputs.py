@@ -159,7 +159,7 @@ def test_complete_tables_get_the_uncertainty_of_the_selection():
 
 def test_specs_of_the_examples_are_valid():
     campaign = spec.parse_campaign(spec.load(TOHOKU / "campaign.yaml"))
-    sources = campaign.sources
+    (sources,) = campaign.grids
     count = sources.along_strike * sources.down_dip * len(sources.components)
     assert count >= 48
     planar = spec.load(ROOT / "examples" / "planar" / "forward.yaml")

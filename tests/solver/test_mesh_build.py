@@ -243,9 +243,9 @@ def test_no_fault_gives_a_plain_box():
         ([plane(w=300.0, dip=60.0)], SIZE, "leaves the domain"),
         ([plane(), plane()], SIZE, "share a name"),
         (
-            [plane(top=0.0), plane("other", strike=127.0, dip=80.0, top=0.0)],
+            [plane(top=0.0), plane("other", top=0.0, x=2.8)],
             SIZE,
-            "main and other intersect",
+            "main and other come closer",
         ),
         ([plane(dip=0.0)], SIZE, "dip between 0 and 90"),
         ([plane(dip=120.0)], SIZE, "dip between 0 and 90"),

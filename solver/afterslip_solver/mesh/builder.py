@@ -151,14 +151,15 @@ def _check(
 
 
 def _check_apart(mesher: Mesher) -> None:
+    """Refuse faults that nearly touch; those that touch or cross share nodes."""
     size = mesher.size
     for first, second in combinations(mesher.surfaces, 2):
         apart = mesher.distance(first, second)
-        if apart < _APART * size.fault:
+        if _ROUNDING * size.fault < apart < _APART * size.fault:
             raise MeshError(
-                f"faults {first} and {second} intersect, or come closer than their "
-                f"margins of one element ({size.fault / 1e3:g} km); move them apart "
-                "or reduce mesh.size.fault"
+                f"faults {first} and {second} come closer than their margins of one "
+                f"element ({size.fault / 1e3:g} km) without touching; move them "
+                "apart or together, or reduce mesh.size.fault"
             )
 
 

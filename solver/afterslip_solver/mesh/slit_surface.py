@@ -65,14 +65,15 @@ class Trace:
 
 
 def two_sided(model: Model) -> Trace:
-    """Slit the model's surface along its faults."""
+    """Slit the model's surface along its faults.
+
+    Where faults cross at the ground each part between them has rows of its own.
+    """
     surface = model.surface
     nodes = surface.nodes
     faces = surface.faces.copy()
-    sides: list[Side] = []
+    on_ground: dict[str, tuple[Int, Int, Float]] = {}
     for name, split in model.splits.items():
-        place = np.full(len(model.mesh.nodes), -1, dtype=np.int64)
-        place[surface.nodes] = np.arange(len(surface.nodes))
         face, element = _owners(model, split.elements)
         elements = model.mesh.elements[split.elements[element]]
         # (k, 6, 10): which local node of the owner each node of the face is
@@ -81,17 +82,20 @@ def two_sided(model: Model) -> Trace:
         sign = np.take_along_axis(split.sign[element], local, axis=1)
         index = np.take_along_axis(split.index[element], local, axis=1)
         minus = sign < 0.0
-        doubled, copies = np.unique(surface.faces[face][minus], return_inverse=True)
+        # of a row that another fault has made, this one makes another
+        doubled, copies = np.unique(faces[face][minus], return_inverse=True)
         rows = faces[face]
         rows[minus] = len(nodes) + copies
         faces[face] = rows
-        nodes = np.concatenate([nodes, surface.nodes[doubled]])
+        nodes = np.concatenate([nodes, nodes[doubled]])
+        on_ground[name] = face, index, sign
+    sides = []
+    for name, (face, index, sign) in on_ground.items():
         displaced = sign != 0.0
         if displaced.any():
-            found, first = np.unique(rows[displaced], return_index=True)
-            sides.append(
-                Side(name, found, index[displaced][first], sign[displaced][first])
-            )
+            found, first = np.unique(faces[face][displaced], return_index=True)
+            at = index[displaced][first], sign[displaced][first]
+            sides.append(Side(name, found, *at))
     return Trace(nodes=nodes, faces=faces, sides=tuple(sides))
 
 

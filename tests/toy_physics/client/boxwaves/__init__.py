@@ -17,6 +17,7 @@ from afterslip.errors import Problem, one_problem
 from afterslip.physics.base import Work
 from afterslip.schemas.base import Schema
 from afterslip.schemas.campaign import Campaign
+from afterslip.schemas.fault import Sources
 from afterslip.schemas.values import Count, Duration, Within
 from afterslip.units import COMPONENTS, YEAR
 
@@ -36,6 +37,7 @@ class BoxCampaign(Campaign):
     """A box, sources in it, and how long waves are followed."""
 
     physics: Literal["boxwaves"]
+    sources: Sources
     waves: Waves
 
     @property

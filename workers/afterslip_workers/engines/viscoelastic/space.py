@@ -110,8 +110,8 @@ class Coarse:
         (n_lane, 1 + n_time, n_trace) float64, m: of the elastic response, then of the
         change since. None where the coarse solves did not converge.
         """
-        fault = self.model.faults[units.fault.name]
-        slip = unit_slip(UnitSources(fault, units.sources), chosen)
+        faults = {name: self.model.faults[name] for name in units.faults}
+        slip = unit_slip(UnitSources(faults, units.sources), chosen)
         found = self.prepared.solve(slip, self.trace.nodes, should_stop=should_stop)
         if found.outcome != "converged":
             return None
