@@ -6,6 +6,8 @@ import subprocess
 from pathlib import Path
 from typing import Any, TypedDict
 
+from afterslip_common import graphics
+
 
 class Record(TypedDict):
     """One figure.
@@ -45,14 +47,9 @@ def document(records: list[Record], device: str) -> dict[str, Any]:
 
 def device_name() -> str:
     """Name the GPU as its driver does, else the processor."""
-    query = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
-    try:
-        done = subprocess.run(query, capture_output=True, text=True, check=True)
-        names = done.stdout.splitlines()
-    except (OSError, subprocess.CalledProcessError):
-        return _processor()
+    names = [name for (name,) in graphics.ask("gpu", "name")]
     count = f"{len(names)} x " if len(names) > 1 else ""
-    return f"{count}{names[0].strip()}" if names else _processor()
+    return f"{count}{names[0]}" if names else _processor()
 
 
 def _processor() -> str:

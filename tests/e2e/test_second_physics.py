@@ -11,6 +11,7 @@ import pytest
 
 from afterslip import Client, SpecError
 from afterslip.archive import GreensStore
+from afterslip.client.errors import ApiError
 from afterslip.errors import ArchiveError
 from afterslip.physics import registry
 from afterslip.spec import parse_campaign
@@ -164,6 +165,46 @@ def test_what_it_does_not_offer_is_refused_when_it_is_submitted(client):
     with pytest.raises(SpecError) as caught:
         client.submit(wrong)
     assert [problem.path for problem in caught.value.problems] == ["times"]
+
+
+def test_an_inversion_of_it_is_refused_with_the_campaigns_place(client, campaign):
+    body = {"campaign": campaign.id, "name": "slip", "datasets": ["gnss"]}
+    with pytest.raises(ApiError, match=r"^campaign = .*not inverted \(.*another") as no:
+        client._transport.post("/v1/inversions", body)
+    assert no.value.status == 422
+
+
+def test_what_is_sampled_has_its_own_unit(client, campaign):
+    points = [{"name": "A", "x_km": 0.0, "y_km": 5.0}]
+    asked = {"stations": points, "times": ["4 s"]}
+    found = client._transport.post(f"/v1/campaigns/{campaign.id}/sample", asked)
+    assert found["unit"] == "amplitude of the start"
+
+
+@pytest.mark.parametrize("half", ["client", "engine"])
+def test_a_package_that_cannot_be_imported_is_named_with_its_reason(
+    tmp_path, monkeypatch, half
+):
+    package = tmp_path / "broken-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Name: broken\nVersion: 1.0\n")
+    group = {"client": registry.GROUP, "engine": engines.GROUP}[half]
+    (package / "entry_points.txt").write_text(f"[{group}]\nheat = broken_heat:it\n")
+    (tmp_path / "broken_heat.py").write_text("import no_such_library")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    _forget()
+    why = r"broken_heat:it.*no_such_library"
+    if half == "client":
+        with pytest.raises(SpecError, match=why) as refused:
+            registry.find("heat")
+        (problem,) = refused.value.problems
+        assert (problem.path, problem.value) == ("physics", "heat")
+        assert "install" in problem.hint
+    else:
+        with pytest.raises(TaskError, match=why) as failed:
+            engines.find("heat")
+        assert failed.value.error_class == "not_installed"
+    _forget()
 
 
 def test_a_worker_without_its_engine_says_what_to_install(install):

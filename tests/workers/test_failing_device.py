@@ -1,6 +1,5 @@
 """Every way in which a device fails has its class, and none outlives its process."""
 
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -99,12 +98,13 @@ def test_memory_on_the_gpu_counts(monkeypatch, tmp_path):
     assert receipt["stats"]["memory"]["after"]["gpu"] == 0
 
 
-def test_nvidias_own_tool_is_read(monkeypatch):
-    class Answer:
-        stdout = "17, 512\n18, 1024\n17, 8\n"
-
+def test_nvidias_own_tool_is_read(monkeypatch, tmp_path):
+    tool = tmp_path / "nvidia-smi"
+    rows = "17, 512\\n18, 1024\\n17, 8\\n19, [N/A]\\n"
+    tool.write_text(f"#!/bin/sh\nprintf '{rows}'\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setattr(memory, "graphics", lambda: ({"name": "x"},))
-    monkeypatch.setattr(subprocess, "run", lambda *a, **k: Answer)
     assert memory._on_gpu(17) == 520 * MIB
     assert memory.of(2**22 + 5) == Held(0, 0)
 

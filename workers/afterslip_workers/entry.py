@@ -287,7 +287,7 @@ def sample(
     y: ArrayLike,
     times_s: Sequence[float],
 ) -> xr.DataArray:
-    """Displacement at points of the ground surface, without any solve.
+    """Green's functions at points of the ground surface, without any solve.
 
     Parameters
     ----------
@@ -296,7 +296,7 @@ def sample(
 
     Returns
     -------
-    (source, time, station, component) float64, m per m of slip.
+    (source, time, station, component) float64, in the unit of the physics.
 
     Raises
     ------

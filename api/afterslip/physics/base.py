@@ -89,6 +89,14 @@ class Physics(Protocol):
         """Unit sources that are solved, stored and tried again together, at most."""
 
     @property
+    def inverts(self) -> bool:
+        """Whether its Green's functions can be inverted for slip."""
+
+    @property
+    def unit(self) -> str:
+        """Unit of what a reader evaluates, such as "m per m of slip"."""
+
+    @property
     def spec(self) -> type[Campaign]:
         """The campaign's schema."""
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 GROUP = "afterslip.physics"
 # of specs and stores that do not say
 DEFAULT = "viscoelastic"
+_HINT = "install its package again, with what it needs"
 
 
 def installed() -> list[str]:
@@ -29,14 +30,25 @@ def find(name: str) -> Physics:
     Raises
     ------
     SpecError
-        It is not installed here; the hint names those that are.
+        It is not installed here, and the hint names those that are; or its package
+        cannot be imported, and the message says why.
     """
     points = list(entry_points(group=GROUP, name=name))
     if not points:
         known = ", ".join(installed())
         raise one_problem("physics", name, "is not installed here", f"known: {known}")
-    found: Physics = points[0].load()
+    try:
+        found: Physics = points[0].load()
+    except Exception as error:
+        # whatever somebody else's package raises
+        why = f"cannot be imported from {points[0].value} ({described(error)})"
+        raise one_problem("physics", name, why, _HINT) from error
     return found
+
+
+def described(error: Exception) -> str:
+    """Return an error of somebody else's package in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def name_of(spec: Any) -> str:

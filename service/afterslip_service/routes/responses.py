@@ -350,11 +350,11 @@ class WorkerPage(BaseModel):
 
 
 class SampleResponse(BaseModel):
-    """Displacement per metre of slip at points of the surface."""
+    """Values of all Green's functions at points of the surface."""
 
     dims: list[str]
     shape: list[int]
-    unit: str
+    unit: str = Field(description="of the data, by the physics")
     time_yr: list[float]
     stations: list[str]
     data: list[Any]

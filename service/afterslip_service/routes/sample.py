@@ -12,6 +12,7 @@ from pydantic import Field
 
 from afterslip.errors import ArchiveError, DamagedError, Problem, SpecError
 from afterslip.frame import Frame
+from afterslip.physics.registry import find
 from afterslip.schemas.base import Schema
 from afterslip.schemas.validation import validate
 from afterslip.schemas.values import Duration, Title, Within
@@ -118,7 +119,7 @@ def sample(
     return SampleResponse(
         dims=[str(dim) for dim in sampled.dims],
         shape=list(data.shape),
-        unit="m per m of slip",
+        unit=find(found.physics).unit,
         time_yr=[float(t) / YEAR_S for t in asked.times],
         stations=[point.name for point in asked.stations],
         data=data.tolist(),

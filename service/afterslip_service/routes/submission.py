@@ -7,6 +7,7 @@ from typing import Any
 
 from afterslip.errors import Problem, SpecError
 from afterslip.identity import canonical_spec, digest, plain
+from afterslip.physics.registry import find
 from afterslip.readers.rows import Rows
 from afterslip.schemas.constraints import constraint_problems
 from afterslip.schemas.inversion import Inversion
@@ -140,6 +141,10 @@ def check_inversion(
     with service.database.read() as connection:
         must_own(connection, principal, identity)
         campaign = campaigns.get(connection, identity)
+        if not find(campaign.physics).inverts:
+            text = f"has Green's functions of {campaign.physics}: they are not inverted"
+            hint = "name a campaign of another physics, as its spec says"
+            raise SpecError([Problem("campaign", identity, text, hint)])
         found = _find_datasets(connection, campaign, request, principal.user)
     spec = parse_stored(campaign.canonical)
     problems = list(

@@ -8,6 +8,7 @@ from functools import cache
 from importlib.metadata import entry_points
 
 from afterslip.error_class import ErrorClass
+from afterslip.physics.registry import described
 from afterslip_workers.engines.base import Engine
 from afterslip_workers.errors import TaskError
 
@@ -21,7 +22,8 @@ def find(physics: str) -> Engine:
     Raises
     ------
     TaskError
-        Class ``not_installed``: this worker has none.
+        Class ``not_installed``: this worker has none, or its package cannot be
+        imported.
     """
     points = list(entry_points(group=GROUP, name=physics))
     if not points:
@@ -31,7 +33,15 @@ def find(physics: str) -> Engine:
             f"this worker has no engine for the physics {physics!r}, it has {known}: "
             "install the package of that engine where workers run, then retry",
         )
-    found: Engine = points[0].load()
+    try:
+        found: Engine = points[0].load()
+    except Exception as error:
+        raise TaskError(
+            ErrorClass.NOT_INSTALLED,
+            f"the engine of the physics {physics!r} cannot be imported from "
+            f"{points[0].value} on this worker ({described(error)}): install its "
+            "package again, with what it needs, then retry",
+        ) from error
     return found
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import platform
-import subprocess
 import sys
 from contextlib import suppress
 from functools import cache
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from afterslip_common.graphics import ask
 
 
 def threads() -> int:
@@ -32,26 +32,12 @@ def processor_name() -> str:
 
 @cache
 def graphics() -> tuple[dict[str, Any], ...]:
-    """List the CUDA devices of this machine, asked of the driver's own tool.
-
-    The tool needs no CUDA context, so asking costs no device memory.
-    """
-    query = ["nvidia-smi", "--query-gpu=name,memory.total"]
-    try:
-        answer = subprocess.run(
-            [*query, "--format=csv,noheader,nounits"],
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=True,
-        ).stdout
-    except (OSError, subprocess.SubprocessError):
-        return ()
+    """List the CUDA devices of this machine, as the driver knows them."""
     found = []
-    for line in answer.splitlines():
-        name, _, memory = line.rpartition(",")
+    for name, memory in ask("gpu", "name,memory.total"):
+        # a device that shares the host's memory says that it has none of its own
         with suppress(ValueError):
-            found.append({"name": name.strip(), "memory_bytes": int(memory) << 20})
+            found.append({"name": name, "memory_bytes": int(memory) << 20})
     return tuple(found)
 
 

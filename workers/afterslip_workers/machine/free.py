@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from contextlib import suppress
 from pathlib import Path
 
 import psutil
+from afterslip_common.graphics import ask
 
 from afterslip_workers.machine import limit
 
@@ -37,21 +37,14 @@ def _reclaimable(group: Path) -> int:
 def free_on_gpu(gpus: int = 1) -> int | None:
     """Bytes free on each GPU of this process, None if nobody can be asked.
 
-    The driver's tool is asked: it needs no CUDA context, which would itself take
-    half a gigabyte.
-
     Parameters
     ----------
     gpus : how many of those that it sees; the fullest one counts.
     """
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").replace(" ", "")
-    chosen = ",".join(visible.split(",")[:gpus])
-    which = ["--id", chosen] if chosen else []
-    query = ["nvidia-smi", "--query-gpu=memory.free", "--format=csv,noheader,nounits"]
+    chosen = [name for name in visible.split(",")[:gpus] if name]
     try:
-        answer = subprocess.run(
-            [*query, *which], capture_output=True, text=True, timeout=10, check=True
-        ).stdout
-        return min(int(line) for line in answer.splitlines()[:gpus]) << 20
-    except (OSError, subprocess.SubprocessError, ValueError):
+        free = [int(value) for (value,) in ask("gpu", "memory.free", chosen)[:gpus]]
+    except ValueError:
         return None
+    return min(free) << 20 if free else None

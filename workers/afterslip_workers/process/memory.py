@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import psutil
+from afterslip_common.graphics import ask
 
 from afterslip_workers.machine.device import graphics
 from afterslip_workers.process.children import Child
@@ -40,23 +40,11 @@ def resident(pid: int) -> int:
 
 
 def _on_gpu(pid: int) -> int:
-    """Ask the driver, whose tool needs no CUDA context of ours."""
+    """Ask the driver, where there is one."""
     if not graphics():
         return 0
-    query = ["nvidia-smi", "--query-compute-apps=pid,used_memory"]
-    try:
-        answer = subprocess.run(
-            [*query, "--format=csv,noheader,nounits"],
-            capture_output=True,
-            text=True,
-            timeout=5,
-            check=True,
-        ).stdout
-    except (OSError, subprocess.SubprocessError):
-        return 0
     total = 0
-    for line in answer.splitlines():
-        number, _, used = line.partition(",")
+    for number, used in ask("compute-apps", "pid,used_memory", timeout_s=5.0):
         with suppress(ValueError):
             total += (int(used) << 20) if int(number) == pid else 0
     return total

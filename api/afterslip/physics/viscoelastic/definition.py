@@ -28,6 +28,8 @@ class Viscoelastic:
     name = "viscoelastic"
     numerics = 1
     group_size = GROUP_SIZE
+    inverts = True
+    unit = "m per m of slip"
     spec = ViscoelasticCampaign
     parts: ClassVar[dict[str, tuple[str, ...]]] = {
         "model": ("model",),

@@ -31,6 +31,8 @@ class Waves:
     name = "waves"
     numerics = 1
     group_size = GROUP_SIZE
+    inverts = False
+    unit = "m per m of slip"
     spec = WaveCampaign
     parts: ClassVar[dict[str, tuple[str, ...]]] = {
         "model": ("model",),

@@ -103,6 +103,20 @@ def _step(inverse: Any, q: int, r0: Any, r1: Any, r2: Any) -> Any:
 
 
 @compiled()
+def _relaxed(
+    found: Any, inverse: Any, b: Any, x: Any, factor: Any, row: int, out: Any, at: int
+) -> None:
+    """Write a row of x + gain D^-1 (b - A x), where A x is ``found``, at ``at``."""
+    o, q = WIDTH * row, 9 * row
+    s = load(b, o) - found[0]
+    t = load(b, o + LANES) - found[1]
+    w = load(b, o + 2 * LANES) - found[2]
+    for c in range(3):
+        z = _step(inverse, q + 3 * c, s, t, w)
+        store(out, at + c * LANES, fma(factor, z, load(x, o + c * LANES)))
+
+
+@compiled()
 def relax(
     indptr: Any,
     indices: Any,
@@ -118,14 +132,8 @@ def relax(
     """Out = x + gain D^-1 (b - A x)."""
     factor = splat(gain)
     for i in range(start, stop):
-        s, t, w = _row(indptr, indices, data, x, i)
-        o, q = WIDTH * i, 9 * i
-        s = load(b, o) - s
-        t = load(b, o + LANES) - t
-        w = load(b, o + 2 * LANES) - w
-        for c in range(3):
-            z = _step(inverse, q + 3 * c, s, t, w)
-            store(out, o + c * LANES, fma(factor, z, load(x, o + c * LANES)))
+        found = _row(indptr, indices, data, x, i)
+        _relaxed(found, inverse, b, x, factor, i, out, WIDTH * i)
 
 
 @compiled()
@@ -145,15 +153,8 @@ def relax_rows(
     """Out = x + gain D^-1 (b - A x) on the rows ``which``, packed; A has no others."""
     factor = splat(gain)
     for i in range(start, stop):
-        s, t, w = _row(indptr, indices, data, x, i)
-        o, q = WIDTH * which[i], 9 * which[i]
-        s = load(b, o) - s
-        t = load(b, o + LANES) - t
-        w = load(b, o + 2 * LANES) - w
-        for c in range(3):
-            z = _step(inverse, q + 3 * c, s, t, w)
-            value = fma(factor, z, load(x, o + c * LANES))
-            store(out, WIDTH * i + c * LANES, value)
+        found = _row(indptr, indices, data, x, i)
+        _relaxed(found, inverse, b, x, factor, which[i], out, WIDTH * i)
 
 
 @compiled()

@@ -137,6 +137,7 @@ class BoxWaves:
     """See `afterslip.physics.base.Physics`."""
 
     name, numerics, group_size, spec = "boxwaves", 1, 3, BoxCampaign
+    inverts, unit = False, "amplitude of the start"
     parts = MappingProxyType(
         {"model": ("model",), "slip": ("sources",), "solver": ("waves",)}
     )
