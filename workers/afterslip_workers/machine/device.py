@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+
 from afterslip_common.graphics import ask
 
 

@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import psutil
-from afterslip_common.graphics import ask
 
+from afterslip_common.graphics import ask
 from afterslip_workers.machine import limit
 
 

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import psutil
-from afterslip_common.graphics import ask
 
+from afterslip_common.graphics import ask
 from afterslip_workers.machine.device import graphics
 from afterslip_workers.process.children import Child
 
