@@ -1,4 +1,4 @@
-"""Figures of an inversion's result; each returns a figure and touches no window."""
+"""Figures of results and of waves; each returns a figure and touches no window."""
 
 # ruff: noqa: E402 the check comes before what it guards
 
@@ -11,6 +11,7 @@ from afterslip.plot.fit import data_fit
 from afterslip.plot.history import moment_history
 from afterslip.plot.line_of_sight import scene_fit
 from afterslip.plot.misfit import misfit
+from afterslip.plot.record_section import record_section
 from afterslip.plot.resolution import resolution
 from afterslip.plot.series import time_series
 from afterslip.plot.slip import slip_map
@@ -21,6 +22,7 @@ __all__ = [
     "data_fit",
     "misfit",
     "moment_history",
+    "record_section",
     "resolution",
     "save",
     "scene_fit",

@@ -26,6 +26,7 @@ class Name(StrEnum):
     scaling = "scaling"
     campaign = "campaign"
     service = "service"
+    waves = "waves"
 
 
 def bench(
@@ -55,9 +56,9 @@ def bench(
         Path | None, typer.Option("--json", help="Write the records to a file too.")
     ] = None,
 ) -> None:
-    """Measure this machine: kernels, solves, curves, campaigns, the service.
+    """Measure this machine: kernels, solves, curves, waves, campaigns, the service.
 
-    Ratios are of one run. kernels needs a GPU; service needs no solver.
+    Ratios are of one run. kernels needs a GPU; service needs no solver, waves no spec.
     """
     console = Console(stderr=True)
     with console.status(f"measuring {name.value} …"):
@@ -88,6 +89,8 @@ def _measure(
     from afterslip_service.benchmarks import campaign
     from afterslip_workers import entry
 
+    if name is Name.waves:
+        return entry.measure(name.value, {}, Path(), backend)
     if not path.is_file():
         raise typer.BadParameter(f"{path} is not there: name a campaign with --spec")
     asked = Campaign.from_yaml(path)

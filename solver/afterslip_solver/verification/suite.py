@@ -25,6 +25,7 @@ from afterslip_solver.verification import (
     spacetime,
     strata,
     studies,
+    waves,
 )
 from afterslip_solver.verification.check import Check, Part, Size
 from afterslip_solver.verification.device import BACKEND
@@ -47,6 +48,7 @@ _MODULES = (
     scec,
     strata,
     plates,
+    waves,
 )
 # items by name, and each item's parts, which may be measured side by side
 _ITEMS: dict[str, dict[str, Part]] = {

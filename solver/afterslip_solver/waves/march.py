@@ -110,7 +110,7 @@ class Prepared:
     held: Dampers
     steps: WaveSteps
     fastest: float
-    _dt: float = field(default=0.0)
+    _dt: float = field(default=0.0, init=False)
 
     @classmethod
     def of(

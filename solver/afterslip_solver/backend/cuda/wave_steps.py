@@ -20,7 +20,7 @@ class GpuWaveSteps:
     xp: Any = cupy
     name = "gpu"
 
-    def __init__(self, voxels: Any, real: Any) -> None:
+    def __init__(self, voxels: Any, real: Any, shape: VoxelShape | None = None) -> None:
         try:
             cupy.cuda.Device().use()
         except cupy.cuda.runtime.CUDARuntimeError as error:
@@ -34,7 +34,7 @@ class GpuWaveSteps:
         self.voxels, self.real = voxels, np.dtype(real)
         self._shape = (3, voxels.n_row // 3, LANES)
         self._lam, self._mu = cupy.asarray(voxels.lam), cupy.asarray(voxels.mu)
-        own = voxel_shape(self.real)
+        own = shape or voxel_shape(self.real)
         self._definitions = voxel(self.real, own, voxels.beta_lam, voxels.beta_mu)
         self._kernel = kernel("voxel.cu", "march", *self._definitions)
         self._launch = _launch(own, self.real, voxels.shape)
