@@ -1,7 +1,9 @@
 """A second physics runs as a campaign, and nothing outside its folder knows of it."""
 
 import itertools
+import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,10 +15,14 @@ from afterslip import Client, SpecError
 from afterslip.archive import GreensStore
 from afterslip.client.errors import ApiError
 from afterslip.errors import ArchiveError
+from afterslip.identity import canonical_spec
 from afterslip.physics import registry
 from afterslip.spec import parse_campaign
+from afterslip.spec.files import LocalFiles
+from afterslip_workers import entry
 from afterslip_workers.engines import registry as engines
 from afterslip_workers.errors import TaskError
+from afterslip_workers.messages import Envelope, ModelManifest, read_receipt
 
 HOME = Path(__file__).parents[1] / "toy_physics"
 # s; km/s; km
@@ -211,6 +217,56 @@ def test_a_worker_without_its_engine_says_what_to_install(install):
     with pytest.raises(TaskError, match="no engine for the physics 'heat'") as caught:
         engines.find("heat")
     assert caught.value.error_class == "not_installed"
+
+
+def test_a_live_worker_without_its_engine_leaves_the_work_to_one_that_has_it(
+    install, tmp_path
+):
+    """Real processes: what the first one refused, the second one does."""
+    install("client")
+    entry.prepare(tmp_path)
+    spec = canonical_spec(parse_campaign(SPEC), LocalFiles(tmp_path))
+    program = (
+        "import json, sys; from afterslip_workers import entry; "
+        "answer = entry.execute(json.load(sys.stdin)); entry.close_children(); "
+        "print(json.dumps(answer))"
+    )
+
+    def work(token, *parts):
+        mine = [str(HOME / part) for part in parts]
+        others = os.environ["PYTHONPATH"].split(os.pathsep)
+        others = [path for path in others if not path.startswith(str(HOME))]
+        where = {**os.environ, "PYTHONPATH": os.pathsep.join([*mine, *others])}
+        envelope = Envelope(
+            token=token,
+            kind="model",
+            campaign="c1",
+            physics="boxwaves",
+            spec=spec,
+            store=str(tmp_path),
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            input=json.dumps(envelope.as_json()),
+            env=where,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
+        )
+        return read_receipt(json.loads(done.stdout.splitlines()[-1]))
+
+    for token, parts in (("neither", ()), ("half", ("client",))):
+        refused = work(token, *parts)
+        assert refused.error is not None
+        assert refused.error.error_class == "not_installed"
+        assert "no engine for the physics 'boxwaves'" in refused.error.message
+        assert "install the package of that engine" in refused.error.message
+        assert entry.read_manifest(tmp_path, token) is None
+    done = work("both", "client", "engine")
+    assert done.outcome == "stored"
+    assert isinstance(done.manifest, ModelManifest)
+    assert done.manifest.n_sources == 4
 
 
 def test_a_store_of_a_physics_that_is_not_installed_opens_but_is_not_evaluated(

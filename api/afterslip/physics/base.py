@@ -104,6 +104,14 @@ class Physics(Protocol):
     def parts(self) -> Mapping[str, tuple[str, ...]]:
         """Keys of the spec by the part of a source's key: model, slip, solver."""
 
+    def gpus(self, canonical: Mapping[str, Any]) -> int:
+        """Return how many GPUs of a machine share a group.
+
+        Parameters
+        ----------
+        canonical : spec in canonical form, which leaves out what is as by default.
+        """
+
     def quality(self, spec: Any) -> Quality:
         """Return what a campaign's numbers will be good for."""
 

@@ -9,6 +9,8 @@ from datetime import timedelta
 
 import structlog
 
+from afterslip.errors import SpecError
+from afterslip.physics.registry import find
 from afterslip_service import clock
 from afterslip_service.db import (
     attempts,
@@ -276,7 +278,7 @@ class Dispatcher:
         job, settings = claim.job, self.context.settings
         next_time = retry.escalate(job.failures)
         avoid, backend = next_time.avoid, str(settings.backend)
-        if next_time.backend and backend == "auto" and not _parts(claim):
+        if next_time.backend and backend == "auto" and not _in_parts(claim):
             backend = next_time.backend
         return Envelope(
             token=claim.token,
@@ -329,6 +331,10 @@ def _group(job: Job) -> Group:
     return Group.model_validate({"index": job.index, **planned})
 
 
-def _parts(claim: Claim) -> bool:
-    """Tell whether the model is solved in parts, which takes GPUs."""
-    return int((claim.canonical.get("solver") or {}).get("gpus") or 1) > 1
+def _in_parts(claim: Claim) -> bool:
+    """Tell whether several GPUs share the group, for which a CPU is no substitute."""
+    try:
+        return find(claim.physics).gpus(claim.canonical) > 1
+    except SpecError:
+        # its package is not installed here; the worker says so of itself
+        return False

@@ -37,6 +37,10 @@ class Viscoelastic:
         "solver": ("solver", "times"),
     }
 
+    def gpus(self, canonical: Mapping[str, Any]) -> int:
+        """Return the solver's GPUs."""
+        return int((canonical.get("solver") or {}).get("gpus") or 1)
+
     def quality(self, spec: ViscoelasticCampaign) -> Quality:
         """Return what a campaign's numbers will be good for.
 

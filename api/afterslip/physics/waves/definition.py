@@ -40,6 +40,10 @@ class Waves:
         "solver": ("waves", "stations"),
     }
 
+    def gpus(self, canonical: Mapping[str, Any]) -> int:  # noqa: ARG002 - any spec
+        """Return one: a group is never divided."""
+        return 1
+
     def quality(self, spec: WaveCampaign) -> Quality:
         """Return {"duration"}: end of the series, s."""
         return {"duration": float(spec.waves.duration)}

@@ -138,6 +138,10 @@ class BoxWaves:
 
     name, numerics, group_size, spec = "boxwaves", 1, 3, BoxCampaign
     inverts, unit = False, "amplitude of the start"
+
+    def gpus(self, canonical):
+        return 1
+
     parts = MappingProxyType(
         {"model": ("model",), "slip": ("sources",), "solver": ("waves",)}
     )
