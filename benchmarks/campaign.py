@@ -49,6 +49,9 @@ class StoredMesh:
     def add_spline(self, *shape: object) -> None:
         """Take the surface, which the mesh holds already."""
 
+    def add_horizon(self, depth: float) -> None:
+        """Take the bottom of a layer, which the mesh holds, or not, already."""
+
     def mesh(self, layers: object) -> RawMesh:
         """Read the mesh."""
         del layers

@@ -12,6 +12,7 @@ import time
 
 import pytest
 import tiny_worker
+from anyio import open_file  # noqa: F401 in a request's thread its import may fail
 from hypothesis import given
 from hypothesis import strategies as st
 from mutation import examples
