@@ -4,16 +4,13 @@ import dataclasses
 
 import numpy as np
 import pytest
+import xarray as xr
 from test_inversion import build, fixed
 
-from afterslip_solver.inversion import (
-    Block,
-    InversionError,
-    checkerboard,
-    invert,
-    spike,
-    with_data_of,
-)
+from afterslip.errors import SpecError
+from afterslip.restoration import checkerboard, resolution_tests, restore, spike
+from afterslip_solver.inversion import Block, KnownSum, invert, with_data_of
+from afterslip_workers.inverting.resolution import resolution_length
 
 
 @pytest.fixture(scope="module")
@@ -21,9 +18,22 @@ def thrust():
     return build()
 
 
+def result_of(problem, out):
+    """What a result holds of the matrices."""
+    made = xr.Dataset(
+        {
+            "resolution_matrix": (("source", "true_source"), out.resolution),
+            "covariance_matrix": (("source", "true_source"), out.covariance),
+        }
+    )
+    if problem.sign.any():
+        made["slip_bounds"] = (("source", "limit"), np.column_stack(problem.bounds))
+    return made
+
+
 def test_checkerboard_has_squares_of_the_allowed_sign(thrust):
-    down = dataclasses.replace(thrust, sign=np.where(thrust.grid[:, 1] == 1, -1, 0))
-    slip = checkerboard(down, 2, 3.0)
+    sign = np.where(thrust.grid[:, 1] == 1, -1, 0)
+    slip = checkerboard(thrust.grid, sign, 2, 3.0)
     place = {
         tuple(row): value for row, value in zip(thrust.grid.tolist(), slip, strict=True)
     }
@@ -33,12 +43,75 @@ def test_checkerboard_has_squares_of_the_allowed_sign(thrust):
 
 
 def test_spike_comes_back_as_its_column_of_the_resolution(thrust):
-    slip = spike(thrust, 3, 2)
+    slip = spike(thrust.grid, thrust.sign, 3, 2)
     assert np.count_nonzero(slip) == 2
     out = invert(with_data_of(thrust, slip), fixed(2.0))
     np.testing.assert_allclose(out.slip, out.resolution @ slip, atol=1e-10)
-    with pytest.raises(InversionError, match="at 8, 0: the grid ends at 7, 5"):
-        spike(thrust, 8, 0)
+    np.testing.assert_allclose(restore(result_of(thrust, out), slip), out.slip)
+    with pytest.raises(SpecError, match="the grid ends at 7,5"):
+        spike(thrust.grid, thrust.sign, 8, 0)
+
+
+def test_bounded_restoration_from_matrices_is_the_bounded_inversion(thrust):
+    """No Green's functions there: only matrices of the inversion without bounds."""
+    signed = dataclasses.replace(thrust, sign=np.ones(len(thrust.grid), dtype=int))
+    slip = spike(thrust.grid, signed.sign, 3, 2)
+    out = invert(with_data_of(signed, slip), fixed(2.0))
+    assert (out.slip == 0).any()
+    found = restore(result_of(signed, out), slip)
+    np.testing.assert_allclose(found, out.slip, atol=1e-8)
+
+
+def test_errors_of_a_restoration_have_the_spread_of_inverted_errors(thrust):
+    none = np.zeros(thrust.G.shape[1])
+    out = invert(thrust, fixed(2.0))
+    result = result_of(thrust, out)
+    draws = np.array([restore(result, none, seed) for seed in range(300)])
+    inverted = np.array(
+        [invert(with_data_of(thrust, none, s), fixed(2.0)).slip for s in range(300)]
+    )
+    # a standard deviation of 300 draws is off by four per cent: 4 of both errors
+    ratio = draws.std(axis=0) / inverted.std(axis=0)
+    np.testing.assert_allclose(ratio, 1.0, atol=4 * 0.058)
+
+
+def test_known_sums_are_restored_with_the_slip(thrust):
+    size = thrust.area * (thrust.grid[:, 1] == 1)
+    known = KnownSum(size, 1.0, 1e-3 * size.sum())
+    posed = dataclasses.replace(thrust, known=(known,))
+    slip = checkerboard(thrust.grid, thrust.sign, 2)
+    out = invert(with_data_of(posed, slip), fixed(2.0))
+    np.testing.assert_allclose(out.slip, out.resolution @ slip, atol=1e-8)
+
+
+def test_share_that_is_recovered_is_one_where_all_comes_back():
+    n = 4
+    result = xr.Dataset(
+        {
+            "resolution_matrix": (("source", "true_source"), np.diag([1, 1, 0.5, 0.5])),
+            "covariance_matrix": (("source", "true_source"), np.eye(n)),
+        }
+    )
+    tests = {"seen": np.array([1.0, 2, 0, 0]), "half": np.array([0, 0, 3.0, 1])}
+    made = resolution_tests(result, tests)
+    assert made["test_recovered"].values == pytest.approx([1.0, 0.5])
+
+
+def test_a_result_without_matrices_says_so():
+    with pytest.raises(SpecError, match="is not in the result"):
+        restore(xr.Dataset(), np.zeros(3))
+
+
+def test_resolution_length_is_the_width_of_a_gaussian_row():
+    x = np.arange(41) * 1e3
+    place = np.column_stack([x, 0 * x, 0 * x])
+    apart = x[:, None] - x[None, :]
+    # the square of exp(-x^2 / 2 s^2) has the deviation s / sqrt 2
+    rows = np.exp(-0.5 * (apart / 4e3) ** 2)
+    block = np.zeros((41, 2), dtype=np.int64)
+    length = resolution_length(rows, block, place)
+    assert length[20] == pytest.approx(4e3 / np.sqrt(2), rel=1e-3)
+    assert resolution_length(np.eye(41), block, place).max() == 0.0
 
 
 def test_errors_of_restored_data_have_the_covariance_of_the_data(thrust):

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
+from typer.testing import CliRunner
 
 sys.path.insert(0, str(Path(__file__).parent))
 from small_campaign import (
@@ -19,6 +20,8 @@ from small_campaign import (
     observations,
 )
 
+from afterslip.cli.main import app
+from afterslip.restoration import restore
 from afterslip_common.terms import YEAR
 from afterslip_workers import entry
 from afterslip_workers.messages import read_manifest
@@ -236,3 +239,25 @@ def test_a_moment_beyond_the_bounds_is_bad_input(solved):
     assert receipt["outcome"] == "failed"
     assert receipt["error"]["class"] == "bad_input", receipt["error"]
     assert "Mw 8.5 along rake 90 is beyond Mw" in receipt["error"]["message"]
+
+
+def test_restoration_in_the_result_is_that_of_the_command(solved, tmp_path):
+    datasets, files = land_of(solved)
+    found, _, html = invert(solved, "i7", datasets, files, sign={"dip": "positive"})
+    assert found.sizes["true_source"] == found.sizes["source"] == len(TRUTH)
+    slip = found["test_slip"].values[0]
+    again = restore(found, slip)
+    np.testing.assert_allclose(found["test_restored"].values[0], again, atol=1e-6)
+    assert np.diag(found["resolution_matrix"]) == pytest.approx(found["resolution"])
+    assert (found["resolution_length"] >= 0).all()
+    assert "Slip that is known" in html
+    path = solved.root / "campaigns" / "c1" / "inversions" / "i7" / "result.nc"
+    command = ["test-resolution", str(path), "--cells", "1", "--spike", "1,0"]
+    answer = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "out")])
+    assert answer.exit_code == 0, answer.output
+    assert "own model:" in answer.output
+    made = xr.load_dataset(tmp_path / "out" / "restoration.nc")
+    names = ["checkerboard of 1", "spike at 1,0", "own model"]
+    assert made["test"].values.tolist() == names
+    assert np.isfinite(made["test_restored"]).all()
+    assert (tmp_path / "out" / "restoration.png").stat().st_size > 10_000

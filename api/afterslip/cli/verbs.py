@@ -43,6 +43,10 @@ CLIENT = {
 }
 
 LOCAL = {
+    "test-resolution": (
+        "afterslip.cli.restoration:restoration",
+        "Invert slip that is known: checkerboard, spikes, own model.",
+    ),
     "export": ("afterslip.cli.export:export", "Write a result in other formats."),
 }
 

@@ -13,6 +13,7 @@ from afterslip.plot.line_of_sight import scene_fit
 from afterslip.plot.misfit import misfit
 from afterslip.plot.record_section import record_section
 from afterslip.plot.resolution import resolution
+from afterslip.plot.restoration import restoration
 from afterslip.plot.series import time_series
 from afterslip.plot.slip import slip_map
 from afterslip.plot.style import save
@@ -24,6 +25,7 @@ __all__ = [
     "moment_history",
     "record_section",
     "resolution",
+    "restoration",
     "save",
     "scene_fit",
     "slip_map",

@@ -103,7 +103,7 @@ def resolution(result: xr.Dataset) -> Figure:
     names = ["resolution"] + (["slip_sigma"] if "slip_sigma" in result else [])
     spread = {(c, name): on_nodes(result, name, c) for c in range(2) for name in names}
     drawn = [c for c in range(2) if spread[c, "resolution"] is not None]
-    lines = [(name, view) for name in names for view in _views(result)]
+    lines = [(name, view) for name in names for view in views(result)]
     panel = min((WIDTH - 0.9) / max(1, len(drawn)) - 0.2, 3.0)
     high = [view.height(panel) for _, view in lines]
     figure = new_figure(sum(high) + 0.2, panel * len(drawn) + 1.3)
@@ -111,10 +111,10 @@ def resolution(result: xr.Dataset) -> Figure:
     for axes, (name, view) in zip(grid, lines, strict=True):
         values = [np.nan_to_num(np.asarray(spread[c, name])) for c in drawn]
         share = name == "resolution"
-        top = 1.0 if share else _round_up(values)
+        top = 1.0 if share else round_up(values)
         for c, ax, value in zip(drawn, axes, values, strict=True):
             triangles = view.prepare(ax)
-            image = _colour(ax, triangles, value, SHARE if share else SLIP, top)
+            image = colour(ax, triangles, value, SHARE if share else SLIP, top)
             maps.clip_to_faults(ax, image, view.borders())
             view.decorate(ax)
             if share:
@@ -185,22 +185,25 @@ class _PlaneView:
         section.graticule(ax)
 
 
-def _views(result: xr.Dataset) -> Sequence[_MapView | _PlaneView]:
+def views(result: xr.Dataset) -> Sequence[_MapView | _PlaneView]:
+    """Return how faults are drawn: steep ones in their planes, else all in a map."""
     steep = section.steep_faults(result)
     if len(steep) == len(np.unique(result["fault_index"].values)):
         return [_PlaneView(result, fault) for fault in steep]
     return [_MapView(result)]
 
 
-def _round_up(values: list[Float]) -> float:
+def round_up(values: list[Float]) -> float:
+    """Round the largest of all values up to a number for the end of a scale."""
     largest = max(float(v.max()) for v in values)
     step = nice_step(largest, 4)
     return float(np.ceil(largest / step - 1e-9) * step) or 1.0
 
 
-def _colour(
+def colour(
     ax: Axes, triangles: Triangulation, values: Float, cmap: Colormap, top: float
 ) -> Any:
+    """Fill the triangles with the values at their corners, from 0 to ``top``."""
     return ax.tripcolor(
         triangles, values, cmap=cmap, vmin=0.0, vmax=top, shading="gouraud", zorder=2
     )

@@ -88,6 +88,14 @@ FIGURES: tuple[tuple[str, Callable[..., Figure], str, str], ...] = (
         "Outside the white line less than half of the slip is resolved by the data.",
     ),
     (
+        "restoration",
+        plot.restoration,
+        "Slip that is known",
+        "Left: slip that was put in. Right: what the inversion finds from its data "
+        "without errors, at the weights and within the bounds of this result. "
+        "`afterslip test-resolution` makes others, also with errors.",
+    ),
+    (
         "cv_curve",
         plot.cv_curve,
         "Choice of smoothness",
@@ -149,6 +157,8 @@ def applicable(
         without.add("scene_fit")
     if "moment_history" not in result:
         without.add("moment_history")
+    if "test_slip" not in result:
+        without.add("restoration")
     if not (component < 3).any():
         without.add("data_fit")
     return [figure for figure in FIGURES if figure[0] not in without]

@@ -37,11 +37,7 @@ from afterslip_solver.inversion.regularisers import (
     VonKarman,
     make_regulariser,
 )
-from afterslip_solver.inversion.restoration import (
-    checkerboard,
-    spike,
-    with_data_of,
-)
+from afterslip_solver.inversion.restoration import with_data_of
 from afterslip_solver.inversion.robust import reweighted, robust_weights
 from afterslip_solver.inversion.solution import (
     Fit,
@@ -68,7 +64,6 @@ __all__ = [
     "SourceGrid",
     "Variogram",
     "VonKarman",
-    "checkerboard",
     "deal_stations",
     "exponential",
     "fit_variogram",
@@ -84,7 +79,6 @@ __all__ = [
     "reweighted",
     "robust_weights",
     "spatial_blocks",
-    "spike",
     "total",
     "whiten",
     "with_data_of",

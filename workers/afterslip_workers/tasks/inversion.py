@@ -43,6 +43,7 @@ from afterslip_workers.errors import TaskError
 from afterslip_workers.inverting import data as data_of
 from afterslip_workers.inverting import in_time, predict, result
 from afterslip_workers.inverting.constraints import constraint_terms
+from afterslip_workers.inverting.resolution import resolution_variables
 from afterslip_workers.inverting.uncertainty import uncertainty_variables
 from afterslip_workers.messages import (
     InversionManifest,
@@ -90,6 +91,14 @@ def run(context: Context) -> tuple[Manifest, Stats]:
     drawn, stated = uncertainty_variables(model.unit_slip(), found, problem, solution)
     found = found.assign(drawn)
     found.attrs.update(stated)
+    if history is None:
+        ((prior, parameters),) = request.prior.items()
+        regulariser = make_regulariser(prior, parameters)
+        weighed = reweighted(problem, weight)
+        place = found["source_position"].values.astype(np.float64)
+        found = found.assign(
+            resolution_variables(weighed, solution, regulariser, place)
+        )
     _annotate(found, context, campaign, request, facts, solution)
     found.attrs["solver"] = json.dumps(model.solver_facts(store.dataset))
     found.attrs["datasets"] = json.dumps(
