@@ -92,7 +92,7 @@ def test_share_that_is_recovered_is_one_where_all_comes_back():
             "covariance_matrix": (("source", "true_source"), np.eye(n)),
         }
     )
-    tests = {"seen": np.array([1.0, 2, 0, 0]), "half": np.array([0, 0, 3.0, 1])}
+    tests = {"whole": np.array([1.0, 2, 0, 0]), "half": np.array([0, 0, 3.0, 1])}
     made = resolution_tests(result, tests)
     assert made["test_recovered"].values == pytest.approx([1.0, 0.5])
 

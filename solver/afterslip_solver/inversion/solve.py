@@ -155,11 +155,11 @@ def _describe(choice: _Choice, found: ConvexResult) -> InversionSolution:
     sources = design[:, :n]
     if problem.basis.size:
         sources = whiten(problem.covariance, problem.sigma, problem.G)
-    seen = design.T @ sources
+    information = design.T @ sources
     for known in problem.known:
         # what is known beside the data is resolved like a datum
-        seen[:n] += np.outer(basis.T @ known.row, known.row) / known.sigma**2
-    resolution = basis @ inverse[:n] @ seen
+        information[:n] += np.outer(basis.T @ known.row, known.row) / known.sigma**2
+    resolution = basis @ inverse[:n] @ information
     moment = moment_of(problem, slip)
     with np.errstate(divide="ignore"):
         detectable = 1.0 / np.sqrt((sources**2).sum(axis=0))
