@@ -155,11 +155,7 @@ def _describe(choice: _Choice, found: ConvexResult) -> InversionSolution:
     sources = design[:, :n]
     if problem.basis.size:
         sources = whiten(problem.covariance, problem.sigma, problem.G)
-    information = design.T @ sources
-    for known in problem.known:
-        # what is known beside the data is resolved like a datum
-        information[:n] += np.outer(basis.T @ known.row, known.row) / known.sigma**2
-    resolution = basis @ inverse[:n] @ information
+    resolution = basis @ inverse[:n] @ _information(problem, design, sources)
     moment = moment_of(problem, slip)
     with np.errstate(divide="ignore"):
         detectable = 1.0 / np.sqrt((sources**2).sum(axis=0))
@@ -186,6 +182,21 @@ def _describe(choice: _Choice, found: ConvexResult) -> InversionSolution:
         detectable_slip=detectable,
         unseen=(detectable > largest) | (np.diag(resolution) < UNRESOLVED),
     )
+
+
+def _information(problem: InversionProblem, design: Float, sources: Float) -> Float:
+    """(n, n_par) what all that is known says of the unknowns per slip of each source.
+
+    Parameters
+    ----------
+    design, sources : (n_obs, n) and (n_obs, n_par), rows with independent errors.
+    """
+    found = design.T @ sources
+    basis = problem.coefficients
+    for known in problem.known:
+        weighed = np.outer(basis.T @ known.row, known.row) / known.sigma**2
+        found[: basis.shape[1]] += weighed
+    return np.asarray(found)
 
 
 def _fit_by_kind(problem: InversionProblem, residual: Float) -> dict[str, Fit]:

@@ -77,10 +77,7 @@ def run(context: Context) -> tuple[Manifest, Stats]:
     store = GreensStore(reading.greens(context.store_backend, envelope.campaign))
     context.phase("sampling Green's functions")
     known = data_of.problem_terms(rows, settings, beside)
-    try:
-        problem = _problem(campaign, model, request, store, rows, known)
-    except InversionError as error:
-        raise TaskError(ErrorClass.BAD_INPUT, str(error)) from error
+    problem = _problem(campaign, model, request, store, rows, known)
     context.phase("choosing the smoothness")
     robust = data_of.robust_rows(rows, settings)
     solution, weight, history = _solve(context, request, problem, robust, store, rows)
@@ -92,13 +89,8 @@ def run(context: Context) -> tuple[Manifest, Stats]:
     found = found.assign(drawn)
     found.attrs.update(stated)
     if history is None:
-        ((prior, parameters),) = request.prior.items()
-        regulariser = make_regulariser(prior, parameters)
         weighed = reweighted(problem, weight)
-        place = found["source_position"].values.astype(np.float64)
-        found = found.assign(
-            resolution_variables(weighed, solution, regulariser, place)
-        )
+        found = found.assign(_resolved(request, weighed, solution, found))
     _annotate(found, context, campaign, request, facts, solution)
     found.attrs["solver"] = json.dumps(model.solver_facts(store.dataset))
     found.attrs["datasets"] = json.dumps(
@@ -189,12 +181,17 @@ def _problem(
     )
     area, rigidity = greens["source_area"].values, greens["source_rigidity"].values
     names = [fault.name for fault in campaign.model.faults]
+    grid = grid.astype(np.int64)
+    try:
+        allowed = constraint_terms(request, names, grid, rigidity * area)
+    except InversionError as error:
+        raise TaskError(ErrorClass.BAD_INPUT, str(error)) from error
     return InversionProblem(
         G=predict.design_matrix(store, rows),
-        grid=grid.astype(np.int64),
+        grid=grid,
         area=area,
         rigidity=rigidity,
-        **constraint_terms(request, names, grid.astype(np.int64), rigidity * area),
+        **allowed,
         spacing=model.spacing,
         open_top=model.open_top,
         **known,
@@ -264,6 +261,18 @@ def _robust_weights(
     # the smoothness is that of data with the variances that came with it
     posed = problem.reweighted(first.variance)
     return robust_weights(posed, robust, lambda part: invert(part, held).residual)
+
+
+def _resolved(
+    request: Inversion,
+    problem: InversionProblem,
+    solution: InversionSolution,
+    found: xr.Dataset,
+) -> dict[str, xr.Variable]:
+    ((prior, parameters),) = request.prior.items()
+    place = found["source_position"].values.astype(np.float64)
+    made = make_regulariser(prior, parameters)
+    return resolution_variables(problem, solution, made, place)
 
 
 def _assemble(
