@@ -26,7 +26,7 @@ import numpy as np
 from scipy.ndimage import label
 from scipy.optimize import linprog
 
-from afterslip_common.terms import EdgeCondition
+from afterslip_common.geometry import EdgeCondition, bspline_spacing
 from afterslip_solver.inversion import (
     InversionProblem,
     InversionSettings,
@@ -38,7 +38,6 @@ from afterslip_solver.model import Float, Int
 from afterslip_solver.reference import Rectangles, surface_displacement
 from afterslip_solver.sources.profile import (
     bspline_profile,
-    bspline_spacing,
     taper_profile,
 )
 

@@ -3,11 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 Float = NDArray[np.float64]
+EdgeCondition = Literal["free", "zero", "clamped"]
+"""What slip does at an edge: anything, vanish, or vanish with its gradient."""
+Ends = tuple[EdgeCondition, EdgeCondition]
+# from an edge to the peak of the outermost B-spline, in knot intervals
+FROM_EDGE: dict[EdgeCondition, int] = {"free": 0, "zero": 1, "clamped": 2}
+
+
+def bspline_spacing(size: float, count: int, ends: Ends) -> float:
+    """Distance of neighbouring B-splines and of their knots, m.
+
+    n functions stand on n - 1 intervals, and one more for every end where slip is
+    zero, two more for every end where it is clamped.
+
+    Parameters
+    ----------
+    size : m, of the fault in this direction.
+    ends : conditions at 0 and at ``size``.
+    """
+    return size / max(count - 1 + FROM_EDGE[ends[0]] + FROM_EDGE[ends[1]], 1)
+
+
 Bool = NDArray[np.bool_]
 
 

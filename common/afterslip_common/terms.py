@@ -16,6 +16,3 @@ SLIP_COMPONENTS: tuple[SlipComponent, ...] = ("strike", "dip")
 
 # unit sources that are solved together: as many as fill a vector register of the CPU
 GROUP_SIZE = 4
-
-EdgeCondition = Literal["free", "zero", "clamped"]
-"""What slip does at an edge: anything, vanish, or vanish with its gradient."""

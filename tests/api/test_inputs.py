@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from afterslip.errors import SpecError
+from afterslip.frame import Frame
 from afterslip.schemas.fault import Plane
 from afterslip.spec import load, parse, parse_campaign
 from afterslip.spec.coverage import plane_corners
@@ -126,7 +127,7 @@ def test_planes_outside_the_domain(folder: Path, change: dict, says: str) -> Non
 
 
 def test_a_plane_dips_to_the_right_of_its_strike() -> None:
-    corners = plane_corners(Plane(**PLANE))
+    corners = plane_corners(Plane(**PLANE), Frame("local"))
     np.testing.assert_allclose(corners[0], [0, -40e3, -5e3], atol=1e-6)
     np.testing.assert_allclose(corners[1], [0, 40e3, -5e3], atol=1e-6)
     down = 60e3 * np.array([np.cos(np.pi / 6), 0, -np.sin(np.pi / 6)])

@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
+from afterslip_common.geometry import bspline_spacing
 from afterslip_common.terms import KM
 from afterslip_solver.materials import Layer, assign
 from afterslip_solver.mesh import Box, MeshSize, PlaneFault, build_mesh
@@ -176,7 +177,7 @@ def test_zero_bsplines_vanish_at_the_edges_with_a_gradient(count):
 def test_bsplines_lie_in_the_cubic_splines_of_their_knots(ends):
     from scipy.interpolate import make_interp_spline
 
-    from afterslip_solver.sources.profile import bspline_centre, bspline_spacing
+    from afterslip_solver.sources.profile import bspline_centre
 
     step = bspline_spacing(10.0, 4, ends)
     x = np.linspace(0.0, 10.0, 1001)

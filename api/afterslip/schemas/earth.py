@@ -268,6 +268,12 @@ class Model(Schema):
         yield from unique_names(
             [(f"faults[{i}]", fault.name) for i, fault in enumerate(self.faults)]
         )
+        for i, fault in enumerate(self.faults):
+            plane = fault.plane
+            if plane and plane.geographic and self.frame.kind != "geographic":
+                hint = "use frame: {kind: geographic, lon0, lat0}, or x and y in km"
+                message = "needs a geographic frame"
+                yield Problem(f"faults[{i}].plane.lon", plane.lon, message, hint)
 
 
 def _layer_order(layers: list[Layer], depth: float) -> Iterator[Problem]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
@@ -10,7 +11,8 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from afterslip.errors import Problem
 from afterslip.schemas.base import Schema
 from afterslip.schemas.values import Count, FileRef, Name, Within
-from afterslip_common.terms import EdgeCondition, SlipComponent
+from afterslip_common.geometry import EdgeCondition
+from afterslip_common.terms import SlipComponent
 
 Length = Annotated[float, Within("km", above=0, most=10000)]
 Position = Annotated[float, Within("km", least=-20000, most=20000)]
@@ -28,10 +30,19 @@ class Interface(Schema):
 class Plane(Schema):
     """A rectangle; it dips to the right of its strike."""
 
-    x: Position = Field(description="centre of the top edge, km east")
-    y: Position = Field(description="centre of the top edge, km north")
-    top: Annotated[float, Within("km", least=0, most=1000)] = Field(
-        description="depth of the top edge, km"
+    x: Position | None = Field(default=None, description="km east, with y")
+    y: Position | None = Field(default=None, description="km north, with x")
+    lon: Annotated[float, Within("deg", least=-360, most=360)] | None = Field(
+        default=None, description="degrees east, in place of x"
+    )
+    lat: Annotated[float, Within("deg", least=-90, most=90)] | None = Field(
+        default=None, description="degrees north, in place of y"
+    )
+    top: Annotated[float, Within("km", least=0, most=1000)] | None = Field(
+        default=None, description="depth of the top edge, whose centre the place is"
+    )
+    depth: Annotated[float, Within("km", least=0, most=1000)] | None = Field(
+        default=None, description="depth of the centroid, where the place is that"
     )
     strike: Annotated[float, Within("deg", least=-360, most=360)] = Field(
         description="degrees clockwise from north"
@@ -41,6 +52,34 @@ class Plane(Schema):
     )
     length: Length = Field(description="along strike, km")
     width: Length = Field(description="down dip, km")
+
+    @property
+    def geographic(self) -> bool:
+        """Whether its place is in degrees."""
+        return self.lon is not None
+
+    def problems(self) -> Iterator[Problem]:
+        """One place, of the top edge or of the centroid."""
+        hint = "give x and y in km, or lon and lat in degrees"
+        local, degrees = (self.x, self.y), (self.lon, self.lat)
+        if any(v is not None for v in local) and any(v is not None for v in degrees):
+            yield Problem("lon", self.lon, "and x, y are both given", hint)
+        else:
+            names = (
+                ("lon", "lat") if any(v is not None for v in degrees) else ("x", "y")
+            )
+            for name in names:
+                if getattr(self, name) is None:
+                    yield Problem(name, None, "is missing", hint)
+        if (self.top is None) == (self.depth is None):
+            message = "is missing" if self.top is None else "and depth are both given"
+            hint = "top: depth of the top edge; or depth: of the centroid"
+            yield Problem("top", self.top, message, hint)
+        elif self.depth is not None:
+            half = 0.5 * self.width * math.sin(math.radians(self.dip))
+            if self.depth < half * (1.0 - 1e-9):
+                message = "puts the top edge above the ground"
+                yield Problem("depth", self.depth, message, f"give {half:.4g} or more")
 
 
 class Fault(Schema):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,23 +41,32 @@ def extent(box: Box) -> str:
     return f"x {x} km, y {y} km"
 
 
-def plane_fault(name: str, plane: Plane) -> PlaneFault:
-    """Return the rectangle that a spec describes."""
-    return PlaneFault(
-        name=name,
-        x=plane.x * KM,
-        y=plane.y * KM,
-        top=plane.top * KM,
-        strike=plane.strike,
-        dip=plane.dip,
-        length=plane.length * KM,
-        width=plane.width * KM,
-    )
+def plane_fault(name: str, plane: Plane, frame: Frame) -> PlaneFault:
+    """Return the rectangle that a spec describes.
+
+    Parameters
+    ----------
+    frame : of the model; maps a place in degrees.
+    """
+    if plane.geographic:
+        x, y = (float(v) for v in frame.to_local(plane.lon or 0.0, plane.lat or 0.0))
+    else:
+        x, y = (plane.x or 0.0) * KM, (plane.y or 0.0) * KM
+    top = (plane.top or 0.0) * KM
+    length, width = plane.length * KM, plane.width * KM
+    found = PlaneFault(name, x, y, top, plane.strike, plane.dip, length, width)
+    if plane.depth is None:
+        return found
+    up = 0.5 * width * found.axes[1]
+    top = plane.depth * KM - float(up[2])
+    # a top edge at the ground, but for rounding, breaks it
+    top = 0.0 if abs(top) < 1e-9 * width else top
+    return replace(found, x=x + float(up[0]), y=y + float(up[1]), top=top)
 
 
-def plane_corners(plane: Plane) -> Float:
+def plane_corners(plane: Plane, frame: Frame) -> Float:
     """Return the (4, 3) corners of a rectangle, m, as `PlaneFault.corners`."""
-    return plane_fault("", plane).corners
+    return plane_fault("", plane, frame).corners
 
 
 def places_outside(
@@ -107,9 +117,9 @@ def _swapped(
     return bool(box.holds(*frame.to_local(lat, lon)).all())
 
 
-def plane_outside(box: Box, plane: Plane, path: str) -> Iterator[Problem]:
+def plane_outside(box: Box, plane: Plane, frame: Frame, path: str) -> Iterator[Problem]:
     """Say whether a rectangle leaves the domain or touches its sides."""
-    corners = plane_corners(plane)
+    corners = plane_corners(plane, frame)
     inside = (
         (corners[:, 0] > box.x[0])
         & (corners[:, 0] < box.x[1])

@@ -265,7 +265,7 @@ def _model_inputs(model: Model, reader: _Reader) -> Inputs:
     for index, fault in enumerate(model.faults):
         path = f"model.faults[{index}]"
         if fault.plane is not None:
-            reader.problems += plane_outside(box, fault.plane, f"{path}.plane")
+            reader.problems += plane_outside(box, fault.plane, frame, f"{path}.plane")
         if fault.surface is None:
             continue
         points = reader.read(
@@ -333,7 +333,7 @@ def source_points(spec: Campaign, inputs: Inputs) -> Float | None:
     for grid in spec.grids:
         plane, known = by_name[grid.fault].plane, inputs.interfaces.get(grid.fault)
         if plane is not None:
-            found.append(plane_corners(plane)[:, :2])
+            found.append(plane_corners(plane, inputs.frame)[:, :2])
         elif known is None:
             return None
         else:

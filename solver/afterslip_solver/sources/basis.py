@@ -8,18 +8,16 @@ from typing import Literal, Protocol
 
 import numpy as np
 
+from afterslip_common.geometry import EdgeCondition, Ends, bspline_spacing
 from afterslip_common.terms import (
     GROUP_SIZE,
     SLIP_COMPONENTS,
-    EdgeCondition,
     SlipComponent,
 )
 from afterslip_solver.model import FaultMesh, Float
 from afterslip_solver.sources.profile import (
-    Ends,
     bspline_centre,
     bspline_profile,
-    bspline_spacing,
     step_profile,
 )
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from afterslip_common.terms import EdgeCondition
+from afterslip_common.geometry import FROM_EDGE, Ends, bspline_spacing
 from afterslip_solver.model import Float
-
-Ends = tuple[EdgeCondition, EdgeCondition]
 
 
 def cubic_bspline(t: Float) -> Float:
@@ -20,24 +18,6 @@ def cubic_bspline(t: Float) -> Float:
     far = 0.25 * (2.0 - a) ** 3
     value[inside] = np.where(a < 1.0, near, far)
     return value
-
-
-# from an edge to the peak of the outermost function, in knot intervals
-_FROM_EDGE: dict[EdgeCondition, int] = {"free": 0, "zero": 1, "clamped": 2}
-
-
-def bspline_spacing(size: float, count: int, ends: Ends) -> float:
-    """Distance of neighbouring B-splines and of their knots, m.
-
-    n functions stand on n - 1 intervals, and one more for every end where slip is
-    zero, two more for every end where it is clamped.
-
-    Parameters
-    ----------
-    ends : conditions at 0 and at ``size``.
-    """
-    intervals = count - 1 + _FROM_EDGE[ends[0]] + _FROM_EDGE[ends[1]]
-    return size / max(intervals, 1)
 
 
 def bspline_profile(
@@ -60,7 +40,7 @@ def bspline_profile(
     if count == 1 and ends == ("free", "free"):
         return np.ones(len(position))
     step = bspline_spacing(size, count, ends)
-    centre = (index + _FROM_EDGE[ends[0]]) * step
+    centre = (index + FROM_EDGE[ends[0]]) * step
     value = cubic_bspline((position - centre) / step)
     if ends[0] == "zero":
         value = value - cubic_bspline((position + centre) / step)
@@ -81,7 +61,7 @@ def bspline_centre(size: float, count: int, index: int, ends: Ends) -> float:
     """Where ``bspline_profile`` peaks, m."""
     if count == 1 and ends == ("free", "free"):
         return 0.5 * size
-    return (index + _FROM_EDGE[ends[0]]) * bspline_spacing(size, count, ends)
+    return (index + FROM_EDGE[ends[0]]) * bspline_spacing(size, count, ends)
 
 
 def step_profile(

@@ -9,6 +9,7 @@ from afterslip.archive import SourceTable
 from afterslip.archive.layout import fixed
 from afterslip.archive.tables import source_arrays, station_arrays
 from afterslip.error_class import ErrorClass
+from afterslip.frame import Frame
 from afterslip.identity import digest
 from afterslip.spec.coverage import plane_corners
 from afterslip.units import COMPONENTS
@@ -41,7 +42,7 @@ class Patches:
 
     def __init__(self, spec: BoxCampaign, order=None) -> None:
         fault = next(f for f in spec.model.faults if f.name == spec.sources.fault)
-        a, b, _, d = plane_corners(fault.plane)
+        a, b, _, d = plane_corners(fault.plane, Frame.of(spec.model.frame))
         n, m = spec.sources.along_strike, spec.sources.down_dip
         self.patch = np.array([(i, j) for i in range(n) for j in range(m)])
         self.centre = a + np.outer((self.patch[:, 0] + 0.5) / n, b - a)

@@ -133,7 +133,7 @@ def _fault(spec: Fault, inputs: Inputs) -> PlaneFault | CurvedFault:
     if plane is None:
         found = inputs.interfaces[spec.name]
         return CurvedFault(spec.name, found.points, found.outline)
-    return plane_fault(spec.name, plane)
+    return plane_fault(spec.name, plane, inputs.frame)
 
 
 def _properties(spec: earth.Material) -> dict[str, float]:

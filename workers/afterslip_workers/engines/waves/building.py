@@ -71,7 +71,7 @@ def build_ground(
 
 def _fault(item: Any, inputs: Inputs, size: float) -> FaultPoints:
     if item.plane is not None:
-        return plane_points(plane_fault(item.name, item.plane), size)
+        return plane_points(plane_fault(item.name, item.plane, inputs.frame), size)
     found = inputs.interfaces[item.name]
     return curved_points(CurvedFault(item.name, found.points, found.outline), size)
 
