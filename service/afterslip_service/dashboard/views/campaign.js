@@ -175,7 +175,9 @@ class CampaignView {
       ["Edges", quality.edge_min ? `${fixed(quality.edge_min / 1000, 1)} – ${fixed(quality.edge_max / 1000, 0)} km` : "–"],
       ["Layers", spec.model?.layers?.map((/** @type {any} */ layer) => layer.name).join(", ") ?? "–"],
     ];
-    put(this.parts.facts, h("dl.facts", {}, facts.map(([name, value]) =>
+    // once the model is built, what is still unknown is nothing that this physics has
+    const known = facts.filter(([, value]) => !campaign.model || value !== "–");
+    put(this.parts.facts, h("dl.facts", {}, known.map(([name, value]) =>
       h("div", {}, h("dt", {}, name), h("dd", {}, value)))));
     const greens = `${location.origin}${campaign.links.greens}`;
     put(this.parts.spec, h("section.card", {}, h("details", {}, h("summary", {}, "Spec and data"),
