@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from afterslip_common.terms import KM
-from afterslip_solver.greens.space_error import RICHARDSON, space_error, without_trace
+from afterslip_solver.greens.space_error import (
+    BUILT,
+    NESTED,
+    space_error,
+    without_trace,
+)
 from afterslip_solver.materials import restoring_force
 from afterslip_solver.mesh import (
     Box,
@@ -85,9 +90,10 @@ def test_a_model_that_was_not_refined_has_none_before_it():
 def test_error_is_a_share_of_the_difference():
     fine, coarse = np.zeros((2, 5, 3)), np.zeros((2, 5, 3))
     coarse[1, 3] = [3.0, 0.0, 4.0]
-    error = space_error(fine, coarse)
-    assert error[1, 3] == 5.0 / RICHARDSON
+    error = space_error(fine, coarse, NESTED)
+    assert error[1, 3] == 5.0 / 3.0
     assert np.count_nonzero(error) == 1
+    assert space_error(fine, coarse, BUILT)[1, 3] == 2.5
 
 
 def test_on_the_trace_of_a_fault_the_largest_error_beside_it_counts():

@@ -29,7 +29,11 @@ from afterslip_solver.sources import interpolated_slip, potency, uniform_slip
 from afterslip_workers.engines.viscoelastic.building import build_model
 from afterslip_workers.engines.viscoelastic.faults import fault_variables
 from afterslip_workers.engines.viscoelastic.settings import prepared_for, settings_of
-from afterslip_workers.engines.viscoelastic.space import coarse_model, prepared_coarse
+from afterslip_workers.engines.viscoelastic.space import (
+    coarse_model,
+    prepared_coarse,
+    richardson_of,
+)
 from afterslip_workers.errors import TaskError
 from afterslip_workers.store import durable
 from afterslip_workers.versions import versions
@@ -113,8 +117,11 @@ def run_forward(
     if coarse is not None:
         say({"phase": "estimating the error of the mesh"})
         parts = _elastic_and_change(found, model, slip, places, times)
-        error = _space_error(forward, inputs, coarse, parts, say, backend)
+        there, iterations = _coarse(forward, inputs, coarse, times, say, backend)
+        error = space_error(parts, there, richardson_of(model))
         result["space_error"] = _error_variable(error)
+        share = len(coarse.mesh.nodes) / len(model.mesh.nodes)
+        result.attrs["space_error_cost"] = share * iterations / found.iterations
     result.attrs.update(_attributes(forward, files, facts, found))
     if out is not None:
         _write(result, Path(out))
@@ -241,19 +248,17 @@ def _elastic_and_change(
     return motion
 
 
-def _space_error(
+def _coarse(
     forward: Forward,
     inputs: Inputs,
     coarse: Model,
-    parts: Float,
+    times: Float,
     report: Report,
     backend: str | None,
-) -> Float:
-    """(1 + n_time, n_point) float64, m; NaN where the coarse model has no solution.
+) -> tuple[Float, int]:
+    """Return `_elastic_and_change` on a coarse model, and the iterations that it took.
 
-    Parameters
-    ----------
-    parts : of `_elastic_and_change` on the fine mesh.
+    It is NaN where the coarse model has no solution.
     """
     points = inputs.points
     assert points is not None  # noqa: S101 - resolve reads them for forward specs
@@ -262,11 +267,10 @@ def _space_error(
     settings = settings_of(forward.times, forward.solver)
     prepared = prepared_coarse(coarse, settings, forward.solver, device)
     found = prepared.solve(slip, places.trace, report)
-    if found.outcome != "converged":
-        return np.full(parts.shape[:2], np.nan)
-    times = np.array([float(time) for time in forward.times.output])
     there = _elastic_and_change(found, coarse, slip, places, times)
-    return space_error(parts, there)
+    if found.outcome != "converged":
+        there[:] = np.nan
+    return there, found.iterations
 
 
 def _error_variable(error: Float) -> xr.Variable:

@@ -11,6 +11,8 @@ from afterslip.archive.tables import POLYGON_ORDER
 from afterslip.schemas.solver import Solver
 from afterslip_solver.greens import Prepared, prepare
 from afterslip_solver.greens.space_error import (
+    BUILT,
+    NESTED,
     elastic_and_change,
     space_error,
     without_trace,
@@ -43,6 +45,16 @@ def coarse_model(model: Model, solver: Solver) -> Model | None:
     return coarsened(model, restoring_force)
 
 
+def richardson_of(model: Model) -> float:
+    """Return the factor between the difference of two meshes and the finer one's error.
+
+    Parameters
+    ----------
+    model : the fine one.
+    """
+    return NESTED if model.coarser is None else BUILT
+
+
 def prepared_coarse(
     model: Model, settings: SolverSettings, solver: Solver, backend: str
 ) -> Prepared:
@@ -64,6 +76,7 @@ class Coarse:
     nodes, weights : (n_trace, 6) rows of the coarse trace, and their weights, at each
         row of the fine one.
     faces, on_fault : of the fine trace: its faces, and its rows on traces of faults.
+    richardson : of `richardson_of`.
     """
 
     model: Model
@@ -73,6 +86,7 @@ class Coarse:
     weights: Float
     faces: Int
     on_fault: Int
+    richardson: float
 
     @classmethod
     def of(
@@ -86,8 +100,16 @@ class Coarse:
         nodes, weights = found.weights(at[:, 0], at[:, 1])
         rows = [side.rows for side in fine_trace.sides]
         on_fault = np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64)
-        faces = fine_trace.faces
-        return cls(coarse, prepared, trace, nodes, weights, faces, on_fault)
+        return cls(
+            coarse,
+            prepared,
+            trace,
+            nodes,
+            weights,
+            fine_trace.faces,
+            on_fault,
+            richardson_of(fine),
+        )
 
     def error(
         self,
@@ -120,5 +142,5 @@ class Coarse:
         self.trace.add_offsets(slipping, slip)
         coarse = elastic_and_change(found, times)
         there = np.einsum("nk,ltnkc->ltnc", self.weights, coarse[:, :, self.nodes])
-        error = space_error(elastic_and_change(fine, times), there)
+        error = space_error(elastic_and_change(fine, times), there, self.richardson)
         return without_trace(error, self.faces, self.on_fault)

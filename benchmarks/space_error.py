@@ -1,0 +1,322 @@
+"""The estimated error of the mesh beside the true one, through specs of forward runs.
+
+    python benchmarks/space_error.py --json FILE      # all problems, some minutes
+    python benchmarks/space_error.py NAME ...         # some of them
+    python benchmarks/space_error.py --docs docs/verification.md --json FILE   # table
+
+Both are root mean squares of the error's length over points of the surface, one element
+or more from the fault's trace, relative to the largest displacement, or to the largest
+change until that time. Their ratio is the estimate's effectivity.
+"""
+
+import argparse
+import json
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from afterslip_common.geometry import PlaneFault
+from afterslip_common.record import device_name, document, record
+from afterslip_common.terms import YEAR
+from afterslip_solver.reference import (
+    PointSources,
+    Rectangles,
+    Stratum,
+    layered_displacement,
+    surface_displacement,
+)
+from afterslip_solver.sources.profile import taper_profile
+from afterslip_workers.engines.viscoelastic.forward import run_forward
+
+BEGIN, END = "<!-- space error -->", "<!-- end of space error -->"
+HALF = 1200.0  # km, half the box's width, and its depth
+ROCK = {"name": "rock", "bottom": HALF, "vp": 6.4, "vs": 6.4 / 3**0.5, "rho": 2800}
+LID = Stratum(30e3, 35e9, 35e9)
+MANTLE = Stratum(float("inf"), 75e9, 65e9, 1e19)
+LAW = {"maxwell": {"viscosity": MANTLE.viscosity}}
+BURIED = {"top": 10, "dip": 30, "length": 80, "width": 60}
+THRUST = {"top": 0, "dip": 20, "length": 80, "width": 60}
+STRIKE_SLIP = {"top": 0, "dip": 90, "length": 60, "width": 20}
+NORMAL = {"top": 5, "dip": 60, "length": 40, "width": 20}
+INSIDE = {"top": 8, "dip": 30, "length": 60, "width": 30}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A forward run and what it is compared with.
+
+    Attributes
+    ----------
+    words : for the table. size : of the mesh, km and growth. refine : of the mesh.
+    plane : top, dip, length, width, km and degrees; None for the curved interface.
+    finer : refinements of the reference's mesh; 0 for a closed form or a propagator.
+    """
+
+    words: str
+    size: tuple[float, float, float]
+    refine: int = 0
+    plane: dict | None = None
+    strike: float = 0.0
+    dip: float = 1.0
+    layered: bool = False
+    finer: int = 0
+    taper: bool = False
+    years: list[float] = field(default_factory=lambda: [0.0])
+
+
+PROBLEMS = {
+    "buried": Problem("buried thrust", (9, 200, 0.35), plane=BURIED),
+    "buried-fine": Problem("buried thrust", (9, 150, 0.2), plane=BURIED),
+    "buried-refined": Problem("buried thrust", (18, 300, 0.5), 1, BURIED),
+    "thrust": Problem("thrust to the surface", (9, 200, 0.35), plane=THRUST),
+    "thrust-refined": Problem("thrust to the surface", (18, 300, 0.5), 1, THRUST),
+    "strike-slip": Problem(
+        "strike-slip to the surface", (5, 150, 0.35), 0, STRIKE_SLIP, 1.0, 0.0
+    ),
+    "strike-slip-refined": Problem(
+        "strike-slip to the surface", (10, 300, 0.5), 1, STRIKE_SLIP, 1.0, 0.0
+    ),
+    "normal": Problem("normal fault", (5, 150, 0.35), plane=NORMAL, dip=-1.0),
+    "normal-refined": Problem("normal fault", (10, 300, 0.5), 1, NORMAL, dip=-1.0),
+    "tapered": Problem("buried thrust, tapered", (9, 200, 0.35), 0, BURIED, taper=True),
+    "layers": Problem(
+        "lid over Maxwell rock, tapered", (8, 200, 0.35), 0, INSIDE,
+        layered=True, taper=True, years=[0.0, 5.0, 15.0, 50.0],
+    ),
+    "layers-refined": Problem(
+        "lid over Maxwell rock, tapered", (14, 300, 0.5), 1, INSIDE,
+        layered=True, taper=True, years=[0.0, 5.0, 15.0, 50.0],
+    ),
+    "through": Problem(
+        "thrust through the lid", (16, 300, 0.5), 0, THRUST | {"width": 100},
+        layered=True, finer=2, years=[0.0, 1.0, 10.0],
+    ),
+    "curved": Problem(
+        "curved interface through the lid", (16, 300, 0.5), 0, None,
+        layered=True, finer=2, years=[0.0, 1.0, 10.0],
+    ),
+}  # fmt: skip
+
+
+def interface() -> str:
+    """CSV of a thrust that steepens downwards and bends along strike."""
+    s, depth = (
+        a.ravel() for a in np.meshgrid(np.linspace(-60, 60, 31), np.linspace(0, 46, 24))
+    )
+    across = 2.6 * depth - 0.022 * depth**2 + 1.2e-3 * s**2
+    rows = zip(across, s, depth, strict=True)
+    lines = [f"{x:.4f},{y:.4f},{z:.4f}\n" for x, y, z in rows]
+    return "x_km,y_km,depth_km\n" + "".join(lines)
+
+
+def outline() -> str:
+    """CSV of where the interface slips: 40 km deep, 90 km long."""
+    s = np.linspace(-45, 45, 19)
+    low = 2.6 * 40 - 0.022 * 40**2 + 1.2e-3 * s**2
+    edge = [*zip(1.2e-3 * s**2, s, strict=True), *zip(low[::-1], s[::-1], strict=True)]
+    return "x_km,y_km\n" + "".join(f"{x:.4f},{y:.4f}\n" for x, y in edge)
+
+
+def spec(problem: Problem, refine: int) -> dict:
+    """Return the forward spec of a problem."""
+    fault, far, growth = problem.size
+    layers = [ROCK]
+    if problem.layered:
+        layers = [rock("lid", LID, 2800.0), rock("mantle", MANTLE, 3300.0)]
+    if problem.plane is None:
+        surface = {"file": "interface.csv", "outline": "outline.csv"}
+        shape: dict = {"surface": surface}
+    else:
+        shape = {"plane": {"x": 0, "y": 0, "strike": 0, **problem.plane}}
+    size = {"fault": fault, "far": far, "growth": growth}
+    wide = [-HALF, HALF]
+    return {
+        "name": problem.words,
+        "model": {
+            "frame": {"kind": "local"},
+            "domain": {"x": wide, "y": wide, "depth": HALF},
+            "layers": layers,
+            "faults": [{"name": "main", **shape}],
+            "mesh": {"size": size, "refine": refine},
+        },
+        "slip": [
+            {
+                "fault": "main",
+                "strike": problem.strike,
+                "dip": problem.dip,
+                "taper": problem.taper,
+            }
+        ],
+        "times": {
+            "until": f"{max(*problem.years, 1)} yr",
+            "output": [f"{t} yr" for t in problem.years],
+        },
+        "points": places(problem),
+    }
+
+
+def rock(name: str, stratum: Stratum, rho: float) -> dict:
+    """Return a layer of the spec."""
+    vp = ((stratum.lam + 2 * stratum.mu) / rho) ** 0.5 / 1e3
+    made = {"name": name, "bottom": min(stratum.bottom / 1e3, HALF), "rho": rho}
+    made |= {"vp": vp, "vs": (stratum.mu / rho) ** 0.5 / 1e3}
+    return made | ({"rheology": LAW} if np.isfinite(stratum.viscosity) else {})
+
+
+def places(problem: Problem) -> list[list[float]]:
+    """Return points around the fault, an element or more from its trace; km."""
+    near = problem.size[0] / 2**problem.refine
+    x = np.arange(-97.0, 140.0, 9.0)
+    y = np.array([3.0, 17.0, 29.0, 47.0, 71.0])
+    trace = 1.2e-3 * y**2 if problem.plane is None else 0.0 * y
+    breaks = problem.plane is None or problem.plane["top"] == 0
+    return [
+        [float(a), float(b)]
+        for b, at in zip(y, trace, strict=True)
+        for a in x
+        if not breaks or abs(a - at) > 1.2 * near
+    ]
+
+
+def reference(problem: Problem, folder: Path) -> np.ndarray:
+    """(n_time, n_point, 3) m."""
+    if problem.finer:
+        made = spec(problem, problem.refine + problem.finer)
+        made["solver"] = {"space_error": False}
+        return run_forward(made, base=folder)["displacement"].values
+    xy = 1e3 * np.array(places(problem))
+    plane = problem.plane or {}
+    if problem.layered or problem.taper:
+        strata = [LID, MANTLE]
+        if not problem.layered:
+            mu = 2800.0 * (6400.0 / 3**0.5) ** 2
+            strata = [Stratum(30e3, mu, mu), Stratum(float("inf"), mu, mu)]
+        moments = YEAR * np.array(problem.years)
+        return layered_displacement(xy, sources(problem, plane), strata, moments)
+    rectangle = Rectangles(
+        0, 0, plane["top"] * 1e3, 0, plane["dip"],
+        plane["length"] * 1e3, plane["width"] * 1e3,
+    )  # fmt: skip
+    slip = (problem.strike, problem.dip, 0)
+    return surface_displacement(xy, rectangle, slip)[None]
+
+
+def sources(problem: Problem, plane: dict) -> PointSources:
+    """Tapered slip at Gauss points of the rectangle."""
+    length, width = plane["length"] * 1e3, plane["width"] * 1e3
+    rectangle = PlaneFault(
+        "main", 0.0, 0.0, plane["top"] * 1e3, 0.0, plane["dip"], length, width
+    )
+    (a, wa), (d, wd) = (np.polynomial.legendre.leggauss(n) for n in (40, 24))
+    along, down = 0.5 * (a + 1) * length, 0.5 * (d + 1) * width
+    shape = np.outer(
+        wa * taper_profile(along, length, 0.2, open_start=False),
+        wd * taper_profile(down, width, 0.2, open_start=False),
+    )
+    weight = (0.25 * length * width * shape).reshape(-1, 1) * problem.dip
+    strike, updip, normal = rectangle.axes
+    grid = [g.reshape(-1, 1) for g in np.meshgrid(along, down, indexing="ij")]
+    at = rectangle.origin + grid[0] * strike - grid[1] * updip
+    return PointSources(at, weight * updip, np.repeat(normal[None], len(at), axis=0))
+
+
+def rms(values: np.ndarray) -> float:
+    """Root mean square."""
+    return float(np.sqrt(np.mean(values**2)))
+
+
+def measure(name: str, folder: Path) -> list:
+    """Return the records of a problem, one of each time."""
+    problem, began = PROBLEMS[name], time.perf_counter()
+    found = run_forward(spec(problem, problem.refine), base=folder)
+    seconds = time.perf_counter() - began
+    exact = reference(problem, folder)
+    shown, estimate = found["displacement"].values, found["space_error"].values
+    cost = found.attrs["n_unknowns"]
+    out = []
+    for row, years in enumerate(problem.years):
+        change = row > 0
+        right = exact[row] - exact[0] if change else exact[0]
+        ours = shown[row] - shown[0] if change else shown[0]
+        peak = float(np.linalg.norm(right, axis=1).max())
+        true = rms(np.linalg.norm(ours - right, axis=1)) / peak
+        guess = rms(estimate[int(change), row]) / peak
+        what = f"change, {years:g} yr" if change else "elastic"
+        against = "finer mesh" if problem.finer else "exact"
+        mesh = f"{problem.size[0]:g} km, growth {problem.size[2]:g}"
+        mesh += f", refined {problem.refine} time" if problem.refine else ""
+        share = found.attrs["space_error_cost"]
+        note = f"{problem.words}; {mesh}; {cost:,} unknowns; {what}; {against}; "
+        note += f"cost {share:.2f}"
+        out.append(record(f"space_error_{name}_{row}", guess, "1", true, note))
+        print(
+            f"{name:20s} {what:15s} estimate {guess:.2e} true {true:.2e} "
+            f"effectivity {guess / true:5.2f}  {seconds:.0f} s",
+            flush=True,
+        )
+    return out
+
+
+def cost(content: dict) -> str:
+    """Say what the estimates cost, of refined meshes and of others."""
+    shares: dict[bool, list[float]] = {True: [], False: []}
+    for item in content["records"]:
+        shares["refined" in item["note"]].append(float(item["note"].split("cost ")[1]))
+    return (
+        f"{min(shares[True]):.0%} to {max(shares[True]):.0%} (refined) and "
+        f"{min(shares[False]):.0%} to {max(shares[False]):.0%} (others)"
+    )
+
+
+def table(content: dict) -> list[str]:
+    """Return the page's lines."""
+    ratios = np.array([item["ratio"] for item in content["records"]])
+    good = np.mean((ratios >= 0.5) & (ratios <= 3.0))
+    lines = [
+        f"On {content['device']}, commit {content['commit']}: {good:.0%} of "
+        f"{len(ratios)} effectivities lie between 0.5 and 3, all between "
+        f"{ratios.min():.2f} and {ratios.max():.2f}. The estimate cost {cost(content)} "
+        "of the solves' products with the stiffness matrix.",
+        "",
+        "| Problem | Mesh | Unknowns | Part | Estimate | True | Effectivity |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for item in content["records"]:
+        words, mesh, size, what, against, _ = item["note"].split("; ")
+        figures = f"{item['value']:.2%} | {item['baseline']:.2%} | {item['ratio']:.2f}"
+        size = size.removesuffix(" unknowns")
+        star = "" if against == "exact" else " (finer mesh)"
+        lines.append(f"| {words} | {mesh} | {size} | {what}{star} | {figures} |")
+    return lines
+
+
+def main() -> None:
+    """Measure, or write the page's table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", choices=[[], *PROBLEMS], default=[])
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--docs", type=Path)
+    options = parser.parse_args()
+    if options.docs is not None:
+        text = options.docs.read_text()
+        before, rest = text.split(BEGIN)
+        body = "\n".join(table(json.loads(options.json.read_text())))
+        options.docs.write_text(f"{before}{BEGIN}\n{body}\n{END}{rest.split(END)[1]}")
+        return
+    found: list = []
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "interface.csv").write_text(interface())
+        (folder / "outline.csv").write_text(outline())
+        for problem in options.names or PROBLEMS:
+            found += measure(problem, folder)
+            if options.json is not None:
+                content = document(found, device_name())
+                options.json.write_text(json.dumps(content, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
