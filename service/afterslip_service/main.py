@@ -42,6 +42,7 @@ from afterslip_service.routes import (
     inversions,
     metrics,
     patch,
+    plan,
     sample,
     session,
     tokens,
@@ -53,7 +54,7 @@ from afterslip_workers import entry
 
 MakePlacement = Callable[[Settings], Placement]
 ROUTERS = (
-    campaigns, patch, bulk, explain, groups, events, greens, sample, files,
+    campaigns, plan, patch, bulk, explain, groups, events, greens, sample, files,
     datasets, inversions, workers, usage, tokens, session, health, metrics, page,
     api_page,
 )  # fmt: skip

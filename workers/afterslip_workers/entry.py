@@ -44,7 +44,9 @@ from afterslip_workers.upkeep import (
 if TYPE_CHECKING:
     import xarray as xr
 
+    from afterslip.schemas.campaign import Campaign
     from afterslip.spec.files import StoredFiles
+    from afterslip.spec.inputs import Inputs
 
 __all__ = [
     "PRELOAD",
@@ -73,6 +75,7 @@ __all__ = [
     "keep_file",
     "measure",
     "open_store",
+    "plan",
     "prepare",
     "probe",
     "promote",
@@ -248,6 +251,45 @@ def check_prior(prior: Mapping[str, Mapping[str, float]]) -> str | None:
     except ValueError as error:
         return str(error)
     return None
+
+
+def plan(
+    campaign: Campaign,
+    inputs: Inputs,
+    files: StoredFiles,
+    mesh_bytes: int | None = None,
+    backend: str = "auto",
+    *,
+    trial: bool = False,
+) -> dict[str, Any] | None:
+    """Say what a campaign will need, by the machine of this process.
+
+    Parameters
+    ----------
+    inputs : the campaign's files.
+    mesh_bytes : size of the mesh's file, where the mesh is imported.
+    backend : of the service; "auto" for a GPU where there is one.
+    trial : mesh the model, coarser, to count elements better; takes seconds.
+
+    Returns
+    -------
+    {"elements", "parts": {cause: elements}, "unknowns", "memory": {"backend", "bytes",
+    "least_bytes", "parts"}, "trial"}; None where the physics' engine is not installed
+    here, or cannot say.
+    """
+    from afterslip_workers.engines import registry
+    from afterslip_workers.engines.base import PlanningEngine
+
+    try:
+        engine = registry.find(campaign.physics)
+    except TaskError:
+        return None
+    if not isinstance(engine, PlanningEngine):
+        return None
+    if backend == "auto":
+        backend = "gpu" if device.graphics() else "cpu"
+    found = engine.plan(campaign, inputs, files, mesh_bytes, backend, trial=trial)
+    return dict(found)
 
 
 def sweep_checkpoints(store: str | Path) -> int:

@@ -12,6 +12,10 @@ THERE = "On a server"
 
 # name → (module:function, what it does)
 CLIENT = {
+    "check": (
+        "afterslip.cli.check:check",
+        "Check a campaign, and say what it will need.",
+    ),
     "submit": ("afterslip.cli.submit:submit", "Send a campaign to a server."),
     "list": ("afterslip.cli.queries:list_campaigns", "List the campaigns of a server."),
     "show": (

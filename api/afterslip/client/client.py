@@ -150,6 +150,38 @@ class Client:
             self._transport, self._transport.post("/v1/campaigns", spec, key=key)
         )
 
+    def plan(
+        self,
+        campaign: Campaign | Mapping[str, Any] | str | Path,
+        files_base: str | Path | None = None,
+        *,
+        mesh: bool = False,
+    ) -> dict[str, Any]:
+        """Check a campaign and say what it would need; nothing is recorded of it.
+
+        Parameters
+        ----------
+        campaign, files_base : as for `submit`; the files are sent.
+        mesh : make a coarser mesh, to count elements better; takes seconds.
+
+        Returns
+        -------
+        {"sources", "groups", "elements", "unknowns", "memory", "time", "reuse",
+        "warnings", "geometry", ...}, as the operation ``POST /v1/plan`` says.
+
+        Raises
+        ------
+        SpecError
+            when the spec or one of its files is wrong.
+        ApiError
+            when the server would refuse it.
+        """
+        from afterslip.client.uploads import prepare
+
+        spec = prepare(campaign, files_base, self.upload)
+        query = "?mesh=true" if mesh else ""
+        return dict(self._transport.post(f"/v1/plan{query}", spec))
+
     def upload(self, content: bytes | str | Path) -> str:
         """Send a file (bytes, or a path); returns its name ``sha256:…``."""
         if not isinstance(content, bytes):

@@ -11,6 +11,7 @@ from afterslip.plot.fit import data_fit
 from afterslip.plot.history import moment_history
 from afterslip.plot.line_of_sight import scene_fit
 from afterslip.plot.misfit import misfit
+from afterslip.plot.plan import plan_map
 from afterslip.plot.record_section import record_section
 from afterslip.plot.resolution import resolution
 from afterslip.plot.restoration import restoration
@@ -23,6 +24,7 @@ __all__ = [
     "data_fit",
     "misfit",
     "moment_history",
+    "plan_map",
     "record_section",
     "resolution",
     "restoration",

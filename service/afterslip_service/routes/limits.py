@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import BaseModel
 
 from afterslip.errors import Problem, SpecError
@@ -12,6 +14,7 @@ from afterslip.spec.inputs import Inputs
 from afterslip.spec.references import refs
 from afterslip_service.db import datasets
 from afterslip_service.http.deps import Service
+from afterslip_workers import entry
 
 MESH_FILE = "model.mesh.file"
 
@@ -61,6 +64,53 @@ def check_sources(service: Service, campaign: Campaign) -> None:
         message = f"makes {count:,} unit sources, and {most:,} are allowed here"
         hint = "ask for fewer, or an operator"
         raise SpecError([Problem("sources", None, message, hint)])
+
+
+def check_machine(service: Service, campaign: Campaign, inputs: Inputs) -> None:
+    """Refuse what the workers of this machine could never solve.
+
+    Workers of other machines are not known here: their own check comes later.
+
+    Raises
+    ------
+    SpecError
+        With the numbers.
+    """
+    if service.settings.scheduler != "local" or service.placement is None:
+        return
+    machine = entry.describe_worker()
+    solver = getattr(campaign, "solver", None)
+    if getattr(solver, "backend", "auto") == "gpu" and not machine["gpus"]:
+        message = "needs a GPU, and the workers of this service have none"
+        hint = "write backend: auto, or use a service with GPUs"
+        raise SpecError([Problem("solver.backend", "gpu", message, hint)])
+    planned = plan_of(service, campaign, inputs)
+    if planned is None:
+        return
+    memory = planned["memory"]
+    free = machine["memory_bytes"]
+    if memory["backend"] == "gpu":
+        free = min((gpu["memory_bytes"] for gpu in machine["gpus"]), default=0)
+    if memory["least_bytes"] > free:
+        message = (
+            f"makes about {planned['elements']:,} elements, which need at least "
+            f"{memory['least_bytes'] / 1e9:.0f} GB of memory, and the "
+            f"{'GPU' if memory['backend'] == 'gpu' else 'machine'} has "
+            f"{free / 1e9:.0f} GB"
+        )
+        parts = planned["parts"]
+        hint = f"most elements are {max(parts, key=lambda part: parts[part])}"
+        raise SpecError([Problem("model.mesh", None, message, hint)])
+
+
+def plan_of(
+    service: Service, campaign: Campaign, inputs: Inputs, *, trial: bool = False
+) -> dict[str, Any] | None:
+    """Return what a campaign will need; None where nobody here can say."""
+    mesh = campaign.model.mesh.file
+    size = None if mesh is None else _size(service, mesh)
+    backend = service.settings.backend
+    return entry.plan(campaign, inputs, service.files, size, backend, trial=trial)
 
 
 def check_elements(service: Service, campaign: Campaign, inputs: Inputs) -> None:

@@ -9,17 +9,18 @@ from afterslip.errors import Problem, SpecError
 from afterslip.identity import canonical_spec, digest, plain
 from afterslip.physics.registry import find
 from afterslip.readers.rows import Rows
+from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.constraints import constraint_problems
 from afterslip.schemas.inversion import Inversion
 from afterslip.schemas.observation import Dataset
 from afterslip.schemas.validation import nearest, validate
 from afterslip.spec import parse_campaign, parse_stored
 from afterslip.spec.data import data_problems
-from afterslip.spec.inputs import fault_points, read_dataset, resolve
+from afterslip.spec.inputs import Inputs, fault_points, read_dataset, resolve
 from afterslip.spec.references import contents
 from afterslip_service import clock
 from afterslip_service.db import campaigns, datasets, inversions, jobs
-from afterslip_service.db.campaigns import Campaign
+from afterslip_service.db.campaigns import Campaign as Stored
 from afterslip_service.db.jobs import NewJob
 from afterslip_service.db.session import Connection
 from afterslip_service.engine.access import Principal
@@ -58,20 +59,7 @@ def check_campaign(service: Service, data: Any) -> CheckedCampaign:
     SpecError
         With every problem found. Nothing is left behind.
     """
-    if not isinstance(data, dict):
-        raise SpecError([Problem("", None, "must be a mapping of keys to values")])
-    campaign = parse_campaign(data)
-    limits.check_sources(service, campaign)
-    limits.check_files(service, campaign)
-    problems = [
-        problem.under(f"inversions[{index}]")
-        for index, inversion in enumerate(campaign.inversions)
-        for problem in _prior_problems(inversion)
-    ]
-    if problems:
-        raise SpecError(problems)
-    inputs = resolve(campaign, service.files)
-    limits.check_elements(service, campaign, inputs)
+    campaign, _ = read_campaign(service, data)
     canonical = canonical_spec(campaign, service.files)
     if service.files.local is not None:
         # what was named by a path on the server is stored like an upload
@@ -86,6 +74,32 @@ def check_campaign(service: Service, data: Any) -> CheckedCampaign:
         inversions=tuple(campaign.inversions),
         priority=campaign.priority or 0,
     )
+
+
+def read_campaign(service: Service, data: Any) -> tuple[Campaign, Inputs]:
+    """Read a spec with its files, and hold them to what the service allows.
+
+    Raises
+    ------
+    SpecError
+        With every problem found.
+    """
+    if not isinstance(data, dict):
+        raise SpecError([Problem("", None, "must be a mapping of keys to values")])
+    campaign = parse_campaign(data)
+    limits.check_sources(service, campaign)
+    limits.check_files(service, campaign)
+    problems = [
+        problem.under(f"inversions[{index}]")
+        for index, inversion in enumerate(campaign.inversions)
+        for problem in _prior_problems(inversion)
+    ]
+    if problems:
+        raise SpecError(problems)
+    inputs = resolve(campaign, service.files)
+    limits.check_elements(service, campaign, inputs)
+    limits.check_machine(service, campaign, inputs)
+    return campaign, inputs
 
 
 def write_campaign(
@@ -204,7 +218,7 @@ def write_inversion(connection: Connection, checked: CheckedInversion) -> str:
 
 def _find_datasets(
     connection: Connection,
-    campaign: Campaign,
+    campaign: Stored,
     request: Inversion,
     user: str | None,
 ) -> list[Dataset]:

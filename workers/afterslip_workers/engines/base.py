@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import xarray as xr
@@ -139,6 +139,23 @@ class SlipModel(Protocol):
 
     def solver_facts(self, greens: xr.Dataset) -> dict[str, Any]:
         """Say how the Green's functions were solved, as plain values."""
+
+
+@runtime_checkable
+class PlanningEngine(Protocol):
+    """An engine that can say what a campaign will need before it is built."""
+
+    def plan(
+        self,
+        spec: Any,
+        inputs: Inputs,
+        files: Files,
+        mesh_bytes: int | None,
+        backend: str,
+        *,
+        trial: bool = False,
+    ) -> dict[str, Any]:
+        """Return sizes and memory; see `afterslip_workers.entry.plan`."""
 
 
 class Engine(Protocol):

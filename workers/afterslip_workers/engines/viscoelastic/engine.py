@@ -39,7 +39,8 @@ from afterslip_workers.engines.viscoelastic.building import build_model
 from afterslip_workers.engines.viscoelastic.faults import FaultSlip
 from afterslip_workers.engines.viscoelastic.keys import reuse_facts
 from afterslip_workers.engines.viscoelastic.modes import modes_of, steps_of
-from afterslip_workers.engines.viscoelastic.settings import settings_of
+from afterslip_workers.engines.viscoelastic.planning import plan
+from afterslip_workers.engines.viscoelastic.settings import backend_of, settings_of
 from afterslip_workers.engines.viscoelastic.sources import UnitSources
 from afterslip_workers.engines.viscoelastic.surface import hollow_surface, surface_of
 from afterslip_workers.store.backend import StoreBackend
@@ -67,6 +68,20 @@ class ViscoelasticEngine:
             model_file,
             lambda: build_model(spec.model, inputs(), files, phase),
         )
+
+    def plan(
+        self,
+        spec: ViscoelasticCampaign,
+        inputs: Inputs,
+        files: Files,
+        mesh_bytes: int | None,
+        backend: str,
+        *,
+        trial: bool = False,
+    ) -> dict[str, Any]:
+        """Say what a campaign will need."""
+        chosen = backend_of(spec.solver, backend)
+        return plan(spec, inputs, files, mesh_bytes, chosen, trial=trial)
 
     def units(
         self,

@@ -20,11 +20,11 @@ from afterslip_workers.machine.device import graphics, has_context, trim
 from afterslip_workers.machine.free import free_on_gpu, free_on_host
 
 # a curve that needs more grows into memory that was not estimated
-_LIKELY_MODES = 16
+LIKELY_MODES = 16
 # what CUDA, its libraries and our kernels take of a GPU before the first array
 CONTEXT = 600 << 20
 # parts differ in size, and hold nodes on their cuts several times
-_UNEVEN = 1.1
+UNEVEN = 1.1
 
 
 def require(
@@ -82,14 +82,14 @@ def predict_memory(
     plan = plan_time(materials.rates, settings)
 
     def share(count: int) -> int:
-        return int(count / gpus * (1.0 if gpus == 1 else _UNEVEN))
+        return int(count / gpus * (1.0 if gpus == 1 else UNEVEN))
 
     return estimate(
         unknowns=share(3 * len(model.mesh.nodes)),
         elements=share(len(model.mesh.elements)),
         # parts have as many elements, but perhaps not of those that creep
         viscoelastic=min(share(len(materials.mu)), int(np.any(creeping, axis=0).sum())),
-        modes=min(settings.max_modes, _LIKELY_MODES),
+        modes=min(settings.max_modes, LIKELY_MODES),
         backend=backend,
         scheme=plan.scheme,
         further_rows=sum(int(has.sum()) for has in creeping[1:]),

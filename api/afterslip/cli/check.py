@@ -1,0 +1,135 @@
+"""``afterslip check``: what a campaign will need, before it is submitted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from afterslip.cli.server import DEFAULT, AsJson, Server, Token, connect
+
+
+def check(
+    spec: Annotated[Path, typer.Argument(help="Campaign, YAML or JSON.")],
+    mesh: Annotated[
+        bool,
+        typer.Option("--mesh", help="Also make a coarser mesh, to count better."),
+    ] = False,
+    figure: Annotated[
+        Path | None,
+        typer.Option(help="Draw a map and a section to this file (.png, .pdf, .svg)."),
+    ] = None,
+    server: Server = DEFAULT,
+    token: Token = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a campaign and its files; say its size, memory, time and what is reused.
+
+    Nothing is computed and no campaign is recorded; the files are sent to the server.
+    Without one, files and geometry are checked here.
+    """
+    from afterslip.client.errors import NoServerError
+    from afterslip.schemas.campaign import Campaign
+
+    campaign = Campaign.from_yaml(spec)
+    found = _here(campaign)
+    if figure is not None:
+        from afterslip.plot import plan_map, save
+
+        save(plan_map(found["geometry"], campaign.name), figure)
+    with connect(server, token) as client:
+        try:
+            found = client.plan(campaign, mesh=mesh)
+        except NoServerError as error:
+            if server != DEFAULT or mesh:
+                raise
+            found["server"] = str(error)
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+        return
+    for line in lines(found):
+        typer.echo(line)
+    if figure is not None:
+        typer.echo(f"drew {figure}")
+
+
+def _here(campaign: Any) -> dict[str, Any]:
+    """Check all that needs no server."""
+    from afterslip.physics.registry import find
+    from afterslip.spec.files import LocalFiles
+    from afterslip.spec.geometry import geometry
+    from afterslip.spec.inputs import resolve
+
+    files = LocalFiles(campaign.base)
+    inputs = resolve(campaign, files)
+    mesh = campaign.model.mesh.file
+    size = None if mesh is None else len(files.read(mesh))
+    physics = find(campaign.physics)
+    work = physics.work(campaign, inputs, size)
+    return {
+        "name": campaign.name,
+        "sources": work.sources,
+        "groups": -(-work.sources // physics.group_size),
+        "elements": int(sum(work.elements.values())),
+        "geometry": geometry(campaign, inputs),
+    }
+
+
+def lines(found: dict[str, Any]) -> list[str]:
+    """Return what to print of a plan."""
+    from afterslip.cli.explain import remaining
+
+    shape = found["geometry"]
+    out = [
+        f"{found['name']}: no problem found",
+        f"  sources     {found['sources']:,} in {found['groups']:,} groups",
+        f"  stations    {len(shape['stations']):,}",
+    ]
+    if found.get("elements") is not None:
+        unknowns = found.get("unknowns")
+        more = f", {unknowns:,} unknowns" if unknowns else ""
+        out.append(f"  elements    about {found['elements']:,}{more}{_trial(found)}")
+    if memory := found.get("memory"):
+        free = found.get("memory_free")
+        beside = f", and {free / 1e9:.1f} GB are there" if free else ""
+        out.append(
+            f"  memory      {memory['least_bytes'] / 1e9:.2f} to "
+            f"{memory['bytes'] / 1e9:.2f} GB a worker ({memory['backend']}){beside}"
+        )
+    if time := found.get("time"):
+        out.append(
+            f"  time        {remaining(time['total'])} on {time['slots']} slots; a "
+            f"group {remaining(time['group'])} ({time['low']:.3g} to "
+            f"{time['high']:.3g} s), by {time['campaigns']} campaigns solved here"
+        )
+        out.append(f"  cost        {remaining(time['worker'])} of workers")
+    elif "server" not in found:
+        out.append("  time        unknown: nothing of this physics was solved here yet")
+    reuse = found.get("reuse") or {}
+    if reuse.get("sources"):
+        out.append(f"  reuse       sources and model of campaign {reuse['sources']}")
+    elif reuse.get("model"):
+        out.append(f"  reuse       the model of campaign {reuse['model']}")
+    out += [
+        f"  warning     {w['path']} {w['message']} ({w['hint']})"
+        for w in found.get("warnings", [])
+    ]
+    if "server" in found:
+        out.append(f"memory, time and reuse are not known: {found['server']}")
+    return out
+
+
+def _trial(found: dict[str, Any]) -> str:
+    trial = found.get("trial")
+    if not trial:
+        return ""
+    if "failed" in trial:
+        return (
+            f"; a mesh {trial['coarser']:.1f} times coarser failed: {trial['failed']}"
+        )
+    return (
+        f", counted by a mesh {trial['coarser']:.1f} times coarser with "
+        f"{trial['n_elements']:,}"
+    )

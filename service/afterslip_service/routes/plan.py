@@ -1,0 +1,212 @@
+"""What a campaign would cost, before anything of it is recorded or computed."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Query
+from pydantic import BaseModel, Field
+
+from afterslip.errors import SpecError
+from afterslip.identity import canonical_spec, digest
+from afterslip.physics.base import Physics
+from afterslip.physics.registry import find
+from afterslip.schemas.campaign import Campaign
+from afterslip.spec import parse_campaign
+from afterslip.spec.geometry import geometry
+from afterslip.spec.inputs import Inputs
+from afterslip_service.db import measured
+from afterslip_service.db.measured import Measured
+from afterslip_service.engine.forecast import forecast
+from afterslip_service.http.body import JsonRoute
+from afterslip_service.http.deps import Service, ServiceDep
+from afterslip_service.http.problems import responses
+from afterslip_service.routes import limits, submission
+from afterslip_service.routes.campaigns import SPEC
+from afterslip_workers import entry
+
+router = APIRouter(prefix="/v1/plan", tags=["campaigns"], route_class=JsonRoute)
+
+# a domain that ends nearer to the fault than this times its size bends the curve
+NEAR = 2.0
+
+
+class TimeResponse(BaseModel):
+    """How long it will take, from campaigns that were solved here, in s."""
+
+    group: float
+    low: float = Field(description="of a group, by the fastest of those campaigns")
+    high: float
+    model: float | None
+    total: float = Field(description="until the last group is accepted")
+    worker: float = Field(description="of all workers together; GPU-seconds on GPUs")
+    slots: int = Field(description="groups at a time")
+    campaigns: int = Field(description="how many it was estimated from")
+
+
+class ReusePlan(BaseModel):
+    """What is stored already, as far as specs tell."""
+
+    model: str | None = Field(description="a campaign with the same model")
+    sources: str | None = Field(description="a campaign with the same sources as well")
+
+
+class WarningResponse(BaseModel):
+    """Something that is allowed and perhaps not meant."""
+
+    path: str
+    message: str
+    hint: str
+
+
+class PlanResponse(BaseModel):
+    """What a campaign would need."""
+
+    name: str
+    digest: str
+    physics: str
+    sources: int
+    groups: int
+    elements: int | None = Field(description="null where no engine here can say")
+    unknowns: int | None
+    memory: dict[str, Any] | None = Field(
+        description="of each worker at most: backend, bytes, least_bytes, parts"
+    )
+    memory_free: int | None = Field(
+        description="bytes of this machine or its GPU, where workers are local"
+    )
+    trial: dict[str, Any] | None = Field(description="a coarser mesh that was made")
+    time: TimeResponse | None = Field(description="null where nothing was measured")
+    reuse: ReusePlan
+    warnings: list[WarningResponse]
+    geometry: dict[str, Any] = Field(description="where everything lies, km")
+
+
+@router.post(
+    "",
+    responses=responses(400, 413, 422, 503),
+    openapi_extra={
+        "requestBody": {"content": {"application/json": {"schema": SPEC}}},
+        "x-role": "viewer",
+    },
+)
+def plan_campaign(
+    service: ServiceDep,
+    spec: Annotated[Any, Body()],
+    mesh: Annotated[
+        bool, Query(description="make a coarser mesh, to count elements better")
+    ] = False,
+) -> PlanResponse:
+    """Check a campaign spec and its files, and say what it would need.
+
+    Everything that a submit refuses is refused here, with the same numbers; nothing
+    is recorded.
+    """
+    campaign, inputs = submission.read_campaign(service, spec)
+    physics = find(campaign.physics)
+    needs = limits.plan_of(service, campaign, inputs, trial=mesh) or {}
+    canonical = canonical_spec(campaign, service.files)
+    with service.database.read() as connection:
+        others = measured.newest(connection, campaign.physics)
+    count = physics.work(campaign).sources
+    groups = -(-count // physics.group_size)
+    slots = service.placement.slots() if service.placement is not None else 0
+    found = None
+    if needs:
+        timed = [(other.unknowns, other.group_s, other.model_s) for other in others]
+        found = forecast(needs["unknowns"], groups, max(slots, 1), timed)
+    return PlanResponse(
+        name=campaign.name,
+        digest=digest(canonical),
+        physics=campaign.physics,
+        sources=count,
+        groups=groups,
+        elements=needs.get("elements"),
+        unknowns=needs.get("unknowns"),
+        memory=needs.get("memory"),
+        memory_free=_free(service, needs),
+        trial=needs.get("trial"),
+        time=None if found is None else TimeResponse(**asdict(found)),
+        reuse=_reuse(physics, campaign, canonical, others),
+        warnings=_warnings(campaign, inputs, count),
+        geometry=geometry(campaign, inputs),
+    )
+
+
+def _free(service: Service, needs: dict[str, Any]) -> int | None:
+    if not needs or service.settings.scheduler != "local":
+        return None
+    machine = entry.describe_worker()
+    if needs["memory"]["backend"] == "gpu":
+        return min((gpu["memory_bytes"] for gpu in machine["gpus"]), default=None)
+    return int(machine["memory_bytes"])
+
+
+def _reuse(
+    physics: Physics,
+    campaign: Campaign,
+    canonical: dict[str, Any],
+    others: list[Measured],
+) -> ReusePlan:
+    """Compare with earlier specs; the keys of sources are known with the mesh."""
+    wanted = physics.quality(campaign)
+    model = sources = None
+    for other in others:
+        theirs = other.canonical
+        if any(theirs.get(k) != canonical.get(k) for k in physics.parts["model"]):
+            continue
+        model = model or other.id
+        if any(theirs.get(k) != canonical.get(k) for k in physics.parts["slip"]):
+            continue
+        try:
+            stored = physics.quality(parse_campaign(theirs))
+        except SpecError:
+            continue
+        if other.group_s and physics.serves(stored, wanted):
+            sources = sources or other.id
+    return ReusePlan(model=model, sources=sources)
+
+
+def _warnings(campaign: Campaign, inputs: Inputs, count: int) -> list[WarningResponse]:
+    found = []
+    shape = geometry(campaign, inputs)
+    domain = shape["domain"]
+    for number, fault in enumerate(shape["faults"]):
+        outline = fault["outline"]
+        if not outline:
+            continue
+        spans = [
+            max(p[i] for p in outline) - min(p[i] for p in outline) for i in (0, 1)
+        ]
+        size = max(*spans, -min(p[2] for p in outline))
+        sides = [
+            abs(edge - p[i])
+            for p in outline
+            for i, axis in enumerate(("x", "y"))
+            for edge in domain[axis]
+        ]
+        gap = min([*sides, *(domain["depth"] + p[2] for p in outline)])
+        if gap < NEAR * size:
+            found.append(
+                WarningResponse(
+                    path=f"model.faults[{number}]",
+                    message=f"is {gap:.0f} km from a side of the domain, and "
+                    f"{size:.0f} km large: the side is felt in the displacements",
+                    hint=f"leave at least {NEAR * size:.0f} km on all sides; far "
+                    "elements are cheap",
+                )
+            )
+    for number, inversion in enumerate(campaign.inversions):
+        known = [inputs.datasets[n] for n in inversion.datasets if n in inputs.datasets]
+        data = sum(len(rows) for rows in known)
+        if 0 < data < count:
+            found.append(
+                WarningResponse(
+                    path=f"inversions[{number}]",
+                    message=f"has {data} data for {count} unit sources: where they "
+                    "see nothing, the smoothness decides",
+                    hint="read the resolution in the report, or ask for fewer sources",
+                )
+            )
+    return found

@@ -1,0 +1,93 @@
+"""``afterslip check`` with and without a server, and its figure."""
+
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+import yaml
+
+from afterslip.cli import main as command
+from afterslip.client import Client
+
+SPECS = Path(__file__).parent / "specs"
+PLANNED = {
+    "name": "tohoku", "sources": 144, "groups": 36, "elements": 22719,
+    "unknowns": 93147, "trial": None, "memory_free": 8e9,
+    "memory": {"backend": "cpu", "bytes": 5e8, "least_bytes": 4e8},
+    "time": {"group": 12.0, "low": 9.0, "high": 15.0, "model": 20.0, "total": 240.0,
+             "worker": 450.0, "slots": 2, "campaigns": 3},
+    "reuse": {"model": "c7f3", "sources": None},
+    "warnings": [{"path": "model.faults[0]", "message": "is 3 km from a side",
+                  "hint": "leave more"}],
+}  # fmt: skip
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    sent = []
+
+    def answer(request):
+        if run.refuse:
+            raise httpx.ConnectError("refused")
+        sent.append(request)
+        if request.url.path == "/v1/files":
+            return httpx.Response(201, json={"ref": f"sha256:{'0' * 64}"})
+        shape = {"stations": [{"name": "A", "x": 0, "y": 0}]}
+        return httpx.Response(200, json=PLANNED | {"geometry": shape})
+
+    def connect(url, token):
+        return Client(url, token, transport=httpx.MockTransport(answer), tries=1)
+
+    def run(*args):
+        with pytest.raises(SystemExit) as ended:
+            command.main(["check", *map(str, args)])
+        return ended.value.code or 0, *capsys.readouterr()
+
+    monkeypatch.setattr("afterslip.cli.check.connect", connect)
+    run.sent, run.refuse = sent, False
+    return run
+
+
+def test_a_plan_is_printed_in_a_few_lines(run):
+    code, out, _ = run(SPECS / "tohoku.yaml", "--mesh")
+    assert code == 0
+    for part in (
+        "144 in 36 groups", "about 22,719, 93,147 unknowns",
+        "0.40 to 0.50 GB a worker (cpu), and 8.0 GB are there",
+        "about 4 min on 2 slots; a group about 12 s (9 to 15 s), by 3 campaigns",
+        "the model of campaign c7f3",
+        "model.faults[0] is 3 km from a side (leave more)",
+    ):  # fmt: skip
+        assert part in out
+    assert run.sent[-1].url.path == "/v1/plan"
+    assert run.sent[-1].url.query == b"mesh=true"
+
+
+def test_without_a_server_files_and_geometry_are_checked_here(run, tmp_path):
+    run.refuse = True
+    code, out, _ = run(SPECS / "tohoku.yaml")
+    assert code == 0
+    assert "no problem found" in out
+    assert "memory, time and reuse are not known: no server answers" in out
+    code, _, err = run(SPECS / "tohoku.yaml", "--server", "http://elsewhere:1")
+    assert code == 1
+    assert "no server answers" in err
+
+
+def test_a_wrong_spec_is_refused_before_anything_is_sent(run, tmp_path):
+    spec = yaml.safe_load((SPECS / "tohoku.yaml").read_text())
+    spec["model"]["layers"][0]["vs"] = 9.0
+    (tmp_path / "bad.json").write_text(json.dumps(spec))
+    code, _, err = run(tmp_path / "bad.json")
+    assert code == 2
+    assert "model.layers[0].vs = 9.0" in err
+    assert run.sent == []
+
+
+def test_the_figure_shows_domain_sources_and_section(run, tmp_path):
+    pytest.importorskip("matplotlib", reason="needs the extra plot")
+    code, out, _ = run(SPECS / "tohoku.yaml", "--figure", tmp_path / "plan.png")
+    assert code == 0
+    assert (tmp_path / "plan.png").read_bytes().startswith(b"\x89PNG")
+    assert "drew" in out

@@ -1,0 +1,136 @@
+"""What a plan says before anything is recorded, and that it refuses as submits do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tiny_worker
+
+from afterslip_service.engine.forecast import forecast
+from afterslip_service.routes import limits
+from afterslip_workers import entry
+
+
+def plan(client, spec=None, **query):
+    answer = client.post("/v1/plan", json=spec or tiny_worker.spec(), params=query)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_a_plan_tells_sizes_and_records_nothing(client):
+    found = plan(client)
+    assert (found["sources"], found["groups"]) == (10, 3)
+    assert found["elements"] > 300
+    assert 3.5 < found["unknowns"] / found["elements"] < 4.5
+    memory = found["memory"]
+    assert memory["backend"] == "cpu"
+    assert 0 < memory["least_bytes"] <= memory["bytes"] < found["memory_free"]
+    # nothing was solved here
+    assert found["time"] is None
+    assert found["reuse"] == {"model": None, "sources": None}
+    assert client.get("/v1/campaigns").json()["items"] == []
+
+
+def test_a_trial_mesh_counts_elements_as_the_mesher_makes_them(client):
+    spec = tiny_worker.spec()
+    spec["model"]["mesh"] = {"size": {"fault": 0.4, "far": 20}}
+    found = plan(client, spec, mesh=True)
+    trial = found["trial"]
+    assert trial["coarser"] > 1
+    assert trial["n_elements"] > 1000
+    ratio = trial["n_elements"] / trial["expected"]
+    assert found["elements"] == pytest.approx(plan(client, spec)["elements"] * ratio,
+                                              rel=1e-3)  # fmt: skip
+
+
+def test_the_sources_of_a_plane_lie_on_it(client):
+    shape = plan(client)["geometry"]
+    (fault,) = shape["faults"]
+    sources = np.array(fault["sources"])
+    assert sources.shape == (5, 3)
+    # strike 0: along y; 10 km down a dip of 30 degrees from a top at 2 km
+    assert sources[:, 1] == pytest.approx([-16, -8, 0, 8, 16])
+    assert sources[:, 0] == pytest.approx(10 * np.cos(np.radians(30)), abs=1e-3)
+    assert sources[:, 2] == pytest.approx(-7.0)
+    assert shape["section"]["azimuth"] == 90.0
+    (top, bottom) = fault["line"]
+    assert top[1] == pytest.approx(-2.0)
+    assert bottom[1] == pytest.approx(-12.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        ({"sources": {"fault": "none", "along_strike": 2, "down_dip": 1}}, "sources"),
+        ({"times": {"until": "1 yr", "output": ["2 yr"]}}, "times"),
+        ({"solver": {"backend": "gpu"}}, "solver.backend"),
+    ],
+)
+def test_a_plan_refuses_what_a_submit_refuses(client, change, path):
+    spec = tiny_worker.spec(**change)
+    answers = [client.post(f"/v1/{name}", json=spec) for name in ("plan", "campaigns")]
+    assert [answer.status_code for answer in answers] == [422, 422]
+    one, other = (answer.json()["errors"] for answer in answers)
+    assert one == other
+    assert one[0]["path"].startswith(path)
+
+
+def test_a_model_that_never_fits_is_refused_with_the_numbers(client, monkeypatch):
+    machine = entry.describe_worker() | {"memory_bytes": 4_000_000}
+    monkeypatch.setattr(limits.entry, "describe_worker", lambda: machine)
+    answer = client.post("/v1/campaigns", json=tiny_worker.spec())
+    assert answer.status_code == 422
+    (problem,) = answer.json()["errors"]
+    assert problem["path"] == "model.mesh"
+    assert "GB of memory, and the machine has 0 GB" in problem["message"]
+    assert "most elements are" in problem["hint"]
+
+
+def test_a_narrow_domain_and_few_data_are_warned_of(client):
+    csv = b"station,x_km,y_km,east,north,up\nA,0,0,1,1,1\n"
+    ref = client.post("/v1/files", content=csv).json()["ref"]
+    data = {"name": "gnss", "file": ref, "sigma": {"horizontal": 1, "vertical": 1}}
+    found = plan(
+        client,
+        tiny_worker.spec(
+            datasets=[data],
+            inversions=[{"name": "slip", "datasets": ["gnss"], "smoothness": 1.0}],
+        ),
+    )
+    by_path = {warning["path"]: warning["message"] for warning in found["warnings"]}
+    assert "side of the domain" in by_path["model.faults[0]"]
+    assert "3 data for 10 unit sources" in by_path["inversions[0]"]
+    spec = tiny_worker.spec()
+    spec["model"]["domain"] = {"x": [-500, 500], "y": [-500, 500], "depth": 60 + 400}
+    spec["model"]["layers"][1]["bottom"] = 460
+    assert plan(client, spec)["warnings"] == []
+
+
+def test_a_plan_after_a_campaign_has_its_rates_and_its_model(client, wait_for):
+    made = client.post("/v1/campaigns", json=tiny_worker.spec("first")).json()["id"]
+    wait_for(made, "complete")
+    found = plan(client)
+    assert found["reuse"] == {"model": made, "sources": made}
+    time = found["time"]
+    assert time["campaigns"] == 1
+    assert time["low"] == time["high"] == time["group"] > 0
+    assert time["worker"] >= 3 * time["group"]
+    other = tiny_worker.spec()
+    other["model"]["faults"][0]["plane"]["dip"] = 45
+    assert plan(client, other)["reuse"] == {"model": None, "sources": None}
+    finer = tiny_worker.spec(
+        sources={"fault": "main", "along_strike": 6, "down_dip": 1}
+    )
+    assert plan(client, finer)["reuse"] == {"model": made, "sources": None}
+
+
+def test_times_are_scaled_by_the_unknowns_of_the_nearest_campaigns():
+    measured = [(1000, (2.0, 4.0, 3.0), 10.0), (10**9, (1.0,), None)]
+    found = forecast(2000, 5, 2, measured[:1])
+    # twice the unknowns: 6 s a group and 20 s for the model; three rounds of two
+    assert found.group == pytest.approx(6.0)
+    assert found.total == pytest.approx(20.0 + 3 * 6.0)
+    assert found.worker == pytest.approx(20.0 + 5 * 6.0)
+    both = forecast(2000, 5, 2, measured)
+    assert (both.low, both.high) == (pytest.approx(2e-6), pytest.approx(6.0))
+    assert forecast(2000, 5, 2, [(0, (1.0,), None), (9, (), None)]) is None

@@ -1,0 +1,142 @@
+"""What a campaign will need, before anything of it is built."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from afterslip.physics.viscoelastic.elements import elements
+from afterslip.physics.viscoelastic.spec import ViscoelasticCampaign
+from afterslip.schemas.earth import Material
+from afterslip.spec.files import Files
+from afterslip.spec.inputs import Inputs
+from afterslip_common.terms import KM
+from afterslip_solver.greens.time_plan import plan_time
+from afterslip_solver.materials.properties import MaterialError
+from afterslip_solver.memory import estimate
+from afterslip_solver.mesh import MeshError
+from afterslip_solver.rheology import RelaxationRates, burgers
+from afterslip_workers.engines.viscoelastic.building import build_model
+from afterslip_workers.engines.viscoelastic.preflight import LIKELY_MODES, UNEVEN
+from afterslip_workers.engines.viscoelastic.settings import settings_of
+
+# components of the displacement at the nodes of a large second-order mesh, for each
+# element: with T tetrahedra, T/5.6 vertices and an edge for each 0.85 T, 3 (V + E) / T
+UNKNOWNS = 4.1
+# a trial mesh is coarsened until it has about so many elements
+TRIAL = 40_000.0
+
+_meshing = Lock()
+
+
+def plan(
+    spec: ViscoelasticCampaign,
+    inputs: Inputs,
+    files: Files,
+    mesh_bytes: int | None,
+    backend: str,
+    *,
+    trial: bool = False,
+) -> dict[str, Any]:
+    """Return sizes and memory of a campaign; see `afterslip_workers.entry.plan`.
+
+    Elements are counted as `elements` does, from the volumes and the sizes asked for:
+    meshes had 0.8 to 3 times as many. A trial mesh, of the same geometry but coarser
+    sizes, says by how much here.
+    """
+    parts = elements(spec.model, inputs, mesh_bytes)
+    count, factor = sum(parts.values()), 1.0
+    tried = None
+    if trial and spec.model.mesh.size is not None:
+        tried = _trial(spec, inputs, files, count)
+        factor = tried.get("n_elements", 1.0) / max(tried.get("expected", 1.0), 1.0)
+    count *= factor
+    return {
+        "elements": int(count),
+        "parts": {cause: int(number * factor) for cause, number in parts.items()},
+        "unknowns": int(UNKNOWNS * count),
+        "memory": _memory(spec, count, backend),
+        "trial": tried,
+    }
+
+
+def _trial(
+    spec: ViscoelasticCampaign, inputs: Inputs, files: Files, count: float
+) -> dict[str, Any]:
+    """Mesh the model at coarser sizes, and compare with what was expected of those."""
+    size = spec.model.mesh.size
+    assert size is not None  # noqa: S101 - asked by the caller
+    coarser = max((count / TRIAL) ** (1.0 / 3.0), 1.0)
+    sizes = size.model_copy(
+        update={"fault": size.fault * coarser, "far": size.far * coarser}
+    )
+    mesh = spec.model.mesh.model_copy(update={"size": sizes, "refine": 0})
+    model = spec.model.model_copy(update={"mesh": mesh})
+    expected = sum(elements(model, inputs).values())
+    try:
+        # gmsh has one state for the whole process
+        with _meshing:
+            _, facts = build_model(model, inputs, files, lambda _: None)
+    except (MeshError, MaterialError) as error:
+        # at the sizes asked for it may be possible
+        return {"coarser": coarser, "failed": str(error)}
+    return {
+        "coarser": coarser,
+        "expected": int(expected),
+        "n_elements": facts["n_elements"],
+        "quality": facts["quality"],
+        "notes": facts["notes"],
+    }
+
+
+def _memory(spec: ViscoelasticCampaign, count: float, backend: str) -> dict[str, Any]:
+    """Return bytes on each device at most: as if every element could creep."""
+    bodies = [*spec.model.layers, *spec.model.bodies]
+    settings = settings_of(spec.times, spec.solver)
+    scheme = plan_time(_rates(bodies), settings)
+    gpus = spec.solver.gpus
+    share = count / gpus * (1.0 if gpus == 1 else UNEVEN)
+    creeping = any(body.viscosity is not None for body in bodies)
+    kelvin = any(body.kelvin is not None for body in bodies)
+    found = estimate(
+        unknowns=int(UNKNOWNS * share),
+        elements=int(share),
+        viscoelastic=int(share) if creeping else 0,
+        modes=min(settings.max_modes, LIKELY_MODES),
+        backend=backend,
+        scheme=scheme.scheme,
+        further_rows=int(share) if kelvin else 0,
+        time_tolerance=settings.time_tolerance,
+        predictor=settings.predictor,
+        span=scheme.span,
+    )
+    least = found
+    if creeping:
+        least = replace(found, creep=0)
+    return {
+        "backend": backend,
+        "bytes": found.needed,
+        # whatever creeps, this much is needed
+        "least_bytes": least.needed,
+        "parts": found.parts,
+        "scheme": scheme.scheme,
+    }
+
+
+def _rates(bodies: list[Material]) -> RelaxationRates:
+    """Rates of layers and bodies, in place of those of elements."""
+    mu = np.array([body.rho * (body.vs * KM) ** 2 for body in bodies])
+    viscosity = np.array([_or_inf(body.viscosity) for body in bodies])
+    kelvin = [body.kelvin for body in bodies]
+    if not any(kelvin):
+        return RelaxationRates.of(mu, burgers(viscosity, None, None))
+    second = np.array([np.inf if k is None else k[0] for k in kelvin])
+    modulus = np.array([np.inf if k is None else k[1] for k in kelvin]) * mu
+    return RelaxationRates.of(mu, burgers(viscosity, second, modulus))
+
+
+def _or_inf(value: float | None) -> float:
+    return np.inf if value is None else value
