@@ -143,6 +143,8 @@ def _section(ax: Axes, geometry: Mapping[str, Any]) -> None:
         for drop, style in ((0.0, "-"), (body["thickness"], "--")):
             ax.plot(surface[:, 0], surface[:, 1] - drop, style, color="tab:green", lw=1)
     for fault in geometry["faults"]:
+        own = np.array(fault["line"]).reshape(-1, 2)
+        ax.plot(own[:, 0], own[:, 1], color="tab:red", lw=2)
         sources = np.array(fault["sources"]).reshape(-1, 3)
         ax.plot(
             (sources[:, :2] - origin) @ along, sources[:, 2], "+", color="tab:red", ms=5

@@ -156,7 +156,7 @@ def _line(fault: Fault, inputs: Inputs, section: dict[str, float]) -> Float:
     there = np.isfinite(height)
     if found.outline is not None:
         there &= inside_polygon(places * KM, found.outline)
-    return np.column_stack([position, height])[there]
+    return np.asarray(np.column_stack([position, height])[there])
 
 
 def _stations(inputs: Inputs) -> list[dict[str, Any]]:
