@@ -23,33 +23,42 @@ PLANNED = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def run(capsys, monkeypatch):
-    sent = []
+class Server:
+    def __init__(self):
+        self.sent, self.refuse = [], False
 
-    def answer(request):
-        if run.refuse:
+    def __call__(self, request):
+        if self.refuse:
             raise httpx.ConnectError("refused")
-        sent.append(request)
+        self.sent.append(request)
         if request.url.path == "/v1/files":
             return httpx.Response(201, json={"ref": f"sha256:{'0' * 64}"})
         shape = {"stations": [{"name": "A", "x": 0, "y": 0}]}
         return httpx.Response(200, json=PLANNED | {"geometry": shape})
 
-    def connect(url, token):
-        return Client(url, token, transport=httpx.MockTransport(answer), tries=1)
 
+@pytest.fixture
+def server(monkeypatch):
+    server = Server()
+
+    def connect(url, token):
+        return Client(url, token, transport=httpx.MockTransport(server), tries=1)
+
+    monkeypatch.setattr("afterslip.cli.check.connect", connect)
+    return server
+
+
+@pytest.fixture
+def run(capsys, server):
     def run(*args):
         with pytest.raises(SystemExit) as ended:
             command.main(["check", *map(str, args)])
         return ended.value.code or 0, *capsys.readouterr()
 
-    monkeypatch.setattr("afterslip.cli.check.connect", connect)
-    run.sent, run.refuse = sent, False
     return run
 
 
-def test_a_plan_is_printed_in_a_few_lines(run):
+def test_a_plan_is_printed_in_a_few_lines(run, server):
     code, out, _ = run(SPECS / "tohoku.yaml", "--mesh")
     assert code == 0
     for part in (
@@ -60,12 +69,12 @@ def test_a_plan_is_printed_in_a_few_lines(run):
         "model.faults[0] is 3 km from a side (leave more)",
     ):  # fmt: skip
         assert part in out
-    assert run.sent[-1].url.path == "/v1/plan"
-    assert run.sent[-1].url.query == b"mesh=true"
+    assert server.sent[-1].url.path == "/v1/plan"
+    assert server.sent[-1].url.query == b"mesh=true"
 
 
-def test_without_a_server_files_and_geometry_are_checked_here(run, tmp_path):
-    run.refuse = True
+def test_without_a_server_files_and_geometry_are_checked_here(run, server):
+    server.refuse = True
     code, out, _ = run(SPECS / "tohoku.yaml")
     assert code == 0
     assert "no problem found" in out
@@ -75,14 +84,14 @@ def test_without_a_server_files_and_geometry_are_checked_here(run, tmp_path):
     assert "no server answers" in err
 
 
-def test_a_wrong_spec_is_refused_before_anything_is_sent(run, tmp_path):
+def test_a_wrong_spec_is_refused_before_anything_is_sent(run, server, tmp_path):
     spec = yaml.safe_load((SPECS / "tohoku.yaml").read_text())
     spec["model"]["layers"][0]["vs"] = 9.0
     (tmp_path / "bad.json").write_text(json.dumps(spec))
     code, _, err = run(tmp_path / "bad.json")
     assert code == 2
     assert "model.layers[0].vs = 9.0" in err
-    assert run.sent == []
+    assert server.sent == []
 
 
 def test_the_figure_shows_domain_sources_and_section(run, tmp_path):
