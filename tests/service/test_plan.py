@@ -133,5 +133,5 @@ def test_times_are_scaled_by_the_unknowns_of_the_nearest_campaigns():
     assert found.worker == pytest.approx(20.0 + 5 * 6.0)
     both = forecast(2000, 5, 2, measured)
     assert both is not None
-    assert (both.low, both.high) == (pytest.approx(2e-6), pytest.approx(6.0))
+    assert [both.low, both.high] == pytest.approx([2e-6, 6.0])
     assert forecast(2000, 5, 2, [(0, (1.0,), None), (9, (), None)]) is None
