@@ -101,7 +101,7 @@ def _zoom(ax: Axes, geometry: Mapping[str, Any]) -> None:
 
 
 def _section(ax: Axes, geometry: Mapping[str, Any]) -> None:
-    """Draw what lies along the line through the fault, seen from its strike's start."""
+    """Draw what lies along the line through the fault, in the direction of its dip."""
     domain, line = geometry["domain"], geometry["section"]
     azimuth = np.radians(line["azimuth"])
     along = np.array([np.sin(azimuth), np.cos(azimuth)])
