@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from afterslip.schemas.campaign import Campaign
-from afterslip.schemas.fault import Fault, Plane
+from afterslip.schemas.fault import Fault, Plane, Sources
 from afterslip.spec.coverage import inside_polygon, plane_fault
 from afterslip.spec.inputs import Inputs
 from afterslip.units import KM
@@ -36,17 +36,17 @@ def geometry(campaign: Campaign, inputs: Inputs) -> dict[str, Any]:
     "layers": [{"name", "bottom", "creeps"}],
     "bodies": [{"name", "thickness", "top": [[x, y, z]]}],
     "section": {"x", "y", "azimuth"}}; the section passes through the middle of the
-    fault with sources, down its dip. Sources of a curved fault are placed when it is
+    first fault with sources, down its dip. Sources of a curved fault are placed when it is
     meshed, so that none are said.
     """
     model, domain = campaign.model, campaign.model.domain
     section = _section(campaign, inputs)
     faults = []
     for fault in model.faults:
-        mine = fault.name == campaign.sources.fault
+        grid = next((g for g in campaign.grids if g.fault == fault.name), None)
         if fault.plane is not None:
             outline = plane_fault(fault.name, fault.plane).corners / KM
-            sources = _on_plane(campaign, fault.plane) if mine else np.zeros((0, 3))
+            sources = _on_plane(grid, fault.plane)
         elif fault.name in inputs.interfaces:
             found = inputs.interfaces[fault.name]
             outline = _edge(found.points, found.outline) / KM
@@ -88,9 +88,11 @@ def geometry(campaign: Campaign, inputs: Inputs) -> dict[str, Any]:
     }
 
 
-def _on_plane(campaign: Campaign, plane: Plane) -> Float:
-    """(n, 3) km, centres of the cells of the grid of sources."""
-    sources, fault = campaign.sources, plane_fault("", plane)
+def _on_plane(sources: Sources | None, plane: Plane) -> Float:
+    """(n, 3) km, centres of the cells of the grid of sources, if there is one."""
+    if sources is None:
+        return np.zeros((0, 3))
+    fault = plane_fault("", plane)
     strike, updip, _ = fault.axes
     along = (np.arange(sources.along_strike) + 0.5) / sources.along_strike
     down = (np.arange(sources.down_dip) + 0.5) / sources.down_dip
@@ -112,7 +114,7 @@ def _edge(points: Float, outline: Float | None) -> Float:
 
 def _section(campaign: Campaign, inputs: Inputs) -> dict[str, float]:
     """Return a point and the direction of dip, degrees clockwise from north."""
-    name = campaign.sources.fault
+    name = campaign.grids[0].fault
     fault = next(item for item in campaign.model.faults if item.name == name)
     if fault.plane is not None:
         corners = plane_fault(name, fault.plane).corners / KM
