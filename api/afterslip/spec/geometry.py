@@ -36,8 +36,8 @@ def geometry(campaign: Campaign, inputs: Inputs) -> dict[str, Any]:
     "layers": [{"name", "bottom", "creeps"}],
     "bodies": [{"name", "thickness", "top": [[x, y, z]]}],
     "section": {"x", "y", "azimuth"}}; the section passes through the middle of the
-    first fault with sources, down its dip. Sources of a curved fault are placed when it is
-    meshed, so that none are said.
+    first fault with sources, down its dip. Sources of a curved fault are placed when
+    it is meshed, so that none are said.
     """
     model, domain = campaign.model, campaign.model.domain
     section = _section(campaign, inputs)
