@@ -112,6 +112,28 @@ def _section(ax: Axes, geometry: Mapping[str, Any]) -> None:
     deep = float(-points[:, 2].min()) if len(points) else 0.0
     half = max(1.2 * size, 1.2 * deep, 0.1 * domain["depth"])
     bottom = min(domain["depth"], max(2.0 * deep, 0.5 * half))
+    _layers(ax, geometry, half, bottom)
+    for body in geometry["bodies"]:
+        surface = _on_line(np.array(body["top"]), origin, along, 0.1 * half)
+        for drop, style in ((0.0, "-"), (body["thickness"], "--")):
+            ax.plot(surface[:, 0], surface[:, 1] - drop, style, color="tab:green", lw=1)
+    for fault in geometry["faults"]:
+        own = np.array(fault["line"]).reshape(-1, 2)
+        ax.plot(own[:, 0], own[:, 1], color="tab:red", lw=2)
+        sources = np.array(fault["sources"]).reshape(-1, 3)
+        ax.plot(
+            (sources[:, :2] - origin) @ along, sources[:, 2], "+", color="tab:red", ms=5
+        )
+    ax.set_xlim(-half, half)
+    ax.set_ylim(-bottom, 0.04 * bottom)
+    ax.set_aspect("equal")
+    ax.set_title(f"Section towards {line['azimuth']:.0f}°")
+    ax.set_xlabel("along the section (km)")
+    ax.set_ylabel("height (km)")
+
+
+def _layers(ax: Axes, geometry: Mapping[str, Any], half: float, bottom: float) -> None:
+    """Fill the section with the layers; half its width and its depth in km."""
     top = 0.0
     for layer in geometry["layers"]:
         if top >= bottom:
@@ -138,23 +160,6 @@ def _section(ax: Axes, geometry: Mapping[str, Any]) -> None:
             color="0.3",
         )
         top = layer["bottom"]
-    for body in geometry["bodies"]:
-        surface = _on_line(np.array(body["top"]), origin, along, 0.1 * half)
-        for drop, style in ((0.0, "-"), (body["thickness"], "--")):
-            ax.plot(surface[:, 0], surface[:, 1] - drop, style, color="tab:green", lw=1)
-    for fault in geometry["faults"]:
-        own = np.array(fault["line"]).reshape(-1, 2)
-        ax.plot(own[:, 0], own[:, 1], color="tab:red", lw=2)
-        sources = np.array(fault["sources"]).reshape(-1, 3)
-        ax.plot(
-            (sources[:, :2] - origin) @ along, sources[:, 2], "+", color="tab:red", ms=5
-        )
-    ax.set_xlim(-half, half)
-    ax.set_ylim(-bottom, 0.04 * bottom)
-    ax.set_aspect("equal")
-    ax.set_title(f"Section towards {line['azimuth']:.0f}°")
-    ax.set_xlabel("along the section (km)")
-    ax.set_ylabel("height (km)")
 
 
 def _on_line(points: Float, origin: Float, along: Float, width: float) -> Float:

@@ -41,31 +41,9 @@ def geometry(campaign: Campaign, inputs: Inputs) -> dict[str, Any]:
     """
     model, domain = campaign.model, campaign.model.domain
     section = _section(campaign, inputs)
-    faults = []
-    for fault in model.faults:
-        grid = next((g for g in campaign.grids if g.fault == fault.name), None)
-        if fault.plane is not None:
-            outline = plane_fault(fault.name, fault.plane).corners / KM
-            sources = _on_plane(grid, fault.plane)
-        elif fault.name in inputs.interfaces:
-            found = inputs.interfaces[fault.name]
-            outline = _edge(found.points, found.outline) / KM
-            sources = np.zeros((0, 3))
-        else:  # in an imported mesh
-            outline, sources = np.zeros((0, 3)), np.zeros((0, 3))
-        line = _line(fault, inputs, section)
-        faults.append(
-            {
-                "name": fault.name,
-                "outline": _plain(outline),
-                "top": _plain(outline[:2]) if fault.plane is not None else [],
-                "sources": _plain(sources),
-                "line": _plain(line),
-            }
-        )
     return {
         "domain": {"x": list(domain.x), "y": list(domain.y), "depth": domain.depth},
-        "faults": faults,
+        "faults": _faults(campaign, inputs, section),
         "stations": _stations(inputs),
         "layers": [
             {
@@ -86,6 +64,35 @@ def geometry(campaign: Campaign, inputs: Inputs) -> dict[str, Any]:
         ],
         "section": section,
     }
+
+
+def _faults(
+    campaign: Campaign, inputs: Inputs, section: dict[str, float]
+) -> list[dict[str, Any]]:
+    """Return the faults as `geometry` has them."""
+    faults = []
+    for fault in campaign.model.faults:
+        grid = next((g for g in campaign.grids if g.fault == fault.name), None)
+        if fault.plane is not None:
+            outline = plane_fault(fault.name, fault.plane).corners / KM
+            sources = _on_plane(grid, fault.plane)
+        elif fault.name in inputs.interfaces:
+            found = inputs.interfaces[fault.name]
+            outline = _edge(found.points, found.outline) / KM
+            sources = np.zeros((0, 3))
+        else:  # in an imported mesh
+            outline, sources = np.zeros((0, 3)), np.zeros((0, 3))
+        line = _line(fault, inputs, section)
+        faults.append(
+            {
+                "name": fault.name,
+                "outline": _plain(outline),
+                "top": _plain(outline[:2]) if fault.plane is not None else [],
+                "sources": _plain(sources),
+                "line": _plain(line),
+            }
+        )
+    return faults
 
 
 def _on_plane(sources: Sources | None, plane: Plane) -> Float:
