@@ -278,18 +278,8 @@ def plan(
     here, or cannot say.
     """
     from afterslip_workers.engines import registry
-    from afterslip_workers.engines.base import PlanningEngine
 
-    try:
-        engine = registry.find(campaign.physics)
-    except TaskError:
-        return None
-    if not isinstance(engine, PlanningEngine):
-        return None
-    if backend == "auto":
-        backend = "gpu" if device.graphics() else "cpu"
-    found = engine.plan(campaign, inputs, files, mesh_bytes, backend, trial=trial)
-    return dict(found)
+    return registry.plan(campaign, inputs, files, mesh_bytes, backend, trial=trial)
 
 
 def sweep_checkpoints(store: str | Path) -> int:

@@ -13,6 +13,7 @@ from afterslip.identity import canonical_spec, digest
 from afterslip.physics.base import Physics
 from afterslip.physics.registry import find
 from afterslip.schemas.campaign import Campaign
+from afterslip.schemas.inversion import Inversion
 from afterslip.spec import parse_campaign
 from afterslip.spec.geometry import geometry
 from afterslip.spec.inputs import Inputs
@@ -169,44 +170,53 @@ def _reuse(
 
 
 def _warnings(campaign: Campaign, inputs: Inputs, count: int) -> list[WarningResponse]:
-    found = []
     shape = geometry(campaign, inputs)
-    domain = shape["domain"]
-    for number, fault in enumerate(shape["faults"]):
-        outline = fault["outline"]
-        if not outline:
-            continue
-        spans = [
-            max(p[i] for p in outline) - min(p[i] for p in outline) for i in (0, 1)
-        ]
-        size = max(*spans, -min(p[2] for p in outline))
-        sides = [
-            abs(edge - p[i])
-            for p in outline
-            for i, axis in enumerate(("x", "y"))
-            for edge in domain[axis]
-        ]
-        gap = min([*sides, *(domain["depth"] + p[2] for p in outline)])
-        if gap < NEAR * size:
-            found.append(
-                WarningResponse(
-                    path=f"model.faults[{number}]",
-                    message=f"is {gap:.0f} km from a side of the domain, and "
-                    f"{size:.0f} km large: the side is felt in the displacements",
-                    hint=f"leave at least {NEAR * size:.0f} km on all sides; far "
-                    "elements are cheap",
-                )
-            )
-    for number, inversion in enumerate(campaign.inversions):
-        known = [inputs.datasets[n] for n in inversion.datasets if n in inputs.datasets]
-        data = sum(len(rows) for rows in known)
-        if 0 < data < count:
-            found.append(
-                WarningResponse(
-                    path=f"inversions[{number}]",
-                    message=f"has {data} data for {count} unit sources: where they "
-                    "see nothing, the smoothness decides",
-                    hint="read the resolution in the report, or ask for fewer sources",
-                )
-            )
-    return found
+    near = [
+        _near_a_side(number, fault["outline"], shape["domain"])
+        for number, fault in enumerate(shape["faults"])
+    ]
+    few = [
+        _few_data(number, inversion, inputs, count)
+        for number, inversion in enumerate(campaign.inversions)
+    ]
+    return [warning for warning in (*near, *few) if warning is not None]
+
+
+def _near_a_side(
+    number: int, outline: list[list[float]], domain: dict[str, Any]
+) -> WarningResponse | None:
+    if not outline:
+        return None
+    spans = [max(p[i] for p in outline) - min(p[i] for p in outline) for i in (0, 1)]
+    size = max(*spans, -min(p[2] for p in outline))
+    sides = [
+        abs(edge - p[i])
+        for p in outline
+        for i, axis in enumerate(("x", "y"))
+        for edge in domain[axis]
+    ]
+    gap = min([*sides, *(domain["depth"] + p[2] for p in outline)])
+    if gap >= NEAR * size:
+        return None
+    return WarningResponse(
+        path=f"model.faults[{number}]",
+        message=f"is {gap:.0f} km from a side of the domain, and {size:.0f} km large: "
+        "the side is felt in the displacements",
+        hint=f"leave at least {NEAR * size:.0f} km on all sides; far elements are "
+        "cheap",
+    )
+
+
+def _few_data(
+    number: int, inversion: Inversion, inputs: Inputs, count: int
+) -> WarningResponse | None:
+    known = [inputs.datasets[n] for n in inversion.datasets if n in inputs.datasets]
+    data = sum(len(rows) for rows in known)
+    if not 0 < data < count:
+        return None
+    return WarningResponse(
+        path=f"inversions[{number}]",
+        message=f"has {data} data for {count} unit sources: where they see nothing, "
+        "the smoothness decides",
+        hint="read the resolution in the report, or ask for fewer sources",
+    )

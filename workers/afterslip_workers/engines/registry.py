@@ -6,11 +6,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import entry_points
+from typing import Any
 
 from afterslip.error_class import ErrorClass
 from afterslip.physics.registry import described
-from afterslip_workers.engines.base import Engine
+from afterslip.schemas.campaign import Campaign
+from afterslip.spec.files import Files
+from afterslip.spec.inputs import Inputs
+from afterslip_workers.engines.base import Engine, PlanningEngine
 from afterslip_workers.errors import TaskError
+from afterslip_workers.machine import device
 
 GROUP = "afterslip.engines"
 
@@ -57,3 +62,24 @@ def failures_of(engine: Engine) -> Iterator[None]:
             if isinstance(error, known)
         )
         raise TaskError(kind, str(error)) from error
+
+
+def plan(
+    campaign: Campaign,
+    inputs: Inputs,
+    files: Files,
+    mesh_bytes: int | None,
+    backend: str,
+    *,
+    trial: bool,
+) -> dict[str, Any] | None:
+    """Say what a campaign will need, see `afterslip_workers.entry.plan`."""
+    try:
+        engine = find(campaign.physics)
+    except TaskError:
+        return None
+    if not isinstance(engine, PlanningEngine):
+        return None
+    if backend == "auto":
+        backend = "gpu" if device.graphics() else "cpu"
+    return engine.plan(campaign, inputs, files, mesh_bytes, backend, trial=trial)
