@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from afterslip.frame import Frame
 from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.fault import Fault, Plane, Sources
 from afterslip.spec.coverage import inside_polygon, plane_fault
@@ -74,8 +75,8 @@ def _faults(
     for fault in campaign.model.faults:
         grid = next((g for g in campaign.grids if g.fault == fault.name), None)
         if fault.plane is not None:
-            outline = plane_fault(fault.name, fault.plane).corners / KM
-            sources = _on_plane(grid, fault.plane)
+            outline = plane_fault(fault.name, fault.plane, inputs.frame).corners / KM
+            sources = _on_plane(grid, fault.plane, inputs.frame)
         elif fault.name in inputs.interfaces:
             found = inputs.interfaces[fault.name]
             outline = _edge(found.points, found.outline) / KM
@@ -95,11 +96,11 @@ def _faults(
     return faults
 
 
-def _on_plane(sources: Sources | None, plane: Plane) -> Float:
+def _on_plane(sources: Sources | None, plane: Plane, frame: Frame) -> Float:
     """(n, 3) km, centres of the cells of the grid of sources, if there is one."""
     if sources is None:
         return np.zeros((0, 3))
-    fault = plane_fault("", plane)
+    fault = plane_fault("", plane, frame)
     strike, updip, _ = fault.axes
     along = (np.arange(sources.along_strike) + 0.5) / sources.along_strike
     down = (np.arange(sources.down_dip) + 0.5) / sources.down_dip
@@ -124,7 +125,7 @@ def _section(campaign: Campaign, inputs: Inputs) -> dict[str, float]:
     name = campaign.grids[0].fault
     fault = next(item for item in campaign.model.faults if item.name == name)
     if fault.plane is not None:
-        corners = plane_fault(name, fault.plane).corners / KM
+        corners = plane_fault(name, fault.plane, inputs.frame).corners / KM
         x, y, _ = corners.mean(axis=0)
         return {"x": x, "y": y, "azimuth": (fault.plane.strike + 90.0) % 360.0}
     if name not in inputs.interfaces:
@@ -149,7 +150,7 @@ def _line(fault: Fault, inputs: Inputs, section: dict[str, float]) -> Float:
     along = np.array([np.sin(azimuth), np.cos(azimuth)])
     origin = np.array([section["x"], section["y"]])
     if fault.plane is not None:
-        corners = plane_fault("", fault.plane).corners / KM
+        corners = plane_fault("", fault.plane, inputs.frame).corners / KM
         ends = np.array([corners[:2].mean(axis=0), corners[2:].mean(axis=0)])
         return np.column_stack([(ends[:, :2] - origin) @ along, ends[:, 2]])
     if fault.name not in inputs.interfaces:
