@@ -9,51 +9,48 @@ a block (on a GPU); each is checked first.
 import argparse
 import itertools
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from afterslip_common.record import device_name, document, record
+from afterslip_common.record import device_name, document
 from afterslip_solver.backend.base import LANES
 from afterslip_solver.benchmarks import waves
 
-TILES = ((16, 8), (8, 8), (16, 16), (32, 4), (32, 8), (16, 4))
-PLANES = (32, 64, 128)
+TILES = ((16, 8), (8, 8), (16, 16), (32, 4))
+PLANES = (32, 128)
 
 
-def sweep(n: int, real) -> list:
-    """Time the march in other sizes of blocks; those that do not fit are left out."""
+def sweep(n: int, real) -> None:
+    """Time the march alone in other sizes of blocks; what does not fit is left out."""
     import cupy
 
     from afterslip_solver.backend.cuda.variants import VoxelShape
     from afterslip_solver.backend.cuda.wave_steps import GpuWaveSteps
+    from afterslip_solver.benchmarks.kernels import milliseconds
 
-    precision = "fp32" if real == np.float32 else "fp64"
-    ready = waves.prepared("gpu", precision, n)
-    waves.begun(ready)
-    first = ready.steps
-    found = []
-    pers, residents = ((1, 2, 4) if real == np.float32 else (1, 2)), (1, 2, 3)
-    for (x, y), per, resident in itertools.product(TILES, pers, residents):
-        if x * y * (LANES // per) * resident > 2048 or x * y * (LANES // per) > 1024:
+    voxels = waves.prepared("gpu", "fp32", n).steps.voxels
+    u = cupy.random.standard_normal((3, n**3, LANES), dtype=real)
+    then, v = cupy.zeros_like(u), cupy.zeros_like(u)
+    coef = cupy.full(3 * n**3, 1e-12, dtype=real)
+    lanes, residents = ((1, 2, 4) if real == np.float32 else (1, 2)), (1, 2, 3)
+    for (x, y), per, resident in itertools.product(TILES, lanes, residents):
+        threads = x * y * (LANES // per)
+        if threads * resident > 2048 or threads > 1024:
             continue
         for planes in PLANES:
             shape = VoxelShape(x, y, planes, per, resident)
             try:
-                waves.check(lambda v, s=shape: GpuWaveSteps(v, real, s), real)
-                # the same arrays, other blocks
-                steps = GpuWaveSteps(first.voxels, real, shape)
-                ready = replace(ready, steps=steps)
-                taken = waves.seconds(waves.begun(ready), 10, 3)
+                waves.check(lambda w, s=shape: GpuWaveSteps(w, real, s), real)
+                steps = GpuWaveSteps(voxels, real, shape)
+                taken = milliseconds(
+                    cupy, steps.march, u, then, v, coef, 1e-3, repeats=5
+                )
             except (cupy.cuda.driver.CUDADriverError, ArithmeticError) as error:
-                print(shape, error, flush=True)
+                print(f"    -   {np.dtype(real)} {shape}: {error}", flush=True)
                 continue
-            rate = LANES * ready.grid.n_node / taken / 1e9
-            name = f"{precision} {x}x{y} planes {planes} per {per} resident {resident}"
-            print(f"{rate:7.2f} {name}", flush=True)
-            found.append(record(f"voxel_sweep {name}", rate, "G/s"))
-    return found
+            rate = LANES * n**3 / taken / 1e6
+            print(f"{rate:7.2f} G/s {np.dtype(real)} {shape}", flush=True)
 
 
 def main() -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
 from afterslip_common.properties import PropertyGrid
 from afterslip_solver.materials import Body, Layer, moduli_at
+from afterslip_solver.mesh import Interface
 from afterslip_solver.model import Float
 from afterslip_solver.waves.grid import Medium, VoxelGrid
 
@@ -40,13 +43,41 @@ def sample_medium(
     shape = (nz, columns[1], columns[0])
     lam, mu, rho = (np.empty(shape, dtype=np.float32) for _ in range(3))
     z = _samples(grid, 2)
+    below = [_known(body, x, y) for body in bodies]
     for k in range(nz):
         at = np.stack(np.meshgrid(z[2 * k : 2 * k + 2], y, x, indexing="ij"), -1)
-        found = moduli_at(at.reshape(-1, 3)[:, ::-1], reaching, bodies, properties)
+        found = moduli_at(at.reshape(-1, 3)[:, ::-1], reaching, below, properties)
         for target, values in zip((lam, mu, rho), found, strict=True):
             parts = values.reshape(2, shape[1], 2, shape[2], 2)
             target[k] = parts.mean(axis=(0, 2, 4))
     return Medium(*(_whole(part, (nz, ny, nx)) for part in (lam, mu, rho)))
+
+
+class _Known:
+    """Depth and dip of an interface below the samples of a plane, found once."""
+
+    def __init__(self, interface: Interface, x: Float, y: Float) -> None:
+        at = np.meshgrid(y, x, indexing="ij")[::-1]
+        # two samples along z have the same x and y
+        self._depth, self._dip = (
+            np.tile(values, 2)
+            for values in (
+                interface.depth(at[0].ravel(), at[1].ravel()),
+                interface.dip(at[0].ravel(), at[1].ravel()),
+            )
+        )
+
+    def depth(self, _x: Float, _y: Float) -> Float:
+        """See `Interface.depth`."""
+        return self._depth
+
+    def dip(self, _x: Float, _y: Float) -> Float:
+        """See `Interface.dip`."""
+        return self._dip
+
+
+def _known(body: Body, x: Float, y: Float) -> Body:
+    return replace(body, interface=cast("Interface", _Known(body.interface, x, y)))
 
 
 def _whole(part: np.ndarray, shape: tuple[int, int, int]) -> np.ndarray:

@@ -41,7 +41,8 @@ class GpuWaveSteps:
         self._kernel.max_dynamic_shared_size_bytes = self._launch[2]
         self._chunk = np.int32(own.planes)
 
-    def _march(self, u: Any, then: Any, v: Any, coef: Any, dt: float) -> None:
+    def march(self, u: Any, then: Any, v: Any, coef: Any, dt: float) -> None:
+        """V -= coef K u, then ``then`` = u + dt v; all arrays are the device's."""
         grid, block, shared = self._launch
         scale, step = self.real.type(self.voxels.h / 16.0), self.real.type(dt)
         sizes = [np.int32(n) for n in self.voxels.shape]
@@ -54,7 +55,7 @@ class GpuWaveSteps:
         found = cupy.zeros(self._shape, dtype=self.real)
         coef = cupy.full(self.voxels.n_row, -1.0, dtype=self.real)
         values = cupy.ascontiguousarray(u, dtype=self.real)
-        self._march(values, cupy.empty_like(values), found, coef, 0.0)
+        self.march(values, cupy.empty_like(values), found, coef, 0.0)
         return found
 
     def prepare(self, dt: float, inverse: Any, damped: Any) -> None:
@@ -83,7 +84,7 @@ class GpuWaveSteps:
             factor = self.real.type(moment)
             arrays = (self.v, self._coef, self._loaded, self._loads, factor)
             self._rows("push", len(self._loaded), arrays)
-        self._march(self.u, self._then, self.v, self._coef, self._dt)
+        self.march(self.u, self._then, self.v, self._coef, self._dt)
         self.u, self._then = self._then, self.u
 
     def _rows(self, name: str, n: int, arguments: tuple[Any, ...]) -> None:
