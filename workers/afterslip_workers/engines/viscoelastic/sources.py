@@ -25,6 +25,8 @@ from afterslip_solver.sources import (
     unit_sources,
 )
 
+# elements should be at most half the spacing of sources; meshed ones vary about it
+_COARSE = 0.6
 EDGES = ("top", "bottom", "start", "end")
 CONDITIONS = {
     "free": "slip may have any value",
@@ -154,7 +156,14 @@ class UnitSources:
             for condition, names in by_condition.items()
         )
         size = element_width(self.faults[name]) / 1e3
-        return f"sources on fault {name}: {kind}, elements of {size:.3g} km; {edges}"
+        note = f"sources on fault {name}: {kind}, elements of {size:.3g} km; {edges}"
+        if size > _COARSE * min(a, b):
+            note += (
+                f"; the elements are too coarse for the sources: give "
+                f"mesh.size.fault of {0.5 * min(a, b):.3g} km or less, "
+                "or ask for fewer sources"
+            )
+        return note
 
     def edges(self, fault: str) -> dict[str, str]:
         """Return what slip does at the top, the bottom, the start and the end."""

@@ -1,0 +1,55 @@
+"""Sources that move no datum are refused by name."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from afterslip.error_class import ErrorClass
+from afterslip.schemas.fault import Sources
+from afterslip_solver.testing.box import box_with_fault
+from afterslip_workers.engines.viscoelastic.sources import UnitSources
+from afterslip_workers.errors import TaskError
+from afterslip_workers.inverting.predict import _refuse_insensitive
+
+GREENS = xr.Dataset(
+    {
+        "source_fault": ("source", [0, 0, 1], {"flag_meanings": "main splay"}),
+        "source_component": ("source", [0, 1, 1]),
+        "source_patch": (("source", "direction"), [[0, 0], [0, 0], [2, 1]]),
+    }
+)
+
+
+def test_small_responses_are_enough():
+    _refuse_insensitive(np.array([[1.0, 1e-9, -2.0], [0.0, 0.0, 1.0]]), GREENS)
+
+
+@pytest.mark.parametrize("nothing", [0.0, 1e-20])
+def test_a_source_without_effect_is_named(nothing):
+    G = np.array([[1.0, 2.0, nothing], [0.5, -1.0, nothing]])
+    says = r"1 of 3 .*dip of patch \(2, 1\) on splay"
+    with pytest.raises(TaskError, match=says) as caught:
+        _refuse_insensitive(G, GREENS)
+    assert caught.value.error_class == ErrorClass.BAD_INPUT
+
+
+def test_data_that_nothing_moves_name_every_source():
+    with pytest.raises(TaskError, match="3 of 3 sources move none of the data"):
+        _refuse_insensitive(np.zeros((2, 3)), GREENS)
+
+
+def test_elements_too_coarse_for_the_sources_are_noted():
+    geometry = box_with_fault((8, 8, 6), (8.0, 8.0, 6.0), 90.0, 4.0, 2.0, 2.0)
+    model: Any = SimpleNamespace(faults=geometry.faults)
+
+    def note(n: int) -> str:
+        grid = Sources(fault="main", along_strike=n, down_dip=1, shape="patch")
+        (found,) = UnitSources.of([grid], model).notes()
+        return found
+
+    # elements of about 1 m on 4 m x 2 m
+    assert "too coarse" not in note(1)
+    assert "give mesh.size.fault of 0.0005 km or less" in note(4)
