@@ -127,19 +127,19 @@ def test_physics_that_is_not_installed_is_named_and_the_campaign_goes_on_later(
     with database.write() as connection:
         campaign = campaigns.create(
             connection, name="shaking", digest="sha256:0", spec={}, canonical={},
-            physics="waves",
+            physics="heat",
         )  # fmt: skip
         jobs.create(connection, campaign, [jobs.NewJob(JobKind.MODEL, 0)])
     dispatcher = new_dispatcher(execute)
     failed = turn(dispatcher, campaign, CampaignState.FAILED)
     assert failed.error_class == "not_installed"
-    assert "waves" in failed.error_message
+    assert "heat" in failed.error_message
     assert "known: viscoelastic" in failed.error_message
 
-    class Waves:
-        name, group_size = "waves", 3
+    class Heat:
+        name, group_size = "heat", 3
 
-    monkeypatch.setattr(reuse, "find", lambda name: {"waves": Waves}[name])
+    monkeypatch.setattr(reuse, "find", lambda name: {"heat": Heat}[name])
     with database.write() as connection:
         bulk.reset_failed(connection, campaign)
         campaigns.refresh(connection, campaign)
