@@ -15,7 +15,7 @@ FAULTS := -m "" tests/faults tests/service/test_deployed.py \
   tests/workers/test_dask.py::test_child_dies_with_a_killed_worker
 
 .PHONY: demo test serve lint bench faults fuzz kills scan test-dashboard test-extras \
-  setup system clean
+  mutants setup system clean
 
 demo: setup
 	$(BIN)/python examples/tohoku2011/demo.py --out $(OUT)
@@ -55,6 +55,11 @@ bench: setup
 
 test-extras: setup
 	$(BIN)/python .ci/extras.py
+
+# db, engine, store or inversion; a sample of COUNT, or what MINUTES are enough for
+mutants: setup
+	$(BIN)/python .ci/mutants.py $(or $(ROOM),engine) --count $(or $(COUNT),100) \
+	  --seed $(or $(SEED),1) --minutes $(or $(MINUTES),60) --floor $(or $(FLOOR),0)
 
 scan: setup
 	$(BIN)/python .ci/scan.py

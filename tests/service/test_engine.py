@@ -53,9 +53,24 @@ def test_nothing_becomes_accepted_that_was_not_stored():
     assert sources_of(JobState.ACCEPTED) == {JobState.STORED}
 
 
-def test_sources_are_the_inverse_of_moves():
+@pytest.mark.parametrize("operator", [False, True])
+def test_sources_are_the_inverse_of_moves(operator):
     for start, target in itertools.product(JobState, JobState):
-        assert may_move(start, target) == (start in sources_of(target))
+        may = may_move(start, target, operator=operator)
+        assert may == (start in sources_of(target, operator=operator))
+
+
+def test_only_who_asks_for_it_leaves_a_final_state():
+    for state in FINAL_JOBS:
+        assert not any(may_move(state, target) for target in JobState)
+        assert may_move(state, JobState.WAITING, operator=True)
+    assert not may_move(JobState.CANCELLED, JobState.ACCEPTED, operator=True)
+
+
+def test_store_without_groups_is_not_closed():
+    assert not greens_done(JobTally({}))
+    assert not greens_done(JobTally({JobKind.GROUP: {}}))
+    assert greens_done(JobTally({JobKind.GROUP: {JobState.ACCEPTED: 1}}))
 
 
 @given(standings)
@@ -128,6 +143,23 @@ def test_stopping_the_service_never_uses_up_attempts():
         assert retry.decide(ErrorClass.INTERRUPTED, failures).action is Action.RETRY
     failures = retry.counted(failures, "killed")
     assert retry.decide("killed", failures).action is Action.RETRY
+
+
+def test_worker_of_another_release_is_waited_for_twice_as_long_each_time():
+    kind = ErrorClass.OTHER_RELEASE
+    verdicts = [retry.decide(kind, {kind: n, "killed": 7}) for n in range(1, 7)]
+    assert {verdict.action for verdict in verdicts} == {Action.RETRY}
+    waits = [verdict.delay_s for verdict in verdicts]
+    assert waits == [15.0, 30.0, 60.0, 120.0, 240.0, 240.0]
+
+
+def test_full_or_damaged_store_is_not_tried_again_and_says_what_to_do():
+    full = retry.decide(ErrorClass.STORE_FULL, {ErrorClass.STORE_FULL: 1})
+    assert (full.action, full.delay_s) == (Action.PAUSE, 0.0)
+    assert "free space" in full.reason
+    damaged = retry.decide(ErrorClass.DAMAGED, {ErrorClass.DAMAGED: 1})
+    assert damaged.action is Action.FAIL
+    assert "afterslip fsck --repair" in damaged.reason
 
 
 def test_pauses_between_attempts_grow():

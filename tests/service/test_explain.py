@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import tiny_worker
 
-from afterslip_service.engine.explain import _turn, differences, remaining_s
-from afterslip_service.engine.states import JobState
+from afterslip_service.engine.explain import (
+    Situation,
+    _turn,
+    differences,
+    remaining_s,
+    why_waiting,
+)
+from afterslip_service.engine.states import CampaignState, JobState
 
 
 def post(client, name="tiny", **changes):
@@ -143,3 +151,28 @@ def test_a_second_cancel_says_what_takes_the_campaign_up_again(
     assert answer.json()["detail"].endswith(
         "is cancelled already; uncancel takes it up again"
     )
+
+
+def test_each_hindrance_has_a_code_of_its_own():
+    now = datetime(2030, 1, 1, tzinfo=UTC)
+    free = Situation(
+        state=CampaignState.RUNNING, error_class=None, error_message=None,
+        cancelling=False, paused=False, built=True, waiting=1, active=0, slots=2,
+        trouble=None, busy=0, limit=None, above=0, before=0, wake_at=None, now=now,
+    )  # fmt: skip
+
+    def codes(**changes):
+        return [reason.code for reason in why_waiting(replace(free, **changes))]
+
+    assert codes() == ["turn"]
+    assert codes(waiting=0) == []
+    assert codes(busy=3, limit=4) == ["turn"]
+    assert codes(busy=4, limit=4) == ["limit", "turn"]
+    assert codes(above=1) == ["priority"]
+    assert codes(built=False) == ["model", "turn"]
+    assert codes(wake_at=now) == ["turn"]
+    assert codes(wake_at=now + timedelta(seconds=1)) == ["backoff", "turn"]
+    assert codes(slots=None) == ["no_dispatcher"]
+    assert codes(slots=0) == ["no_worker"]
+    assert codes(paused=True, slots=0) == ["paused", "no_worker"]
+    assert codes(cancelling=True) == ["cancelled"]

@@ -1,0 +1,256 @@
+"""Mutation testing: change the product's code a little, and see whether a test fails.
+
+    python .ci/mutants.py FOLDER [--count 100] [--seed 1] [--minutes 60] [--floor 0.8]
+
+mutmut makes the mutants of one folder (see ``FOLDERS``); a random sample is tried in a
+scratch copy of the tree, each in its own process with the fast tests of its module.
+Mutants that change nothing but prose (a text with a space in it, such as a message) are
+not drawn, and what PostgreSQL alone runs is not tried: databases are SQLite here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import contextlib
+import copy
+import difflib
+import json
+import math
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+ROOMS = ("api", "common", "migrations", "service", "solver", "workers")
+# folder → where it lies, the tests of all its modules, and more of some modules
+FOLDERS: dict[str, tuple[str, list[str], dict[str, list[str]]]] = {
+    "db": (
+        "service/afterslip_service/db",
+        ["service/test_database.py"],
+        {
+            "attempts": ["service/test_dispatch.py"],
+            "bulk": ["service/test_claim_races.py", "service/test_fsck_unverified.py"],
+            "campaigns": ["service/test_dispatch.py"],
+            "claims": ["service/test_claim_races.py", "service/test_fairness.py"],
+            "idempotency": ["service/test_http.py"],
+            "inversions": ["service/test_dispatch.py"],
+            "jobs": ["service/test_claim_races.py", "service/test_dispatch.py"],
+            "leases": ["service/test_fencing.py"],
+            "queue": ["service/test_fairness.py"],
+            "queue_position": ["service/test_fairness.py"],
+            "scrubbing": ["service/test_scrubber.py"],
+            "sources": ["service/test_reuse.py"],
+            "tokens": ["service/test_access.py"],
+            "usage": ["service/test_usage.py"],
+        },
+    ),
+    "engine": (
+        "service/afterslip_service/engine",
+        ["service/test_engine.py"],
+        {
+            "buckets": ["service/test_rate_limits.py"],
+            "explain": ["service/test_explain.py"],
+            "retry": ["service/test_retry.py"],
+        },
+    ),
+    "store": (
+        "workers/afterslip_workers/store",
+        ["workers/test_commit.py"],
+        {
+            "bucket": ["workers/test_bucket.py"],
+            "check": ["service/test_fsck.py"],
+            "checkpoint": ["workers/test_checkpoint.py"],
+            "commit": ["workers/test_fenced_promotion.py"],
+            "findings": ["service/test_fsck.py"],
+            "models": ["workers/test_model_file.py", "workers/test_damaged_model.py"],
+            "order": ["service/test_fsck.py"],
+            "progress": ["workers/test_supervision.py"],
+            "reading": ["workers/test_reading.py"],
+            "repair": ["service/test_fsck.py"],
+            "retract": ["workers/test_scrub.py", "service/test_fsck_unverified.py"],
+            "scrub": ["workers/test_scrub.py"],
+            "seal": ["workers/test_seal.py"],
+            "spool": ["workers/test_spool.py"],
+            "uploads": ["workers/test_uploads.py"],
+        },
+    ),
+    "inversion": (
+        "solver/afterslip_solver/inversion",
+        ["solver/test_inversion.py"],
+        {
+            "convex": ["solver/test_inversion_convex.py"],
+            "covariance": ["solver/test_inversion_covariance.py"],
+            "hierarchy": ["solver/test_inversion_posterior.py"],
+            "in_time": ["solver/test_in_time.py"],
+            "posterior": ["solver/test_inversion_posterior.py"],
+            "restoration": ["solver/test_inversion_restoration.py"],
+            "robust": ["solver/test_inversion_robust.py"],
+            "truncated": ["solver/test_inversion_posterior.py"],
+        },
+    ),
+}
+# minutes long
+SLOW = "test_intervals_cover_slip or test_evidence or cluster"
+
+
+def lay_out(scratch: Path) -> None:
+    """Copy the tree, all packages below one root."""
+    plain = shutil.ignore_patterns("__pycache__")
+    for room in ROOMS:
+        for package in (ROOT / room).glob("afterslip*"):
+            shutil.copytree(package, scratch / "src" / package.name, ignore=plain)
+    for other in ("tests", "examples", "docs", "benchmarks", "deploy"):
+        shutil.copytree(ROOT / other, scratch / other, ignore=plain)
+    shutil.copy(ROOT / "pyproject.toml", scratch)
+    # what our packages are mutated with
+    with (scratch / "pyproject.toml").open("a") as file:
+        file.write('\n[tool.mutmut]\nsource_paths = ["src"]\n')
+
+
+def without_prose(function: ast.AST) -> str:
+    """Return what a function does, texts with a space left out."""
+    function = copy.deepcopy(function)
+    for node in ast.walk(function):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = " " if " " in node.value else node.value
+    assert isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
+    return "\n".join(ast.dump(node) for node in [function.args, *function.body])
+
+
+def mutate(scratch: Path, folder: str) -> dict[str, str]:
+    """Put all mutants into the scratch copy; return name → difference."""
+    from mutmut.mutation.file_mutation import mutate_file_contents
+
+    found = {}
+    package = FOLDERS[folder][0].partition("/")[2]
+    for path in sorted((scratch / "src" / package).glob("*.py")):
+        made = mutate_file_contents(str(path), path.read_text(), None, None)
+        path.write_text(made.code)
+        functions = {
+            node.name: node
+            for node in ast.walk(ast.parse(made.code))
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        }
+        module = package.replace("/", ".") + f".{path.stem}".removesuffix(".__init__")
+        for name in made.mutant_names:
+            original = functions[name.partition("__mutmut_")[0] + "__mutmut_orig"]
+            texts = [
+                ast.unparse(f).splitlines()[1:] for f in (original, functions[name])
+            ]
+            if without_prose(functions[name]) != without_prose(original):
+                lines = difflib.unified_diff(*texts, n=0, lineterm="")
+                found[f"{module}.{name}"] = "\n".join(
+                    line for line in lines if line[:2] not in {"--", "++", "@@"}
+                )
+    return found
+
+
+def ends(scratch: Path, name: str, tests: list[str], limit: float) -> str:
+    """Run tests with one mutant (none if empty) in a process; say how it ended."""
+    child = os.fork()
+    if not child:
+        os.setpgid(0, 0)
+        os.environ["MUTANT_UNDER_TEST"] = name
+        os.dup2(os.open(scratch / "output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1)
+        os.dup2(1, 2)
+        os._exit(run_tests(tests))
+    os.setpgid(child, child)
+    end = time.monotonic() + limit
+    while time.monotonic() < end:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return {0: "survived"}.get(os.waitstatus_to_exitcode(status), "killed")
+        time.sleep(0.02)
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return "timeout"
+
+
+def run_tests(tests: list[str], *more: str) -> int:
+    """Run pytest in this process, until the first failure."""
+    import pytest
+
+    chosen = f"not postgresql and not ({SLOW})"
+    options = ["-x", "-q", "-p", "no:cacheprovider", "-k", chosen, *more]
+    return int(pytest.main([*options, *tests]))
+
+
+def interval(killed: int, tried: int) -> tuple[float, float]:
+    """Return Wilson's interval of 95 % of a proportion."""
+    z, p = 1.959964, killed / tried
+    middle = (p + z * z / (2 * tried)) / (1 + z * z / tried)
+    half = z / (1 + z * z / tried)
+    half *= math.sqrt(p * (1 - p) / tried + z * z / (4 * tried * tried))
+    return middle - half, middle + half
+
+
+def sample(asked: argparse.Namespace, scratch: Path) -> dict[str, Any]:
+    """Try mutants in random order until there are enough, or the time is over."""
+    began = time.monotonic()
+    mutants = mutate(scratch, asked.folder)
+    place, everywhere, special = FOLDERS[asked.folder]
+    names = random.Random(asked.seed).sample(sorted(mutants), len(mutants))
+    os.environ["MUTANT_UNDER_TEST"] = ""
+    sys.path.insert(0, str(scratch / "src"))
+    os.environ["PYTHONPATH"] = str(scratch / "src")
+    with (scratch / "collected").open("w") as file, contextlib.redirect_stdout(file):
+        files = {*everywhere, *(test for more in special.values() for test in more)}
+        run_tests([f"tests/{test}" for test in sorted(files)], "--collect-only")
+    limits: dict[str, float] = {}
+    ended: dict[str, str] = {}
+    for name in names[: asked.count]:
+        if time.monotonic() - began > 60 * asked.minutes:
+            break
+        module = name.rsplit(".", 2)[-2]
+        tests = [f"tests/{t}" for t in (*special.get(module, []), *everywhere)]
+        if module not in limits:
+            start = time.monotonic()
+            if ends(scratch, "", tests, 600.0) != "survived":
+                sys.exit(f"without a mutant:\n{(scratch / 'output').read_text()}")
+            limits[module] = 10.0 + 5 * (time.monotonic() - start)
+        ended[name] = ends(scratch, name, tests, limits[module])
+        if ended[name] == "survived":
+            print(f"{name}\n{mutants[name]}\n", flush=True)
+    # an endless loop is noticed as well
+    killed = sum(how != "survived" for how in ended.values())
+    low, high = interval(killed, len(ended))
+    return {
+        "folder": place, "mutants": len(mutants), "seed": asked.seed,
+        "tried": len(ended), "killed": killed,
+        "score": round(killed / len(ended), 3),
+        "interval_95": [round(low, 3), round(high, 3)],
+        "survivors": [name for name, how in ended.items() if how == "survived"],
+    }  # fmt: skip
+
+
+def main() -> None:
+    """Try a sample of the mutants of one folder, and print who survived."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", choices=FOLDERS)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--floor", type=float, default=0.0)
+    parser.add_argument("--json", type=Path)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="afterslip-mutants-") as folder:
+        scratch = Path(folder)
+        lay_out(scratch)
+        with contextlib.chdir(scratch):
+            record = sample(asked, scratch)
+    print(json.dumps({key: record[key] for key in record if key != "survivors"}))
+    if asked.json:
+        asked.json.write_text(json.dumps(record, indent=1) + "\n")
+    if record["interval_95"][1] < asked.floor:
+        sys.exit(f"fewer than {asked.floor:.0%} are noticed, at 95 % confidence")
+
+
+if __name__ == "__main__":
+    main()
