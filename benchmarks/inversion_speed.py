@@ -1,0 +1,237 @@
+"""Time of whole inversions and of draws, beside other solvers on the same matrices.
+
+    python benchmarks/inversion_speed.py --json benchmarks/inversion-speed-2core.json
+    python benchmarks/inversion_speed.py --along 100 --down 25 --stations 33334
+
+A thrust of rectangles (Okada 1985), both components with positive dip slip, and three
+components of motion at each station. `choice` is `invert` with its defaults: smoothness
+and variance by evidence, 1000 draws, the check by five folds. `effective draws` is the
+time per 1000 independent draws of the slowest unknown. Peers solve the convex problem
+once at the smoothness that was chosen (CVXPY with Clarabel, bounded least squares of
+SciPy's `lsq_linear`, and `Lasso` of scikit-learn with `positive` and next to no
+weight, for slip that is all positive); emcee draws slip alone, its scales given, for
+as long as ours took, with twice as many walkers as unknowns. Peers that are not
+installed are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+
+from afterslip_solver.inversion import (
+    InversionProblem,
+    InversionSettings,
+    Laplacian,
+    invert,
+)
+from afterslip_solver.inversion.convex import minimise
+from afterslip_solver.inversion.hierarchy import effective_size
+from afterslip_solver.inversion.normal import normal_equations
+from afterslip_solver.inversion.posterior import draw_posterior
+from afterslip_solver.model import Float
+from afterslip_solver.reference import Rectangles, surface_displacement
+
+SIZE, DIP, SIGMA = 15e3, 20.0, 0.01
+
+
+def problem_of(along: int, down: int, stations: int) -> InversionProblem:
+    """Pose a problem of 2 along down unknowns and three data for each station."""
+    rng = np.random.default_rng(0)
+    reach = 0.5 * along * SIZE
+    xy = rng.uniform([0.0, -1.2 * reach], [4.0 * down * SIZE, 1.2 * reach],
+                     (stations, 2))  # fmt: skip
+    cos, sin = np.cos(np.deg2rad(DIP)), np.sin(np.deg2rad(DIP))
+    places = [(i, j) for i in range(along) for j in range(down)]
+    grid = np.array([[0, c, i, j] for c in (0, 1) for i, j in places])
+    G = np.empty((3 * stations, len(grid)))
+    for k, (_, c, i, j) in enumerate(grid):
+        top = 5e3 + j * SIZE * sin
+        middle = (i - (along - 1) / 2) * SIZE
+        patch = Rectangles(j * SIZE * cos, middle, top, 0.0, DIP, SIZE, SIZE)
+        G[:, k] = surface_displacement(xy, patch, np.eye(3)[c]).ravel()
+    off = (
+        (grid[:, 2] - 0.5 * along) / (0.2 * along),
+        (grid[:, 3] - 0.4 * down) / (0.3 * down),
+    )
+    truth = np.exp(-(off[0] ** 2) - off[1] ** 2) * np.where(grid[:, 1] == 1, 5.0, 1.0)
+    n, rows = len(grid), len(G)
+    return InversionProblem(
+        G=G,
+        data=G @ truth + SIGMA * rng.standard_normal(rows),
+        sigma=np.full(rows, SIGMA),
+        station=np.repeat(np.arange(stations), 3),
+        kind=np.full(rows, "gnss"),
+        grid=grid,
+        area=np.full(n, SIZE**2),
+        rigidity=np.full(n, 40e9),
+        sign=grid[:, 1],
+        spacing=np.array([[SIZE, SIZE]]),
+        open_top=np.array([False]),
+        position=xy,
+    )
+
+
+def timed(work: Callable[[], Any]) -> tuple[Any, float, float]:
+    """Return what some work gives, its wall time and its processor time, s."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    found = work()
+    return found, time.perf_counter() - wall, time.process_time() - cpu
+
+
+def peers(problem: InversionProblem, smoothness: float) -> dict[str, Callable[[], Any]]:
+    """Return the convex problem as each other solver states it."""
+    root = np.linalg.cholesky(smoothness * Laplacian().precision(problem.sources)).T
+    rows = np.vstack((problem.G / problem.sigma[:, None], root))
+    data = np.concatenate((problem.data / problem.sigma, np.zeros(len(root))))
+    lower, upper = problem.bounds
+    found: dict[str, Callable[[], Any]] = {
+        "SciPy lsq_linear": lambda: (
+            scipy.optimize.lsq_linear(rows, data, (lower, upper), tol=1e-10).x
+        )
+    }
+    if importlib.util.find_spec("cvxpy"):
+        found["CVXPY"] = lambda: _cvxpy(rows, data, lower)
+    if importlib.util.find_spec("sklearn"):
+        found["scikit-learn Lasso"] = lambda: _lasso(rows, data)
+    return found
+
+
+def _cvxpy(rows: Float, data: Float, lower: Float) -> Float:
+    import cvxpy
+
+    a = cvxpy.Variable(rows.shape[1])
+    bounded = np.flatnonzero(np.isfinite(lower))
+    goal = cvxpy.Minimize(cvxpy.sum_squares(rows @ a - data))
+    cvxpy.Problem(goal, [a[bounded] >= 0]).solve("CLARABEL")
+    return np.asarray(a.value)
+
+
+def _lasso(rows: Float, data: Float) -> Float:
+    from sklearn.linear_model import Lasso
+
+    peer = Lasso(
+        alpha=1e-9, fit_intercept=False, positive=True, tol=1e-8, max_iter=20_000
+    )
+    return np.asarray(peer.fit(rows, data).coef_)
+
+
+def emcee_rate(problem: InversionProblem, smoothness: float, seconds: float) -> float:
+    """Effective draws per second of an ensemble, or nan where emcee is missing."""
+    if not importlib.util.find_spec("emcee"):
+        return float("nan")
+    import emcee
+
+    normal = normal_equations(problem, Laplacian().precision(problem.sources))
+    Q, b = normal.with_roughness(smoothness, normal.roughness), normal.right
+    lower, _ = problem.bounds
+    start = minimise(Q, b, np.zeros(len(b)), *problem.bounds).value
+
+    def log_density(value: Float) -> float:
+        if (value < lower).any():
+            return -np.inf
+        return float(value @ b - 0.5 * value @ Q @ value)
+
+    rng = np.random.default_rng(0)
+    first = np.abs(start + 0.05 * rng.standard_normal((2 * len(b), len(b))))
+    sampler = emcee.EnsembleSampler(len(first), len(b), log_density)
+    begun = time.perf_counter()
+    while time.perf_counter() - begun < seconds:
+        first = sampler.run_mcmc(first, 10)
+    took = time.perf_counter() - begun
+    chain = sampler.get_chain()
+    # the mean over walkers has the autocorrelation of each; all of them count
+    least = min(effective_size(chain[:, :, k].mean(axis=1)) for k in range(len(b)))
+    return least * chain.shape[1] / took
+
+
+def study(problem: InversionProblem, patience: float) -> list[dict[str, object]]:
+    """Time everything and return records."""
+    n, rows = problem.G.shape[1], len(problem.data)
+    what = f"{n} unknowns, {rows} data"
+    out, wall, cpu = timed(lambda: invert(problem, InversionSettings()))
+    records = [
+        _record("inversion_choice_s", wall, "s", 60.0, f"{what}; processor {cpu:.0f} s")
+    ]
+    normal = normal_equations(problem, Laplacian().precision(problem.sources))
+    settings = InversionSettings(draws=1000)
+    drawn, wall, cpu = timed(lambda: draw_posterior(problem, normal, settings, None))
+    per = 1000.0 * wall / drawn.effective
+    records.append(
+        _record("inversion_1000_draws_s", per, "s", 120.0,
+                f"{what}; {drawn.effective:.0f} effective of 1000 in {wall:.1f} s, "
+            f"processor {cpu:.1f} s")
+    )  # fmt: skip
+    weighed = problem.reweighted(out.variance)
+    rate = emcee_rate(weighed, out.smoothness, min(wall, patience))
+    note = (
+        f"{what}; emcee, scales given, effective draws per second at most: short chains"
+    )
+    ours = drawn.effective / wall
+    records.append(_record("inversion_emcee_rate", rate, "1/s", ours, note))
+    held = InversionSettings(smoothness=out.smoothness, folds=0, draws=0)
+    own, one, _ = timed(lambda: invert(weighed, held))
+    for name, solve in peers(weighed, out.smoothness).items():
+        value, seconds, _ = timed(solve)
+        note = f"{what}; one solve by {name}, ours {one:.2f} s with all it reports"
+        if "Lasso" in name:
+            ours = replace(weighed, sign=np.ones(n, dtype=int))
+            off = np.abs(invert(ours, held).slip - value).max()
+        else:
+            off = np.abs(own.slip - value).max()
+        note += f"; largest difference {off:.1e} m"
+        records.append(_record("inversion_peer_s", seconds, "s", one, note))
+    return records
+
+
+def _record(
+    metric: str, value: float, unit: str, baseline: float, note: str
+) -> dict[str, object]:
+    return {
+        "metric": metric,
+        "value": value,
+        "unit": unit,
+        "baseline": baseline,
+        "ratio": value / baseline,
+        "note": note,
+    }
+
+
+def main() -> None:
+    """Print and write the records."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--along", type=int, default=31)
+    parser.add_argument("--down", type=int, default=6)
+    parser.add_argument("--stations", type=int, default=3334)
+    parser.add_argument("--patience", type=float, default=60.0, help="s, for emcee")
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    posed = problem_of(arguments.along, arguments.down, arguments.stations)
+    records = study(posed, arguments.patience)
+    for item in records:
+        print(
+            f"{item['metric']:24s} {item['value']:10.3f} {item['unit']} {item['note']}"
+        )
+    if arguments.json:
+        commit = subprocess.run(
+            ["git", "rev-parse", "--short", "HEAD"],
+            capture_output=True, text=True, check=True,
+        ).stdout.strip()  # fmt: skip
+        load = f"{os.cpu_count()} cores, others at work: load {os.getloadavg()[0]:.1f}"
+        whole = {"device": load, "commit": commit, "records": records}
+        arguments.json.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
