@@ -18,6 +18,7 @@ from afterslip.archive import GreensStore
 from afterslip.physics.viscoelastic.store import Sizes, layout_of
 from afterslip_workers import entry
 from afterslip_workers.engines.viscoelastic import adopting
+from afterslip_workers.messages import read_manifest
 
 
 @pytest.fixture(scope="module")
@@ -30,10 +31,11 @@ def solved(tmp_path_factory):
 def run(root, spec, identity):
     campaign = SmallCampaign(root, spec, identity)
     model = stored(entry.execute(campaign.envelope("model", f"{identity}-model")))
-    entry.promote(root, identity, model)
+    entry.promote(root, identity, read_manifest(model))
     for index, sources in enumerate(model["groups"]):
         group = campaign.group(f"{identity}-g{index}", index, sources)
-        entry.promote(root, identity, stored(entry.execute(group)))
+        manifest = read_manifest(stored(entry.execute(group)))
+        entry.promote(root, identity, manifest)
     entry.finish(root, identity)
     return campaign
 
@@ -60,6 +62,19 @@ def test_error_of_the_mesh_is_stored_with_every_source(solved):
     assert np.array_equal(elastic[:, 0], elastic[:, 2])
     assert (change[:, 0] == 0.0).all()
     assert (change[:, 2] > 0.0).any(axis=1).all()
+
+
+def test_the_worst_source_sums_up_a_store(solved):
+    found = GreensStore(solved.greens).reader.largest_space_error()
+    with xr.open_zarr(solved.greens) as data:
+        error, response = data["space_error"].values, data["response"].values[:, 0]
+    size = (response**2).sum(axis=2).mean(axis=1)
+    shares = np.sqrt((error[:, 0] ** 2).mean(axis=1) / size)
+    assert found["elastic"] == pytest.approx(shares.max(), rel=1e-4)
+    assert 0.01 < found["change"] < 1.0
+    with xr.open_zarr(solved.greens) as data:
+        old = GreensStore(data.drop_vars(["space_error", "error_time"]))
+        assert old.reader.largest_space_error() == {}
 
 
 def test_a_store_without_errors_of_the_mesh_says_that_it_knows_none(solved):

@@ -305,6 +305,7 @@ def model_facts(
         ("Integrator", solver.get("integrator")),
         ("Largest relative residual of a solve", _small(solver.get("residual"))),
         ("Estimated error of the curve in time", _small(solver.get("time_error"))),
+        ("Estimated error of the mesh", _shares(solver.get("space_error"))),
         ("Linear solves", _count(solver.get("solves"))),
         ("Smoothness λ, sparsity μ", _pair(result)),
     ]
@@ -318,6 +319,11 @@ def _pair(result: xr.Dataset) -> str | None:
 
 def _count(value: Any) -> str | None:
     return None if value is None else f"{int(value):,}"
+
+
+def _shares(errors: dict[str, float] | None) -> str | None:
+    """Say of each part how large its error is, of the worst source."""
+    return ", ".join(f"{part} {value:.1%}" for part, value in (errors or {}).items())
 
 
 def _small(value: Any) -> str | None:

@@ -19,6 +19,9 @@ from afterslip_common.terms import GROUP_SIZE
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
+# sources whose errors are summed up: each takes reading its modes
+_ASKED = 16
+
 
 class CurveReader:
     """See `afterslip.physics.base.Reader`.
@@ -184,6 +187,33 @@ class CurveReader:
             name="space_error",
             attrs={"units": "m m-1"},
         )
+
+    def largest_space_error(self) -> dict[str, float]:
+        """Return the error of the mesh over the whole surface, of the worst source.
+
+        Returns
+        -------
+        {"elastic", "change"}: root mean squares over those of the displacement, and of
+        the change until the last time of the errors, among at most 16 sources evenly
+        spread; without what was not estimated.
+        """
+        stored = np.flatnonzero(self.stored)
+        if "space_error" not in self.dataset or not len(stored):
+            return {}
+        spread = np.linspace(0, len(stored) - 1, min(len(stored), _ASKED))
+        last = float(values(self.dataset, "error_time")[-1]) * YEAR
+        found: dict[str, float] = {}
+        for row in stored[np.unique(spread.astype(np.int64))].tolist():
+            error = self.dataset["space_error"][row].values
+            motion = self.evaluate([0.0, last], sources=[row]).values[0]
+            parts = {"elastic": (error[0], motion[0])}
+            parts["change"] = error[-1], motion[1] - motion[0]
+            for part, (length, vector) in parts.items():
+                size = float(np.sqrt((vector**2).sum(axis=1).mean()))
+                share = float(np.sqrt((length**2).mean())) / size if size else np.nan
+                if np.isfinite(share):
+                    found[part] = max(found.get(part, 0.0), share)
+        return found
 
     def coefficients(self, source: int, times: ArrayLike) -> Float:
         """Return what each mode of a source contributes at given times.

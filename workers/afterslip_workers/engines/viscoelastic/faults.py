@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from afterslip.frame import Frame
+from afterslip.physics.viscoelastic import physics
 from afterslip_solver.model import Bool, FaultMesh, Float, Int, Model
 from afterslip_workers.engines.viscoelastic.sources import (
     EDGES,
@@ -74,6 +75,7 @@ class FaultSlip:
             "residual": float(greens["residual"].max()),
             "time_error": float(greens["time_error"].max()),
             "iterations": int(greens["iterations"].sum()),
+            "space_error": physics.reader(greens).largest_space_error(),
         }
 
 
