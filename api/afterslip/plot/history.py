@@ -30,7 +30,7 @@ def moment_history(result: xr.Dataset) -> Figure:
         ax.fill_between(
             time, low, high, color=SKY, alpha=0.35, linewidth=0, label="95 %"
         )
-    ax.plot(time, moment, color=BLUE, marker="o", markersize=3, label="rock that flows")
+    ax.plot(time, moment, color=BLUE, marker="o", markersize=3, label="viscoelastic")
     ax.plot(
         time, elastic, color=INK, linewidth=0.9, linestyle=(0, (4, 2)), label="elastic"
     )

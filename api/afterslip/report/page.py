@@ -76,7 +76,7 @@ FIGURES: tuple[tuple[str, Callable[..., Figure], str, str], ...] = (
         plot.moment_history,
         "Moment through time",
         "Moment of the coseismic slip and the afterslip so far, with its 95 % band "
-        "from the Gaussian part of the posterior. Dashed: from the same data at the "
+        "from the draws, signs included. Dashed: from the same data at the "
         "same weights where rock does not flow; flow is then taken for slip.",
     ),
     (
