@@ -337,6 +337,9 @@ def test_the_history_has_the_residual_of_each_iteration(small):
     for entry in result.history:
         iterations, residuals = zip(*entry["curve"], strict=True)
         assert list(iterations) == sorted(iterations)
+        # a solve that began at all begins where its guess stood
+        assert iterations[0] == 0
+        assert residuals[0] == pytest.approx(max(entry["initial"]))
         assert iterations[-1] == entry["iterations"]
         assert residuals[-1] == pytest.approx(max(entry["residuals"]), rel=1e-6)
         assert len(iterations) <= 13

@@ -105,7 +105,7 @@ class GroupSolve:
                 relative = np.minimum(relative, self.tolerance * criterion.progress())
             return of_sources(relative)
 
-        points: list[tuple[int, float]] = []
+        points = [(0, 1.0)]
 
         def watch(iteration: int, relative: NDArray[np.float64]) -> bool:
             points.append((iteration, float(counted(relative).max())))
@@ -127,6 +127,7 @@ class GroupSolve:
         self.iterations += result.iterations
         relative = counted(result.relative)
         self.residual = np.maximum(self.residual, relative)
+        points[0] = (0, float(of_sources(result.initial).max()))
         self.history.append(
             {
                 "phase": phase,
@@ -151,7 +152,7 @@ class GroupSolve:
         if len(self.history) >= CURVES:
             return []
         step = -(-len(points) // CURVE) or 1
-        return [*points[:-1:step], (iterations, float(relative.max()))]
+        return [*points[::step], (iterations, float(relative.max()))]
 
     @cached_property
     def _digest(self) -> NDArray[np.uint8]:
