@@ -17,7 +17,7 @@ from afterslip_common.record import device_name, document
 from afterslip_solver.backend.base import LANES
 from afterslip_solver.benchmarks import waves
 
-TILES = ((16, 8), (8, 8), (16, 16), (32, 4))
+TILES = ((16, 8), (8, 8), (16, 16), (32, 4), (32, 8))
 PLANES = (32, 128)
 
 

@@ -117,9 +117,9 @@ class VoxelShape:
 
 
 def voxel_shape(real: Any) -> VoxelShape:
-    """Return the best sizes of those measured."""
+    """Return the best sizes of those that `benchmarks/waves.py --sweep` measures."""
     single = np.dtype(real) == np.float32
-    return VoxelShape(16, 8, 32, 2, 2) if single else VoxelShape(16, 8, 32, 1, 1)
+    return VoxelShape(32, 8, 32, 2, 1) if single else VoxelShape(32, 4, 128, 2, 1)
 
 
 def voxel(
