@@ -1,5 +1,6 @@
 """A worker says what it is, without touching a device."""
 
+import json
 import subprocess
 import sys
 
@@ -7,6 +8,7 @@ import pytest
 
 from afterslip_workers import entry
 from afterslip_workers.machine import device
+from afterslip_workers.process.children import _start
 
 
 def test_worker_describes_itself():
@@ -22,6 +24,17 @@ def test_threads_come_from_the_environment(monkeypatch):
     assert device.threads() == 1
     monkeypatch.setenv("AFTERSLIP_THREADS", "3")
     assert device.threads() == 3
+
+
+def test_a_child_has_the_threads_for_kernels_and_one_for_small_matrices(monkeypatch):
+    monkeypatch.setenv("AFTERSLIP_THREADS", "3")
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "8")
+    code = "import json, os; print(json.dumps(dict(os.environ)))"
+    with _start(("-c", code)) as process:
+        answer, _ = process.communicate(timeout=60)
+    found = json.loads(answer)
+    assert found["NUMBA_NUM_THREADS"] == "3"
+    assert found["OPENBLAS_NUM_THREADS"] == found["MKL_NUM_THREADS"] == "1"
 
 
 @pytest.fixture
