@@ -215,6 +215,25 @@ def test_the_map_is_true_to_scale(result):
     assert box.width / km_across == pytest.approx(box.height / km_up, rel=0.01)
 
 
+@pytest.mark.parametrize("case", ["as it is", "local", "steep"])
+def test_colour_bar_stands_beside_the_map_and_labels_beside_symbols(result, case):
+    figure = plot.slip_map(CASES[case](result))
+    figure.canvas.draw()
+    *axes, bar = figure.axes
+    boxes = [ax.get_window_extent() for ax in axes]
+    gap = bar.get_window_extent().x0 - max(box.x1 for box in boxes)
+    assert 0 < gap < 0.03 * figure.bbox.width
+    assert np.ptp([box.x0 for box in boxes]) < 0.01 * figure.bbox.width
+    written = [(ax, t) for ax in axes for t in ax.texts if t.get_text().isdigit()]
+    assert len(written) >= 3
+    for ax, text in written:
+        box = text.get_window_extent().padded(2)
+        for line in ax.lines:  # stations, the peak and the borders
+            x, y = ax.transData.transform(line.get_xydata()).T
+            on = (box.x0 < x) & (x < box.x1) & (box.y0 < y) & (y < box.y1)
+            assert not on.any(), (text.get_text(), line.get_label())
+
+
 def test_a_far_station_does_not_shrink_the_map(result):
     far = result.copy(deep=True)
     far["station_lon"][0], far["station_lat"][0] = 13.4, 52.5

@@ -73,8 +73,13 @@ def colour(ax: Axes, canvas: Canvas) -> Any:
     return image
 
 
-def contours(ax: Axes, canvas: Canvas) -> Float:
-    """Draw contour lines; returns (n, 2) where their labels stand."""
+def contours(ax: Axes, canvas: Canvas, symbols: Float) -> Float:
+    """Draw contour lines; returns (n, 2) where their labels stand.
+
+    Parameters
+    ----------
+    symbols : (n, 2), places of what labels must not cover, beside border and peak.
+    """
     most = float(canvas.size[canvas.nodes].max())
     inner = canvas.levels[1:][canvas.levels[1:] < most]
     if inner.size == 0:
@@ -88,10 +93,31 @@ def contours(ax: Axes, canvas: Canvas) -> Float:
         alpha=0.55,
     )
     # a label on the smallest ring would cover the peak
-    texts = ax.clabel(lines, inner[:-1:2], fmt=lambda v: f"{v:g}", fontsize=7.5)
+    rings = [np.asarray(path.vertices) for path in lines.get_paths()[:-1:2]]
+    places = _label_places(canvas, [ring for ring in rings if len(ring)], symbols)
+    if not places:
+        return np.empty((0, 2))
+    texts = ax.clabel(lines, fmt=lambda v: f"{v:g}", fontsize=7.5, manual=places)
     for text in texts:
         text.set(color=INK, alpha=1.0, path_effects=HALO, zorder=6)
     return np.array([t.get_position() for t in texts], dtype=np.float64).reshape(-1, 2)
+
+
+def _label_places(
+    canvas: Canvas, rings: Sequence[Float], symbols: Float
+) -> list[tuple[float, float]]:
+    """Point of each contour that is farthest from everything else on the paper."""
+    most = canvas.nodes[np.argmax(canvas.size[canvas.nodes])]
+    peak = canvas.triangles.x[most], canvas.triangles.y[most]
+    taken = np.vstack((symbols, *canvas.borders, peak))
+    places: list[tuple[float, float]] = []
+    for ring in rings:
+        across = (ring[:, None, 0] - taken[:, 0]) / canvas.stretch
+        near = np.hypot(across, ring[:, None, 1] - taken[:, 1]).min(axis=1)
+        place = ring[np.argmax(near)]
+        taken = np.vstack((taken, place))
+        places.append((float(place[0]), float(place[1])))
+    return places
 
 
 def _spaced_nodes(canvas: Canvas, across: int = 15) -> NDArray[np.int64]:

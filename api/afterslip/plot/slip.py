@@ -74,9 +74,11 @@ def slip_map(result: xr.Dataset, title: str | None = None) -> Figure:
         own = section.prepare(ax, result, fault, f"In the plane of {name}")
         rim = [border(result, fault) / 1e3]
         _plane(ax, paint.Canvas(own, rim, 1.0, slip, size, levels, peak))
+    # a narrow map above the plane of a fault begins where that does
     bar = figure.colorbar(
-        image, ax=list(axes), ticks=levels, shrink=0.7, aspect=28, pad=0.02
-    )
+        image, ax=list(axes), ticks=levels, shrink=0.7, aspect=28, pad=0.02,
+        panchor=(0.0, 1.0) if steep else (1.0, 0.5),
+    )  # fmt: skip
     bar.set_label("slip (m)")
     bar.outline.set_edgecolor(FAINT)
     _headline(axes[0], result, title, peak)
@@ -89,8 +91,9 @@ def _map(
 ) -> Any:  # fmt: skip
     maps.prepare(ax, frame)
     image = paint.colour(ax, canvas)
+    stations = np.column_stack((frame.station_x, frame.station_y))
     flat = len(steep) < len(np.unique(result["fault_index"].values))
-    written = paint.contours(ax, canvas) if flat else np.empty((0, 2))
+    written = paint.contours(ax, canvas, stations) if flat else np.empty((0, 2))
     maps.graticule(ax)
     edges = maps.draw_fault(ax, frame, result)
     handles = [*_stations(ax, frame, result), *edges]
@@ -104,7 +107,7 @@ def _map(
 
 def _plane(ax: Axes, canvas: paint.Canvas) -> None:
     paint.colour(ax, canvas)
-    written = paint.contours(ax, canvas)
+    written = paint.contours(ax, canvas, np.empty((0, 2)))
     section.graticule(ax)
     if canvas.peak > 0.0:
         paint.arrows(ax, canvas, written)
@@ -151,7 +154,7 @@ def _headline(ax: Axes, result: xr.Dataset, title: str | None, peak: float) -> N
     most = limits(attrs.get("peak_slip_interval"), ".3g")
     # the name may hold any sign, and a dollar would begin a formula
     ax.set_title(name.replace("$", r"\$") or "Slip", pad=19)
-    ax.annotate(
+    line = ax.annotate(
         f"$M_w$ {float(attrs['magnitude']):.2f}{mw}, largest slip "
         f"{peak:.3g} m{most}{where}; arrows: motion of the {side}",
         (0.0, 1.0),
@@ -161,6 +164,8 @@ def _headline(ax: Axes, result: xr.Dataset, title: str | None, peak: float) -> N
         fontsize=8,
         va="bottom",
     )
+    # else the colour bar stands beside the end of this line, not beside the map
+    line.set_in_layout(False)
 
 
 def _furniture(
