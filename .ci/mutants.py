@@ -2,8 +2,9 @@
 
     python .ci/mutants.py FOLDER [--count 100] [--seed 1] [--minutes 60] [--floor 0.8]
 
-mutmut makes the mutants of one folder (see ``FOLDERS``); a random sample is tried in a
-scratch copy of the tree, each in its own process with the fast tests of its module.
+mutmut makes the mutants of one folder (see ``FOLDERS``) in a scratch copy of the tree,
+where the fast tests run once, to know which functions each reaches. A random sample is
+tried, each in a fork of this process and with the tests that reach its function.
 Mutants that change nothing but prose (a text with a space in it, such as a message) are
 not drawn, and what PostgreSQL alone runs is not tried: databases are SQLite here.
 """
@@ -24,8 +25,12 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
+
+import hypothesis
+import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("api", "common", "migrations", "service", "solver", "workers")
@@ -152,16 +157,39 @@ def mutate(scratch: Path, folder: str) -> dict[str, str]:
     return found
 
 
-def ends(scratch: Path, name: str, tests: list[str], limit: float) -> str:
-    """Run tests with one mutant (none if empty) in a process; say how it ended."""
+class Reached:
+    """What each test reaches of the mutated package, in this process."""
+
+    def __init__(self) -> None:
+        self.functions: set[str] = set()
+        self.tests: dict[str, tuple[float, list[str]]] = {}
+
+    def call(self, function: str, **_: str | None) -> None:
+        """Note one call of a mutated function."""
+        self.functions.add(function)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, bool, bool]:
+        """Note the seconds of a test and the functions that it calls."""
+        self.functions.clear()
+        began = time.monotonic()
+        result = yield
+        seconds = time.monotonic() - began
+        self.tests[item.nodeid] = seconds, sorted(self.functions)
+        return result
+
+
+def forked(scratch: Path, work: Callable[[], int], limit: float) -> str:
+    """Do some work in a fork, where all is imported already; say how it ended."""
     child = os.fork()
     if not child:
         os.setpgid(0, 0)
-        os.environ["MUTANT_UNDER_TEST"] = name
         os.dup2(os.open(scratch / "output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1)
         os.dup2(1, 2)
-        os._exit(run_tests(tests))
-    os.setpgid(child, child)
+        os._exit(work())
+    # by whom comes first
+    with contextlib.suppress(PermissionError):
+        os.setpgid(child, child)
     end = time.monotonic() + limit
     while time.monotonic() < end:
         done, status = os.waitpid(child, os.WNOHANG)
@@ -173,13 +201,60 @@ def ends(scratch: Path, name: str, tests: list[str], limit: float) -> str:
     return "timeout"
 
 
-def run_tests(tests: list[str], *more: str) -> int:
+def run_tests(tests: list[str], *more: str, plugins: Sequence[object] = ()) -> int:
     """Run pytest in this process, until the first failure."""
-    import pytest
-
+    # the same examples each time; the checks are of how fast they come
+    hypothesis.settings.register_profile(
+        "mutants",
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
     chosen = f"not postgresql and not ({SLOW})"
-    options = ["-x", "-q", "-p", "no:cacheprovider", "-k", chosen, *more]
-    return int(pytest.main([*options, *tests]))
+    options = ["-x", "-q", "-p", "no:cacheprovider", "-k", chosen]
+    options += ["--hypothesis-profile=mutants", *more]
+    return int(pytest.main([*options, *tests], plugins=plugins))
+
+
+def survey(scratch: Path, tests: list[str]) -> dict[str, tuple[float, list[str]]]:
+    """Run all tests without a mutant; return test → (seconds, functions reached)."""
+    from mutmut.mutation import trampoline
+
+    def work() -> int:
+        reached = Reached()
+        # not by the environment, which processes that a test starts would inherit
+        trampoline.get_mutant_under_test = lambda: "stats"
+        trampoline.record_trampoline_hit = reached.call
+        code = run_tests(tests, plugins=[reached])
+        (scratch / "reached").write_text(json.dumps(reached.tests))
+        return code
+
+    if forked(scratch, work, 3600.0) != "survived":
+        sys.exit(f"without a mutant:\n{(scratch / 'output').read_text()}")
+    found: dict[str, tuple[float, list[str]]]
+    found = json.loads((scratch / "reached").read_text())
+    return found
+
+
+def ends(
+    scratch: Path,
+    name: str,
+    module: list[str],
+    reached: dict[str, tuple[float, list[str]]],
+) -> str:
+    """Run the tests that reach a mutant, the fastest first; say how it ended.
+
+    Where none does, in this process, those of its module are run.
+    """
+    function = name.partition("__mutmut_")[0]
+    tests = sorted(test for test in reached if function in reached[test][1])
+    tests.sort(key=lambda test: reached[test][0])
+    if not tests:
+        tests = [test for test in reached if test.partition("::")[0] in module]
+    os.environ["MUTANT_UNDER_TEST"] = name
+    limit = 10.0 + 5 * sum(reached[test][0] for test in tests)
+    return forked(scratch, lambda: run_tests(tests), limit)
 
 
 def interval(killed: int, tried: int) -> tuple[float, float]:
@@ -193,7 +268,6 @@ def interval(killed: int, tried: int) -> tuple[float, float]:
 
 def sample(asked: argparse.Namespace, scratch: Path) -> dict[str, Any]:
     """Try mutants in random order until there are enough, or the time is over."""
-    began = time.monotonic()
     mutants = mutate(scratch, asked.folder)
     place, everywhere, special = FOLDERS[asked.folder]
     names = random.Random(asked.seed).sample(sorted(mutants), len(mutants))
@@ -202,20 +276,17 @@ def sample(asked: argparse.Namespace, scratch: Path) -> dict[str, Any]:
     os.environ["PYTHONPATH"] = str(scratch / "src")
     with (scratch / "collected").open("w") as file, contextlib.redirect_stdout(file):
         files = {*everywhere, *(test for more in special.values() for test in more)}
-        run_tests([f"tests/{test}" for test in sorted(files)], "--collect-only")
-    limits: dict[str, float] = {}
+        tests = [f"tests/{test}" for test in sorted(files)]
+        run_tests(tests, "--collect-only")
+    reached = survey(scratch, tests)
+    began = time.monotonic()
     ended: dict[str, str] = {}
     for name in names[: asked.count]:
         if ended and time.monotonic() - began > 60 * asked.minutes:
             break
         module = name.rsplit(".", 2)[-2]
         tests = [f"tests/{t}" for t in (*special.get(module, []), *everywhere)]
-        if module not in limits:
-            start = time.monotonic()
-            if ends(scratch, "", tests, 600.0) != "survived":
-                sys.exit(f"without a mutant:\n{(scratch / 'output').read_text()}")
-            limits[module] = 10.0 + 5 * (time.monotonic() - start)
-        ended[name] = ends(scratch, name, tests, limits[module])
+        ended[name] = ends(scratch, name, tests, reached)
         if ended[name] == "survived":
             print(f"{name}\n{mutants[name]}\n", flush=True)
     # an endless loop is noticed as well

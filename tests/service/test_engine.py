@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from afterslip.error_class import ErrorClass
 from afterslip_service.engine import retry
 from afterslip_service.engine.campaign import JobTally, derive, greens_done
+from afterslip_service.engine.forecast import forecast
 from afterslip_service.engine.ids import sortable
 from afterslip_service.engine.retry import Action
 from afterslip_service.engine.states import (
@@ -178,3 +179,17 @@ def test_identifiers_sort_by_time(first, second, randomness):
     if early != late:
         assert sortable(early, randomness) < sortable(late, 0)
     assert len(sortable(first, randomness)) == 17
+
+
+def test_times_are_scaled_by_the_unknowns_of_the_nearest_campaigns():
+    measured = [(1000, (2.0, 4.0, 3.0), 10.0), (10**9, (1.0,), None)]
+    found = forecast(2000, 5, 2, measured[:1])
+    assert found is not None
+    # twice the unknowns: 6 s a group and 20 s for the model; three rounds of two
+    assert found.group == pytest.approx(6.0)
+    assert found.total == pytest.approx(20.0 + 3 * 6.0)
+    assert found.worker == pytest.approx(20.0 + 5 * 6.0)
+    both = forecast(2000, 5, 2, measured)
+    assert both is not None
+    assert [both.low, both.high] == pytest.approx([2e-6, 6.0])
+    assert forecast(2000, 5, 2, [(0, (1.0,), None), (9, (), None)]) is None

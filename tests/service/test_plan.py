@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import tiny_worker
 
-from afterslip_service.engine.forecast import forecast
 from afterslip_workers import entry
 
 
@@ -121,17 +120,3 @@ def test_a_plan_after_a_campaign_has_its_rates_and_its_model(client, wait_for):
         sources={"fault": "main", "along_strike": 6, "down_dip": 1}
     )
     assert plan(client, finer)["reuse"] == {"model": made, "sources": None}
-
-
-def test_times_are_scaled_by_the_unknowns_of_the_nearest_campaigns():
-    measured = [(1000, (2.0, 4.0, 3.0), 10.0), (10**9, (1.0,), None)]
-    found = forecast(2000, 5, 2, measured[:1])
-    assert found is not None
-    # twice the unknowns: 6 s a group and 20 s for the model; three rounds of two
-    assert found.group == pytest.approx(6.0)
-    assert found.total == pytest.approx(20.0 + 3 * 6.0)
-    assert found.worker == pytest.approx(20.0 + 5 * 6.0)
-    both = forecast(2000, 5, 2, measured)
-    assert both is not None
-    assert [both.low, both.high] == pytest.approx([2e-6, 6.0])
-    assert forecast(2000, 5, 2, [(0, (1.0,), None), (9, (), None)]) is None
