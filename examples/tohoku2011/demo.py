@@ -17,7 +17,7 @@ import numpy as np
 import psutil
 
 from afterslip import AfterslipError, Campaign, Client
-from afterslip.result import fit_by_type
+from afterslip.result import facts, fit_by_type
 from afterslip.units import limits
 from afterslip_service.errors import ServiceError
 
@@ -78,6 +78,14 @@ def place(result) -> str:
     )
 
 
+def mesh_error(result) -> str:
+    """Estimated error, of the worst of a few sources, as shares of their motion."""
+    found = (facts(result, "solver") or {}).get("space_error") or {}
+    parts = {"elastic": "of the displacement", "change": "of ten years' change"}
+    shares = [f"{found[p]:.1%} {of}" for p, of in parts.items() if p in found]
+    return ", ".join(shares) or "not estimated"
+
+
 def report(campaign, inversion, folder: Path, phases: list[tuple[str, float]]) -> None:
     """Print what came out, how long it took and where it lies."""
     result, model = inversion.result, campaign.data.get("model") or {}
@@ -85,6 +93,7 @@ def report(campaign, inversion, folder: Path, phases: list[tuple[str, float]]) -
     rows = [
         ("Green's functions", f"{campaign.data['n_sources']}, ten years each"),
         ("unknowns", f"{model.get('n_unknowns', 0):,}"),
+        ("error of the mesh", mesh_error(result)),
         (
             "largest slip",
             f"{inversion.peak_slip:.1f} m"

@@ -1,6 +1,7 @@
 """Materials by layer, body, grid and name."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -56,6 +57,26 @@ def test_steps_around_a_boundary_are_measured():
     assert 0.1 * 10 < off[0] < 0.5 * 10
     assert off[1] < 0.8 * off[0]
     assert off[2] < 0.8 * off[1]
+
+
+def test_long_elements_far_away_do_not_hide_the_steps_near_the_faults():
+    """Steps are at most as high as elements: 2.5 km near the fault, 50 km far away."""
+    mesh = box_mesh((24, 6, 24), (60 * KM, 60 * KM, 60 * KM))
+    x = mesh.nodes[:, 0] - mesh.nodes[:, 0].min()
+    # the second half is 20 times as long
+    x = np.where(x > 30 * KM, 30 * KM + 20 * (x - 30 * KM), x) - 30 * KM
+    mesh = dataclasses.replace(mesh, nodes=np.column_stack([x, mesh.nodes[:, 1:]]))
+    slab = Body("slab", plane_interface(10.0), 15 * KM, 7800.0, 4500.0, 3350.0)
+    layers = [dataclasses.replace(MANTLE, bottom=60 * KM)]
+    # extent 20 km: steps within 10 km of it are near
+    fault = np.array([[-28.0, 0.0, -0.35], [-8.3, 0.0, -3.8]]) * KM
+    (said,) = describe_steps(mesh, layers, [slab], fault)
+    near, everywhere = (float(v) for v in re.findall(r"([\d.]+) km RMS", said))
+    assert "RMS near the faults" in said
+    assert near < 2.5
+    assert everywhere > 2.0 * near
+    (said,) = describe_steps(mesh, layers, [slab])
+    assert said.endswith(f"by {everywhere:.2g} km RMS")
 
 
 def test_a_boundary_that_the_mesh_follows_has_no_steps(mesh):

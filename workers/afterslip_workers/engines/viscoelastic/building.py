@@ -72,7 +72,9 @@ def _assembled(
     materials = assign(geometry.mesh, layers, bodies, inputs.grid, by_tag=imported)
     restoring, notes = None, list(geometry.notes)
     if not imported:
-        notes += describe_steps(geometry.mesh, layers, bodies)
+        on_faults = [geometry.mesh.nodes[f.nodes] for f in geometry.faults.values()]
+        points = np.concatenate(on_faults) if on_faults else None
+        notes += describe_steps(geometry.mesh, layers, bodies, points)
     if spec.gravity.restoring:
         restoring, more = restoring_force(geometry.mesh, materials.rho)
         notes += more
