@@ -15,7 +15,7 @@ FAULTS := -m "" tests/faults tests/service/test_deployed.py \
   tests/workers/test_dask.py::test_child_dies_with_a_killed_worker
 
 .PHONY: demo test serve lint bench faults fuzz kills scan test-dashboard test-extras \
-  mutants setup system clean
+  mutants vendor setup system clean
 
 demo: setup
 	$(BIN)/python examples/tohoku2011/demo.py --out $(OUT)
@@ -66,6 +66,15 @@ scan: setup
 
 test-dashboard: setup
 	$(BIN)/pytest tests/dashboard -m "slow or not slow"
+
+# the page's libraries as one module; it is in the repository, so that only who changes
+# a version needs npm
+VENDORED := service/afterslip_service/dashboard/vendor
+vendor:
+	cd service/vendor && npm ci && npm run build
+	cd service/vendor/node_modules && for name in zarrita @zarrita/storage fzstd \
+	  ml-matrix ml-array-max ml-array-min ml-array-rescale is-any-array; do \
+	  echo; echo "== $$name"; cat $$name/LICENSE*; done > $(CURDIR)/$(VENDORED)/licences.txt
 
 setup: system $(STAMP)
 

@@ -14,9 +14,13 @@ import { workerView } from "/dashboard/views/workers.js";
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 let leave = () => {};
 
+/** Its libraries are loaded when it is asked for. @param {HTMLElement} into @param {string} id */
+const greensView = async (into, id) => (await import("/dashboard/views/greens.js")).greensView(into, id);
+
 /** Each view fills the element that it is given and returns how it is left. */
 const VIEWS = [
   { path: /^#\/campaigns\/([\w-]+)$/, show: campaignView },
+  { path: /^#\/campaigns\/([\w-]+)\/greens$/, show: greensView },
   { path: /^#\/workers$/, show: workerView },
   { path: /^(#\/?)?$/, show: campaignList },
 ];

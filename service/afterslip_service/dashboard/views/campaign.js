@@ -23,6 +23,9 @@ const SURE = {
   delete: "Delete this campaign? It is removed from the lists, and nothing brings it back. Its files stay in the store.",
 };
 
+/** @param {any} campaign whether its Green's functions can be looked at */
+export const explorable = ({ state, physics }) => state === "complete" && physics === "viscoelastic";
+
 /** @param {HTMLElement} main @param {string} id */
 export async function campaignView(main, id) {
   const view = new CampaignView(main, `/v1/campaigns/${id}`);
@@ -116,7 +119,9 @@ class CampaignView {
     const bar = /** @type {any} */ (document.createElement("progress-bar"));
     bar.show(campaign.progress, campaign.state);
     const building = campaign.state === "building" && this.model ? h("p.sub", {}, this.model) : null;
-    put(this.parts.bar, bar, building, h("p", {}));
+    const explore = explorable(campaign)
+      ? h("a", { href: `#/campaigns/${campaign.id}/greens` }, "Look at the Green's functions") : null;
+    put(this.parts.bar, bar, building, h("p", {}, explore));
   }
 
   /** Say why it waits or failed; asked when its state changes, and now and then. */

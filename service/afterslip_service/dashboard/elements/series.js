@@ -1,0 +1,38 @@
+// @ts-check
+/** East, north and up against time. */
+
+import { svg } from "/dashboard/dom.js";
+
+const WIDTH = 360, HEIGHT = 230, LEFT = 62, RIGHT = 12, TOP = 12, BOTTOM = 40;
+const NAMES = ["east", "north", "up"];
+
+/**
+ * @param {number[]} years
+ * @param {number[][]} values (time, 3)
+ * @param {number} now yr, marked by a line
+ */
+export function series(years, values, now) {
+  const all = values.flat();
+  let low = Math.min(0, ...all), high = Math.max(0, ...all);
+  if (low === high) [low, high] = [-1, 1];
+  const last = Math.max(...years, 1e-9);
+  const x = (/** @type {number} */ t) => LEFT + ((WIDTH - LEFT - RIGHT) * t) / last;
+  const y = (/** @type {number} */ v) => TOP + ((HEIGHT - TOP - BOTTOM) * (high - v)) / (high - low);
+  const text = (/** @type {any} */ at, /** @type {string} */ words) => svg("text", at, words);
+  const end = values[values.length - 1];
+  return svg("svg", {
+    class: "chart series", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img",
+    "aria-label": `Displacement in m per m of slip after ${last} yr: ${NAMES.map((name, i) => `${name} ${end[i].toPrecision(4)}`).join(", ")}`,
+  },
+  [low, 0, high].filter((v, i) => i !== 1 || (v !== low && v !== high)).map((v) => [
+    svg("line", { class: "axis", x1: LEFT, x2: WIDTH - RIGHT, y1: y(v), y2: y(v) }),
+    text({ x: LEFT - 6, y: y(v) + 4, "text-anchor": "end" }, v ? v.toPrecision(3) : "0"),
+  ]).flat(),
+  svg("line", { class: "now", x1: x(now), x2: x(now), y1: TOP, y2: HEIGHT - BOTTOM }),
+  NAMES.map((name, axis) => svg("path", {
+    class: name, d: values.map((row, i) => `${i ? "L" : "M"}${x(years[i]).toFixed(1)} ${y(row[axis]).toFixed(1)}`).join(""),
+  })),
+  text({ x: LEFT, y: HEIGHT - 22, "text-anchor": "middle" }, "0"),
+  text({ x: WIDTH - RIGHT, y: HEIGHT - 22, "text-anchor": "end" }, `${last}`),
+  text({ x: (LEFT + WIDTH) / 2, y: HEIGHT - 6, "text-anchor": "middle" }, "yr after the event"));
+}

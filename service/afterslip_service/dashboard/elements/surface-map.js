@@ -1,0 +1,217 @@
+// @ts-check
+/** A vector field on the ground: coloured, with arrows, unit sources and a chosen place. */
+
+import { h, put, svg } from "/dashboard/dom.js";
+
+// anchors of viridis, and of a blue to red scale whose middle is zero
+const RAMPS = {
+  one: ["440154", "472d7b", "3b528b", "2c728e", "21918c", "28ae80", "5ec962", "addc30", "fde725"],
+  two: ["2166ac", "67a9cf", "d1e5f0", "f7f7f7", "fddbc7", "ef8a62", "b2182b"],
+};
+const SPACING = 30, LONGEST = 34;
+
+export class SurfaceMap {
+  /**
+   * @param {import("/dashboard/surface.js").Surface} surface
+   * @param {{index: number, label: string, x: number, y: number}[]} sources
+   * @param {(x: number, y: number) => void} picked called with metres
+   */
+  constructor(surface, sources, picked) {
+    this.surface = surface;
+    this.sources = sources;
+    this.canvas = h("canvas", { "aria-hidden": "true" });
+    this.over = svg("svg", { role: "img", "aria-label": "Map of the ground in km east and north" });
+    this.element = h("div.map", {
+      onclick: (/** @type {MouseEvent} */ event) => {
+        const box = this.element.getBoundingClientRect();
+        const [x, y] = this.toPlace(event.clientX - box.left, event.clientY - box.top);
+        picked(x, y);
+      },
+    }, this.canvas, this.over);
+    this.scale = svg("svg", { class: "colours", viewBox: "0 0 100 4", preserveAspectRatio: "none", "aria-hidden": "true" });
+    this.resized = new ResizeObserver(() => this.lay());
+    this.resized.observe(this.element);
+    /** @type {any} */
+    this.field = null;
+    this.source = this.sources[0];
+    /** @type {{x: number, y: number} | null} */
+    this.place = null;
+    this.focus();
+  }
+
+  /** Show the unit sources and what is around them, or the whole surface. @param {boolean} [whole] */
+  focus(whole = false) {
+    const { west, east, south, north } = this.surface.box;
+    const xs = this.sources.map(({ x }) => x), ys = this.sources.map(({ y }) => y);
+    const [left, right] = [Math.min(...xs), Math.max(...xs)];
+    const [bottom, top] = [Math.min(...ys), Math.max(...ys)];
+    const wide = Math.max(right - left, top - bottom, 10e3) * 2.5;
+    this.centre = whole ? [(west + east) / 2, (south + north) / 2] : [(left + right) / 2, (bottom + top) / 2];
+    this.span = whole ? Math.max(east - west, north - south) * 1.02 : wide;
+    this.lay();
+  }
+
+  /** @param {number} factor below 1: closer, around the chosen place */
+  zoom(factor) {
+    if (this.place) this.centre = [this.place.x, this.place.y];
+    this.span *= factor;
+    this.lay();
+  }
+
+  /** @param {number} x @param {number} y @returns {number[]} */
+  toPixel(x, y) {
+    return [this.width / 2 + (x - this.centre[0]) / this.metres, this.height / 2 - (y - this.centre[1]) / this.metres];
+  }
+
+  /** @param {number} column @param {number} row @returns {[number, number]} */
+  toPlace(column, row) {
+    return [this.centre[0] + (column - this.width / 2) * this.metres, this.centre[1] - (row - this.height / 2) * this.metres];
+  }
+
+  /** Lay the map out anew: its size or its part of the surface is another one. */
+  lay() {
+    this.width = Math.round(this.element.clientWidth);
+    this.height = Math.round(this.element.clientHeight);
+    if (!this.width || !this.height) return;
+    this.metres = this.span / Math.min(this.width, this.height);
+    this.canvas.width = this.width;
+    this.canvas.height = this.height;
+    this.over.setAttribute("viewBox", `0 0 ${this.width} ${this.height}`);
+    this.pixels = this.surface.raster((x, y) => this.toPixel(x, y),
+      (column, row) => this.toPlace(column, row), this.width, this.height);
+    this.image = new ImageData(this.width, this.height);
+    this.draw();
+  }
+
+  /**
+   * @param {Float64Array} values (node, 3)
+   * @param {number} axis 0, 1, 2: east, north, up; 3: length
+   * @param {number} most value at the end of the colours
+   * @param {number} longest horizontal length of the longest arrow
+   */
+  show(values, axis, most, longest) {
+    this.field = { values, axis, most, longest };
+    this.draw();
+  }
+
+  /** Show no field: there is none of the chosen source. */
+  clear() {
+    this.field = null;
+    this.draw();
+  }
+
+  draw() {
+    if (!this.pixels) return;
+    if (this.field) this.paint();
+    else this.canvas.getContext("2d").clearRect(0, 0, this.width, this.height);
+    const arrows = this.field ? this.arrows() : "";
+    const marks = this.sources.map(({ x, y }) => this.toPixel(x, y))
+      .map(([cx, cy]) => svg("circle", { class: "source", cx, cy, r: 3 }));
+    const [cx, cy] = this.toPixel(this.source.x, this.source.y);
+    put(this.over, ...this.ticks(), ...marks,
+      svg("path", { class: "halo", d: arrows }), svg("path", { class: "arrows", d: arrows }),
+      svg("circle", { class: "source chosen", cx, cy, r: 7 }), this.place && this.cross(this.place));
+  }
+
+  paint() {
+    const { values, axis, most } = this.field;
+    const { faces, weights } = this.pixels;
+    const colours = this.ramp(axis === 3 ? "one" : "two");
+    const out = new Uint32Array(this.image.data.buffer);
+    const nodes = this.surface.faces;
+    const value = new Float64Array(3);
+    for (let pixel = 0; pixel < faces.length; pixel += 1) {
+      const face = faces[pixel];
+      if (face < 0) { out[pixel] = 0; continue; }
+      value.fill(0);
+      for (let k = 0; k < 6; k += 1) {
+        const weight = weights[6 * pixel + k], start = 3 * nodes[6 * face + k];
+        for (let i = 0; i < 3; i += 1) value[i] += weight * values[start + i];
+      }
+      const east = value[0], north = value[1], up = value[2];
+      const share = !(most > 0) ? (axis === 3 ? 0 : 0.5)
+        : axis === 3 ? Math.sqrt(east * east + north * north + up * up) / most : (value[axis] / most + 1) / 2;
+      out[pixel] = colours[Math.max(0, Math.min(255, Math.round(255 * share)))];
+    }
+    this.canvas.getContext("2d").putImageData(this.image, 0, 0);
+  }
+
+  /** Colours of a field; the scale below the map shows them. @param {"one" | "two"} name */
+  ramp(name) {
+    if (this.named !== name) {
+      this.named = name;
+      this.colours = table(RAMPS[name]);
+      put(this.scale, ...Array.from(this.colours, (colour, i) =>
+        svg("rect", { x: (i * 100) / 256, width: 1, y: 0, height: 4, fill: css(colour) })));
+    }
+    return /** @type {Uint32Array} */ (this.colours);
+  }
+
+  /** One path of all arrows. */
+  arrows() {
+    const { values, longest } = this.field;
+    const { faces, weights } = this.pixels;
+    const steps = [];
+    if (!(longest > 0)) return "";
+    for (let row = SPACING >> 1; row < this.height; row += SPACING) {
+      for (let column = SPACING >> 1; column < this.width; column += SPACING) {
+        const pixel = row * this.width + column;
+        if (faces[pixel] < 0) continue;
+        const [east, north] = [0, 1].map((axis) => [0, 1, 2, 3, 4, 5].reduce((sum, k) =>
+          sum + weights[6 * pixel + k] * values[3 * this.surface.faces[6 * faces[pixel] + k] + axis], 0));
+        const dx = (LONGEST * east) / longest, dy = (-LONGEST * north) / longest;
+        const length = Math.hypot(dx, dy);
+        if (length < 1.5) continue;
+        const head = Math.min(5, length / 2) / length;
+        const x = column + dx, y = row + dy;
+        steps.push(`M${column} ${row}L${f(x)} ${f(y)}`
+          + `M${f(x - head * (dx - 0.5 * dy))} ${f(y - head * (dy + 0.5 * dx))}L${f(x)} ${f(y)}`
+          + `L${f(x - head * (dx + 0.5 * dy))} ${f(y - head * (dy - 0.5 * dx))}`);
+      }
+    }
+    return steps.join("");
+  }
+
+  /** @param {{x: number, y: number}} place */
+  cross({ x, y }) {
+    const [column, row] = this.toPixel(x, y);
+    const d = `M${f(column - 9)} ${f(row)}h18M${f(column)} ${f(row - 9)}v18`;
+    return svg("g", { class: "place" }, svg("path", { class: "halo", d }), svg("path", { d }));
+  }
+
+  /** Kilometres along the lower and the left edge. */
+  ticks() {
+    const rough = (this.metres * this.width) / 4;
+    const power = 10 ** Math.floor(Math.log10(rough));
+    const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough) ?? rough;
+    const found = [];
+    const [west, south] = this.toPlace(0, this.height), [east, north] = this.toPlace(this.width, 0);
+    for (let x = Math.ceil(west / step) * step; x < east; x += step) {
+      const [column] = this.toPixel(x, 0);
+      if (column < 50 || column > this.width - 30) continue;
+      found.push(svg("path", { class: "tick", d: `M${f(column)} ${this.height}v-6` }),
+        svg("text", { x: column, y: this.height - 9, "text-anchor": "middle" }, km(x)));
+    }
+    for (let y = Math.ceil(south / step) * step; y < north; y += step) {
+      const [, row] = this.toPixel(0, y);
+      if (row < 14 || row > this.height - 30) continue;
+      found.push(svg("path", { class: "tick", d: `M0 ${f(row)}h6` }), svg("text", { x: 9, y: row + 4 }, km(y)));
+    }
+    return [...found, svg("text", { x: this.width - 6, y: this.height - 24, "text-anchor": "end" }, "km east, north")];
+  }
+}
+
+const f = (/** @type {number} */ v) => v.toFixed(1);
+const km = (/** @type {number} */ v) => String(Math.round(v) / 1000);
+
+/** 256 colours, as an image holds them. @param {string[]} anchors */
+function table(anchors) {
+  const rgb = anchors.map((text) => [0, 2, 4].map((i) => parseInt(text.slice(i, i + 2), 16)));
+  return Uint32Array.from({ length: 256 }, (_, i) => {
+    const at = (i / 255) * (rgb.length - 1), low = Math.min(Math.floor(at), rgb.length - 2);
+    const [r, g, b] = [0, 1, 2].map((c) => Math.round(rgb[low][c] + (at - low) * (rgb[low + 1][c] - rgb[low][c])));
+    return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+  });
+}
+
+const css = (/** @type {number} */ c) => `rgb(${c & 255}, ${(c >> 8) & 255}, ${(c >> 16) & 255})`;

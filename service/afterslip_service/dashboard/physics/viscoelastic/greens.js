@@ -1,0 +1,158 @@
+// @ts-check
+/** Curves of displacement from `greens.zarr`, as `afterslip.GreensStore` evaluates them. */
+
+import { Problem } from "/dashboard/api.js";
+import { modeWeights, stepWeights } from "/dashboard/physics/viscoelastic/curve.js";
+import { Surface } from "/dashboard/surface.js";
+import { FetchStore, get, open, root, slice } from "/dashboard/vendor/libraries.js";
+
+export const YEAR = 31557600;
+
+/**
+ * @typedef {object} Source
+ * @property {number} index
+ * @property {string} label
+ * @property {number} x m
+ * @property {number} y m
+ */
+
+export class Greens {
+  /** @param {any} group */
+  constructor(group) {
+    this.group = group;
+    this.spectral = group.attrs.integrator !== "stepping";
+    this.until = Number(group.attrs.until_yr) * YEAR;
+    /** @type {Source[]} */
+    this.sources = [];
+    /** s @type {number[]} */
+    this.times = [];
+  }
+
+  /** @param {string} path of the store @returns {Promise<Greens>} */
+  static async open(path) {
+    const files = (await whole(`${path}/checksums/zarr.json`))?.attributes?.files ?? null;
+    const store = new FetchStore(new URL(path, location.href).href, {
+      useSuffixRequest: true, fetch: (request) => chunk(request, files),
+    });
+    const greens = new Greens(await readable(open.v3(root(store), { kind: "group" })));
+    const names = ["node_x", "node_y", "face_node_connectivity", "source_position",
+      "source_patch", "source_fault", "source_component", "time"];
+    const [x, y, faces, position, patch, fault, component, time] =
+      await Promise.all(names.map((name) => greens.read(name)));
+    greens.surface = new Surface(x.data, y.data, faces.data);
+    greens.times = Array.from(time.data, (t) => t * YEAR);
+    const meaning = (/** @type {any} */ flags, /** @type {number} */ row) =>
+      String(flags.attrs.flag_meanings).split(" ")[flags.data[row]];
+    greens.sources = Array.from(fault.data, (_, row) => ({
+      index: row,
+      label: `${row} · ${meaning(fault, row)}, along strike ${patch.data[2 * row]}, `
+        + `down dip ${patch.data[2 * row + 1]}, ${meaning(component, row)} slip`,
+      x: position.data[3 * row],
+      y: position.data[3 * row + 1],
+    }));
+    return greens;
+  }
+
+  /** @param {string} name @param {any[] | null} [part] @returns {Promise<{data: any, attrs: any}>} */
+  async read(name, part = null) {
+    const array = await readable(open.v3(this.group.resolve(name), { kind: "array" }));
+    const found = await readable(get(array, part));
+    return { data: found.data ?? found, attrs: array.attrs };
+  }
+
+  /** @param {number} source @returns {Promise<Curve>} */
+  async curve(source) {
+    const { data: counts } = await this.read("mode_count");
+    const count = counts[source];
+    if (!(count > 0)) throw new Problem(0, `The store lacks unit source ${source}. The command "afterslip fsck" says why.`);
+    const { data: modes } = await this.read("response", [source, slice(0, count), null, null]);
+    if (!modes.every(Number.isFinite)) {
+      throw new Problem(0, `The response of unit source ${source} has holes. The command "afterslip fsck" says why.`);
+    }
+    let weights;
+    if (this.spectral) {
+      const [pairs, norm, shift] = await Promise.all([
+        this.read("recurrence", [source, slice(0, count), null]),
+        this.read("start_norm"), this.read("shift"),
+      ]);
+      weights = (/** @type {number} */ t) => modeWeights(pairs.data, norm.data[source], shift.data[source], t);
+    } else {
+      const { data: steps } = await this.read("step_time", [slice(0, count)]);
+      weights = (/** @type {number} */ t) => stepWeights(steps.map((/** @type {number} */ s) => s * YEAR), t);
+    }
+    return new Curve(modes, count, weights);
+  }
+}
+
+/** Displacement per metre of slip of one unit source. */
+export class Curve {
+  /**
+   * @param {Float32Array} modes (count, node, 3)
+   * @param {number} count
+   * @param {(t: number) => number[]} weights of the modes at a time in s
+   */
+  constructor(modes, count, weights) {
+    this.modes = modes;
+    this.weights = weights;
+    this.size = modes.length / count;
+  }
+
+  /** @param {number} t s @returns {Float64Array} (node, 3) east, north, up */
+  at(t) {
+    const { modes, size } = this;
+    const found = new Float64Array(size);
+    this.weights(t).forEach((weight, mode) => {
+      // a step's other steps have no part in it
+      if (weight === 0) return;
+      const start = mode * size;
+      for (let i = 0; i < size; i += 1) found[i] += weight * modes[start + i];
+    });
+    return found;
+  }
+
+  /**
+   * @param {{nodes: number[], weights: number[]}} place
+   * @param {number[]} times s
+   * @returns {number[][]} east, north and up at each time
+   */
+  series(place, times) {
+    const sums = Array.from({ length: this.modes.length / this.size }, (_, mode) =>
+      [0, 1, 2].map((axis) => place.nodes.reduce((sum, node, corner) =>
+        sum + place.weights[corner] * this.modes[mode * this.size + 3 * node + axis], 0)));
+    return times.map((t) => {
+      const weights = this.weights(t);
+      return [0, 1, 2].map((axis) => sums.reduce((sum, mode, i) => sum + weights[i] * mode[axis], 0));
+    });
+  }
+}
+
+/**
+ * Fetch a part of the store. Zarr takes a missing file for its fill value: that is true of
+ * what describes the sources (all zeros are never written), and else a loss.
+ * @param {Request} request
+ * @param {Record<string, string> | null} files checksums of what no group writes; none in stores of 0.1.0
+ */
+async function chunk(request, files) {
+  const [name, ...rest] = new URL(request.url).pathname.split("/greens.zarr/").pop()?.split("/") ?? "";
+  const key = [name, ...rest].join("/"), filled = name.startsWith("source_") && rest[0] === "c";
+  if (filled && files && !(key in files)) return new Response(null, { status: 404 });
+  const answer = await fetch(request);
+  if (answer.ok || (filled && !files && answer.status === 404)) return answer;
+  const body = await answer.json().catch(() => null);
+  throw new Problem(answer.status, body?.detail ?? `${key}: ${answer.statusText}`);
+}
+
+/** @param {string} path of a document; stores of 0.1.0 have no checksums */
+async function whole(path) {
+  const answer = await fetch(path);
+  return answer.ok ? answer.json() : null;
+}
+
+/** @template T @param {Promise<T>} answer @returns {Promise<T>} */
+async function readable(answer) {
+  try {
+    return await answer;
+  } catch (error) {
+    throw new Problem(0, `The Green's functions cannot be read: ${/** @type {Error} */ (error).message}`);
+  }
+}

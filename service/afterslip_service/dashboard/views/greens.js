@@ -1,0 +1,187 @@
+// @ts-check
+/** The Green's functions of a campaign, computed here from its store. */
+
+import { get, Problem } from "/dashboard/api.js";
+import { h, put } from "/dashboard/dom.js";
+import { series } from "/dashboard/elements/series.js";
+import { SurfaceMap } from "/dashboard/elements/surface-map.js";
+import { explorable } from "/dashboard/views/campaign.js";
+import { Greens, YEAR } from "/dashboard/physics/viscoelastic/greens.js";
+
+const SHOWN = ["east", "north", "up", "length"];
+// besides the output times, for smooth curves
+const POINTS = 100;
+// output times that the ends of the colours are taken from, at most
+const RANGED = 20;
+
+/** @param {HTMLElement} main @param {string} id */
+export async function greensView(main, id) {
+  const campaign = await get(`/v1/campaigns/${id}`);
+  document.title = `Green's functions of ${campaign.name} · afterslip`;
+  if (!explorable(campaign)) {
+    throw new Problem(0, `The Green's functions of ${campaign.name} are shown here once all are computed, and only those of viscoelastic campaigns.`);
+  }
+  put(main, h("div.empty", {}, "Reading the Green's functions…"));
+  const view = new GreensView(main, campaign, await Greens.open(campaign.links.greens));
+  await view.choose(0);
+  return () => view.map.resized.disconnect();
+}
+
+class GreensView {
+  /** @param {HTMLElement} main @param {any} campaign @param {Greens} greens */
+  constructor(main, campaign, greens) {
+    this.greens = greens;
+    /** @type {import("/dashboard/physics/viscoelastic/greens.js").Curve | null} */
+    this.curve = null;
+    this.step = 0;
+    this.map = new SurfaceMap(/** @type {any} */ (greens.surface), greens.sources, (x, y) => this.click(x, y));
+    this.source = select("Unit source", greens.sources.map(({ label }) => label), (row) => this.choose(row));
+    this.clicks = select("A click on the map picks", ["a place", "a unit source"], () => {});
+    this.shown = select("Colours", ["east", "north", "up", "length of the vector"], () => this.fields(), 3);
+    this.part = select("Displacement", ["all", "only the change since the event"], () => this.fields());
+    this.time = h("input", {
+      type: "range", min: 0, max: greens.times.length - 1, value: 0, id: "time",
+      oninput: () => { this.step = Number(this.time.value); this.frame(); },
+    });
+    this.when = h("output", { for: "time" });
+    [this.east, this.north] = ["east", "north"].map((name) => h("input", {
+      type: "number", step: "any", "aria-label": `km ${name}`, onchange: () => this.typed(),
+    }));
+    [this.legend, this.chart, this.status] = [h("div.ends", {}), h("div", {}), h("p.sub", { role: "status" })];
+    const press = (/** @type {string} */ name, /** @type {() => void} */ act) => h("button", { type: "button", onclick: act }, name);
+    put(main,
+      h("div.head", {}, h("div.grow", {}, h("h1", {}, "Green's functions"),
+        h("div.sub", {}, h("a", { href: `#/campaigns/${campaign.id}` }, campaign.name),
+          " · displacement of the ground in m per m of slip"))),
+      h("div.columns", {},
+        h("section.card", { "aria-label": "Map" }, this.map.element,
+          h("div.time", {}, h("label", { for: "time" }, "Time after the event"), this.time, this.when),
+          this.map.scale, this.legend,
+          h("div.buttons", {}, press("Closer", () => this.map.zoom(0.6)), press("Farther", () => this.map.zoom(1 / 0.6)),
+            press("Around the sources", () => this.map.focus()), press("Whole surface", () => this.map.focus(true)))),
+        h("div", {},
+          h("section.card.choices", { "aria-label": "What is shown" }, this.source.label, this.clicks.label, this.shown.label, this.part.label),
+          h("section.card", {}, h("h2", {}, "Time series at a place"),
+            h("div.place", {}, h("label", {}, "km east", this.east), h("label", {}, "km north", this.north)),
+            this.status, this.chart))));
+    this.say("Click on the map, or type a place.");
+  }
+
+  /** @param {string} words */
+  say(words) { put(this.status, words); }
+
+  /** @param {number} row */
+  async choose(row) {
+    this.source.field.value = String(row);
+    let curve = null, failure = "";
+    try {
+      curve = await this.greens.curve(row);
+    } catch (error) {
+      failure = /** @type {Error} */ (error).message;
+    }
+    // another may have been chosen meanwhile
+    if (this.source.field.value !== String(row)) return;
+    this.curve = curve;
+    this.map.source = this.greens.sources[row];
+    if (failure) {
+      this.map.clear();
+      put(this.chart, h("div.note.bad", { role: "alert" }, failure));
+    }
+    this.fields();
+  }
+
+  /** The ends of the colours and the scale of the arrows, the same for all times. */
+  fields() {
+    if (!this.curve) return;
+    this.first = this.part.field.value === "1" ? this.curve.at(0) : null;
+    this.axis = Number(this.shown.field.value);
+    this.most = this.longest = 0;
+    const { times } = this.greens, every = Math.ceil(times.length / RANGED);
+    for (const t of times.filter((_, i) => (times.length - 1 - i) % every === 0)) {
+      const field = this.field(t);
+      for (let i = 0; i < field.length; i += 3) {
+        const flat = Math.hypot(field[i], field[i + 1]);
+        this.longest = Math.max(this.longest, flat);
+        this.most = Math.max(this.most, this.axis === 3 ? Math.hypot(flat, field[i + 2]) : Math.abs(field[i + this.axis]));
+      }
+    }
+    this.frame();
+  }
+
+  /** @param {number} t s @returns {Float64Array} (node, 3) */
+  field(t) {
+    const found = /** @type {any} */ (this.curve).at(t);
+    const { first } = this;
+    if (first) for (let i = 0; i < found.length; i += 1) found[i] -= first[i];
+    return found;
+  }
+
+  frame() {
+    if (!this.curve) return;
+    const years = this.greens.times[this.step] / YEAR;
+    this.when.value = `${Number(years.toPrecision(4))} yr`;
+    this.time.setAttribute("aria-valuetext", this.when.value);
+    this.map.show(this.field(this.greens.times[this.step]), this.axis, this.most, this.longest);
+    const end = `${this.most.toPrecision(3)} m/m`;
+    put(this.legend, h("span", {}, this.axis === 3 ? "0" : `−${end}`), h("span", {}, SHOWN[this.axis]), h("span", {}, end),
+      h("span.all", {}, `longest arrow: ${this.longest.toPrecision(3)} m/m`));
+    this.series();
+  }
+
+  /** @param {number} x m @param {number} y m */
+  click(x, y) {
+    if (this.clicks.field.value === "0") { this.pick(x, y); return; }
+    const far = (/** @type {any} */ source) => Math.hypot(source.x - x, source.y - y);
+    const nearest = this.greens.sources.reduce((best, source) => (far(source) < far(best) ? source : best));
+    this.choose(nearest.index);
+  }
+
+  typed() {
+    if (this.east.value !== "" && this.north.value !== "") this.pick(1e3 * Number(this.east.value), 1e3 * Number(this.north.value));
+  }
+
+  /** @param {number} x m @param {number} y m */
+  pick(x, y) {
+    this.east.value = String(Number((x / 1e3).toFixed(3)));
+    this.north.value = String(Number((y / 1e3).toFixed(3)));
+    // what is shown belongs to the numbers that are shown
+    this.map.place = { x: 1e3 * Number(this.east.value), y: 1e3 * Number(this.north.value) };
+    this.map.draw();
+    this.series();
+  }
+
+  series() {
+    const place = this.map.place;
+    if (!place || !this.curve) return;
+    const found = /** @type {any} */ (this.greens.surface).locate(place.x, place.y);
+    if (!found) {
+      put(this.chart);
+      this.say("This place is outside the model's surface.");
+      return;
+    }
+    const { times, until } = this.greens;
+    const even = Array.from({ length: POINTS + 1 }, (_, i) => (until * i) / POINTS);
+    const dense = [...new Set([...even, ...times])].sort((a, b) => a - b);
+    const first = this.part.field.value === "1" ? this.curve.series(found, [0])[0] : [0, 0, 0];
+    const less = (/** @type {number[]} */ row) => row.map((v, i) => v - first[i]);
+    const output = this.curve.series(found, times).map(less);
+    put(this.chart,
+      series(dense.map((t) => t / YEAR), this.curve.series(found, dense).map(less), times[this.step] / YEAR),
+      h("div.scroll", {}, h("table", {},
+        h("thead", {}, h("tr", {}, ["yr", "east", "north", "up"].map((name, i) => h(`th.${i ? name : "year"}`, { scope: "col" }, name)))),
+        h("tbody", {}, times.map((t, i) => h("tr", { "aria-current": i === this.step && "true" },
+          h("td", {}, String(Number((t / YEAR).toPrecision(4)))),
+          output[i].map((v) => h("td", { "data-value": v }, v.toExponential(4)))))))));
+    this.say("Displacement in m per m of slip:");
+  }
+}
+
+/**
+ * @param {string} name @param {string[]} words @param {(row: number) => void} changed
+ * @param {number} [first]
+ */
+function select(name, words, changed, first = 0) {
+  const field = h("select", { onchange: () => changed(Number(field.value)) },
+    words.map((text, i) => h("option", { value: i, selected: i === first }, text)));
+  return { field, label: h("label", {}, name, field) };
+}

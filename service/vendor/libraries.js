@@ -1,0 +1,12 @@
+// What the page takes from libraries, as one module: `make vendor`.
+
+import { decompress } from "fzstd";
+import { registry } from "zarrita";
+
+// zarrita's own decoder is WebAssembly, which the page's policy does not allow
+registry.set("zstd", async () => ({
+  fromConfig: () => ({ kind: "bytes_to_bytes", decode: (bytes) => decompress(bytes) }),
+}));
+
+export { EigenvalueDecomposition, Matrix } from "ml-matrix";
+export { FetchStore, get, open, root, slice } from "zarrita";

@@ -1,0 +1,284 @@
+"""The view of Green's functions in a real browser, beside the service's own samples."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+from test_page import CONTRAST
+
+from afterslip import Client
+
+ROOT = Path(__file__).parents[2]
+VENDOR = ROOT / "service" / "vendor"
+LIBRARIES = (
+    ROOT / "service" / "afterslip_service" / "dashboard" / "vendor" / "libraries.js"
+)
+SPEC = """
+name: small thrust
+model:
+  domain: {x: [-150, 150], y: [-150, 150], depth: 120}
+  layers:
+    - {name: crust, bottom: 30, vp: 6.0, vs: 3.5, rho: 2700}
+    - {name: mantle, bottom: 120, vp: 8.0, vs: 4.5, rho: 3300,
+       rheology: {maxwell: {viscosity: 1.0e18}}}
+  faults:
+    - name: main
+      plane: {x: 0, y: 0, top: 3, strike: 20, dip: 30, length: 50, width: 30}
+  mesh: {size: {fault: 15, far: 60}}
+sources: {fault: main, along_strike: 2, down_dip: 1}
+times: {until: 2 yr, output: [0 d, 100 d, 1 yr, 2 yr]}
+solver: {integrator: INTEGRATOR}
+"""
+INTEGRATORS = {"spectral": "spectral", "stepping": "stepping, step: 30 d"}
+PLACES = [(8.125, -4.5), (-61.0, 90.25), (149.0, -149.0)]
+TIMES = ["0 d", "100 d", "1 yr", "2 yr"]
+SHOWN = "document.querySelector('.map .arrows')?.getAttribute('d')?.length > 10"
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    return tmp_path_factory.mktemp("greens")
+
+
+@pytest.fixture(scope="module")
+def client(directory):
+    with Client.embedded(directory, workers=1) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def campaigns(client, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("spec")
+    submitted = {}
+    for integrator, words in INTEGRATORS.items():
+        path = folder / f"{integrator}.yaml"
+        path.write_text(SPEC.replace("INTEGRATOR", words))
+        submitted[integrator] = client.submit(path)
+    return {name: one.wait(timeout=500) for name, one in submitted.items()}
+
+
+@pytest.fixture
+def view(browser, client, campaigns):
+    """Open the view; it may not complain."""
+    opened = []
+
+    def open_view(integrator="spectral", **options):
+        where = f"#/campaigns/{campaigns[integrator].id}/greens"
+        shown = browser.page(f"{client.url}/{where}", **options)
+        opened.append(shown)
+        shown.until(SHOWN)
+        return shown
+
+    yield open_view
+    for shown in opened:
+        complaints = shown.complaints()
+        shown.close()
+        assert complaints == []
+
+
+def choose(shown, label, value):
+    """Choose from a list or type into a field, by its label, as a user does."""
+    shown.run(
+        "(() => { const label = [...document.querySelectorAll('.choices label, "
+        f".place label')].find((l) => l.textContent.startsWith({label!r}));"
+        "const field = label.querySelector('select, input');"
+        f"field.value = {str(value)!r}; field.dispatchEvent(new Event('change')); }})()"
+    )
+
+
+def click(shown, along, down):
+    """Click on the map at parts of its width and height."""
+    box = shown.run(
+        "(() => { const m = document.querySelector('.map'); m.scrollIntoView();"
+        "const b = m.getBoundingClientRect();"
+        "return [b.x, b.y, b.width, b.height]; })()"
+    )
+    x, y = box[0] + along * box[2], box[1] + down * box[3]
+    for kind in ("mousePressed", "mouseReleased"):
+        shown.call(
+            "Input.dispatchMouseEvent",
+            type=kind, x=x, y=y, button="left", clickCount=1,
+        )  # fmt: skip
+
+
+def table(shown):
+    """(time, component) numbers of the time series, as they are computed."""
+    values = shown.until(
+        "(() => { const v = [...document.querySelectorAll('td[data-value]')]"
+        ".map((cell) => Number(cell.dataset.value)); return v.length ? v : null; })()"
+    )
+    return np.array(values).reshape(-1, 3)
+
+
+def sampled(client, campaign, places):
+    """(source, time, station, component), by the service."""
+    stations = [
+        {"name": str(number), "x_km": x, "y_km": y}
+        for number, (x, y) in enumerate(places)
+    ]
+    answer = httpx.post(
+        f"{client.url}/v1/campaigns/{campaign.id}/sample",
+        json={"stations": stations, "times": TIMES},
+    ).raise_for_status()
+    return np.array(answer.json()["data"])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("integrator", ["spectral", "stepping"])
+def test_series_are_those_that_the_service_samples(view, client, campaigns, integrator):
+    """Both sum the same numbers of single precision in double, in another order."""
+    expected = sampled(client, campaigns[integrator], PLACES)
+    largest = np.abs(expected).max()
+    # relaxation is there to be compared, not only the elastic response
+    assert np.abs(expected[:, -1] - expected[:, 0]).max() > 0.01 * largest
+    shown = view(integrator)
+    for source in (0, len(expected) - 1):
+        choose(shown, "Unit source", source)
+        for number, (x, y) in enumerate(PLACES):
+            choose(shown, "km east", x)
+            choose(shown, "km north", y)
+            wanted = expected[source, :, number]
+            shown.until(
+                "Math.abs(document.querySelector('td[data-value]')?.dataset.value"
+                f" - {float(wanted[0, 0])!r}) < {1e-9 * float(largest)!r}"
+            )
+            found = table(shown)
+            np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-11 * largest)
+    choose(shown, "Displacement", 1)
+    change = wanted - wanted[0]
+    np.testing.assert_allclose(table(shown), change, rtol=0, atol=1e-9 * largest)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_colours_and_slider_show_the_sampled_motion(view, client, campaigns):
+    shown = view()
+    choose(shown, "Colours", 2)
+    click(shown, 0.6, 0.45)
+    table(shown)
+    where = [
+        shown.run(f"Number(document.querySelector('[aria-label=\"km {name}\"]').value)")
+        for name in ("east", "north")
+    ]
+    up = sampled(client, campaigns["spectral"], [where])[0, :, 0, 2]
+    most = shown.run("document.querySelector('.ends span:nth-child(3)').textContent")
+    most = float(most.split()[0])
+    for step, value in enumerate(up):
+        shown.run(
+            "(() => { const t = document.querySelector('#time');"
+            f"t.value = {step}; t.dispatchEvent(new Event('input')); }})()"
+        )
+        assert shown.run("document.querySelectorAll('tr[aria-current]').length") == 1
+        colour = shown.run(
+            "(() => { const c = document.querySelector('.map canvas');"
+            "const p = c.getContext('2d').getImageData(Math.floor(c.width * 0.6),"
+            " Math.floor(c.height * 0.45), 1, 1).data; return [...p].slice(0, 3); })()"
+        )
+        scale = shown.run(
+            "[...document.querySelectorAll('.colours rect')]"
+            ".map((r) => r.getAttribute('fill').match(/\\d+/g).map(Number))"
+        )
+        distance = np.abs(np.array(scale) - colour).sum(axis=1)
+        wanted = 255 * (value / most + 1) / 2
+        # the pixel's centre is up to half of one away, and the end has three digits
+        assert abs(int(distance.argmin()) - wanted) <= 3
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_click_picks_the_unit_source_where_that_is_asked_for(view):
+    shown = view()
+    choose(shown, "A click", 1)
+    places = shown.run(
+        "(() => { const m = document.querySelector('.map svg').viewBox.baseVal;"
+        "return [...document.querySelectorAll('.map circle.source:not(.chosen)')].map("
+        "(c) => [c.getAttribute('cx') / m.width,"
+        " c.getAttribute('cy') / m.height]); })()"
+    )
+    click(shown, *places[-1])
+    chosen = "document.querySelector('.choices select').selectedOptions[0].textContent"
+    number = int(shown.until(chosen).split()[0])
+    assert places[number] == pytest.approx(places[-1])
+    assert number != 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [375, 1280])
+def test_it_is_readable_on_any_screen(view, dark, width):
+    shown = view(width=width, dark=dark)
+    choose(shown, "km east", 5)
+    choose(shown, "km north", 5)
+    table(shown)
+    assert shown.run("document.documentElement.scrollWidth - innerWidth") <= 0
+    assert shown.run(CONTRAST) == []
+    names = shown.run(
+        "[...document.querySelectorAll('main input, main select, main button')]"
+        ".filter((e) => !e.labels?.length && !e.textContent).length"
+    )
+    assert names == 0, "a control has no name"
+    shown.run("document.querySelector('#time').focus()")
+    for kind in ("keyDown", "keyUp"):
+        shown.call(
+            "Input.dispatchKeyEvent", type=kind, key="ArrowRight", code="ArrowRight",
+            windowsVirtualKeyCode=39,
+        )  # fmt: skip
+    shown.until("document.querySelector('output').value.startsWith('0.27')")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("array", ["response", "node_x", "recurrence"])
+def test_a_lost_file_is_an_error_and_no_number(
+    browser, client, campaigns, directory, array
+):
+    campaign = campaigns["spectral"]
+    (store,) = directory.rglob(f"campaigns/{campaign.id}/greens.zarr")
+    lost, aside = store / array / "c", store / array / "aside"
+    lost.rename(aside)
+    try:
+        shown = browser.page(f"{client.url}/#/workers")
+        # what other tests have read is still right
+        shown.call("Network.enable")
+        shown.call("Network.setCacheDisabled", cacheDisabled=True)
+        shown.run(f"location.hash = '#/campaigns/{campaign.id}/greens'")
+        shown.until("document.querySelectorAll('main [role=alert]').length > 0")
+        assert "fsck" in shown.text() or array in shown.text()
+        assert shown.run("document.querySelectorAll('td[data-value]').length") == 0
+        shown.close()
+    finally:
+        aside.rename(lost)
+
+
+def test_libraries_are_pinned_without_addresses_and_evaluate_no_text():
+    lock = (VENDOR / "package-lock.json").read_text()
+    assert "://" not in re.sub(r'"funding": (\{[^}]*\}|"[^"]*")', "", lock)
+    packages = json.loads(lock)["packages"]
+    wanted = json.loads((VENDOR / "package.json").read_text())["devDependencies"]
+    for name, version in wanted.items():
+        assert packages[f"node_modules/{name}"]["version"] == version
+    unlocked = [n for n, p in packages.items() if n and "integrity" not in p]
+    assert unlocked == []
+    code = LIBRARIES.read_text()
+    for forbidden in ("WebAssembly", "new Function", "eval("):
+        assert forbidden not in code
+
+
+def test_vendored_module_is_what_the_lock_file_builds(tmp_path):
+    if shutil.which("node") is None or not (VENDOR / "node_modules").is_dir():
+        pytest.skip("its libraries are not installed here: make vendor")
+    command = json.loads((VENDOR / "package.json").read_text())["scripts"]["build"]
+    built = tmp_path / "libraries.js"
+    words = re.sub(r"--outfile=\S+", f"--outfile={built}", command).split()
+    words[0] = str(VENDOR / "node_modules" / ".bin" / "esbuild")
+    subprocess.run(words, cwd=VENDOR, check=True, capture_output=True)
+    assert built.read_bytes() == LIBRARIES.read_bytes()
