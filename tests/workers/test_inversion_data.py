@@ -224,6 +224,41 @@ def test_rake_and_moment_hold_in_the_result_and_its_draws(solved):
     assert high - low < 0.06
 
 
+def test_weight_auto_finds_the_errors_of_one_data_set_and_leaves_the_other(solved):
+    land = motion(solved, X_KM, Y_KM, [0.0])[0]
+    rng = np.random.default_rng(12)
+    files = {
+        "good.csv": observations(land + rng.normal(0, 0.01, land.shape), 0.01),
+        "bad.csv": observations(land + rng.normal(0, 0.04, land.shape), 0.01),
+    }
+    datasets = [
+        {"name": "good", "file": "good.csv", "weight": 1},
+        {"name": "bad", "file": "bad.csv", "weight": "auto"},
+    ]
+    found, _, _ = invert(solved, "i8", datasets, files, sign={"dip": "positive"})
+    good, bad = found.attrs["variance_factors"]
+    assert good == 1.0
+    # 48 data: the variance is known to a factor of 1.2
+    assert bad == pytest.approx(16.0, rel=0.7)
+    low, high = found["slip_interval"].values.T
+    assert np.mean((low <= TRUTH) & (high >= TRUTH)) > 0.6
+    assert found.sizes["draw"] >= 100
+
+
+def test_slip_at_its_bounds_carries_a_warning(solved):
+    datasets, files = land_of(solved)
+    bounds = [{"bounds": {"dip": [0, 2.5]}}, {"bounds": {"dip": [1.5, 2.5]}}]
+    said = []
+    for number, constraint in enumerate(bounds):
+        found, _, html = invert(
+            solved, f"b{number}", datasets, files, constraints=[constraint]
+        )
+        text = "slips lie within a standard deviation of a bound"
+        assert (text in html) == (text in found.attrs["warnings"])
+        said.append(text in html)
+    assert said == [False, True]
+
+
 def test_a_moment_beyond_the_bounds_is_bad_input(solved):
     datasets, files = land_of(solved)
     spec = copy.deepcopy(SPEC)

@@ -63,6 +63,9 @@ class InversionSolution:
         all data together equals the noise; inf where no datum sees it.
     unseen : (n_par,) bool, detectable_slip exceeds the largest slip found, or the
         diagonal of the resolution is below 0.05: the value comes from the prior.
+    near_bound : (n_coefficient,) bool, the coefficient lies less than one standard
+        deviation, that of the Gaussian part, from a bound: draws can only lie on
+        one side of such a value.
     """
 
     outcome: Literal["converged", "not_converged"]
@@ -85,6 +88,7 @@ class InversionSolution:
     magnitude: float
     detectable_slip: Float
     unseen: Bool
+    near_bound: Bool
 
 
 def fit_of(data: Float, residual: Float, sigma: Float) -> Fit:

@@ -34,7 +34,7 @@ from afterslip_solver.inversion.solution import (
     magnitude_of,
     moment_of,
 )
-from afterslip_solver.model import Float
+from afterslip_solver.model import Bool, Float
 
 UNRESOLVED = 0.05  # diagonal of the resolution below which the prior speaks
 
@@ -180,8 +180,17 @@ def _describe(choice: _Choice, found: ConvexResult) -> InversionSolution:
         moment=moment,
         magnitude=magnitude_of(moment),
         detectable_slip=detectable,
+        near_bound=_near_bound(found.value[:n], inverse, normal.bounds),
         unseen=(detectable > largest) | (np.diag(resolution) < UNRESOLVED),
     )
+
+
+def _near_bound(value: Float, covariance: Float, bounds: tuple[Float, Float]) -> Bool:
+    """(n,) bool, which coefficients a standard deviation would take to a bound."""
+    n = len(value)
+    width = np.sqrt(np.diag(covariance)[:n])
+    lower, upper = bounds[0][:n], bounds[1][:n]
+    return np.asarray((value - lower < width) | (upper - value < width))
 
 
 def _information(problem: InversionProblem, design: Float, sources: Float) -> Float:

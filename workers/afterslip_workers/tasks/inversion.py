@@ -58,6 +58,7 @@ from afterslip_workers.tasks.results import write_result
 from afterslip_workers.versions import versions
 
 FEW_DRAWS = 50
+MANY_AT_BOUNDS = 0.25
 
 
 def run(context: Context) -> tuple[Manifest, Stats]:
@@ -356,6 +357,13 @@ def _warnings(solution: InversionSolution) -> list[str]:
         said.append(
             f"the draws count as {solution.posterior.effective:.0f} independent ones: "
             "limits of intervals are rough"
+        )
+    near = solution.near_bound
+    if solution.posterior is not None and near.mean() >= MANY_AT_BOUNDS:
+        said.append(
+            f"{near.sum()} of {len(near)} slips lie within a standard deviation of a "
+            "bound, where draws can only lie on one side: under positive signs the "
+            "interval of Mw lies high, and holds the truth less often than it says"
         )
     if solution.posterior is None:
         said.append("no intervals: they are not drawn where slip is sparse or free")
