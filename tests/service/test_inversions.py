@@ -113,6 +113,13 @@ def test_request_that_is_wrong_says_where(client, complete, dataset):
             "constraints[0].bounds.dip",
         ),
         ({"moment": {"magnitude": 8, "error": 2, "rake": 90}}, "moment.error"),
+        (
+            {
+                "sign": {"dip": "negative"},
+                "moment": {"magnitude": 6, "error": 0.1, "rake": 90},
+            },
+            "moment",
+        ),
     ):
         answer = client.post("/v1/inversions", json={**good, **changes})
         assert answer.status_code == 422

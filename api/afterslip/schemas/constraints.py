@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Literal
 
@@ -64,6 +65,29 @@ class Constraint(Schema):
         if self.most is not None and (self.rake is None or len(self.rake) != 1):
             hint = "write rake: [90] beside it, or bounds"
             yield Problem("most", self.most, "needs a single rake", hint)
+
+
+_LIMITS: dict[Sign, tuple[float, float]] = {
+    "positive": (0.0, math.inf),
+    "negative": (-math.inf, 0.0),
+    "free": (-math.inf, math.inf),
+}
+
+
+def limits_of(
+    item: Constraint | None, component: SlipComponent, sign: Sign | None
+) -> tuple[float, float]:
+    """Range that sign and bounds leave to a component, m.
+
+    Parameters
+    ----------
+    item : constraint of the fault. sign : of the component on all faults.
+    """
+    if item is None:
+        return _LIMITS[sign or "free"]
+    low, high = _LIMITS[item.sign.get(component, sign) or "free"]
+    least, most = item.bounds.get(component, (-math.inf, math.inf))
+    return max(low, least), min(high, most)
 
 
 class Moment(Schema):

@@ -40,6 +40,7 @@ from afterslip.spec.coverage import (
 )
 from afterslip.spec.data import data_problems, duplicates
 from afterslip.spec.files import Files
+from afterslip.spec.reach import moment_problems
 from afterslip.spec.references import refs, with_content_refs, with_refs
 from afterslip_common.geometry import Box
 from afterslip_common.properties import PropertyGrid
@@ -319,6 +320,8 @@ def _campaign_inputs(spec: Campaign, inputs: Inputs, reader: _Reader) -> Inputs:
     inputs = replace(inputs, stations=stations, datasets=datasets)
     settings = {dataset.name: dataset for dataset in spec.datasets}
     for index, request in enumerate(spec.inversions):
+        problems = moment_problems(spec, request)
+        reader.problems += [p.under(f"inversions[{index}]") for p in problems]
         if all(name in datasets for name in request.datasets):
             fault = source_points(spec, inputs)
             problems = data_problems(request, settings, datasets, fault)

@@ -17,6 +17,7 @@ from afterslip.schemas.validation import nearest, validate
 from afterslip.spec import parse_campaign, parse_stored
 from afterslip.spec.data import data_problems
 from afterslip.spec.inputs import Inputs, fault_points, read_dataset, resolve
+from afterslip.spec.reach import moment_problems
 from afterslip.spec.references import contents
 from afterslip_service import clock
 from afterslip_service.db import campaigns, datasets, inversions, jobs
@@ -166,6 +167,7 @@ def check_inversion(
             request.sign, request.constraints, spec.components_of_faults
         )
     )
+    problems += moment_problems(spec, request)
     problems += _prior_problems(request)
     known = {item.name: item for item in [*found, *spec.datasets]}
     settings = {name: known[name] for name in request.datasets}

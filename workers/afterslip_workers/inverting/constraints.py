@@ -7,17 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from afterslip.schemas.constraints import Constraint, Moment
+from afterslip.schemas.constraints import Moment, limits_of
 from afterslip.schemas.inversion import Inversion
 from afterslip_common.terms import SLIP_COMPONENTS
 from afterslip_solver.inversion import InversionError, KnownSum
 from afterslip_solver.model import Float, Int
 
-_LIMITS = {
-    "positive": (0.0, np.inf),
-    "negative": (-np.inf, 0.0),
-    "free": (-np.inf, np.inf),
-}
 _SIGN = {"positive": 1, "negative": -1, "free": 0}
 
 
@@ -71,22 +66,13 @@ def _coefficients(
         for source in mine if not rakes else ():
             columns.append(np.where(np.arange(len(grid)) == source, 1.0, 0.0))
             component = SLIP_COMPONENTS[grid[source, 1]]
-            limits.append(_limits(item, component, request.sign.get(component)))
+            limits.append(limits_of(item, component, request.sign.get(component)))
     # in the order of the sources that come first in each coefficient
     order = np.argsort(
         [int(np.argmax(column != 0.0)) for column in columns], kind="stable"
     )
     lower, upper = np.array(limits)[order].T
     return np.column_stack(columns)[:, order], lower, upper
-
-
-def _limits(item: Constraint | None, component: Any, sign: Any) -> tuple[float, float]:
-    """Range that sign and bounds of a component leave."""
-    if item is None:
-        return _LIMITS[sign or "free"]
-    low, high = _LIMITS[item.sign.get(component, sign) or "free"]
-    least, most = item.bounds.get(component, (-np.inf, np.inf))
-    return max(low, least), min(high, most)
 
 
 def _signs(basis: Float, lower: Float, upper: Float) -> Int:
