@@ -45,6 +45,7 @@ from afterslip_workers.inverting import in_time, predict, result
 from afterslip_workers.inverting.constraints import constraint_terms
 from afterslip_workers.inverting.resolution import resolution_variables
 from afterslip_workers.inverting.uncertainty import uncertainty_variables
+from afterslip_workers.inverting.warnings import warnings_of
 from afterslip_workers.messages import (
     InversionManifest,
     Manifest,
@@ -56,9 +57,6 @@ from afterslip_workers.store.result_folders import INVERSION_FOLDER
 from afterslip_workers.tasks.context import Context
 from afterslip_workers.tasks.results import write_result
 from afterslip_workers.versions import versions
-
-FEW_DRAWS = 50
-MANY_AT_BOUNDS = 0.25
 
 
 def run(context: Context) -> tuple[Manifest, Stats]:
@@ -329,45 +327,11 @@ def _annotate(
         model=json.dumps({k: facts[k] for k in _MODEL_FACTS if k in facts}),
         digest=str(facts.get("campaign_digest", "")),
         versions=json.dumps(versions()),
-        warnings=json.dumps(_warnings(solution)),
+        warnings=json.dumps(warnings_of(solution)),
     )
 
 
 _MODEL_FACTS = ("n_unknowns", "n_elements", "n_node", "quality", "notes")
-
-
-def _warnings(solution: InversionSolution) -> list[str]:
-    said = [solution.advice] if solution.advice else []
-    hidden = int(solution.unseen.sum())
-    if hidden:
-        said.append(
-            f"{hidden} of {len(solution.unseen)} sources are hardly resolved: "
-            "their slip comes from the smoothness"
-        )
-    table = solution.cross_validation
-    if table is not None and table.contradicts:
-        said.append(
-            f"data held out prefer smoothness {table.smoothness[table.best]:.3g} "
-            f"to the chosen {solution.smoothness:.3g} "
-            f"(score {table.score[table.best]:.3g}, "
-            f"not {table.score[table.chosen]:.3g}): "
-            "the errors may be correlated, or the model may miss something"
-        )
-    if solution.posterior is not None and solution.posterior.effective < FEW_DRAWS:
-        said.append(
-            f"the draws count as {solution.posterior.effective:.0f} independent ones: "
-            "limits of intervals are rough"
-        )
-    near = solution.near_bound
-    if solution.posterior is not None and near.mean() >= MANY_AT_BOUNDS:
-        said.append(
-            f"{near.sum()} of {len(near)} slips lie within a standard deviation of a "
-            "bound, where draws can only lie on one side: under positive signs the "
-            "interval of Mw lies high, and holds the truth less often than it says"
-        )
-    if solution.posterior is None:
-        said.append("no intervals: they are not drawn where slip is sparse or free")
-    return said
 
 
 _SUMMARY = (
