@@ -286,13 +286,14 @@ def test_bad_spec_is_one_readable_failure(built):
 def test_mesh_that_cannot_be_made_is_refused(built):
     wrong = copy.deepcopy(SPEC)
     fault = copy.deepcopy(SPEC["model"]["faults"][0])
-    fault["name"], fault["plane"]["dip"] = "second", 60
+    fault["name"] = "second"
+    fault["plane"]["x"] += 0.2  # km, parallel to the first and almost on it
     wrong["model"]["faults"].append(fault)
-    campaign = SmallCampaign(built.root, wrong, identity="crossing")
+    campaign = SmallCampaign(built.root, wrong, identity="beside")
     receipt = entry.execute(campaign.envelope("model", "b2"))
     assert receipt["error"]["class"] == "mesh"
-    assert "intersect" in receipt["error"]["message"]
-    assert not (built.root / "campaigns" / "crossing").exists()
+    assert "move them apart or together" in receipt["error"]["message"]
+    assert not (built.root / "campaigns" / "beside").exists()
 
 
 def test_sources_too_fine_for_the_mesh_are_refused(built):

@@ -221,5 +221,6 @@ def test_worker_with_a_gpu_and_two_threads_solves_one_at_a_time(
         pass
 
     state = SimpleNamespace(nthreads=threads)
-    asyncio.run(lifecycle.dask_setup(SimpleNamespace(state=state, plugin_add=added)))
+    worker = SimpleNamespace(state=state, plugin_add=added, metrics={})
+    asyncio.run(lifecycle.dask_setup(worker))
     assert pool.limit == limit
