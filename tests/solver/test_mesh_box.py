@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from afterslip_common.geometry import PlaneFault
-from afterslip_solver.mesh import MeshError, split_nodes, surface_trace
+from afterslip_solver.mesh import (
+    MeshError,
+    describe_spanning,
+    split_nodes,
+    surface_trace,
+)
 from afterslip_solver.mesh.fault import plane_fault_mesh, triangle_normals
 from afterslip_solver.mesh.numbering import second_order, signed_volumes
 from afterslip_solver.mesh.topology import boundary_faces, cell_edges, edge_keys
@@ -147,3 +152,14 @@ def test_triangles_that_are_no_faces_are_refused():
     corners = np.flatnonzero(mesh.nodes[: mesh.n_vertex, 0] == 0.0)[[0, 2, 6]]
     with pytest.raises(MeshError, match="does not conform"):
         plane_fault_mesh(mesh, plane, corners[None])
+
+
+def test_a_domain_of_one_element_between_its_sides_is_said():
+    assert describe_spanning(box_mesh((2, 2, 2), (60e3, 40e3, 20e3))) == []
+    (said,) = describe_spanning(box_mesh((3, 2, 1), (60e3, 40e3, 20e3)))
+    # six tetrahedra a cube, each of which contains the cube's diagonal
+    assert said.startswith("36 of 36 elements reach from top to bottom")
+    assert "20 km" in said
+    west, south = describe_spanning(box_mesh((1, 1, 4), (60e3, 40e3, 20e3)))
+    assert "from west to east" in west
+    assert "from south to north" in south

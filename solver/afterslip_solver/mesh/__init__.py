@@ -16,6 +16,7 @@ from afterslip_solver.mesh.locate import Locator
 from afterslip_solver.mesh.quality import (
     QualityReport,
     check_quality,
+    describe_spanning,
     quality_report,
 )
 from afterslip_solver.mesh.split import split_nodes
@@ -35,6 +36,7 @@ __all__ = [
     "build_mesh",
     "check_quality",
     "coarsened",
+    "describe_spanning",
     "export_vtu",
     "import_mesh",
     "quality_report",

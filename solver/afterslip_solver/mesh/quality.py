@@ -138,3 +138,31 @@ def check_quality(mesh: TetMesh) -> None:
         f"x = {x:.1f}, y = {y:.1f}, z = {z:.1f} km; remove slivers there, or mesh "
         "with a smaller size"
     )
+
+
+def describe_spanning(mesh: TetMesh) -> list[str]:
+    """Say how many elements reach from one side of the domain to the opposite one.
+
+    There the field has one parabola from a fixed or rolling side to the other.
+
+    Returns
+    -------
+    A note for each axis along which there are such elements.
+    """
+    names = ("from west to east", "from south to north", "from top to bottom")
+    notes = []
+    for axis, name in enumerate(names):
+        at = mesh.nodes[:, axis]
+        low, high = float(at.min()), float(at.max())
+        margin = 1e-6 * (high - low)
+        corners = at[mesh.cells]
+        both = (corners < low + margin).any(axis=1) & (corners > high - margin).any(
+            axis=1
+        )
+        if both.any():
+            notes.append(
+                f"{int(both.sum()):,} of {len(corners):,} elements reach "
+                f"{name} through the whole domain ({(high - low) / 1e3:g} km), which "
+                "is too few to resolve motion: reduce mesh.size.far"
+            )
+    return notes

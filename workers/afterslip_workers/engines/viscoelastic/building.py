@@ -71,6 +71,7 @@ def _assembled(
     imported = spec.mesh.file is not None
     materials = assign(geometry.mesh, layers, bodies, inputs.grid, by_tag=imported)
     restoring, notes = None, list(geometry.notes)
+    notes += meshes.describe_spanning(geometry.mesh)
     if not imported:
         on_faults = [geometry.mesh.nodes[f.nodes] for f in geometry.faults.values()]
         points = np.concatenate(on_faults) if on_faults else None
