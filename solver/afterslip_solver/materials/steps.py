@@ -11,7 +11,7 @@ from scipy.spatial import cKDTree
 from afterslip_solver.materials.assign import inside_of
 from afterslip_solver.materials.properties import Body, Layer
 from afterslip_solver.mesh.topology import cell_faces, face_keys
-from afterslip_solver.model import Bool, Float, TetMesh
+from afterslip_solver.model import Bool, Float, Int, TetMesh
 
 # m; a boundary that the mesh follows is off by rounding only
 _FOLLOWED = 1.0
@@ -31,21 +31,24 @@ def describe_steps(
         steps, are so large that they would hide those that matter: steps within half
         the faults' extent are given too.
     """
-    centres = mesh.nodes[mesh.cells].mean(axis=1)
-    near = None if faults is None or not len(faults) else _near(faults, centres)
-    bottom = float(mesh.nodes[:, 2].min())
+    vertices = mesh.nodes[: mesh.n_vertex]
     for layer in layers:
         depth = layer.bottom
-        if depth >= -bottom:
+        if depth >= -float(vertices[:, 2].min()):
             break
-        off = _off(mesh, centres[:, 2] < -depth, partial(_above, depth), near)
+        above = partial(_above, depth)
+        some = _beside(mesh, above(vertices), (0.0,))
+        inside = above(_centres(mesh, some)) < 0.0
+        off = _off(mesh, some, inside, above, faults)
         if off:
             yield (
                 f"layer {layer.name}: the mesh does not follow its bottom at "
                 f"{depth / 1e3:g} km but steps around it, by {off}"
             )
     for body in bodies:
-        off = _off(mesh, inside_of(body, centres), partial(_from, body), near)
+        some = _beside(mesh, body.across(vertices), (0.0, body.thickness))
+        inside = inside_of(body, _centres(mesh, some))
+        off = _off(mesh, some, inside, partial(_from, body), faults)
         if off:
             yield (
                 f"body {body.name}: the mesh does not follow all of its boundary but "
@@ -53,8 +56,33 @@ def describe_steps(
             )
 
 
+def _centres(mesh: TetMesh, elements: Int) -> Float:
+    return np.asarray(mesh.nodes[mesh.cells[elements]].mean(axis=1))
+
+
+def _beside(mesh: TetMesh, value: Float, levels: Sequence[float]) -> Int:
+    """Elements with a corner of one in which a function takes one of the levels.
+
+    All faces between the two sides of a boundary are theirs; a large mesh has many
+    more elements.
+
+    Parameters
+    ----------
+    value : (n_vertex,) of the function, m.
+    """
+    corners = mesh.cells[:, :4]
+    found = value[corners]
+    low, high = found.min(axis=1) - _FOLLOWED, found.max(axis=1) + _FOLLOWED
+    cut = np.zeros(len(corners), bool)
+    for level in levels:
+        cut |= (low <= level) & (level <= high)
+    touched = np.zeros(mesh.n_vertex, bool)
+    touched[corners[cut]] = True
+    return np.flatnonzero(touched[corners].any(axis=1))
+
+
 def _near(faults: Float, centres: Float) -> Bool:
-    """(n_elem,) whether elements are within half the faults' extent of them."""
+    """(n,) whether points are within half the faults' extent of them."""
     reach = 0.5 * float(np.linalg.norm(np.ptp(faults, axis=0)))
     distance, _ = cKDTree(faults).query(centres, distance_upper_bound=reach)
     return np.asarray(np.isfinite(distance))
@@ -62,16 +90,28 @@ def _near(faults: Float, centres: Float) -> Bool:
 
 def _off(
     mesh: TetMesh,
+    elements: Int,
     inside: Bool,
     distance: Callable[[Float], Float],
-    near: Bool | None,
+    faults: Float | None,
 ) -> str:
     """Say how far off steps are; nothing where the mesh follows the boundary."""
-    whole = boundary_steps(mesh, inside, distance)
+    corners, area = steps(mesh, elements, inside)
+    if not len(corners):
+        return ""
+    # midpoints of edges integrate a square exactly where the boundary is a plane
+    middles = 0.5 * (corners + np.roll(corners, 1, axis=1))
+    square = (distance(middles.reshape(-1, 3)).reshape(-1, 3) ** 2).mean(axis=1)
+    whole = np.sqrt(np.average(square, weights=area))
     if whole <= _FOLLOWED:
         return ""
-    close = 0.0 if near is None else boundary_steps(mesh, inside, distance, near)
-    beside = f"{_km(close)} RMS near the faults, " if close > _FOLLOWED else ""
+    beside = ""
+    if faults is not None and len(faults):
+        near = _near(faults, corners.mean(axis=1))
+        close = (
+            np.sqrt(np.average(square[near], weights=area[near])) if near.any() else 0.0
+        )
+        beside = f"{_km(close)} RMS near the faults, " if close > _FOLLOWED else ""
     return f"{beside}{_km(whole)} RMS{' everywhere' if beside else ''}"
 
 
@@ -91,41 +131,26 @@ def _km(metres: float) -> str:
     return f"{metres / 1e3:.2g} km"
 
 
-def boundary_steps(
-    mesh: TetMesh,
-    inside: Bool,
-    distance: Callable[[Float], Float],
-    counted: Bool | None = None,
-) -> float:
-    """RMS distance of a boundary from the faces between the elements on its sides.
+def steps(mesh: TetMesh, elements: Int, inside: Bool) -> tuple[Float, Float]:
+    """Faces between the elements on the two sides of a boundary.
 
     Elements take the material at their centre: where a mesh does not follow the
     boundary, that makes steps about half an element high.
 
     Parameters
     ----------
-    inside : (n_elem,) elements on one side.
-    distance : of (n, 3) points from the boundary, m, of any sign.
-    counted : (n_elem,) elements whose faces count; None for all.
+    elements : (n,) all elements near the boundary. inside : (n,) those on one side.
 
     Returns
     -------
-    m, over the area of the faces; 0 where there are none.
+    corners : (n_face, 3, 3) m. area : (n_face,) m2.
     """
-    faces = cell_faces(mesh.cells).reshape(-1, 3)
+    faces = cell_faces(mesh.cells[elements]).reshape(-1, 3)
     keys = face_keys(faces, mesh.n_vertex)
     order = np.argsort(keys, kind="stable")
     same = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
     one, other = order[same], order[same + 1]
     between = inside[one // 4] != inside[other // 4]
-    if counted is not None:
-        between &= counted[one // 4] | counted[other // 4]
     corners = mesh.nodes[faces[one[between]]]
-    if not len(corners):
-        return 0.0
     sides = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
-    area = np.linalg.norm(np.cross(*sides), axis=1)
-    # midpoints of edges integrate a square exactly where the boundary is a plane
-    middles = 0.5 * (corners + np.roll(corners, 1, axis=1))
-    square = distance(middles.reshape(-1, 3)).reshape(-1, 3) ** 2
-    return float(np.sqrt((area * square.mean(axis=1)).sum() / area.sum()))
+    return corners, 0.5 * np.linalg.norm(np.cross(*sides), axis=1)
