@@ -16,6 +16,10 @@ import arena
 import measured
 import postgres
 
+# else the titles that Dask gives, where setproctitle is installed, are written over the
+# variables by which `arena.session` finds its processes
+os.environ.setdefault("SPT_NOENV", "1")
+
 
 @pytest.fixture(scope="session")
 def undisturbed(tmp_path_factory):
