@@ -19,13 +19,13 @@ back and forth.
 
 import argparse
 import json
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import scipy.stats
 
+from afterslip_common.record import document
 from afterslip_solver.inversion import (
     InversionProblem,
     InversionSettings,
@@ -154,11 +154,7 @@ def main() -> None:
                 records.append(item)
                 print(f"{item['metric']} {item['value']:.3f} {item['note']}")
     if arguments.json:
-        commit = subprocess.run(
-            ["git", "rev-parse", "--short", "HEAD"],
-            capture_output=True, text=True, check=True,
-        ).stdout.strip()  # fmt: skip
-        whole = {"device": "2 cores", "commit": commit, "records": records}
+        whole = document(records, "2 cores")
         arguments.json.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
 
 

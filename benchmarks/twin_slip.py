@@ -16,7 +16,6 @@ least peak of any combination whose potency is that of the truth within 0.05 of 
 
 import argparse
 import json
-import subprocess
 import time
 from functools import partial
 from pathlib import Path
@@ -27,6 +26,7 @@ from scipy.ndimage import label
 from scipy.optimize import linprog
 
 from afterslip_common.geometry import EdgeCondition, bspline_spacing
+from afterslip_common.record import document
 from afterslip_solver.inversion import (
     InversionProblem,
     InversionSettings,
@@ -267,11 +267,7 @@ def main() -> None:
     for item in records:
         print(f"{item['metric']:28s} {item['value']:10.3f} {item['unit']}")
     if arguments.json:
-        commit = subprocess.run(
-            ["git", "rev-parse", "--short", "HEAD"],
-            capture_output=True, text=True, check=True,
-        ).stdout.strip()  # fmt: skip
-        whole = {"device": "2 cores", "commit": commit, "records": records}
+        whole = document(records, "2 cores")
         arguments.json.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
 
 

@@ -11,6 +11,7 @@ import io
 import pickle
 import subprocess
 import sys
+from typing import Literal
 
 import xarray as xr
 
@@ -30,7 +31,29 @@ def check_apart(content: bytes, label: str, most: int) -> None:
     SpecError
     MemoryError
     """
-    _apart(content, label, most, load=False)
+    _apart(content, label, most, whole=False)
+
+
+def load(
+    content: bytes, label: str, engine: Literal["scipy", "h5netcdf"]
+) -> xr.Dataset:
+    """Return the content of a NetCDF file, read in this process.
+
+    Raises
+    ------
+    SpecError
+    MemoryError
+    """
+    try:
+        with xr.open_dataset(
+            io.BytesIO(content), engine=engine, decode_times=False
+        ) as found:
+            return found.load()
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 whatever the libraries meet
+        reason = type(error).__name__
+        raise one_problem(label, None, f"cannot be read as NetCDF ({reason})") from None
 
 
 def load_apart(content: bytes, label: str, most: int) -> xr.Dataset:
@@ -42,17 +65,17 @@ def load_apart(content: bytes, label: str, most: int) -> xr.Dataset:
         Also for what does not end.
     MemoryError
     """
-    found = _apart(content, label, most, load=True)
+    found = _apart(content, label, most, whole=True)
     if not isinstance(found, xr.Dataset):
         raise one_problem(label, None, "cannot be read as NetCDF")
     return found
 
 
-def _apart(content: bytes, label: str, most: int, load: bool) -> xr.Dataset | None:
+def _apart(content: bytes, label: str, most: int, whole: bool) -> xr.Dataset | None:
     seconds = CPU_S + len(content) / BYTES_PER_S
     # -P: a module of the working folder is not taken for one of ours
     command = [sys.executable, "-P", "-m", __name__]
-    arguments = [label, str(most), str(int(load)), f"{seconds:.0f}"]
+    arguments = [label, str(most), str(int(whole)), f"{seconds:.0f}"]
     try:
         done = subprocess.run(
             command + arguments,
@@ -91,7 +114,7 @@ def _out_of_time() -> int | None:
     return -signal.SIGXCPU
 
 
-def read_here(content: bytes, label: str, most: int, load: bool) -> xr.Dataset | None:
+def read_here(content: bytes, label: str, most: int, whole: bool) -> xr.Dataset | None:
     """Check a file, and load it if asked, in this process.
 
     Raises
@@ -100,23 +123,14 @@ def read_here(content: bytes, label: str, most: int, load: bool) -> xr.Dataset |
     MemoryError
     """
     check_hdf(content, label, most)
-    if not load:
+    if not whole:
         return None
-    try:
-        with xr.open_dataset(
-            io.BytesIO(content), engine="h5netcdf", decode_times=False
-        ) as found:
-            return found.load()
-    except MemoryError:
-        raise
-    except Exception as error:  # noqa: BLE001 whatever the libraries meet
-        reason = type(error).__name__
-        raise one_problem(label, None, f"cannot be read as NetCDF ({reason})") from None
+    return load(content, label, "h5netcdf")
 
 
 def main() -> None:
     """Read standard input; write a dataset, nothing or problems, pickled."""
-    label, most, load, seconds = sys.argv[1:]
+    label, most, whole, seconds = sys.argv[1:]
     if sys.platform != "win32":
         import resource
 
@@ -126,7 +140,7 @@ def main() -> None:
     content = sys.stdin.buffer.read()
     found: xr.Dataset | list[Problem] | None = None
     try:
-        found = read_here(content, label, int(most), bool(int(load)))
+        found = read_here(content, label, int(most), bool(int(whole)))
     except SpecError as error:
         found = list(error.problems)
     sys.stdout.buffer.write(pickle.dumps(found))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
-
 import xarray as xr
 
 from afterslip.errors import one_problem
 from afterslip.readers.hdf import MAX_DECLARED
-from afterslip.readers.hdf_process import load_apart
+from afterslip.readers.hdf_process import load, load_apart
 
 CLASSIC = b"CDF"
 HDF = b"\x89HDF"
@@ -31,16 +29,7 @@ def open_bytes(content: bytes, label: str) -> xr.Dataset:
         raise one_problem(label, None, "is not a NetCDF file")
     if content.startswith(HDF):
         return load_apart(content, label, MAX_DECLARED)
-    try:
-        with xr.open_dataset(
-            io.BytesIO(content), engine="scipy", decode_times=False
-        ) as found:
-            return found.load()
-    except MemoryError:
-        raise
-    except Exception as error:  # noqa: BLE001 whatever the libraries meet
-        reason = type(error).__name__
-        raise one_problem(label, None, f"cannot be read as NetCDF ({reason})") from None
+    return load(content, label, "scipy")
 
 
 def pick(grid: xr.Dataset, label: str, *names: str) -> xr.DataArray:
