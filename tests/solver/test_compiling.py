@@ -145,6 +145,20 @@ def test_sources_follow_imports_to_the_common_room(tmp_path, monkeypatch):
     assert len(found) == 2
 
 
+def test_sources_leave_out_other_distributions_of_the_same_folder(tmp_path):
+    for package, text in {"ours": "import theirs", "theirs": "SIZE = 1"}.items():
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").write_text(text)
+    kernel = tmp_path / "ours" / "kernel.py"
+    kernel.write_text("from ours import theirs\nfrom theirs import SIZE")
+    found = set()
+    for size in (1, 2):
+        (tmp_path / "theirs" / "__init__.py").write_text(f"SIZE = {size}")
+        compiling.sources.cache_clear()
+        found.add(compiling.sources(kernel))
+    assert len(found) == 1
+
+
 @pytest.mark.parametrize("what", ["file", "folder"])
 def test_code_that_others_could_have_written_is_not_loaded(process, what):
     first = process()

@@ -95,15 +95,22 @@ def sources(module: Path) -> str:
     """Digest of a module and of all of ours that it imports, directly or not.
 
     Code and constants of imported modules may be inlined. Those of other
-    distributions are not followed: Numba's own version is part of its keys.
+    distributions are not followed, also where they are installed beside us: Numba's
+    own version is part of its keys.
     """
     root = next(p for p in module.parents if not (p / "__init__.py").exists())
+    own = module.relative_to(root).parts[0]
     left, read = [module], dict[Path, bytes]()
     while left:
         path = left.pop()
         if path not in read:
             read[path] = path.read_bytes()
-            left += [*_imported(read[path], root), *_imported(read[path], _COMMON)]
+            for name in _imports(read[path]):
+                top = name.partition(".")[0]
+                if top == afterslip_common.__name__:
+                    left += _files(_COMMON, name)
+                elif module.parent == root or top == own:
+                    left += _files(root, name)
     found = hashlib.sha256()
     for path in sorted(read):
         found.update(os.path.relpath(path, root).encode())
@@ -111,17 +118,21 @@ def sources(module: Path) -> str:
     return found.hexdigest()
 
 
-def _imported(code: bytes, root: Path) -> Iterator[Path]:
-    """Files below a folder that a module's import statements name."""
+def _files(root: Path, name: str) -> Iterator[Path]:
+    """Files below a folder that an imported name stands for."""
+    place = root.joinpath(*name.split("."))
+    files = place.with_name(f"{place.name}.py"), place / "__init__.py"
+    return (path for path in files if path.is_file())
+
+
+@cache  # every module's imports end at the same few
+def _imports(code: bytes) -> tuple[str, ...]:
+    """Names that a module's import statements may stand for."""
+    names = list[str]()
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
             names.append(node.module)
-        else:
-            continue
-        for name in names:
-            place = root.joinpath(*name.split("."))
-            files = place.with_name(f"{place.name}.py"), place / "__init__.py"
-            yield from (path for path in files if path.is_file())
+    return tuple(names)
