@@ -10,9 +10,9 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
 from afterslip.archive.lacking import lacking, values
+from afterslip.archive.requests import displacement, positions, times_until
 from afterslip.archive.surface import SurfaceInterpolator
-from afterslip.errors import ArchiveError, one_problem
-from afterslip.units import COMPONENTS, YEAR
+from afterslip.units import YEAR
 from afterslip_common.curve import spectral_weights, step_weights
 from afterslip_common.terms import GROUP_SIZE
 
@@ -97,9 +97,7 @@ class CurveReader:
         for place, coefficients, modes in self._curves(rows, t):
             part = modes[:, chosen]
             found[place] = np.tensordot(coefficients, part, axes=1)
-        return self._labelled(found, rows, t, "node").assign_coords(
-            node=("node", chosen)
-        )
+        return displacement(found, rows, t, "node").assign_coords(node=("node", chosen))
 
     def sample(
         self,
@@ -136,7 +134,7 @@ class CurveReader:
             at_places = np.einsum("sk,mskc->msc", weights, modes[:, nodes])
             found[place] = np.tensordot(coefficients, at_places, axes=1)
         labels = list(names) if names is not None else np.arange(len(nodes))
-        return self._labelled(found, rows, t, "station").assign_coords(
+        return displacement(found, rows, t, "station").assign_coords(
             station=("station", labels)
         )
 
@@ -268,33 +266,7 @@ class CurveReader:
                 )
 
     def _positions(self, dim: str, chosen: ArrayLike | None) -> Int:
-        size = self.dataset.sizes[dim]
-        if chosen is None:
-            return np.arange(size, dtype=np.int64)
-        positions = np.atleast_1d(np.asarray(chosen, dtype=np.int64))
-        if len(positions) and (positions.min() < 0 or positions.max() >= size):
-            raise ArchiveError(f"the store has only {size} of dimension {dim}")
-        return positions
+        return positions(self.dataset.sizes[dim], chosen, f"{dim}s")
 
     def _times(self, times: ArrayLike) -> Float:
-        t = np.atleast_1d(np.asarray(times, dtype=np.float64))
-        if not np.isfinite(t).all() or (t < 0).any():
-            raise one_problem("times", None, "must be zero or more, after the event")
-        if (t > self.until * (1 + 1e-9)).any():
-            end = f"{self.until / YEAR:g} yr"
-            value = f"{t.max() / YEAR:g} yr"
-            raise one_problem("times", value, f"is after the end of the curve, {end}")
-        return t
-
-    def _labelled(self, values: Float, rows: Int, t: Float, dim: str) -> xr.DataArray:
-        return xr.DataArray(
-            values,
-            dims=("source", "time", dim, "component"),
-            coords={
-                "source": rows,
-                "time": ("time", t / YEAR, {"units": "yr"}),
-                "component": list(COMPONENTS),
-            },
-            name="displacement",
-            attrs={"units": "m m-1"},
-        )
+        return times_until(times, self.until, "curve", "yr")

@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import CubicSpline
 
 from afterslip.archive.lacking import values
+from afterslip.archive.requests import displacement, positions, times_until
 from afterslip.errors import ArchiveError, one_problem
-from afterslip.units import COMPONENTS, KM, YEAR
+from afterslip.units import KM
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -70,14 +71,12 @@ class SeriesReader:
         field = self._wavefield()
         rows, t = self._sources(sources), self._times(times)
         count = field.sizes["row"] * field.sizes["column"]
-        chosen = np.arange(count) if nodes is None else np.atleast_1d(np.asarray(nodes))
-        if len(chosen) and (chosen.min() < 0 or chosen.max() >= count):
-            raise ArchiveError(f"the store has only {count} points of the ground")
+        chosen = positions(count, nodes, "points of the ground")
         found = np.empty((len(rows), len(t), len(chosen), 3))
         for place, row in enumerate(rows):
             flat = field.isel(source=row).values.reshape(count, 3, -1)[chosen]
             found[place] = self._at(flat, t)
-        return self._labelled(found, rows, t, "node")
+        return displacement(found, rows, t, "node")
 
     def sample(
         self,
@@ -102,7 +101,7 @@ class SeriesReader:
         take = read(*at, [str(label) for label in labels])
         for place, row in enumerate(rows):
             found[place] = self._at(take(int(row)), t)
-        array = self._labelled(found, rows, t, "station")
+        array = displacement(found, rows, t, "station")
         return array.assign_coords(station=("station", labels))
 
     def _stations(self, x: Float, y: Float, names: list[str]) -> Any:
@@ -166,35 +165,10 @@ class SeriesReader:
         return np.asarray(np.moveaxis(found, -1, 0))
 
     def _sources(self, chosen: ArrayLike | None) -> Int:
-        size = self.dataset.sizes["source"]
-        if chosen is None:
-            return np.arange(size)
-        rows = np.atleast_1d(np.asarray(chosen, dtype=np.int64))
-        if len(rows) and (rows.min() < 0 or rows.max() >= size):
-            raise ArchiveError(f"the store has only {size} of dimension source")
-        return rows
+        return positions(self.dataset.sizes["source"], chosen, "sources")
 
     def _times(self, times: ArrayLike) -> Float:
-        t = np.atleast_1d(np.asarray(times, dtype=np.float64))
-        if not np.isfinite(t).all() or (t < 0).any():
-            raise one_problem("times", None, "must be zero or more, after the event")
-        if (t > self.until * (1 + 1e-9)).any():
-            end = f"is after the end of the series, {self.until:g} s"
-            raise one_problem("times", f"{t.max():g} s", end)
-        return t
-
-    def _labelled(self, found: Float, rows: Int, t: Float, dim: str) -> xr.DataArray:
-        return xr.DataArray(
-            found,
-            dims=("source", "time", dim, "component"),
-            coords={
-                "source": rows,
-                "time": ("time", t / YEAR, {"units": "yr"}),
-                "component": list(COMPONENTS),
-            },
-            name="displacement",
-            attrs={"units": "m m-1"},
-        )
+        return times_until(times, self.until, "series", "s")
 
 
 def _cubic(place: Float, grid: Float) -> tuple[Int, Float]:
