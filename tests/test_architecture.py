@@ -113,3 +113,15 @@ def test_only_the_folders_of_a_physics_name_what_its_curves_are_made_of() -> Non
         and (found := words.search(path.read_text()))
     ]
     assert named == []
+
+
+def test_only_its_own_folders_name_a_mode_of_a_physics() -> None:
+    modes = {"adams_bashforth", "four_steps", "galerkin", "integrator", "spectral"}
+    naming = {
+        str(path.relative_to(ROOT)): sorted(named)
+        for room in ("api", "service", "workers", "migrations")
+        for path in sorted((ROOT / room).rglob("*.py"))
+        if "viscoelastic" not in path.parts
+        and (named := modes & set(re.findall(r"\w+", path.read_text().lower())))
+    }
+    assert naming == {}

@@ -6,6 +6,7 @@ their unit ("30 d", "10 yr"). A year is a Julian year of 365.25 days.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
@@ -21,6 +22,7 @@ __all__ = [
     "UnitError",
     "parse_number",
     "parse_time",
+    "power_of_ten",
     "readable_time",
 ]
 
@@ -139,3 +141,12 @@ def limits(pair: Sequence[float] | None, form: str) -> str:
     form : format specification of the limits, such as ``.2f``.
     """
     return "" if pair is None else f" ({pair[0]:{form}} to {pair[1]:{form}})"
+
+
+def power_of_ten(value: float) -> str:
+    """Write a number as ``4.21 × 10²²``."""
+    if value == 0.0 or not math.isfinite(value):
+        return f"{value:g}"
+    digits, _, power = f"{value:.2e}".partition("e")
+    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{digits} × 10{raised}"

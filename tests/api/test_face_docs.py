@@ -13,9 +13,11 @@ from afterslip.client import Client
 from afterslip.client.campaign import CampaignHandle
 from afterslip.client.inversion import Inversion
 from afterslip.physics.viscoelastic import store
-from afterslip.physics.viscoelastic.spec import ViscoelasticCampaign
+from afterslip.physics.viscoelastic.spec import (
+    ViscoelasticCampaign,
+    ViscoelasticForward,
+)
 from afterslip.result import ATTRIBUTES, LAYOUT
-from afterslip.schemas.forward import Forward
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -85,7 +87,7 @@ def span(part):
     return ", ".join(words + unit) or part["type"]
 
 
-@pytest.mark.parametrize("model", [ViscoelasticCampaign, Forward])
+@pytest.mark.parametrize("model", [ViscoelasticCampaign, ViscoelasticForward])
 def test_every_key_of_a_spec_is_documented_with_unit_range_and_default(model):
     text = page("spec.md")
     missing = [
@@ -100,7 +102,7 @@ def test_every_key_of_a_spec_is_documented_with_unit_range_and_default(model):
 def test_the_specs_on_the_page_are_good_ones():
     found = re.findall(r"```yaml\n(.*?)```", page("spec.md"), re.DOTALL)
     kinds = [type(spec.parse(spec.loads(text))).__name__ for text in found]
-    assert kinds == ["ViscoelasticCampaign", "Forward"]
+    assert kinds == ["ViscoelasticCampaign", "ViscoelasticForward"]
 
 
 def test_python_on_the_pages_compiles():

@@ -15,11 +15,11 @@ from afterslip.report.page import (
     applicable,
     headline,
     model_facts,
-    power_of_ten,
     render,
 )
 from afterslip.report.tables import station_rows
 from afterslip.result import fit_by_dataset, open_result
+from afterslip.units import power_of_ten
 
 
 @pytest.fixture(scope="module")

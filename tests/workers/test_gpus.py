@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from afterslip.schemas.solver import Solver
+from afterslip.physics.viscoelastic.solver import Solver
 from afterslip_solver.backend import BackendError
 from afterslip_solver.greens import SettingsError
 from afterslip_solver.model import SolverSettings

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from afterslip.archive.layout import StoreLayout
     from afterslip.schemas.campaign import Campaign
+    from afterslip.schemas.forward import Forward
     from afterslip.spec.inputs import Inputs
 
 # what stored numbers are good for, by the physics' own names; JSON
@@ -101,6 +102,10 @@ class Physics(Protocol):
         """The campaign's schema."""
 
     @property
+    def forward(self) -> type[Forward] | None:
+        """The schema of a forward run; None where there are no forward runs."""
+
+    @property
     def parts(self) -> Mapping[str, tuple[str, ...]]:
         """Keys of the spec by the part of a source's key: model, slip, solver."""
 
@@ -141,6 +146,17 @@ class Physics(Protocol):
         Parameters
         ----------
         facts : the campaign's ``model.json``, with what the engine said of the store.
+        """
+
+    def solved(
+        self, stated: Mapping[str, Any], greens: xr.Dataset | None
+    ) -> list[tuple[str, str]]:
+        """Return (name, value) of how the numbers were solved, for people.
+
+        Parameters
+        ----------
+        stated : what the engine said of it when it inverted them.
+        greens : the store, where it is at hand.
         """
 
     def reader(self, dataset: xr.Dataset) -> Reader:

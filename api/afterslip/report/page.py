@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 
 from afterslip import plot
 from afterslip.exports.table import write_slip
+from afterslip.physics.registry import find, name_of
 from afterslip.report.caveats import caveats
 from afterslip.report.tables import (
     beside_rows,
@@ -31,7 +32,7 @@ from afterslip.result import (
     is_geographic,
     slip_magnitude,
 )
-from afterslip.units import limits, readable_time
+from afterslip.units import limits, power_of_ten, readable_time
 from afterslip.version import __version__
 
 FIGURES: tuple[tuple[str, Callable[..., Figure], str, str], ...] = (
@@ -212,15 +213,6 @@ def _spec(result: xr.Dataset, campaign: Any) -> Mapping[str, Any] | None:
     return spec if isinstance(spec, Mapping) else None
 
 
-def power_of_ten(value: float) -> str:
-    """Write a number as ``4.21 × 10²²``."""
-    if value == 0.0 or not np.isfinite(value):
-        return f"{value:g}"
-    digits, _, power = f"{value:.2e}".partition("e")
-    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"{digits} × 10{raised}"
-
-
 def headline(result: xr.Dataset) -> list[tuple[str, str, str]]:
     """Return (name, value, remark) of the numbers that people quote."""
     attrs = result.attrs
@@ -289,12 +281,8 @@ def model_facts(
 ) -> list[tuple[str, str]]:
     """Return (name, value) of what was computed, and how exactly."""
     model = facts(result, "model") or {}
-    solver = dict(facts(result, "solver") or {})
-    if greens is not None:
-        for name in ("residual", "time_error"):
-            if name not in solver and name in greens:
-                solver[name] = float(np.nanmax(greens[name].values))
-        solver.setdefault("integrator", greens.attrs.get("integrator"))
+    physics = find(name_of(facts(result, "spec")))
+    solved = physics.solved(facts(result, "solver") or {}, greens)
     quality = model.get("quality") or {}
     rows: list[tuple[str, Any]] = [
         ("Unit sources", f"{result.sizes['source']:,}"),
@@ -302,11 +290,7 @@ def model_facts(
         ("Tetrahedra", _count(model.get("n_elements"))),
         ("Mesh quality", _quality(quality)),
         ("Notes", "; ".join(model.get("notes") or [])),
-        ("Integrator", solver.get("integrator")),
-        ("Largest relative residual of a solve", _small(solver.get("residual"))),
-        ("Estimated error of the curve in time", _small(solver.get("time_error"))),
-        ("Estimated error of the mesh", _shares(solver.get("space_error"))),
-        ("Linear solves", _count(solver.get("solves"))),
+        *solved,
         ("Smoothness λ, sparsity μ", _pair(result)),
     ]
     return [(name, value) for name, value in rows if value]
@@ -319,15 +303,6 @@ def _pair(result: xr.Dataset) -> str | None:
 
 def _count(value: Any) -> str | None:
     return None if value is None else f"{int(value):,}"
-
-
-def _shares(errors: dict[str, float] | None) -> str | None:
-    """Say of each part how large its error is, of the worst source."""
-    return ", ".join(f"{part} {value:.1%}" for part, value in (errors or {}).items())
-
-
-def _small(value: Any) -> str | None:
-    return None if value is None else power_of_ten(float(value))
 
 
 QUALITY = {

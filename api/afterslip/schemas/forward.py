@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, Self, cast
 
 from pydantic import BeforeValidator, Discriminator, Field, StrictBool, Tag
 
-from afterslip.errors import Problem
+from afterslip.errors import Problem, one_problem
+from afterslip.physics.registry import DEFAULT, find
 from afterslip.schemas.base import Schema, refusal
 from afterslip.schemas.campaign import Spec, known_name
 from afterslip.schemas.earth import Model
-from afterslip.schemas.solver import ZERO, Solver, Times
 from afterslip.schemas.values import FileRef, Name, Title, Within
 
 Metres = Annotated[float, Within("m", least=-200, most=200)]
@@ -75,7 +76,10 @@ Points = Annotated[
 
 
 class Forward(Spec):
-    """A model, slip on its faults, and points where the motion is wanted."""
+    """A model, slip on its faults, and points where the motion is wanted.
+
+    `from_dict` returns the class of the physics that specs mean by default.
+    """
 
     name: Title = Field(default="forward", description="name of the run")
     model: Model = Field(description="geometry, materials, mesh")
@@ -84,10 +88,15 @@ class Forward(Spec):
         default=False, description="true: uniform slip falls to zero at buried edges"
     )
     points: Points = Field(description="[[x, y], ...] in km, or {file}")
-    times: Times = Field(
-        default=Times(until=ZERO, output=[ZERO]), description="{until, output}"
-    )
-    solver: Solver = Field(default=Solver(), description="how to solve")
+
+    @classmethod
+    def from_dict(cls, data: Any, base: str | Path | None = None) -> Self:
+        """Return a forward run with what its physics adds; see `Spec.from_dict`."""
+        own = find(DEFAULT).forward if cls is Forward else cls
+        if own is None:
+            raise one_problem("slip", None, f"{DEFAULT} has no forward runs")
+        # the class of a physics is a subclass of this one
+        return cast("Self", super(Forward, own).from_dict(data, base))
 
     def problems(self) -> Iterator[Problem]:
         """Slip is on faults of the model, once each."""

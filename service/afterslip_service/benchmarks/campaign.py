@@ -40,7 +40,6 @@ def campaign_spec(
         },
         "times": {"until": "30 d", "output": [f"{k} {DAY}" for k in range(31)]},
         "solver": {
-            "integrator": "spectral",
             "tolerance": 1.0e-8,
             "time_tolerance": 1.0e-6,
             "backend": backend,

@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from afterslip.identity import plain
 from afterslip.physics.base import Quality, Work
-from afterslip.physics.viscoelastic.spec import ViscoelasticCampaign
+from afterslip.physics.viscoelastic.spec import (
+    ViscoelasticCampaign,
+    ViscoelasticForward,
+)
+from afterslip.units import power_of_ten
 from afterslip_common.terms import GROUP_SIZE
 
 if TYPE_CHECKING:
@@ -31,6 +35,7 @@ class Viscoelastic:
     inverts = True
     unit = "m per m of slip"
     spec = ViscoelasticCampaign
+    forward = ViscoelasticForward
     parts: ClassVar[dict[str, tuple[str, ...]]] = {
         "model": ("model",),
         "slip": ("sources",),
@@ -102,8 +107,35 @@ class Viscoelastic:
 
         return layout_of(Sizes(**facts["sizes"]), facts["integrator"])
 
+    def solved(
+        self, stated: Mapping[str, Any], greens: xr.Dataset | None
+    ) -> list[tuple[str, str]]:
+        """Return the integrator, errors and number of solves, as far as known."""
+        found = dict(stated)
+        if greens is not None:
+            for name in ("residual", "time_error"):
+                if name not in found and name in greens:
+                    found[name] = float(greens[name].max())
+            found.setdefault("integrator", greens.attrs.get("integrator"))
+        solves = found.get("solves")
+        shares = (found.get("space_error") or {}).items()
+        rows = {
+            "Integrator": found.get("integrator"),
+            "Largest relative residual of a solve": _small(found.get("residual")),
+            "Estimated error of the curve in time": _small(found.get("time_error")),
+            "Estimated error of the mesh": ", ".join(
+                f"{part} {value:.1%}" for part, value in shares
+            ),
+            "Linear solves": f"{solves:,}" if solves else None,
+        }
+        return [(name, value) for name, value in rows.items() if value]
+
     def reader(self, dataset: xr.Dataset) -> CurveReader:
         """Return what evaluates curves."""
         from afterslip.physics.viscoelastic.reader import CurveReader
 
         return CurveReader(dataset)
+
+
+def _small(value: float | None) -> str | None:
+    return None if value is None else power_of_ten(value)

@@ -1,4 +1,4 @@
-"""The campaign of this physics: what all campaigns have, times and how to solve."""
+"""Specs of this physics: what those of all have, times and how to solve."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from typing import Literal
 from pydantic import Field
 
 from afterslip.errors import Problem
+from afterslip.physics.viscoelastic.solver import Solver
 from afterslip.schemas.campaign import Campaign
-from afterslip.schemas.solver import Solver, Times
+from afterslip.schemas.forward import Forward
+from afterslip.schemas.times import Times
 from afterslip.schemas.values import Duration
+
+_ZERO = Duration(0.0, "0 d")
 
 
 class ViscoelasticCampaign(Campaign):
@@ -37,3 +41,12 @@ class ViscoelasticCampaign(Campaign):
                     dataset.epoch.text,
                     f"must not be after times.until ({self.times.until.text})",
                 )
+
+
+class ViscoelasticForward(Forward):
+    """A model, slip on its faults, points and times where the motion is wanted."""
+
+    times: Times = Field(
+        default=Times(until=_ZERO, output=[_ZERO]), description="{until, output}"
+    )
+    solver: Solver = Field(default=Solver(), description="how to solve")

@@ -34,6 +34,7 @@ class Waves:
     inverts = False
     unit = "m per m of slip"
     spec = WaveCampaign
+    forward = None
     parts: ClassVar[dict[str, tuple[str, ...]]] = {
         "model": ("model",),
         "slip": ("sources",),
@@ -94,6 +95,14 @@ class Waves:
         from afterslip.physics.waves.store import Sizes, layout_of
 
         return layout_of(Sizes(**facts["sizes"]))
+
+    def solved(
+        self,
+        stated: Mapping[str, Any],  # noqa: ARG002 - nothing to tell
+        greens: xr.Dataset | None,  # noqa: ARG002
+    ) -> list[tuple[str, str]]:
+        """Return nothing: series are not inverted, so that no report names them."""
+        return []
 
     def reader(self, dataset: xr.Dataset) -> SeriesReader:
         """Return what evaluates series."""

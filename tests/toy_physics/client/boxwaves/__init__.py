@@ -137,7 +137,7 @@ class BoxWaves:
     """See `afterslip.physics.base.Physics`."""
 
     name, numerics, group_size, spec = "boxwaves", 1, 3, BoxCampaign
-    inverts, unit = False, "amplitude of the start"
+    inverts, unit, forward = False, "amplitude of the start", None
 
     def gpus(self, canonical):
         return 1
@@ -174,6 +174,9 @@ class BoxWaves:
             "frames", "", "i4", "1", "frames of a source, 0: not solved yet"
         )
         return StoreLayout(facts["sizes"], self.group_size, (series, count))
+
+    def solved(self, stated, greens):
+        return []
 
     def reader(self, dataset):
         return SeriesReader(dataset)

@@ -13,9 +13,10 @@ import xarray as xr
 
 from afterslip.error_class import ErrorClass
 from afterslip.identity import canonical_spec, digest, model_digest
+from afterslip.physics.viscoelastic.spec import ViscoelasticForward
 from afterslip.readers.places import Points
-from afterslip.schemas.forward import Forward, SlipFile
-from afterslip.spec import load, parse_forward
+from afterslip.schemas.forward import SlipFile
+from afterslip.spec import load
 from afterslip.spec.files import Files, LocalFiles
 from afterslip.spec.inputs import Inputs, resolve
 from afterslip_common.terms import SLIP_COMPONENTS, YEAR
@@ -92,9 +93,9 @@ def run_forward(
         If the solver gave up; the message says what to try.
     """
     if isinstance(spec, str | Path):
-        forward = parse_forward(load(Path(spec)), Path(spec).parent)
+        forward = ViscoelasticForward.from_dict(load(Path(spec)), Path(spec).parent)
     else:
-        forward = parse_forward(dict(spec), base)
+        forward = ViscoelasticForward.from_dict(dict(spec), base)
     files = LocalFiles(forward.base)
     say = report or (lambda _: None)
     say({"phase": "reading files"})
@@ -128,7 +129,9 @@ def run_forward(
     return result
 
 
-def _slip(forward: Forward, inputs: Inputs, model: Model) -> dict[str, Float]:
+def _slip(
+    forward: ViscoelasticForward, inputs: Inputs, model: Model
+) -> dict[str, Float]:
     """Return fault name → (n_fault_node, 3, 1) float64, m."""
     if isinstance(forward.slip, SlipFile):
         name = forward.slip.fault or forward.model.faults[0].name
@@ -191,7 +194,7 @@ def _locate(model: Model, points: Points) -> _Places:
 
 
 def _solve(
-    forward: Forward,
+    forward: ViscoelasticForward,
     model: Model,
     slip: dict[str, Float],
     places: _Places,
@@ -249,7 +252,7 @@ def _elastic_and_change(
 
 
 def _coarse(
-    forward: Forward,
+    forward: ViscoelasticForward,
     inputs: Inputs,
     coarse: Model,
     times: Float,
@@ -319,7 +322,10 @@ def _dataset(inputs: Inputs, points: Points, times: Float, motion: Float) -> xr.
 
 
 def _attributes(
-    forward: Forward, files: Files, facts: dict[str, Any], found: GroupResult
+    forward: ViscoelasticForward,
+    files: Files,
+    facts: dict[str, Any],
+    found: GroupResult,
 ) -> dict[str, Any]:
     spec = canonical_spec(forward, files)
     return {
@@ -341,7 +347,7 @@ def _attributes(
     }
 
 
-def _warnings(forward: Forward, found: GroupResult) -> list[str]:
+def _warnings(forward: ViscoelasticForward, found: GroupResult) -> list[str]:
     """Say where a run has not reached what was asked."""
     reached, asked = float(found.time_error.max()), forward.solver.time_tolerance
     if reached <= asked:

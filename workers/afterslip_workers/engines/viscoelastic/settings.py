@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from afterslip.schemas.solver import Solver, Times
+from afterslip.physics.viscoelastic.solver import Solver
+from afterslip.schemas.times import Times
 from afterslip_solver.greens import Prepared, SettingsError, prepare
 from afterslip_solver.model import Model, SolverSettings
 from afterslip_solver.parallel import DistributedModel, prepare_on_gpus

@@ -8,7 +8,7 @@ import numpy as np
 
 from afterslip.archive import SurfaceInterpolator
 from afterslip.archive.tables import POLYGON_ORDER
-from afterslip.schemas.solver import Solver
+from afterslip.physics.viscoelastic.solver import Solver
 from afterslip_solver.greens import Prepared, prepare
 from afterslip_solver.greens.space_error import (
     BUILT,
