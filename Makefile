@@ -67,13 +67,14 @@ scan: setup
 test-dashboard: setup
 	$(BIN)/pytest tests/dashboard -m "slow or not slow"
 
-# the page's libraries as one module; it is in the repository, so that only who changes
+# the page's libraries as modules; it is in the repository, so that only who changes
 # a version needs npm
 VENDORED := service/afterslip_service/dashboard/vendor
 vendor:
 	cd service/vendor && npm ci && npm run build
 	cd service/vendor/node_modules && for name in zarrita @zarrita/storage fzstd \
-	  ml-matrix ml-array-max ml-array-min ml-array-rescale is-any-array; do \
+	  ml-matrix ml-array-max ml-array-min ml-array-rescale is-any-array jsfive pako yaml \
+	  @codemirror/* @lezer/* @marijn/find-cluster-break crelt style-mod w3c-keyname; do \
 	  echo; echo "== $$name"; cat $$name/LICENSE*; done > $(CURDIR)/$(VENDORED)/licences.txt
 
 setup: system $(STAMP)

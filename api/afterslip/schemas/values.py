@@ -114,6 +114,8 @@ class FileRef(str):
         return {
             "type": "string",
             "description": "a relative path, or sha256: and 64 hexadecimal digits",
+            # a field's own description replaces this one
+            "x-file": True,
         }
 
 

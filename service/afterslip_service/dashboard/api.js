@@ -3,10 +3,11 @@
 
 /** A refusal, in the server's own words. */
 export class Problem extends Error {
-  /** @param {number} status @param {string} detail */
-  constructor(status, detail) {
+  /** @param {number} status @param {string} detail @param {any[]} [errors] what is wrong, by path */
+  constructor(status, detail, errors = []) {
     super(detail);
     this.status = status;
+    this.errors = errors;
   }
 }
 
@@ -19,13 +20,14 @@ async function request(path, options) {
   let answer;
   try {
     answer = await fetch(path, options);
-  } catch {
+  } catch (error) {
+    if (options?.signal?.aborted) throw error;
     throw new Problem(0, "The service does not answer. Is it still running?");
   }
   if (answer.status === 401 && path !== SESSION) signedOut();
   if (answer.status === 204) return null;
   const body = await answer.json().catch(() => null);
-  if (!answer.ok) throw new Problem(answer.status, body?.detail ?? answer.statusText);
+  if (!answer.ok) throw new Problem(answer.status, body?.detail ?? answer.statusText, body?.errors);
   return body;
 }
 
@@ -74,11 +76,23 @@ export const get = (path) => request(path);
 export const post = (path) =>
   request(path, { method: "POST", headers: { "Idempotency-Key": key(), ...proof() } });
 
+/** @param {string} path @param {any} value @param {AbortSignal} [signal] @param {string} [idempotency] */
+export const send = (path, value, signal, idempotency = key()) => request(path, {
+  method: "POST", body: JSON.stringify(value), signal,
+  headers: { "Content-Type": "application/json", "Idempotency-Key": idempotency, ...proof() },
+});
+
+/** Upload a file; the same content twice is one file. @param {Blob} file @returns {Promise<string>} its reference */
+export const upload = async (file) => (await request("/v1/files", {
+  method: "POST", body: file,
+  headers: { "Content-Type": "application/octet-stream", "Idempotency-Key": key(), ...proof() },
+})).ref;
+
 /** @param {string} path */
 export const remove = (path) => request(path, { method: "DELETE", headers: proof() });
 
 /** A page that came over plain HTTP from elsewhere has no randomUUID. */
-const key = () => [...crypto.getRandomValues(new Uint8Array(16))]
+export const key = () => [...crypto.getRandomValues(new Uint8Array(16))]
   .map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /**

@@ -17,10 +17,14 @@ let leave = () => {};
 /** Its libraries are loaded when it is asked for. @param {HTMLElement} into @param {string} id */
 const greensView = async (into, id) => (await import("/dashboard/views/greens.js")).greensView(into, id);
 
+/** @param {HTMLElement} into */
+const newView = async (into) => (await import("/dashboard/views/new.js")).newView(into);
+
 /** Each view fills the element that it is given and returns how it is left. */
 const VIEWS = [
   { path: /^#\/campaigns\/([\w-]+)$/, show: campaignView },
   { path: /^#\/campaigns\/([\w-]+)\/greens$/, show: greensView },
+  { path: /^#\/new$/, show: newView },
   { path: /^#\/workers$/, show: workerView },
   { path: /^(#\/?)?$/, show: campaignList },
 ];

@@ -35,7 +35,7 @@ export async function campaignList(main) {
   }
 
   const damage = h("div", {});
-  put(main, h("div.head", {}, h("div.grow", {}, h("h1", {}, "Campaigns")), filter), damage, card, more);
+  put(main, h("div.head", {}, h("div.grow", {}, h("h1", {}, "Campaigns")), h("a.button", { href: "#/new" }, "New campaign"), filter), damage, card, more);
   const stop = follow("/v1/events", ({ kind, campaign, data }) => {
     // a campaign's own page shows its damage
     if (kind === "store.damaged" && !campaign) damage.append(damageNote(data));
@@ -75,5 +75,5 @@ function said({ owner, priority }) {
 /** @param {string} state */
 function empty(state) {
   if (state) return h("li.empty", {}, `No campaign is ${state}.`);
-  return h("li.empty", {}, "No campaigns yet. Send one:", h("br"), h("code", {}, "afterslip submit campaign.yaml"));
+  return h("li.empty", {}, "No campaigns yet. ", h("a", { href: "#/new" }, "Begin one here"), ", or send one:", h("br"), h("code", {}, "afterslip submit campaign.yaml"));
 }

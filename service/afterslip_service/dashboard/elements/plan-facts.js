@@ -1,0 +1,36 @@
+// @ts-check
+/** What a campaign would need, in numbers and words. */
+
+import { h } from "/dashboard/dom.js";
+import { count, duration } from "/dashboard/format.js";
+
+/** @param {any} plan @param {(path: string) => void} go to a place in the spec */
+export function planFacts(plan, go) {
+  const { time, trial, memory, reuse } = plan;
+  const facts = [
+    ["Unit sources", `${count(plan.sources)} in ${count(plan.groups)} ${plan.groups === 1 ? "group" : "groups"}`],
+    ["Elements", about(plan.elements)],
+    ["Unknowns", about(plan.unknowns)],
+    ["Memory of a worker", memory ? `${bytes(memory.bytes)} on the ${memory.backend === "gpu" ? "GPU" : "CPU"}${plan.memory_free ? `, of ${bytes(plan.memory_free)}` : ""}` : "–"],
+    ["Until all is computed", time ? `about ${duration(time.total)}` : "nothing was measured here yet"],
+    ["A group", time ? `${duration(time.low)} to ${duration(time.high)}` : "–"],
+  ];
+  return [
+    h("dl.facts", {}, facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
+    time && h("p.sub", {}, `From ${count(time.campaigns)} ${time.campaigns === 1 ? "campaign" : "campaigns"} solved here, ${count(time.slots)} groups at a time.`),
+    trial && h("p.sub", {}, trial.failed
+      ? `A mesh ${trial.coarser.toFixed(1)} times coarser could not be made: ${trial.failed}`
+      : `A mesh ${trial.coarser.toFixed(1)} times coarser has ${count(trial.n_elements)} elements; ${count(trial.expected)} were expected of it.`),
+    reuse.model && h("p.sub", {}, "Reused: ", reuse.sources ? "the model and those Green's functions that are the same, of " : "the model of ",
+      h("a", { href: `#/campaigns/${reuse.sources ?? reuse.model}` }, reuse.sources ?? reuse.model)),
+    ...plan.warnings.map((/** @type {any} */ warning) => h("div.note", {},
+      h("b", {}, h("button.plain", { type: "button", onclick: () => go(warning.path) }, warning.path)),
+      `${warning.message}. ${warning.hint}`)),
+  ].filter(Boolean);
+}
+
+/** @param {number | null} value */
+const about = (value) => (value === null ? "–" : `about ${count(Number(value.toPrecision(2)))}`);
+
+/** @param {number} value */
+export const bytes = (value) => (value >= 1e9 ? `${(value / 1e9).toFixed(1)} GB` : `${Math.max(value / 1e6, 0.1).toFixed(value >= 1e7 ? 0 : 1)} MB`);

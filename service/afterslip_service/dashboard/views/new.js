@@ -1,0 +1,189 @@
+// @ts-check
+/** A new campaign: its spec, what it would need, and a button that submits it. */
+
+import { Problem, get, key, send, upload } from "/dashboard/api.js";
+import { h, put } from "/dashboard/dom.js";
+import { planFacts } from "/dashboard/elements/plan-facts.js";
+import { PlanMap } from "/dashboard/elements/plan-map.js";
+import { specEditor } from "/dashboard/elements/spec-editor.js";
+import { SpecDocument, renamed } from "/dashboard/spec/document.js";
+import { Schema, choices, placeOf } from "/dashboard/spec/schema.js";
+
+const QUIET = 700;
+const EXAMPLES = "/dashboard/examples";
+
+/** @param {HTMLElement} main */
+export async function newView(main) {
+  document.title = "New campaign · afterslip";
+  const [schema, examples] = await Promise.all([get("/openapi.json"), get(`${EXAMPLES}/index.json`)]);
+  const view = new NewView(main, new Schema(schema.components.schemas), examples);
+  await view.example(0);
+  return () => view.leave();
+}
+
+class NewView {
+  /** @param {HTMLElement} main @param {Schema} schema @param {any[]} examples */
+  constructor(main, schema, examples) {
+    this.schema = schema;
+    this.examples = examples;
+    /** Files beside the spec, by the name that it gives them. @type {Map<string, {blob: Blob, ref?: Promise<string>}>} */
+    this.files = new Map();
+    this.key = key();
+    this.timer = 0;
+    this.map = new PlanMap();
+    this.abort = new AbortController();
+    const host = h("div.editor", {});
+    this.editor = specEditor(host, () => this.changed(), (...at) => this.complete(...at));
+    this.start = h("select", { onchange: () => this.example(Number(this.start.value)).catch((error) => this.say(error)) },
+      examples.map(({ title }, i) => h("option", { value: i }, title)));
+    this.folder = this.picker("Folder with a spec and its files", { webkitdirectory: true, multiple: true });
+    this.more = this.picker("Files", { multiple: true });
+    this.submit = h("button.primary", { type: "button", disabled: true, onclick: () => this.send() }, "Submit");
+    this.trial = h("button", { type: "button", disabled: true, onclick: () => this.check(true) }, "Make a coarse mesh");
+    [this.status, this.list, this.found, this.facts] = [h("p.sub", { role: "status" }), h("div.sub", {}), h("div", {}), h("div", {})];
+    this.where = h("section.card", { "aria-label": "Map", hidden: true }, h("h2", {}, "Where everything lies"), this.map.element);
+    put(main,
+      h("div.head", {}, h("div.grow", {}, h("h1", {}, "New campaign"),
+        h("div.sub", {}, "Nothing is computed before you submit it.")), h("div.buttons", {}, this.trial, this.submit)),
+      h("div.columns.even", {},
+        h("div", {}, h("section.card", { "aria-label": "Spec" },
+          h("div.choices.three", {}, h("label", {}, "Start from", this.start), this.folder, this.more),
+          this.list, host, h("p.sub", {}, "Ctrl-Space completes. Escape, then Tab leaves the editor."), this.found)),
+        h("div", {}, h("section.card", {}, h("h2", {}, "What it would need"), this.status, this.facts), this.where)));
+  }
+
+  /** @param {string} name @param {any} options */
+  picker(name, options) {
+    const field = h("input", { type: "file", ...options, onchange: () => this.take([...field.files]).catch((error) => this.say(error)) });
+    return h("label", {}, name, field);
+  }
+
+  /** @param {number} row */
+  async example(row) {
+    const { folder, spec, files } = this.examples[row];
+    const read = async (/** @type {string} */ name) => {
+      const answer = await fetch(`${EXAMPLES}/${folder}/${name}`);
+      if (!answer.ok) throw new Problem(answer.status, `The example's ${name} cannot be read: ${answer.statusText}`);
+      return answer.blob();
+    };
+    const [text, ...blobs] = await Promise.all([spec, ...files].map(read));
+    this.files = new Map(files.map((/** @type {string} */ name, /** @type {number} */ i) => [name, { blob: blobs[i] }]));
+    this.open(await text.text());
+  }
+
+  /** Take what was chosen; a folder's spec is opened. @param {File[]} chosen */
+  async take(chosen) {
+    const named = chosen.map((file) => /** @type {[string, File]} */ ([
+      file.webkitRelativePath ? file.webkitRelativePath.split("/").slice(1).join("/") : file.name, file,
+    ]));
+    const specs = named.filter(([name]) => /^[^/]+\.ya?ml$/.test(name));
+    const spec = specs.find(([name]) => /^campaign\.ya?ml$/.test(name)) ?? specs[0];
+    for (const [name, blob] of named) this.files.set(name, { blob });
+    if (spec) this.open(await spec[1].text());
+    else if (chosen.some((file) => file.webkitRelativePath)) this.say(new Error("The folder holds no .yaml file."));
+    else this.changed();
+  }
+
+  /** @param {string} text */
+  open(text) {
+    this.editor.text = text;
+    this.changed();
+  }
+
+  changed() {
+    this.abort.abort();
+    this.key = key();
+    this.submit.disabled = this.trial.disabled = true;
+    put(this.list, this.files.size ? `Beside it: ${[...this.files.keys()].slice(0, 12).join(", ")}${this.files.size > 12 ? ` and ${this.files.size - 12} more` : ""}` : null);
+    clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => this.check(), QUIET);
+  }
+
+  /** The spec with its files uploaded, each once. @param {any} value */
+  async ready(value) {
+    const used = new Map();
+    const find = (/** @type {string} */ text, /** @type {(string | number)[]} */ path) => {
+      const name = text.replace(/^\.\//, "");
+      const file = this.files.get(name);
+      if (file && this.schema.isFile(path, value?.physics)) used.set(name, file);
+      return text;
+    };
+    renamed(value, find);
+    const refs = new Map(await Promise.all([...used].map(async ([name, file]) => {
+      file.ref ??= upload(file.blob).catch((error) => { file.ref = undefined; throw error; });
+      return /** @type {[string, string]} */ ([name, await file.ref]);
+    })));
+    return renamed(value, (text, path) =>
+      (this.schema.isFile(path, value?.physics) && refs.get(text.replace(/^\.\//, ""))) || text);
+  }
+
+  /** Ask the service what this would need. @param {boolean} [mesh] with a coarser mesh made */
+  async check(mesh = false) {
+    const abort = this.abort = new AbortController();
+    const written = new SpecDocument(this.editor.text);
+    if (written.faults.length) { this.refused(written, written.faults); return; }
+    this.submit.disabled = this.trial.disabled = true;
+    put(this.status, mesh ? "Making a coarse mesh…" : "Checking…");
+    try {
+      this.spec = await this.ready(written.value());
+      const plan = await send(mesh ? "/v1/plan?mesh=true" : "/v1/plan", this.spec, abort.signal);
+      if (abort.signal.aborted) return;
+      this.editor.mark([]);
+      put(this.found);
+      put(this.status, `${plan.name} can be submitted.`);
+      put(this.facts, ...planFacts(plan, (path) => this.editor.go(written.place(path).from)));
+      this.where.hidden = false;
+      this.map.show(plan.geometry);
+      this.submit.disabled = this.trial.disabled = false;
+    } catch (error) {
+      if (abort.signal.aborted) return;
+      const { errors = [] } = /** @type {Problem} */ (error);
+      if (errors.length) this.refused(written, written.marks(errors));
+      else this.say(/** @type {Error} */ (error));
+    }
+  }
+
+  /** @param {SpecDocument} written @param {import("/dashboard/spec/document.js").Mark[]} marks */
+  refused(written, marks) {
+    this.editor.mark(marks);
+    put(this.status, `${marks.length === 1 ? "One thing" : `${marks.length} things`} to correct.`);
+    put(this.facts);
+    this.where.hidden = true;
+    put(this.found, h("ul.problems", {}, marks.map((mark) => h("li", {},
+      h("button.plain", { type: "button", onclick: () => this.editor.go(mark.from) }, `Line ${written.line(mark.from)}`), ` ${mark.message}`))));
+  }
+
+  /** @param {Error} error */
+  say(error) {
+    put(this.status);
+    put(this.found, h("div.note.bad", { role: "alert" }, error.message));
+  }
+
+  async send() {
+    this.submit.disabled = true;
+    try {
+      // pressed twice, or sent again after a lost answer: one campaign
+      const { id } = await send("/v1/campaigns", this.spec, undefined, this.key);
+      location.hash = `#/campaigns/${id}`;
+    } catch (error) {
+      this.submit.disabled = false;
+      this.say(/** @type {Error} */ (error));
+    }
+  }
+
+  /** @param {string} text @param {number} position @param {boolean} asked */
+  complete(text, position, asked) {
+    const place = placeOf(text, position);
+    if (!asked && place.from === position) return null;
+    const physics = /^physics:\s*(\w+)/m.exec(text)?.[1];
+    const options = choices(this.schema, place, physics, [...this.files.keys()]);
+    return options.length ? { from: place.from, options } : null;
+  }
+
+  leave() {
+    this.abort.abort();
+    clearTimeout(this.timer);
+    this.map.map.resized.disconnect();
+    this.editor.destroy();
+  }
+}

@@ -1,0 +1,178 @@
+"""A new campaign from the page: editor, plan, submit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+from test_page import CONTRAST, count, has
+
+from afterslip import Campaign
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "service" / "afterslip_service" / "dashboard" / "examples"
+READY = has("can be submitted")
+# s; the first plan imports the engines
+WAIT = 90
+VIEW = (
+    "document.querySelector('.editor').shadowRoot.querySelector('.cm-content')"
+    ".cmTile.view"
+)
+CSV = "station,x_km,y_km,east,north,up\\nA,0,0,1,0.2,0.1\\nB,9,3,0.5,0.1,0\\n"
+
+PLACES = """name: a
+model:
+  layers:
+    - {name: crust, rheology: {maxwell: {vis§}}}
+    - name: b
+      rheology:
+        max§
+  faults:
+    - name: other
+      §
+  mesh: {size: {§
+sources:
+- fault: main
+  comp§
+times: {until: 1 yr, output: [0 d, §
+solver: {backend: §"""
+WANTED = [
+    [["model", "layers", 0, "rheology", "maxwell"], True],
+    [["model", "layers", 1, "rheology"], True],
+    [["model", "faults", 0], True],
+    [["model", "mesh", "size"], True],
+    [["sources", 0], True],
+    [["times", "output", 1], False],
+    [["solver", "backend"], False],
+]
+
+
+def write(shown, text):
+    """Replace the editor's text."""
+    shown.run(
+        f"(() => {{ const view = {VIEW}; view.dispatch({{changes: "
+        f"{{from: 0, to: view.state.doc.length, insert: {json.dumps(text)}}}}}); }})()"
+    )
+
+
+def text_of(shown):
+    return shown.run(f"{VIEW}.state.doc.toString()")
+
+
+@pytest.mark.slow
+def test_an_example_is_planned_and_submitted(page, service):
+    shown = page("#/new")
+    shown.until(READY, WAIT)
+    assert shown.run(count(".map .unit")) == 20
+    assert shown.run(count(".map .station")) == 20
+    assert "about 4," in shown.text()
+    shown.run("document.querySelector('button.primary').click()")
+    shown.until("location.hash.startsWith('#/campaigns/')")
+    (made,) = httpx.get(service.url + "/v1/campaigns").json()["items"]
+    assert made["name"] == "normal-fault"
+
+
+@pytest.mark.slow
+def test_what_is_wrong_is_said_at_its_line(browser, service):
+    # the browser itself notes each refusal of the service
+    shown = browser.page(f"{service.url}/#/new")
+    shown.until(READY, WAIT)
+    good = text_of(shown)
+    write(shown, good.replace("dip: 45", "dip: 95").replace("far: 20", "fare: 20"))
+    shown.until(f"{count('.problems li')} >= 2")
+    lines = good.splitlines()
+    wanted = {i for i, s in enumerate(lines, 1) if "dip: 45" in s or "far: 20" in s}
+    said = shown.run(
+        "[...document.querySelectorAll('.problems button')].map((b) => b.textContent)"
+    )
+    assert {int(words.split()[1]) for words in said} == wanted
+    assert shown.run("document.querySelector('button.primary').disabled")
+    marked = "document.querySelector('.editor').shadowRoot.querySelectorAll"
+    assert shown.run(f"{marked}('.cm-lintRange-error').length") >= 2
+    write(shown, good + "\n  : [")
+    shown.until(has("to correct"))
+    write(shown, good)
+    shown.until(READY, WAIT)
+    assert shown.run(count(".problems li")) == 0
+    noted = [c["entry"]["text"] for c in shown.complaints()]
+    assert all("422" in text for text in noted)
+    shown.close()
+
+
+@pytest.mark.slow
+def test_files_chosen_beside_the_spec_are_uploaded_once(page, service):
+    spec = (EXAMPLES / "normal-fault" / "campaign.yaml").read_text()
+    spec = spec.replace("offsets.csv", "data/own.csv")
+    spec = spec.replace(
+        "name: gnss, ", "name: gnss, sigma: {horizontal: 0.01, vertical: 0.02}, "
+    )
+    spec = spec.replace("normal-fault", "own-fault")
+    spec = spec.replace("kind: geographic, lon0: 13.25, lat0: 42.80", "kind: local")
+    spec = spec.replace("data/own.csv", "own.csv")
+    shown = page("#/new")
+    shown.until(READY, WAIT)
+    shown.run(
+        "(() => { window.uploads = 0; const real = window.fetch; window.fetch = "
+        "(path, ...rest) => { if (path === '/v1/files') uploads += 1; "
+        "return real(path, ...rest); };"
+        "const chosen = new DataTransfer();"
+        f"chosen.items.add(new File([{json.dumps(spec)}], 'campaign.yaml'));"
+        f"chosen.items.add(new File(['{CSV}'], 'own.csv'));"
+        "const field = document.querySelectorAll('input[type=file]')[1];"
+        "field.files = chosen.files; field.dispatchEvent(new Event('change')); })()"
+    )
+    shown.until(has("own-fault can be submitted"), WAIT)
+    assert shown.run(count(".map .station")) == 2
+    write(shown, text_of(shown).replace("dip: 45", "dip: 46"))
+    shown.until(has("Checking"))
+    shown.until(has("own-fault can be submitted"), WAIT)
+    assert shown.run("uploads") == 1
+
+
+@pytest.mark.slow
+def test_completion_knows_the_place(page):
+    shown = page("#/new")
+    shown.until(READY, WAIT)
+    found = shown.run(
+        "import('/dashboard/spec/schema.js').then(({ placeOf }) => {"
+        f"const marked = {json.dumps(PLACES)}, text = marked.replaceAll('§', '');"
+        "return [...marked.matchAll(/§/g)].map((m, i) => placeOf(text, m.index - i))"
+        ".map(({ path, key }) => [path, key]); })"
+    )
+    assert found == WANTED
+    offered = shown.run(
+        "Promise.all([import('/dashboard/spec/schema.js'), fetch('/openapi.json')"
+        ".then((a) => a.json())]).then(([{ Schema, choices }, api]) => {"
+        "const s = new Schema(api.components.schemas);"
+        "const names = (path, key) => choices(s, {path, key, from: 0}, 'viscoelastic',"
+        " ['a.csv']).map((c) => c.label);"
+        "return [names(['model', 'faults', 0, 'plane'], true),"
+        " names(['solver', 'backend'], false), names(['stations', 'file'], false),"
+        " names(['sources', 'components', 0], false)]; })"
+    )
+    assert {"strike", "dip", "length", "width"} <= set(offered[0])
+    assert offered[1] == ["auto", "cpu", "gpu"]
+    assert offered[2] == ["a.csv"]
+    assert offered[3] == ["strike", "dip"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "dark"), [(375, False), (1280, True), (2560, False)])
+def test_it_is_readable_on_any_screen(page, width, dark):
+    shown = page("#/new", width=width, dark=dark)
+    shown.until(READY, WAIT)
+    assert shown.run("document.documentElement.scrollWidth - innerWidth") <= 0
+    assert shown.run(CONTRAST) == []
+
+
+def test_the_page_begins_with_the_examples_of_the_project():
+    begun = json.loads((EXAMPLES / "index.json").read_text())
+    for example in begun:
+        folder = EXAMPLES / example["folder"]
+        assert Campaign.from_yaml(folder / example["spec"]).name
+        assert all((folder / name).is_file() for name in example["files"])
+    for ours, theirs in (("normal-fault", "normal_fault"), ("waves", "waves")):
+        spec = (ROOT / "examples" / theirs / "campaign.yaml").read_text()
+        assert (EXAMPLES / ours / "campaign.yaml").read_text() == spec
