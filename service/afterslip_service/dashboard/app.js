@@ -20,10 +20,14 @@ const greensView = async (into, id) => (await import("/dashboard/views/greens.js
 /** @param {HTMLElement} into */
 const newView = async (into) => (await import("/dashboard/views/new.js")).newView(into);
 
+/** @param {HTMLElement} into @param {string} id */
+const slipView = async (into, id) => (await import("/dashboard/views/slip.js")).slipView(into, id);
+
 /** Each view fills the element that it is given and returns how it is left. */
 const VIEWS = [
   { path: /^#\/campaigns\/([\w-]+)$/, show: campaignView },
   { path: /^#\/campaigns\/([\w-]+)\/greens$/, show: greensView },
+  { path: /^#\/inversions\/([\w-]+)(?:\?.*)?$/, show: slipView },
   { path: /^#\/new$/, show: newView },
   { path: /^#\/workers$/, show: workerView },
   { path: /^(#\/?)?$/, show: campaignList },
@@ -48,7 +52,8 @@ async function show() {
     if (!match) continue;
     try {
       const left = await view(main, match[1]);
-      if (location.hash === here) leave = left;
+      // a view may say more in its own address meanwhile
+      if (path.exec(location.hash)?.[1] === match[1] && path.test(location.hash)) leave = left;
       else left();
     } catch (error) {
       put(main, h("div.note.bad", { role: "alert" }, h("b", {}, "This cannot be shown"),

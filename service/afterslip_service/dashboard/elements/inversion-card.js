@@ -24,6 +24,7 @@ export async function inversionCard(inversion) {
   card.append(figures(inversion.summary ?? {}));
   const { items } = await get(inversion.links.plots);
   card.append(pictures(items), h("div.links", {},
+    h("a", { href: `#/inversions/${inversion.id}` }, "Explore"),
     h("a", { href: inversion.links.report, target: "_blank", rel: "noopener" }, "Report"),
     h("a", { href: inversion.links.result, download: "" }, "Result (NetCDF)"),
     h("a", { href: `${inversion.links.self}/slip`, download: "" }, "Slip (CSV)"),

@@ -10,8 +10,9 @@ const NAMES = ["east", "north", "up"];
  * @param {number[]} years
  * @param {number[][]} values (time, 3)
  * @param {number} now yr, marked by a line
+ * @param {string} [unit]
  */
-export function series(years, values, now) {
+export function series(years, values, now, unit = "m per m of slip") {
   const all = values.flat();
   let low = Math.min(0, ...all), high = Math.max(0, ...all);
   if (low === high) [low, high] = [-1, 1];
@@ -22,7 +23,7 @@ export function series(years, values, now) {
   const end = values[values.length - 1];
   return svg("svg", {
     class: "chart series", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img",
-    "aria-label": `Displacement in m per m of slip after ${last} yr: ${NAMES.map((name, i) => `${name} ${end[i].toPrecision(4)}`).join(", ")}`,
+    "aria-label": `Displacement in ${unit} after ${last} yr: ${NAMES.map((name, i) => `${name} ${end[i].toPrecision(4)}`).join(", ")}`,
   },
   [low, 0, high].filter((v, i) => i !== 1 || (v !== low && v !== high)).map((v) => [
     svg("line", { class: "axis", x1: LEFT, x2: WIDTH - RIGHT, y1: y(v), y2: y(v) }),

@@ -2,12 +2,8 @@
 /** A vector field on the ground: coloured, with arrows, unit sources and a chosen place. */
 
 import { h, put, svg } from "/dashboard/dom.js";
+import { css, table } from "/dashboard/elements/colours.js";
 
-// anchors of viridis, and of a blue to red scale whose middle is zero
-const RAMPS = {
-  one: ["440154", "472d7b", "3b528b", "2c728e", "21918c", "28ae80", "5ec962", "addc30", "fde725"],
-  two: ["2166ac", "67a9cf", "d1e5f0", "f7f7f7", "fddbc7", "ef8a62", "b2182b"],
-};
 const SPACING = 30, LONGEST = 34;
 
 export class SurfaceMap {
@@ -140,7 +136,7 @@ export class SurfaceMap {
   ramp(name) {
     if (this.named !== name) {
       this.named = name;
-      this.colours = table(RAMPS[name]);
+      this.colours = table(name);
       put(this.scale, ...Array.from(this.colours, (colour, i) =>
         svg("rect", { x: (i * 100) / 256, width: 1, y: 0, height: 4, fill: css(colour) })));
     }
@@ -203,15 +199,3 @@ export class SurfaceMap {
 
 const f = (/** @type {number} */ v) => v.toFixed(1);
 const km = (/** @type {number} */ v) => String(Math.round(v) / 1000);
-
-/** 256 colours, as an image holds them. @param {string[]} anchors */
-function table(anchors) {
-  const rgb = anchors.map((text) => [0, 2, 4].map((i) => parseInt(text.slice(i, i + 2), 16)));
-  return Uint32Array.from({ length: 256 }, (_, i) => {
-    const at = (i / 255) * (rgb.length - 1), low = Math.min(Math.floor(at), rgb.length - 2);
-    const [r, g, b] = [0, 1, 2].map((c) => Math.round(rgb[low][c] + (at - low) * (rgb[low + 1][c] - rgb[low][c])));
-    return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
-  });
-}
-
-const css = (/** @type {number} */ c) => `rgb(${c & 255}, ${(c >> 8) & 255}, ${(c >> 16) & 255})`;

@@ -3,6 +3,7 @@
 
 import { get, Problem } from "/dashboard/api.js";
 import { h, put } from "/dashboard/dom.js";
+import { select } from "/dashboard/elements/select.js";
 import { series } from "/dashboard/elements/series.js";
 import { SurfaceMap } from "/dashboard/elements/surface-map.js";
 import { explorable } from "/dashboard/views/campaign.js";
@@ -174,14 +175,4 @@ class GreensView {
           output[i].map((v) => h("td", { "data-value": v }, v.toExponential(4)))))))));
     this.say("Displacement in m per m of slip:");
   }
-}
-
-/**
- * @param {string} name @param {string[]} words @param {(row: number) => void} changed
- * @param {number} [first]
- */
-function select(name, words, changed, first = 0) {
-  const field = h("select", { onchange: () => changed(Number(field.value)) },
-    words.map((text, i) => h("option", { value: i, selected: i === first }, text)));
-  return { field, label: h("label", {}, name, field) };
 }

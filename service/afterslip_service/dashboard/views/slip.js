@@ -1,0 +1,242 @@
+// @ts-check
+/** What an inversion found: slip and data on a map, others beside it, a link to the same view. */
+
+import { get } from "/dashboard/api.js";
+import { h, put, svg } from "/dashboard/dom.js";
+import { css, table } from "/dashboard/elements/colours.js";
+import { around } from "/dashboard/elements/km-map.js";
+import { select } from "/dashboard/elements/select.js";
+import { series } from "/dashboard/elements/series.js";
+import { fixed, percent } from "/dashboard/format.js";
+import { step } from "/dashboard/slip/contours.js";
+import { save, standalone } from "/dashboard/slip/download.js";
+import { SlipResult } from "/dashboard/slip/result.js";
+import { SlipMap } from "/dashboard/slip/slip-map.js";
+
+const SHADES = /** @type {Record<string, {words: string, needs: string, unit: string}>} */ ({
+  slip: { words: "slip", needs: "fault_slip", unit: " m" },
+  interval: { words: "width of the 95 % interval of slip", needs: "fault_slip_interval", unit: " m" },
+  exceeds: { words: "probability of more than half of the largest slip", needs: "fault_slip_exceeds", unit: "" },
+});
+const ARROWS = { horizontal: "horizontal", up: "vertical", none: "none" };
+const PIXELS = ["observed", "predicted", "residual"];
+
+/** @param {HTMLElement} main @param {string} id */
+export async function slipView(main, id) {
+  const asked = new URLSearchParams(location.hash.split("?")[1] ?? "");
+  const inversion = await get(`/v1/inversions/${id}`);
+  const { items } = await get(`/v1/inversions?limit=200&campaign=${inversion.campaign}`);
+  const others = items.filter((/** @type {any} */ other) => other.state === "accepted" && other.id !== id);
+  document.title = `Slip of ${inversion.name} · afterslip`;
+  put(main, h("div.empty", {}, "Reading the result…"));
+  const view = new SlipView(main, asked, await SlipResult.open(inversion), others);
+  await view.beside();
+  return () => view.maps.forEach(({ map }) => map.resized.disconnect());
+}
+
+class SlipView {
+  /** @param {HTMLElement} main @param {URLSearchParams} asked @param {SlipResult} result @param {any[]} others */
+  constructor(main, asked, result, others) {
+    this.asked = asked;
+    this.result = result;
+    this.others = others;
+    /** @type {SlipMap[]} */
+    this.maps = [];
+    const has = (/** @type {string} */ name, /** @type {string[]} */ known, /** @type {string} */ first) => {
+      const found = asked.get(name) ?? first;
+      return known.includes(found) ? found : first;
+    };
+    this.shades = Object.keys(SHADES).filter((name) => result.has(SHADES[name].needs));
+    const epochs = result.epochs, epoch = Number(asked.get("epoch"));
+    /** @type {import("/dashboard/slip/slip-map.js").Look} */
+    this.look = {
+      shade: has("shade", this.shades, "slip"), most: 1, step: 0, longest: 1, sight: 1,
+      arrows: /** @type {any} */ (has("arrows", Object.keys(ARROWS), "horizontal")),
+      pixels: /** @type {any} */ (has("pixels", PIXELS, "observed")),
+      epoch: asked.has("epoch") && epochs.includes(epoch) ? epoch : epochs.at(-1) ?? 0,
+      rake: asked.get("rake") !== "0", resolution: asked.get("resolution") === "1",
+      station: asked.get("station") ?? "",
+    };
+    [this.panels, this.legend, this.detail, this.status] = [h("div.panels", {}), h("div", {}), h("div", {}), h("span.sub", { role: "status" })];
+    const press = (/** @type {string} */ name, /** @type {() => void} */ act) => h("button", { type: "button", onclick: act }, name);
+    this.station = select("Station", ["", ...result.stations.map(({ name }) => name)],
+      (row) => this.choose(row ? result.stations[row - 1].name : ""));
+    const inversion = result.inversion;
+    put(main,
+      h("div.head", {}, h("div.grow", {}, h("h1", {}, `Slip of ${inversion.name}`),
+        h("div.sub", {}, h("a", { href: `#/campaigns/${inversion.campaign}` }, "Campaign"), " · ",
+          h("a", { href: inversion.links.report, target: "_blank", rel: "noopener" }, "Report"))),
+      h("div.buttons", {}, press("Copy a link to this view", () => this.copy()), press("Save as SVG", () => this.download()))),
+      h("section.card", { "aria-label": "What is shown" }, h("div.choices.three", {}, this.#choices())),
+      h("section.card", { "aria-label": "Maps" }, this.panels, this.legend,
+        h("div.buttons", {}, press("Closer", () => this.maps[0].map.zoom(0.6)), press("Farther", () => this.maps[0].map.zoom(1 / 0.6)),
+          press("Around the fault", () => this.fit()), press("All stations", () => this.fit(true)), this.status)),
+      h("section.card", {}, h("h2", {}, "Station"), h("div.station-choice", {}, this.station.label),
+        h("p.sub", {}, "Or point at it on a map."), this.detail));
+  }
+
+  /** @returns {Element[]} */
+  #choices() {
+    const { look, result, others } = this, { epochs } = result;
+    const beside = this.asked.get("with");
+    this.with = select("Beside it", ["nothing", ...others.map(({ name }) => name)], () => this.beside().catch((error) => this.say(error.message)),
+      1 + others.findIndex(({ id }) => id === beside));
+    const change = (/** @type {any} */ values) => { Object.assign(look, values); this.redraw(); };
+    const names = Object.keys(ARROWS);
+    const lines = result.stations.some(({ data }) => data.some(({ axis }) => axis === 3));
+    return [
+      select("Colours", this.shades.map((name) => SHADES[name].words), (row) => change({ shade: this.shades[row] }), this.shades.indexOf(look.shade)).label,
+      select("Displacements", Object.values(ARROWS), (row) => change({ arrows: names[row] }), names.indexOf(look.arrows)).label,
+      ...(epochs.length > 1 ? [select("Time of the data", epochs.map((t) => `${Number(t.toPrecision(4))} yr`), (row) => change({ epoch: epochs[row] }), epochs.indexOf(look.epoch)).label] : []),
+      ...(lines ? [select("Lines of sight", PIXELS, (row) => change({ pixels: PIXELS[row] }), PIXELS.indexOf(look.pixels)).label] : []),
+      ...(others.length ? [this.with.label] : []),
+      check("Direction of slip of the side above", look.rake, (on) => change({ rake: on })),
+      check("Resolution at the unit sources", look.resolution, (on) => change({ resolution: on })),
+    ];
+  }
+
+  /** Show the inversion, and the one beside it. */
+  async beside() {
+    const row = Number(/** @type {any} */ (this.with).field.value);
+    const second = row ? await SlipResult.open(this.others[row - 1]) : null;
+    const view = this.maps[0]?.map, where = view ? [...view.centre, view.span, view.box] : null;
+    for (const { map } of this.maps) map.resized.disconnect();
+    this.maps = [this.result, second].filter((result) => result !== null)
+      .map((result, i) => new SlipMap(/** @type {SlipResult} */ (result), this.look, (name) => this.choose(name), () => this.follow(i)));
+    this.panels.classList.toggle("two", this.maps.length > 1);
+    put(this.panels, this.maps.map(({ map, result }) => h("figure.panel", {}, map.element, h("figcaption", {}, ...caption(result.inversion)))));
+    const at = (this.asked.get("at") ?? "").split(",").map(Number);
+    if (where) this.place(where.slice(0, 2), where[2], where[3]);
+    else if (at.length === 3 && at.every(Number.isFinite) && at[2] > 0) this.place(at.slice(0, 2), at[2]);
+    else this.fit();
+    this.redraw();
+  }
+
+  /** @param {boolean} [all] */
+  fit(all = false) {
+    const fault = this.result.triangles.flat().map((node) => this.result.nodes[node]);
+    const box = around([...fault, ...(all ? this.result.stations.map(({ x, y }) => [x, y]) : [])], 5);
+    for (const { map } of this.maps) map.fit(all ? box : grown(box, 0.5));
+    this.remember();
+  }
+
+  /** @param {number[]} centre km @param {number} span km @param {any} [box] */
+  place(centre, span, box) {
+    for (const { map } of this.maps) { Object.assign(map, { centre, span, box }); map.redraw(); }
+  }
+
+  /** The other map shows the same part. @param {number} row */
+  follow(row) {
+    const { centre, span, box } = this.maps[row].map;
+    this.maps.forEach(({ map }, i) => { if (i !== row) { Object.assign(map, { centre, span, box }); map.redraw(); } });
+    this.remember();
+  }
+
+  redraw() {
+    const { look } = this, results = this.maps.map(({ result }) => result);
+    const most = Math.max(...results.filter((r) => r.has(SHADES[look.shade].needs)).flatMap((r) => r.field(look.shade)), 0);
+    // a probability has its own scale
+    look.most = look.shade === "exceeds" ? 1 : most;
+    look.step = step(look.most);
+    const data = results.flatMap((r) => r.stations.flatMap((s) => s.data.filter((d) => d.epoch === look.epoch)));
+    const values = (/** @type {(axis: number) => boolean} */ axes) => data.filter(({ axis }) => axes(axis)).flatMap((d) => [d.observed, d.predicted]);
+    const largest = (/** @type {number[]} */ found) => found.reduce((least, v) => Math.max(least, Math.abs(v)), 0);
+    look.longest = look.arrows === "up" ? largest(values((axis) => axis === 2)) : largest(values((axis) => axis < 2));
+    look.sight = largest(values((axis) => axis === 3));
+    for (const { map } of this.maps) map.redraw();
+    this.#legend();
+    this.choose(look.station);
+  }
+
+  #legend() {
+    const { look } = this, { words, unit } = SHADES[look.shade];
+    const colours = table(look.shade === "slip" ? "slip" : "one");
+    put(this.legend,
+      svg("svg", { class: "colours", viewBox: "0 0 100 4", preserveAspectRatio: "none", "aria-hidden": "true" },
+        Array.from(colours, (colour, i) => svg("rect", { x: (i * 100) / 256, width: 1, y: 0, height: 4, fill: css(colour) }))),
+      h("div.ends", {}, h("span", {}, "0"), h("span", {}, words), h("span", {}, `${Number(look.most.toPrecision(3))}${unit}`),
+        look.step ? h("span.all", {}, `lines every ${Number(look.step.toPrecision(3))}${unit}`) : null),
+      h("div.key", {}, look.arrows === "none" ? null : [
+        mark("observed", `observed, ${ARROWS[look.arrows]}; the longest is ${Number(look.longest.toPrecision(3))} m`), mark("predicted", "predicted")],
+      look.rake ? mark("rake", "motion of the side above") : null));
+  }
+
+  /** @param {string} name of a station, or nothing */
+  choose(name) {
+    this.look.station = name;
+    const row = this.result.stations.findIndex((station) => station.name === name);
+    this.station.field.value = String(row + 1);
+    for (const { map } of this.maps) map.redraw();
+    put(this.detail, ...(row < 0 ? [] : this.maps.flatMap(({ result }) => this.#station(result, name))));
+    this.remember();
+  }
+
+  /** @param {SlipResult} result @param {string} name */
+  #station(result, name) {
+    const row = result.stations.findIndex((station) => station.name === name);
+    if (row < 0) return [h("p.sub", {}, `${result.inversion.name} has no data there.`)];
+    const { data } = result.stations[row], { years, values } = result.series(row);
+    const mm = (/** @type {number} */ v) => h("td", { "data-value": v }, fixed(1e3 * v, 1));
+    return [h("h3", {}, result.inversion.name), h("div.columns", {},
+      h("div.scroll", {}, h("table", {},
+        h("thead", {}, h("tr", {}, ["yr", "component", "observed, mm", "predicted", "residual", "sigma", "residual / sigma"]
+          .map((word) => h("th", { scope: "col" }, word)))),
+        h("tbody", {}, data.map((d) => h("tr", {}, h("td", {}, String(Number(d.epoch.toPrecision(4)))), h("td", {}, d.component),
+          mm(d.observed), mm(d.predicted), mm(d.observed - d.predicted), mm(d.sigma),
+          h(Math.abs(d.observed - d.predicted) > 3 * d.sigma ? "td.off" : "td", {}, fixed((d.observed - d.predicted) / d.sigma, 1))))))),
+      h("figure.panel", {}, series(years, values, this.look.epoch, "m"), h("figcaption", {}, "Predicted displacement, m: ",
+        ...["east", "north", "up"].map((axis) => h(`span.${axis}`, {}, `${axis} `)))))];
+  }
+
+  /** The address is a link to exactly this view. */
+  remember() {
+    const { look } = this, first = this.maps[0]?.map;
+    if (!first) return;
+    const row = Number(/** @type {any} */ (this.with).field.value);
+    const query = new URLSearchParams({ shade: look.shade, arrows: look.arrows, epoch: String(look.epoch), rake: look.rake ? "1" : "0", resolution: look.resolution ? "1" : "0" });
+    if (this.result.stations.some(({ data }) => data.some(({ axis }) => axis === 3))) query.set("pixels", look.pixels);
+    if (row) query.set("with", this.others[row - 1].id);
+    if (look.station) query.set("station", look.station);
+    if (first.width) query.set("at", [...first.centre, first.km * Math.min(first.width, first.height)].map((v) => Number(v.toFixed(3))).join(","));
+    history.replaceState(null, "", `#/inversions/${this.result.inversion.id}?${query}`);
+  }
+
+  /** @param {string} words */
+  say(words) { put(this.status, words); }
+
+  async copy() {
+    try {
+      await navigator.clipboard.writeText(location.href);
+      this.say("Copied.");
+    } catch {
+      // a page over plain HTTP from elsewhere may not write there
+      this.say("The address of this page is the link.");
+    }
+  }
+
+  download() {
+    for (const { map, result } of this.maps) save(standalone(map.svg, `Slip of ${result.inversion.name}`), `${result.inversion.name}.svg`);
+  }
+}
+
+/** @param {import("/dashboard/elements/km-map.js").Box} box @param {number} part @returns {import("/dashboard/elements/km-map.js").Box} */
+function grown([west, south, east, north], part) {
+  const room = part * Math.max(east - west, north - south);
+  return [west - room, south - room, east + room, north + room];
+}
+
+/** @param {any} inversion */
+function caption({ name, summary }) {
+  return [h("b", {}, name), ` Mw ${fixed(summary?.magnitude)}, at most ${fixed(summary?.peak_slip, 2, " m")}, `,
+    `variance reduced by ${percent(summary?.variance_reduction)}`];
+}
+
+/** @param {string} name @param {string} words */
+const mark = (name, words) => h("span", {}, svg("svg", { viewBox: "0 0 22 10", width: 22, height: 10, "aria-hidden": "true", class: "km" },
+  svg("path", { class: name, d: "M1 5H20M15 2L20 5L15 8" })), words);
+
+/** @param {string} words @param {boolean} on @param {(on: boolean) => void} changed */
+function check(words, on, changed) {
+  const field = h("input", { type: "checkbox", checked: on, onchange: () => changed(field.checked) });
+  return h("label.check", {}, field, words);
+}

@@ -1,0 +1,171 @@
+"""The view of an inversion's slip in a real browser, beside its NetCDF file."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import httpx
+import numpy as np
+import pytest
+from test_page import CONTRAST, count, has
+
+from afterslip import Client, open_result
+
+DATA = """station,x_km,y_km,east,north,up
+A,-20,-30,0.02,0.01,0.01
+B,30,10,-0.08,0.04,0.20
+C,5,40,-0.03,0.05,-0.02
+D,-40,20,0.03,-0.01,0.00
+E,20,-25,-0.05,0.02,0.12
+F,45,30,-0.04,0.02,-0.05
+"""
+SPEC = """
+name: small thrust
+model:
+  domain: {x: [-150, 150], y: [-150, 150], depth: 120}
+  layers: [{name: rock, bottom: 120, vp: 6.0, vs: 3.5, rho: 2700}]
+  faults:
+    - name: main
+      plane: {x: 0, y: 0, top: 3, strike: 20, dip: 30, length: 50, width: 30}
+  mesh: {size: {fault: 15, far: 60}}
+sources: {fault: main, along_strike: 2, down_dip: 1}
+times: {until: 1 yr, output: [0 d, 1 yr]}
+datasets: [{name: gnss, file: data.csv, sigma: {horizontal: 0.003, vertical: 0.01}}]
+inversions:
+  - {name: smooth, datasets: [gnss], smoothness: 1.0}
+  - {name: rough, datasets: [gnss], smoothness: 0.01}
+"""
+DRAWN = f"{count('.panels .shade')} > 3"
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    with Client.embedded(tmp_path_factory.mktemp("slip"), workers=1) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def results(client, tmp_path_factory):
+    """Return the inversions by name, each with its data set."""
+    folder = tmp_path_factory.mktemp("spec")
+    (folder / "data.csv").write_text(DATA)
+    spec = folder / "campaign.yaml"
+    spec.write_text(SPEC)
+    client.submit(spec).wait(timeout=500)
+    answer = httpx.get(client.url + "/v1/inversions").json()["items"]
+    found = {}
+    for inversion in answer:
+        path = folder / f"{inversion['name']}.nc"
+        path.write_bytes(httpx.get(client.url + inversion["links"]["result"]).content)
+        found[inversion["name"]] = inversion["id"], open_result(path)
+    return found
+
+
+@pytest.fixture
+def view(browser, client, results):
+    """Open the view; it may not complain."""
+    opened = []
+
+    def open_view(query="", name="smooth", **options):
+        where = f"#/inversions/{results[name][0]}?{query}"
+        shown = browser.page(f"{client.url}/{where}", **options)
+        opened.append(shown)
+        shown.until(DRAWN)
+        return shown
+
+    yield open_view
+    for shown in opened:
+        complaints = shown.complaints()
+        shown.close()
+        assert complaints == []
+
+
+def numbers(shown):
+    """(datum, 4) observed, predicted, residual, sigma in m."""
+    found = shown.until(
+        "(() => { const v = [...document.querySelectorAll('td[data-value]')]"
+        ".map((cell) => Number(cell.dataset.value)); return v.length ? v : null; })()"
+    )
+    return np.array(found).reshape(-1, 4)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_stations_show_the_numbers_of_the_result(view, results):
+    shown = view("station=B")
+    result = results["smooth"][1]
+    rows = np.flatnonzero(result["obs_station"].values == 1)
+    wanted = np.column_stack(
+        [result[name].values[rows] for name in ("observed", "predicted")]
+    )
+    found = numbers(shown)
+    np.testing.assert_allclose(found[:, :2], wanted, rtol=1e-12)
+    np.testing.assert_allclose(found[:, 2], wanted[:, 0] - wanted[:, 1], atol=1e-15)
+    peak = np.hypot(*result["fault_slip"].values.T).max()
+    assert f"{float(f'{peak:.3g}'):g} m" in shown.text()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_link_leads_to_exactly_this_view(view, results):
+    shown = view(
+        f"with={results['rough'][0]}&shade=interval&arrows=up&rake=0&station=C"
+    )
+    shown.until(f"{count('.panels .map')} === 2")
+    shown.run(
+        "[...document.querySelectorAll('button')]"
+        ".find((b) => b.textContent === 'Closer').click()"
+    )
+    link = shown.run("location.hash")
+    again = view(link.partition("?")[2])
+    again.until(f"{count('.panels .map')} === 2")
+    drawings = (
+        "[...document.querySelectorAll('.panels svg')].map((s) => s.innerHTML).join()"
+    )
+    assert again.run("location.hash") == link
+    assert again.run(drawings) == shown.run(drawings)
+    assert shown.run(count(".panels path.rake")) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_contours_lie_on_their_level(view):
+    shown = view()
+    pieces = shown.run(
+        "import('/dashboard/slip/contours.js').then(({ contour, step }) => {"
+        "const nodes = [[0, 0], [4, 0], [0, 4], [4, 4]];"
+        "const values = nodes.map(([x, y]) => 2 * x + y);"
+        "return [contour(nodes, [[0, 1, 2], [1, 3, 2]], values, 5),"
+        " step(0.747), step(6), step(0)]; })"
+    )
+    lines, *steps = pieces
+    points = np.array(lines).reshape(-1, 2)
+    assert len(lines) == 2
+    np.testing.assert_allclose(2 * points[:, 0] + points[:, 1], 5)
+    assert steps == [0.2, 1, 0]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_drawing_is_saved_with_its_colours(view):
+    shown = view()
+    text = shown.run(
+        "import('/dashboard/slip/download.js').then(({ standalone }) =>"
+        " standalone(document.querySelector('.panels svg'), 'a title'))"
+    )
+    root = ET.fromstring(text)
+    space = "{http://www.w3.org/2000/svg}"
+    assert root.findtext(f"{space}title") == "a title"
+    fills = {path.get("fill") for path in root.iter(f"{space}path")}
+    assert len(fills) > 3
+    assert not any(element.get("class") for element in root.iter())
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(("width", "dark"), [(375, False), (1280, True), (2560, False)])
+def test_it_is_readable_on_any_screen(view, width, dark):
+    shown = view("station=B", width=width, dark=dark)
+    shown.until(has("residual"))
+    assert shown.run("document.documentElement.scrollWidth - innerWidth") <= 0
+    assert shown.run(CONTRAST) == []
