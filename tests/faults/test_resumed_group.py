@@ -60,9 +60,10 @@ def test_killed_group_resumes_from_its_last_solve(tmp_path, pool, record, kind):
     )
     thread.start()
     end = time.monotonic() + 120
-    while (entry.read_progress(campaign.root, "hit") or {}).get(
-        "solves_done", 0
-    ) < KILL_AFTER:
+    while True:
+        found = entry.read_progress(campaign.root, "hit")
+        if found is not None and (found.solves_done or 0) >= KILL_AFTER:
+            break
         assert time.monotonic() < end
         time.sleep(0.02)
     began = time.monotonic()

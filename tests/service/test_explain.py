@@ -131,7 +131,7 @@ def test_differences_name_the_paths():
 
 def test_a_turn_names_those_before_it_only_where_there_are_some():
     assert _turn(0, 2) == "it is the next in turn, once one of 2 slots is free"
-    assert _turn(1, 1).startswith("it takes turns: 1 campaign comes before it")
+    assert _turn(1, 1) == "it takes turns: 1 campaign comes before it, 1 slot"
     assert "3 campaigns come before it, 2 slots" in _turn(3, 2)
 
 

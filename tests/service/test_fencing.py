@@ -24,6 +24,7 @@ from afterslip_service.placement.base import Ended
 from afterslip_service.reconcile import acceptance, failures, receipts, watch
 from afterslip_service.reconcile.context import Context
 from afterslip_workers import entry
+from afterslip_workers.messages import TaskError
 
 QUIET = SimpleNamespace(
     promote=lambda *a: None, discard=lambda *a: None, read_manifest=lambda *a: None,
@@ -269,3 +270,21 @@ def test_attempt_that_was_refused_is_discarded_before_another_is_promoted(
     turn(new_dispatcher(execute), new_campaign(), CampaignState.COMPLETE)
     assert found[0] == (True, True)
     assert found[-1] == (False, False)
+
+
+def test_attempt_whose_progress_is_of_a_later_release_goes_to_another_worker(
+    group, database, monkeypatch
+):
+    """Its result could not be read either."""
+    refused = TaskError(ErrorClass.OTHER_RELEASE, "the progress has version 3")
+
+    def read_progress(_store, _token):
+        raise refused
+
+    monkeypatch.setattr(QUIET, "read_progress", read_progress, raising=False)
+    token = group.claim()
+    attempt = group.attempt(token)
+    assert watch._look_at(group.context, attempt, placed=True) is None
+    ended = group.attempt(token)
+    assert (ended.state, ended.error_class) == ("lost", ErrorClass.OTHER_RELEASE)
+    assert group.claim() != token

@@ -184,3 +184,25 @@ def test_cluster_gives_an_attempt_to_another_worker_while_there_is_one(monkeypat
             ended |= {e.token: (e.receipt or {})["worker"] for e in placement.ended()}
         placement.close()
     assert {str(ended[f"t{n}"]) for n in range(6)} == set(names[1:])
+
+
+@pytest.mark.parametrize(
+    ("error_class", "failures", "delay", "reason"),
+    [
+        (ErrorClass.INTERRUPTED, {}, 1.0, "the service was stopped"),
+        (ErrorClass.INTERRUPTED, {"interrupted": 9}, 1.0, "the service was stopped"),
+        (ErrorClass.INTERNAL, {"internal": 1}, 1.0, "attempt 1 failed"),
+        (
+            ErrorClass.GPU_ERROR,
+            {"gpu_error": 1, "internal": 1},
+            5.0,
+            "attempt 2 failed",
+        ),
+        (ErrorClass.KILLED, {"killed": 1}, 1.0, "lost for the 1. time"),
+    ],
+)
+def test_next_try_waits_longer_each_time_and_says_why(
+    error_class, failures, delay, reason
+):
+    verdict = retry.decide(error_class, failures)
+    assert verdict == retry.Verdict(Action.RETRY, delay, reason)

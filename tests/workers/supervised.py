@@ -26,7 +26,7 @@ def wait_for_phase(store, phase, token="a1"):
     end = time.monotonic() + 20
     while time.monotonic() < end:
         found = entry.read_progress(store, token)
-        if found and found["phase"] == phase:
+        if found and found.phase == phase:
             return found
         time.sleep(0.02)
     raise AssertionError(f"{phase} never reached, last {found}")

@@ -88,7 +88,7 @@ def wait_until_solving(root, token, least=1):
     end = time.monotonic() + 60
     while time.monotonic() < end:
         found = entry.read_progress(root, token)
-        if found and (found["solves_done"] or 0) >= least:
+        if found and (found.solves_done or 0) >= least:
             return found
         time.sleep(0.02)
     raise AssertionError(f"never solving: {found}")
@@ -243,8 +243,8 @@ def test_cancelled_solve_ends_within_ten_seconds_and_leaves_the_model_warm(built
     campaign = slow_campaign(built.root, built)
     thread, answers = in_background(campaign.group("x1", 0, [0, 1, 2, 3]))
     progress = wait_until_solving(built.root, "x1", least=3)
-    assert progress["solves_expected"] > 1000
-    assert progress["residual"] is not None
+    assert progress.solves_expected > 1000
+    assert progress.residual is not None
     (child,) = computing_children()
     started = time.monotonic()
     entry.request_cancel(built.root, "x1")

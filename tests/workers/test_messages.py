@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from small_campaign import SmallCampaign
 
 from afterslip_workers import entry
+from afterslip_workers.engines.models import campaign_facts
 from afterslip_workers.errors import TaskError
 from afterslip_workers.messages import (
     VERSION,
@@ -24,15 +25,21 @@ from afterslip_workers.messages import (
     ModelManifest,
     NamedInversion,
     Origin,
+    Progress,
     Receipt,
     Reuse,
     Stats,
     read_envelope,
     read_manifest,
+    read_model_facts,
+    read_progress,
     read_receipt,
 )
 from afterslip_workers.process import delivery
-from afterslip_workers.store import durable, spool
+from afterslip_workers.store import commit, durable, paths, spool
+from afterslip_workers.store import progress as progress_file
+from afterslip_workers.store.backend import write_json
+from afterslip_workers.store.errors import StoreError
 from afterslip_workers.store.local import LocalBackend
 
 WORK = {
@@ -75,6 +82,17 @@ FIRST_MODEL = {
     "n_node": 9,
     "quality": {"gamma_min": 0.3},
     "notes": ["the mesh is coarse"],
+}
+
+# of a campaign of release 0.1.0, without its own keys of arrays and meshes
+FIRST_FACTS = {
+    "digest": "sha256:m",
+    "n_sources": 2,
+    "groups": [[0, 1]],
+    "files": {"node_x/c/0": "cd"},
+    "sizes": {"n_source": 2},
+    "integrator": "spectral",
+    "order": [1, 0],
 }
 
 names = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,20}", fullmatch=True)
@@ -175,6 +193,56 @@ def test_manifest_is_read_as_it_was_written(manifest):
     assert travelled(read_manifest(travelled(manifest))) == travelled(manifest)
 
 
+@given(
+    st.builds(
+        Progress,
+        token=names,
+        phase=st.text(max_size=9),
+        solves_done=st.none() | counts,
+        residual=st.none() | numbers,
+        lane_residuals=st.none() | st.lists(numbers, max_size=4),
+        updated=numbers,
+    )
+)
+def test_progress_is_read_as_it_was_written(progress):
+    assert read_progress(travelled(progress)) == progress
+
+
+def test_progress_and_facts_of_the_first_release_had_no_version_and_are_read():
+    first = {"token": "t1", "phase": "solving", "solves_done": 3, "updated": 9.5}
+    there = read_progress({**first, "lane_residuals": None})
+    assert (there.solves_done, there.updated) == (3, 9.5)
+    facts = read_model_facts(FIRST_FACTS)
+    assert facts.groups == [[0, 1]]
+    # what only an engine knows stays, and what was not said is not made up
+    assert travelled(facts) == {**FIRST_FACTS, "version": VERSION}
+
+
+def test_model_of_a_later_release_is_refused_by_groups_and_by_promotion(tmp_path):
+    store = LocalBackend(tmp_path)
+    store.prepare()
+    facts = {**FIRST_FACTS, "version": VERSION + 1}
+    write_json(store, paths.model_facts("c1"), facts)
+    with pytest.raises(TaskError, match=r"the model\.json has version 3") as error:
+        campaign_facts(store, "c1")
+    assert error.value.error_class == "other_release"
+    with pytest.raises(StoreError, match=r"campaign c1: the model\.json has version 3"):
+        commit.facts_of(store, "c1")
+
+
+def test_progress_that_an_engine_says_wrongly_is_left_out(tmp_path):
+    """The watch over the child goes on with what was right before."""
+    (tmp_path / "attempts" / "t1").mkdir(parents=True)
+    said = progress_file.ProgressFile(tmp_path / "attempts" / "t1", "t1")
+    said.update({"phase": "solving", "solves_done": 2})
+    said.update({"phase": "solving", "solves_done": "many"})
+    said.beat(force=True)
+    found = progress_file.read(LocalBackend(tmp_path), "t1")
+    assert found == Progress(
+        token="t1", phase="solving", solves_done=2, updated=found.updated
+    )
+
+
 @given(receipts)
 def test_receipt_arrives_as_it_was_sent(receipt):
     assert read_receipt(travelled(receipt)) == receipt
@@ -224,6 +292,8 @@ def test_receipt_of_the_first_release_which_had_no_version_is_read():
         (read_envelope, WORK, "envelope"),
         (read_manifest, FIRST, "manifest"),
         (read_receipt, {"token": "t1", "outcome": "cancelled"}, "receipt"),
+        (read_progress, {"token": "t1", "updated": 1.0}, "progress"),
+        (read_model_facts, FIRST_FACTS, "model.json"),
         (
             lambda content: read_receipt(
                 {"token": "t1", "outcome": "stored", "manifest": content}
@@ -256,6 +326,9 @@ def test_message_of_another_version_is_refused_by_its_name(
         (read_manifest, {"version": VERSION}, "kind"),
         (read_receipt, {"token": "t1", "outcome": "stored"}, "manifest"),
         (read_receipt, {"token": "t1", "outcome": "failed"}, "error"),
+        (read_progress, {"token": "t1"}, "updated"),
+        (read_progress, {"token": "t1", "updated": 1.0, "solves_done": "x"}, "solves"),
+        (read_model_facts, {**FIRST_FACTS, "groups": [["x"]]}, "groups"),
     ],
 )
 def test_what_is_wrong_in_a_message_is_named(read, content, says):

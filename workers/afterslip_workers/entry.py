@@ -16,6 +16,7 @@ from afterslip_workers.machine import device
 from afterslip_workers.machine.limit import SHARES_ENV
 from afterslip_workers.messages import (
     Manifest,
+    Progress,
     failed,
     read_envelope,
 )
@@ -168,14 +169,13 @@ def finish(store: str | Path, campaign: str) -> None:
     commit.finish(open_store(store), campaign)
 
 
-def read_progress(store: str | Path, token: str) -> dict[str, Any] | None:
+def read_progress(store: str | Path, token: str) -> Progress | None:
     """Progress of an attempt, None before its first sign of life.
 
-    Returns
-    -------
-    {"token", "phase", "solves_done", "solves_expected", "residual",
-    "lane_residuals", "updated"}; ``updated`` in s since 1970. It is rewritten at
-    least every 2 s while the attempt lives.
+    Raises
+    ------
+    TaskError
+        If it cannot be read, see `afterslip_workers.messages.read_progress`.
     """
     return progress.read(open_store(store), token)
 

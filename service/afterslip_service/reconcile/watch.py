@@ -16,6 +16,7 @@ from afterslip_service.placement.base import Ended
 from afterslip_service.reconcile import failures, receipts
 from afterslip_service.reconcile.context import Context, Watched
 from afterslip_workers import entry
+from afterslip_workers.messages import Progress, TaskError
 
 RECORD_EVERY_S = 1.0
 HISTORY = 400
@@ -52,15 +53,18 @@ def live(context: Context) -> None:
     _record(context, [item for item in news if item.worth_recording])
 
 
-def _look_at(
-    context: Context, attempt: Attempt, *, placed: bool
-) -> dict[str, Any] | None:
+def _look_at(context: Context, attempt: Attempt, *, placed: bool) -> Progress | None:
     """Look for a sign of life of one attempt; return progress worth recording."""
     now = context.ticks()
     watched = context.watched.setdefault(attempt.token, Watched(changed_at=now))
-    progress = entry.read_progress(context.store, attempt.token)
-    if progress is not None and float(progress["updated"]) != watched.updated:
-        watched.updated, watched.changed_at = float(progress["updated"]), now
+    try:
+        progress = entry.read_progress(context.store, attempt.token)
+    except TaskError as error:
+        # its result could not be read either
+        give_up(context, attempt, error.error_class, error.message)
+        return None
+    if progress is not None and progress.updated != watched.updated:
+        watched.updated, watched.changed_at = progress.updated, now
     # an attempt that waits behind others in the placement has not begun to beat
     if attempt.state is AttemptState.QUEUED and progress is None and placed:
         watched.changed_at = now
@@ -147,10 +151,18 @@ def orphans(context: Context) -> None:
         receipts.take_all(context, ended)
     for attempt in left:
         idle = attempt.state is AttemptState.QUEUED
-        begun = not idle or entry.read_progress(context.store, attempt.token)
+        begun = not idle or _begun(context, attempt)
         if context.placement.dies_with_us or not begun:
             message = "the service was stopped while the attempt was under way"
             give_up(context, attempt, ErrorClass.INTERRUPTED, message)
+
+
+def _begun(context: Context, attempt: Attempt) -> bool:
+    """Tell whether a worker, of whatever release, has begun an attempt."""
+    try:
+        return entry.read_progress(context.store, attempt.token) is not None
+    except TaskError:
+        return True
 
 
 def unplaced(context: Context) -> None:
@@ -170,11 +182,11 @@ class _News:
     """Progress of an attempt."""
 
     attempt: Attempt
-    progress: dict[str, Any]
+    progress: Progress
 
     @property
     def shown(self) -> dict[str, Any]:
-        return {key: self.progress.get(key) for key in _SHOWN}
+        return {key: getattr(self.progress, key) for key in _SHOWN}
 
     @property
     def new(self) -> bool:

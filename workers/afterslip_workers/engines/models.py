@@ -98,11 +98,14 @@ def campaign_facts(backend: StoreBackend, campaign: str) -> dict[str, Any]:
     Raises
     ------
     TaskError
-        Class ``internal``: the campaign's model is not built.
+        Class ``internal``: the campaign's model is not built; ``other_release``:
+        another one has described it.
     """
     try:
         return facts_of(backend, campaign)
     except StoreError as error:
+        if isinstance(error.__cause__, TaskError):
+            raise error.__cause__ from None
         raise TaskError(ErrorClass.INTERNAL, str(error)) from error
 
 

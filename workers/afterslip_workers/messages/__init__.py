@@ -5,6 +5,8 @@
     Envelope   -> worker   one attempt at one piece of work
     Receipt    <- worker   how it ended
       Manifest             what it stored: of a model, a group or an inversion
+    Progress <- worker   how far it is, rewritten while it lives
+    ModelFacts           what a campaign was built from, beside its Green's functions
 
 All are written as JSON and carry a version: who reads one of another version says so
 with class ``other_release``, and nothing is lost, because the work is done again.
@@ -22,6 +24,8 @@ from afterslip_workers.messages.manifest import (
     Reuse,
     read_manifest,
 )
+from afterslip_workers.messages.model_facts import ModelFacts, read_model_facts
+from afterslip_workers.messages.progress import Progress, read_progress
 from afterslip_workers.messages.receipt import (
     Receipt,
     failed,
@@ -40,9 +44,11 @@ __all__ = [
     "GroupManifest",
     "InversionManifest",
     "Manifest",
+    "ModelFacts",
     "ModelManifest",
     "NamedInversion",
     "Origin",
+    "Progress",
     "Receipt",
     "Reuse",
     "Stats",
@@ -52,5 +58,7 @@ __all__ = [
     "of_manifest",
     "read_envelope",
     "read_manifest",
+    "read_model_facts",
+    "read_progress",
     "read_receipt",
 ]

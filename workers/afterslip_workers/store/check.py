@@ -10,7 +10,7 @@ from afterslip.errors import ArchiveError
 from afterslip_workers.messages import Manifest, TaskError, read_manifest
 from afterslip_workers.store import checkpoint, paths
 from afterslip_workers.store.backend import StoreBackend, read_json
-from afterslip_workers.store.commit import moves_of
+from afterslip_workers.store.commit import facts_of, moves_of
 from afterslip_workers.store.errors import StoreError
 from afterslip_workers.store.findings import Expected, Finding, Report
 from afterslip_workers.store.models import META, file_of, find
@@ -139,8 +139,8 @@ class _Campaign:
 
     def look(self) -> None:
         """Compare every file, and list those that nothing speaks of."""
-        facts = read_json(self.backend, paths.model_facts(self.name))
-        if not isinstance(facts, dict) or not self._read_root():
+        facts = self._facts()
+        if facts is None or not self._read_root():
             self._add("unreadable", paths.campaign(self.name))
             return
         # before the manifests, which are written after what they promise
@@ -193,6 +193,12 @@ class _Campaign:
     @property
     def _folder(self) -> str:
         return paths.campaign(self.name)
+
+    def _facts(self) -> dict[str, Any] | None:
+        try:
+            return facts_of(self.backend, self.name)
+        except StoreError:
+            return None
 
     def _add(self, kind: str, key: str, **facts: Any) -> None:
         self.report.findings.append(Finding(kind, key, self.name, **facts))

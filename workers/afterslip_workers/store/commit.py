@@ -19,7 +19,9 @@ from afterslip_workers.messages import (
     InversionManifest,
     Manifest,
     ModelManifest,
+    TaskError,
     read_manifest,
+    read_model_facts,
 )
 from afterslip_workers.store import checkpoint, paths
 from afterslip_workers.store.backend import StoreBackend, read_json
@@ -160,12 +162,15 @@ def facts_of(backend: StoreBackend, campaign: str) -> dict[str, Any]:
     Raises
     ------
     StoreError
-        If the campaign's model is not built.
+        If the campaign's model is not built, or another release has described it.
     """
     facts = read_json(backend, paths.model_facts(campaign))
     if not isinstance(facts, dict):
         raise StoreError(f"campaign {campaign} has no model.json yet")
-    return facts
+    try:
+        return read_model_facts(facts).as_json()
+    except TaskError as error:
+        raise StoreError(f"campaign {campaign}: {error}") from error
 
 
 def chunk_key(name: str, index: int) -> str:

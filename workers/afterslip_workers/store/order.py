@@ -12,7 +12,7 @@ import zarr
 from afterslip import integrity
 from afterslip_workers.store import paths
 from afterslip_workers.store.backend import StoreBackend, read_json, write_json
-from afterslip_workers.store.commit import root_of
+from afterslip_workers.store.commit import facts_of, root_of
 from afterslip_workers.store.errors import StoreError
 
 
@@ -34,9 +34,9 @@ def arrange(backend: StoreBackend, campaign: str, order: Sequence[int]) -> list[
     """
     noted = paths.model_facts(campaign)
     chosen = _recorded(backend, campaign, [int(number) for number in order])
-    facts = read_json(backend, noted)
+    facts = facts_of(backend, campaign) if backend.size(noted) is not None else None
     as_made = list(range(len(chosen)))
-    if not isinstance(facts, dict) or facts.get("order", as_made) == chosen:
+    if facts is None or facts.get("order", as_made) == chosen:
         return chosen
     root = paths.greens(campaign)
     group: Any = zarr.open_group(backend.zarr(root), mode="r+")

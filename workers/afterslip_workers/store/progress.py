@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from afterslip_workers.messages import Progress, TaskError, read_progress
 from afterslip_workers.store import paths
 from afterslip_workers.store.backend import StoreBackend, read_json
 from afterslip_workers.store.paths import CANCEL, LOG, PROGRESS
+
+log = logging.getLogger(__name__)
 
 # a bucket is read and written less often than a disk: each time is a request
 _SHARE_EVERY_S = 3.0
@@ -42,14 +46,20 @@ class ProgressFile:
         self._shared = shared
         self._key = f"{paths.attempt(token)}/{PROGRESS}"
         self._sent = float("-inf")
-        self._state: dict[str, Any] = dict.fromkeys(_FIELDS)
-        self._state.update(token=token, phase="starting", solves_done=0)
+        self._state = Progress(token=token, solves_done=0, updated=time.time())
         self._beat_s = beat_s
         self._written = float("-inf")
 
     def update(self, news: dict[str, Any]) -> None:
-        """Take what the child says; written at the next beat."""
-        self._state.update({key: news[key] for key in _FIELDS if key in news})
+        """Take what the child says; written at the next beat.
+
+        What an engine says wrongly is left out: it must not end the watch either.
+        """
+        known = {key: news[key] for key in _FIELDS if key in news}
+        try:
+            self._state = read_progress({**self._state.as_json(), **known})
+        except TaskError as error:
+            log.warning("progress left out: %s", error)
 
     def beat(self, *, force: bool = False) -> None:
         """Write the file if its time has come.
@@ -61,10 +71,11 @@ class ProgressFile:
         if not force and moment - self._written < self._beat_s:
             return
         self._written = moment
-        self._state["updated"] = time.time()
+        self._state = self._state.model_copy(update={"updated": time.time()})
+        content = json.dumps(self._state.as_json())
         temporary = self._path.with_suffix(".partial")
         try:
-            temporary.write_text(json.dumps(self._state))
+            temporary.write_text(content)
             temporary.replace(self._path)
         except OSError:
             with suppress(OSError):
@@ -73,13 +84,19 @@ class ProgressFile:
             return
         self._sent = moment
         with suppress(OSError):
-            self._shared.write(self._key, json.dumps(self._state).encode())
+            self._shared.write(self._key, content.encode())
 
 
-def read(backend: StoreBackend, token: str) -> dict[str, Any] | None:
-    """Progress of an attempt; None before its first sign of life."""
+def read(backend: StoreBackend, token: str) -> Progress | None:
+    """Progress of an attempt; None before its first sign of life.
+
+    Raises
+    ------
+    TaskError
+        See `afterslip_workers.messages.read_progress`.
+    """
     content = read_json(backend, f"{paths.attempt(token)}/{PROGRESS}")
-    return content if isinstance(content, dict) else None
+    return read_progress(content) if isinstance(content, dict) else None
 
 
 def request_cancel(backend: StoreBackend, token: str) -> None:

@@ -11,9 +11,10 @@ from afterslip import integrity
 from afterslip.errors import SpecError
 from afterslip_workers.messages import GroupManifest
 from afterslip_workers.store import commit, durable, paths
-from afterslip_workers.store.backend import StoreBackend, read_json
+from afterslip_workers.store.backend import StoreBackend
 from afterslip_workers.store.check import recorded
-from afterslip_workers.store.commit import moves_of
+from afterslip_workers.store.commit import facts_of, moves_of
+from afterslip_workers.store.errors import StoreError
 from afterslip_workers.store.findings import Expected, Finding, Report
 
 # of a backend and a campaign, into a folder
@@ -84,7 +85,10 @@ def _summed(backend: StoreBackend, finding: Finding, expected: Expected | None) 
     """Write checksums anew from the manifest, or from the campaign's description."""
     campaign = str(finding.campaign)
     if finding.group is None:
-        files = (read_json(backend, paths.model_facts(campaign)) or {}).get("files")
+        try:
+            files = facts_of(backend, campaign).get("files")
+        except StoreError:
+            return False
         if files:
             backend.write(finding.key, integrity.write_checksums(campaign, files))
         return bool(files)

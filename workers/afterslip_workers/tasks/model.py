@@ -20,9 +20,11 @@ from afterslip_workers.engines.registry import failures_of, find
 from afterslip_workers.messages import (
     Envelope,
     Manifest,
+    ModelFacts,
     ModelManifest,
     Reuse,
     Stats,
+    read_model_facts,
 )
 from afterslip_workers.store import durable, manifest, paths
 from afterslip_workers.store.backend import read_json, write_json
@@ -107,9 +109,10 @@ def _create_store(
     backend, identity = context.store_backend, context.envelope.campaign
     final, noted = paths.greens(identity), paths.model_facts(identity)
     before = read_json(backend, noted)
+    before = read_model_facts(before).as_json() if before else None
     there = backend.size(f"{final}/{ROOT}") is not None
     if there and before and before["digest"] == facts["digest"]:
-        return dict(before)
+        return before
     table = units.table(built.model)
     stations = _stations(inputs)
     facts = {
@@ -135,6 +138,7 @@ def _create_store(
         facts["files"] = {name: sums[name] for name in sums if name not in _OWN}
         for name in [*facts["files"], FIXED]:
             backend.upload(scratch / name, f"{final}/{name}")
+        facts = ModelFacts.model_validate(facts).as_json()
         write_json(backend, noted, facts)
         backend.upload(scratch / ROOT, f"{final}/{ROOT}")
     return facts
