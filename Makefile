@@ -15,7 +15,7 @@ FAULTS := -m "" tests/faults tests/service/test_deployed.py \
   tests/workers/test_dask.py::test_child_dies_with_a_killed_worker
 
 .PHONY: demo test serve lint bench faults fuzz kills scan test-dashboard test-extras \
-  mutants vendor setup system clean
+  mutants coverage vendor setup system clean
 
 demo: setup
 	$(BIN)/python examples/tohoku2011/demo.py --out $(OUT)
@@ -60,6 +60,10 @@ test-extras: setup
 mutants: setup
 	$(BIN)/python .ci/mutants.py $(or $(ROOM),engine) --count $(or $(COUNT),100) \
 	  --seed $(or $(SEED),1) --minutes $(or $(MINUTES),60) --floor $(or $(FLOOR),0)
+
+# of all rooms, or of ROOM; each takes longer than its tests
+coverage: setup
+	$(BIN)/python .ci/covered.py $(ROOM)
 
 scan: setup
 	$(BIN)/python .ci/scan.py

@@ -212,7 +212,8 @@ def run_tests(tests: list[str], *more: str, plugins: Sequence[object] = ()) -> i
         suppress_health_check=list(hypothesis.HealthCheck),
     )
     chosen = f"not postgresql and not ({SLOW})"
-    options = ["-x", "-q", "-p", "no:cacheprovider", "-k", chosen]
+    # how long a fork may take is said by who waits for it
+    options = ["-x", "-q", "-p", "no:cacheprovider", "-o", "timeout=0", "-k", chosen]
     options += ["--hypothesis-profile=mutants", *more]
     return int(pytest.main([*options, *tests], plugins=plugins))
 

@@ -1,0 +1,72 @@
+"""Which share of each room's statements its own tests execute.
+
+    python .ci/covered.py [ROOM ...]
+
+A room's share is measured in one process, which runs the default tests of its folders
+below ``tests``. Threads are counted; other processes are not (computing children, Dask
+workers, `afterslip` as a command), nor is what numba has compiled, nor CUDA. A share
+below the room's floor in pyproject.toml fails; floors may only rise.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+# room → its package, its tests
+ROOMS: dict[str, tuple[str, list[str]]] = {
+    "common": ("afterslip_common", ["tests/common"]),
+    "api": ("afterslip", ["tests/api"]),
+    "solver": ("afterslip_solver", ["tests/solver", "tests/physics"]),
+    "workers": ("afterslip_workers", ["tests/workers"]),
+    "service": ("afterslip_service", ["tests/service"]),
+    "migrations": ("afterslip_migrations", ["tests/service/test_migrations.py"]),
+}
+
+
+def floors() -> dict[str, float]:
+    """Return room → least share in percent, of the rooms that have one."""
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        found: dict[str, float] = tomllib.load(file)["tool"]["afterslip"]["coverage"]
+    return found
+
+
+def measure(room: str) -> float | None:
+    """Run the tests of a room; return its share in percent, None where one failed."""
+    package, tests = ROOMS[room]
+    with tempfile.TemporaryDirectory(prefix="afterslip-coverage-") as folder:
+        data, report = Path(folder) / "data", Path(folder) / "report.json"
+        tool = [sys.executable, "-m", "coverage"]
+        files = {**os.environ, "COVERAGE_FILE": str(data)}
+        run = [*tool, "run", f"--source={package}", "-m", "pytest", "-q", *tests]
+        if subprocess.run(run, cwd=ROOT, env=files, check=False).returncode:
+            return None
+        write = [*tool, "json", "-q", "-i", "-o", str(report)]
+        subprocess.run(write, cwd=ROOT, env=files, check=True)
+        return float(json.loads(report.read_text())["totals"]["percent_covered"])
+
+
+def main(rooms: list[str]) -> int:
+    """Measure rooms, all unless some are named; return how many are below."""
+    least, below = floors(), 0
+    for room in rooms or ROOMS:
+        share = measure(room)
+        if share is None:
+            print(f"{room}: a test failed, so that nothing was measured")
+            below += 1
+            continue
+        floor = least.get(room)
+        says = "no floor yet" if floor is None else f"floor {floor:g} %"
+        print(f"{room}: {share:.1f} %, {says}", flush=True)
+        below += floor is not None and share < floor
+    return below
+
+
+if __name__ == "__main__":
+    sys.exit(min(main(sys.argv[1:]), 1))
