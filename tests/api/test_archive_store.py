@@ -9,6 +9,7 @@ import shutil
 import threading
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -170,7 +171,8 @@ def test_a_group_that_is_not_accepted_reads_as_nan(store) -> None:
     (path / integrity.group_key(0)).unlink()
     greens = GreensStore(path)
     assert np.isnan(greens.dataset["response"][:4].values).all()
-    assert greens.reader.mode_count.tolist() == [0, 0, 0, 0, 6, 6]
+    reader: Any = greens.reader
+    assert reader.mode_count.tolist() == [0, 0, 0, 0, 6, 6]
     found = greens.evaluate(TIMES)
     assert np.isnan(found[:4]).all()
     assert np.isfinite(found[4:]).all()
@@ -302,7 +304,8 @@ def test_a_store_of_the_first_release_is_read_as_it_is(tmp_path: Path) -> None:
     codecs = json.loads((path / "start_norm" / "zarr.json").read_text())["codecs"]
     assert [codec["name"] for codec in codecs] == ["bytes", "zstd"]
     check_content(open_greens(path), [values])
-    assert GreensStore(path).reader.mode_count.tolist() == [4, 4, 4, 4, 0, 0]
+    reader: Any = GreensStore(path).reader
+    assert reader.mode_count.tolist() == [4, 4, 4, 4, 0, 0]
 
 
 @pytest.mark.parametrize("key", ["response/c/1/0/0/0", "shift/c/1", "node_x/c/0"])

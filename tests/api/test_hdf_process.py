@@ -46,6 +46,6 @@ def test_memory_that_runs_out_in_the_other_process_is_no_damaged_file(monkeypatc
     def run(*_: object, **__: object) -> object:
         return type("Done", (), {"returncode": 1, "stderr": b"x\nMemoryError: 9 GiB"})
 
-    monkeypatch.setattr(hdf_process.subprocess, "run", run)
+    monkeypatch.setattr("subprocess.run", run)
     with pytest.raises(MemoryError, match=r"slab\.nc"):
         open_bytes(b"\x89HDF\r\n\x1a\n", "slab.nc")

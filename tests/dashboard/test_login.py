@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from datetime import timedelta
+from typing import Any
 
 import httpx
 import pytest
@@ -29,7 +30,7 @@ def guarded(tmp_path, worker):
         database=str(tmp_path / "db.sqlite"), store=tmp_path / "s", auth=True, tick=0.02
     )
     app = create_app(settings, lambda _: InProcess(worker, 2))
-    server = Server(app, "127.0.0.1", 0)
+    server: Any = Server(app, "127.0.0.1", 0)
     thread = threading.Thread(target=server.serve_here)
     thread.start()
     while not server.started:

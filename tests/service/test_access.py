@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import threading
+from typing import Any
 
 import httpx
 import pytest
@@ -40,7 +41,7 @@ def sign(server, new_token):
     def client(user="ada", role=Role.SUBMITTER, **options):
         _, secret = new_token(user, role)
         headers = {"Authorization": f"Bearer {secret}"}
-        found = httpx.Client(base_url=server.url, headers=headers, timeout=20)
+        found: Any = httpx.Client(base_url=server.url, headers=headers, timeout=20)
         found.secret = secret
         made.append(found)
         return found

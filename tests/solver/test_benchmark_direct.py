@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 from scipy.sparse import bsr_array, csr_array
@@ -54,7 +55,7 @@ def test_the_upper_triangle_and_all_lanes_are_handed_over():
     dense = rng.standard_normal((12, 12))
     dense += dense.T
     f = rng.standard_normal((4, 3, 4))
-    library = _Library()
+    library: Any = _Library()
     direct.cudss(library, xp, bsr_array(dense, blocksize=(3, 3)), f, 1.0)
     starts, columns, values, b = recorded
     upper = csr_array((values, columns, starts), shape=(12, 12))

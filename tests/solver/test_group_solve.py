@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from afterslip_solver.greens.group_solve import GroupSolve
 
 @pytest.fixture
 def run():
-    limits = 1e-8, 400, np.array([3, 1, 8]), None, None, None, lambda: None
+    limits: Any = 1e-8, 400, np.array([3, 1, 8]), None, None, None, lambda: None
     return GroupSolve(backends.get("cpu"), *limits)
 
 

@@ -87,7 +87,8 @@ def test_weight_beyond_the_largest_slope_gives_zero():
 
 def test_out_of_iterations_is_an_outcome_not_an_exception():
     G, d = problem()
-    out = minimise(G.T @ G, G.T @ d, np.zeros(30), *signed(np.ones(30)), 1)
+    low, high = signed(np.ones(30))
+    out = minimise(G.T @ G, G.T @ d, np.zeros(30), low, high, 1)
     assert not out.converged
     assert "Iter" in out.status
 

@@ -1,6 +1,7 @@
 """Points in elements, walls of the domain, quality."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
@@ -99,8 +100,9 @@ def test_rollers_need_upright_walls():
 
 
 def test_unknown_support_is_refused(mesh):
+    sliding: Any = "sliding"
     with pytest.raises(MeshError, match=r"boundary\.sides: 'sliding' is not one of"):
-        boundary_conditions(mesh, "sliding", "fixed")
+        boundary_conditions(mesh, sliding, "fixed")
 
 
 def test_quality_of_a_regular_tetrahedron_is_one():

@@ -213,7 +213,8 @@ def test_parts_without_creep_or_fault_take_part(small):
     whole = prepare(model, settings, "cpu").solve(slip, trace)
     parts = DistributedModel(model, settings, ranks(4)).solve(slip, trace)
     assert parts.solves == whole.solves
-    agree(evaluate_curve(parts, settings.times), evaluate_curve(whole, settings.times))
+    times = np.array(settings.times)
+    agree(evaluate_curve(parts, times), evaluate_curve(whole, times))
 
 
 class Shelf:

@@ -7,6 +7,7 @@ import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import psutil
@@ -140,7 +141,8 @@ def test_closing_worker_begins_none_that_waits(tmp_path, monkeypatch, pools):
     second = Attempt(tmp_path, "a2")
     while drain.busy < 2:
         time.sleep(0.02)
-    lifecycle.ChildKeeper().teardown(None)
+    no_worker: Any = None
+    lifecycle.ChildKeeper().teardown(no_worker)
     assert first.receipt()["error"]["class"] == "killed"
     assert second.receipt()["outcome"] == "cancelled"
     assert entry.read_progress(tmp_path, "a2") is None

@@ -1,5 +1,7 @@
 """Stations are found once on the stored surface."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -17,7 +19,8 @@ def test_stations_are_sought_once_for_a_campaign(broken_ground, monkeypatch):
             return super().weights(x, y, names)
 
     monkeypatch.setattr(solving, "SurfaceInterpolator", Counted)
-    ready = solving._Ready(broken_ground, None, two_sided(broken_ground), 0)
+    unprepared: Any = None
+    ready = solving._Ready(broken_ground, unprepared, two_sided(broken_ground), 0)
     two = StationTable(["a", "b"], np.array([1e4, -3e4]), np.array([5e3, 2e4]))
     three = StationTable(["a", "b", "c"], np.zeros(3), 1e4 * np.arange(3.0))
     nodes, weights = ready.stations("c1", two)
