@@ -108,9 +108,14 @@ def campaign_digest(campaign: Campaign, files: Files | None = None) -> str:
 def model_digest(spec: Campaign | Forward, files: Files | None = None) -> str:
     """Return the digest of geometry, materials, mesh and boundary.
 
-    Campaigns that differ in sources, times, solver, stations or data share a model.
+    Campaigns that differ in sources, times, solver, stations or data share a model,
+    unless its mesh is to have an accuracy, which sources and curve then decide on.
     """
-    return digest(_by_content(spec, files).model)
+    if spec.model.mesh.accuracy is None:
+        return digest(_by_content(spec, files).model)
+    if isinstance(spec, Campaign):
+        return greens_digest(spec, files)
+    return digest(_by_content(spec, files))
 
 
 def greens_digest(campaign: Campaign, files: Files | None = None) -> str:

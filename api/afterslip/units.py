@@ -41,6 +41,7 @@ _FACTORS: dict[str, dict[str, Decimal]] = {
     "m": {"m": Decimal(1), "cm": Decimal("0.01"), "mm": Decimal("0.001")},
     "km/s": {"km/s": Decimal(1), "m/s": Decimal("0.001")},
     "kg/m3": {"kg/m3": Decimal(1), "g/cm3": Decimal(1000)},
+    "%": {"%": Decimal(1)},
     "Hz": {"Hz": Decimal(1), "mHz": Decimal("0.001")},
     "Pa s": {"Pa s": Decimal(1), "Pas": Decimal(1), "Pa.s": Decimal(1)},
     "deg": {"deg": Decimal(1), "degrees": Decimal(1), "°": Decimal(1)},
@@ -102,7 +103,7 @@ def parse_number(text: str, unit: str = "") -> float:
     Parameters
     ----------
     text : ``"1e19"``, or with a unit of the same kind, ``"35000 m"``.
-    unit : the unit wanted, one of km, m, km/s, kg/m3, Hz, Pa s, deg; empty: a plain
+    unit : the unit wanted, one of km, m, km/s, kg/m3, %, Hz, Pa s, deg; empty: a plain
         number.
 
     Raises

@@ -4,6 +4,7 @@ import copy
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +12,11 @@ import pytest
 from afterslip.errors import SpecError
 from afterslip.frame import Frame
 from afterslip.schemas.fault import Plane
-from afterslip.spec import load, parse, parse_campaign
+from afterslip.spec import load, parse, parse_campaign, parse_forward
 from afterslip.spec.coverage import plane_corners
 from afterslip.spec.files import LocalFiles
 from afterslip.spec.inputs import Inputs, read_dataset, resolve
+from afterslip_common.geometry import Box
 
 SPECS = Path(__file__).parent / "specs"
 DATA = Path(
@@ -199,3 +201,42 @@ def test_full_tohoku_data_are_read_with_the_sigma_of_the_spec(tmp_path: Path) ->
     del data["datasets"][1]["sigma"]
     with pytest.raises(SpecError, match="has no standard deviation"):
         resolve(parse(data), LocalFiles(tmp_path))
+
+
+def boxed(**more: Any) -> Box:
+    plane = {
+        "x": 0,
+        "y": 0,
+        "top": 5,
+        "strike": 0,
+        "dip": 90,
+        "length": 40,
+        "width": 20,
+    }
+    lid = {"name": "lid", "bottom": 30, "vp": 6.4, "vs": 3.7, "rho": 2800}
+    spec: dict[str, Any] = {
+        "model": {
+            "layers": [lid],
+            "faults": [{"name": "main", "plane": plane}],
+            "mesh": {"size": {"fault": 5, "far": 50}},
+        },
+        "slip": [{"fault": "main", "dip": 1.0}],
+        "points": [[0, 0]],
+    }
+    spec["model"] |= more
+    return resolve(parse_forward(spec), LocalFiles(Path())).box
+
+
+def test_domain_follows_from_the_faults_where_none_is_given():
+    box = boxed()
+    assert box.y == (-220e3, 220e3)
+    assert box.x == (-200e3, 200e3)
+    assert box.depth == 225e3
+
+
+def test_domain_is_larger_where_rock_flows_and_for_more_accuracy():
+    flow = {"maxwell": {"viscosity": 1e19}}
+    lid = {"name": "lid", "bottom": 30, "vp": 6.4, "vs": 3.7, "rho": 2800}
+    deep = lid | {"name": "mantle", "bottom": 99, "rheology": flow}
+    assert boxed(layers=[lid, deep]).x == (-600e3, 600e3)
+    assert boxed(mesh={"accuracy": "0.125 %"}).x == (-400e3, 400e3)

@@ -173,7 +173,7 @@ MISTAKES = [
     ("stations.file", "http://a/b", "stations.file", "not an address", ""),
     ("stations.file", "sha256:12", "stations.file", "64 hexadecimal", ""),
     ("stations.file", "", "stations.file", "empty", ""),
-    ("model.mesh", {}, "model.mesh", "one of size, file", ""),
+    ("model.mesh", {}, "model.mesh", "one of size, accuracy, file", ""),
     ("model.mesh.size.far", 5, "model.mesh.size.far", "at least mesh.size.fault", ""),
     ("model.mesh.size.growth", 0, "model.mesh.size.growth", "at least 0.05", ""),
     ("model.mesh.refine", 1.5, "model.mesh.refine", "whole number", ""),

@@ -246,3 +246,9 @@ def finite(materials):
 def test_half_a_burgers_body_is_an_error(mesh, change, message):
     with pytest.raises(MaterialError, match=message):
         assign(mesh, [CRUST, dataclasses.replace(MANTLE, **change)])
+
+
+def test_layer_that_no_element_has_is_refused_with_a_size_that_would_do(mesh):
+    thin = dataclasses.replace(CRUST, name="thin", bottom=20.1 * KM)
+    with pytest.raises(MaterialError, match="layer thin: no element .* 0.19 km"):
+        assign(mesh, [CRUST, thin, MANTLE])

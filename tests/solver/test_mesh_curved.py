@@ -16,6 +16,7 @@ from afterslip_solver.mesh import (
     build_mesh,
     quality_report,
 )
+from afterslip_solver.mesh.curved import place_curved
 from afterslip_solver.mesh.fault import triangle_normals
 from afterslip_solver.mesh.mesher import Mesher
 from afterslip_solver.mesh.numbering import signed_volumes
@@ -320,3 +321,37 @@ def test_real_subduction_interfaces(name, lon0, lat0, max_depth):
     normals = triangle_normals(mesh.nodes, surface.triangles[inside])
     area = 0.5 * np.linalg.norm(normals, axis=1).sum()
     assert area == pytest.approx(surface.length * surface.width, rel=0.12)
+
+
+def bent_points():
+    """The cylinder, bent by 3 km along strike over 75 km and steeper in the middle."""
+    points = slab_points(n=60)
+    along = points[:, 0] * np.sin(STRIKE) + points[:, 1] * np.cos(STRIKE)
+    bend = 3 * KM * np.sin(2 * np.pi * along / (75 * KM)) * np.exp(points[:, 2] / 40e3)
+    points[:, 0] += bend * np.cos(STRIKE)
+    points[:, 1] -= bend * np.sin(STRIKE)
+    return points
+
+
+def test_surface_follows_its_points_as_well_as_is_asked():
+    points = bent_points()
+    misfits = []
+    for tolerance in (None, 0.02 * KM):
+        fault = CurvedFault("slab", points, None, 50 * KM, tolerance)
+        placed = place_curved(fault, BOX, 12 * KM)
+        misfits.append(placed.smooth.misfit(points)[0])
+        # what the note says is of the surface that is embedded
+        assert placed.smooth.misfit_rms == pytest.approx(misfits[-1])
+    assert misfits[0] > 0.04 * KM
+    assert misfits[1] < 0.02 * KM
+
+
+def test_surface_that_misses_its_points_is_a_warning():
+    points = slab_points()
+    points[:, 0] += np.random.default_rng(1).normal(scale=0.3 * KM, size=len(points))
+    fault = CurvedFault("slab", points, None, 50 * KM, 0.02 * KM)
+    made = build_mesh(BOX, [fault], SIZE)
+    assert any(
+        note.startswith("warning: fault slab") and "mesh.fit, 0.02 km" in note
+        for note in made.notes
+    )

@@ -41,7 +41,7 @@ def check(
         save(plan_map(found["geometry"], campaign.name), figure)
     with connect(server, token) as client:
         try:
-            found = client.plan(campaign, mesh=mesh)
+            found |= client.plan(campaign, mesh=mesh)
         except NoServerError as error:
             if server != DEFAULT or mesh:
                 raise
@@ -69,6 +69,7 @@ def _here(campaign: Any) -> dict[str, Any]:
     physics = find(campaign.physics)
     work = physics.work(campaign, inputs, size)
     return {
+        "accuracy": campaign.model.mesh.accuracy,
         "name": campaign.name,
         "sources": work.sources,
         "groups": -(-work.sources // physics.group_size),
@@ -91,6 +92,8 @@ def lines(found: dict[str, Any]) -> list[str]:
         unknowns = found.get("unknowns")
         more = f", {unknowns:,} unknowns" if unknowns else ""
         out.append(f"  elements    about {found['elements']:,}{more}{_trial(found)}")
+    if mesh := found.get("mesh"):
+        out.append(f"  mesh        {_mesh(mesh, found.get('accuracy'))}")
     if memory := found.get("memory"):
         free = found.get("memory_free")
         beside = f", and {free / 1e9:.1f} GB are there" if free else ""
@@ -119,6 +122,17 @@ def lines(found: dict[str, Any]) -> list[str]:
     if "server" in found:
         out.append(f"memory, time and reuse are not known: {found['server']}")
     return out
+
+
+def _mesh(size: dict[str, float], accuracy: float | None) -> str:
+    """Say what edges the mesh has, and that they may become shorter."""
+    text = f"edges of {size['fault']:.3g} km on faults, {size['far']:.3g} km far away"
+    text += f", growth {size['growth']:.2g}"
+    if accuracy is None:
+        return text
+    return (
+        f"{text}: the first one for {accuracy:g} %, a later one may be 16 times larger"
+    )
 
 
 def _trial(found: dict[str, Any]) -> str:

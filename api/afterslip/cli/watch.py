@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 ASK_EVERY_S = 0.5
 CANCELLED = 3
+NOT_MET = 4
 """Counts are asked for at most so often, however many events come."""
 
 
@@ -30,7 +31,8 @@ def watch(
     """Follow a campaign until it ends; Ctrl-C stops watching, not the campaign.
 
     With --json every event is a line of JSON. Exit code 0 if it is complete and its
-    inversions are accepted, 1 if it or one of them has failed, 3 if it was cancelled.
+    inversions are accepted, 1 if it or one of them has failed, 3 if it was cancelled,
+    4 if all is done but the mesh misses mesh.accuracy.
     """
     with connect(server, token) as client:
         campaign = client.campaign(which)
@@ -49,7 +51,8 @@ def follow(campaign: CampaignHandle) -> None:
     Raises
     ------
     typer.Exit
-        with 1 where it or one of its inversions failed, 3 where it was cancelled.
+        with 1 where it or one of its inversions failed, 3 where it was cancelled, 4
+        where its mesh misses the accuracy that was asked for.
     """
     from afterslip.client.campaign import ENDED
     from afterslip.client.progress import Display
@@ -150,3 +153,9 @@ def _verdict(campaign: CampaignHandle, inversions: list[Inversion]) -> None:
         raise typer.Exit(CANCELLED)
     if campaign.state != "complete" or failed:
         raise typer.Exit(1)
+    notes = (campaign.data.get("model") or {}).get("notes") or []
+    missed = [note for note in notes if note.startswith("warning")]
+    for note in missed:
+        typer.echo(note, err=True)
+    if missed:
+        raise typer.Exit(NOT_MET)

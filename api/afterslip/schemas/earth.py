@@ -200,11 +200,23 @@ class MeshSize(Schema):
             yield Problem("far", self.far, "must be at least mesh.size.fault")
 
 
+def _percent_hint(value: float) -> str:
+    return f"this looks like a share: write {100 * value:g} %" if value < 0.05 else ""
+
+
 class Mesh(Schema):
     """A mesh to build, or to import."""
 
     size: MeshSize | None = Field(
         default=None, description="{fault, far} in km, growth"
+    )
+    accuracy: (
+        Annotated[float, Within("%", least=0.05, most=20, hint=_percent_hint)] | None
+    ) = Field(
+        default=None, description="error allowed, e.g. 1 %; sizes are then chosen"
+    )
+    fit: Annotated[float, Within("km", least=0.001, most=100)] | None = Field(
+        default=None, description="largest misfit (RMS) of surfaces to their points"
     )
     refine: Annotated[int, Count(0, 5)] = Field(
         default=0, description="uniform refinements; each makes 8 times more elements"
@@ -214,9 +226,15 @@ class Mesh(Schema):
     )
 
     def problems(self) -> Iterator[Problem]:
-        """Either build or import."""
-        if (self.size is None) == (self.file is None):
-            yield Problem("", None, "must have one of size, file")
+        """One way to have a mesh."""
+        if sum(way is not None for way in (self.size, self.accuracy, self.file)) != 1:
+            yield Problem("", None, "must have one of size, accuracy, file")
+        elif self.accuracy is not None and self.refine:
+            message = "belongs to mesh.size: with accuracy it is chosen"
+            yield Problem("refine", self.refine, message, "remove it")
+        if self.file is not None and self.fit is not None:
+            message = "belongs to meshes that are built"
+            yield Problem("fit", self.fit, message, "remove it")
 
 
 class Boundary(Schema):
@@ -242,7 +260,9 @@ class Model(Schema):
     frame: Frame = Field(
         default=Frame(kind="local"), description="{kind: geographic, lon0, lat0}"
     )
-    domain: Domain = Field(description="{x: [from, to], y: [from, to], depth} in km")
+    domain: Domain | None = Field(
+        default=None, description="{x: [from, to], y: [from, to], depth} in km"
+    )
     layers: list[Layer] = Field(
         min_length=1, max_length=1000, description="materials by depth, from the top"
     )
@@ -251,13 +271,15 @@ class Model(Schema):
     )
     grid: Grid | None = Field(default=None, description="{file} of properties")
     faults: list[Fault] = Field(min_length=1, max_length=100, description="the faults")
-    mesh: Mesh = Field(description="{size: {fault, far, growth}, refine} or {file}")
+    mesh: Mesh = Field(description="{accuracy}, {size, refine} or {file}")
     boundary: Boundary = Field(default=Boundary(), description="{sides, bottom}")
     gravity: Gravity = Field(default=Gravity(), description="{restoring}")
 
     def problems(self) -> Iterator[Problem]:
         """Names, order of the layers, faults inside the box."""
-        yield from _layer_order(self.layers, self.domain.depth)
+        yield from _layer_order(self.layers, self.domain.depth if self.domain else 0.0)
+        if self.domain is None and self.mesh.file is not None:
+            yield Problem("domain", None, "is missing", "an imported mesh needs it")
         if self.gravity.restoring:
             yield from _density_order(self.layers)
         materials: list[tuple[str, str]] = [

@@ -14,7 +14,6 @@ from afterslip.frame import Frame
 from afterslip.readers.delimited import MAX_PROBLEMS
 from afterslip.readers.observations import Observations
 from afterslip.readers.places import Points, Stations
-from afterslip.schemas.earth import Domain
 from afterslip.schemas.fault import Plane
 from afterslip.units import KM
 from afterslip_common.geometry import Box, PlaneFault
@@ -24,15 +23,6 @@ Bool = NDArray[np.bool_]
 
 # an interface may be continued this far beyond its points, as Slab2 to the trench
 LONGEST_REACH = 100e3
-
-
-def box_of(domain: Domain) -> Box:
-    """Return the box that a spec describes."""
-    return Box(
-        (domain.x[0] * KM, domain.x[1] * KM),
-        (domain.y[0] * KM, domain.y[1] * KM),
-        domain.depth * KM,
-    )
 
 
 def extent(box: Box) -> str:

@@ -40,16 +40,21 @@ def geometry(campaign: Campaign, inputs: Inputs) -> dict[str, Any]:
     first fault with sources, down its dip. Sources of a curved fault are placed when
     it is meshed, so that none are said.
     """
-    model, domain = campaign.model, campaign.model.domain
+    model, box = campaign.model, inputs.box
+    depth = box.depth / KM
     section = _section(campaign, inputs)
     return {
-        "domain": {"x": list(domain.x), "y": list(domain.y), "depth": domain.depth},
+        "domain": {
+            "x": [side / KM for side in box.x],
+            "y": [side / KM for side in box.y],
+            "depth": depth,
+        },
         "faults": _faults(campaign, inputs, section),
         "stations": _stations(inputs),
         "layers": [
             {
                 "name": layer.name,
-                "bottom": min(layer.bottom, domain.depth),
+                "bottom": min(layer.bottom, depth),
                 "creeps": layer.viscosity is not None,
             }
             for layer in model.layers
@@ -129,8 +134,8 @@ def _section(campaign: Campaign, inputs: Inputs) -> dict[str, float]:
         x, y, _ = corners.mean(axis=0)
         return {"x": x, "y": y, "azimuth": (fault.plane.strike + 90.0) % 360.0}
     if name not in inputs.interfaces:
-        domain = campaign.model.domain
-        return {"x": sum(domain.x) / 2, "y": sum(domain.y) / 2, "azimuth": 90.0}
+        x, y = (0.5 * sum(sides) / KM for sides in (inputs.box.x, inputs.box.y))
+        return {"x": x, "y": y, "azimuth": 90.0}
     found = inputs.interfaces[name]
     points = found.points
     if found.outline is not None:

@@ -30,9 +30,10 @@ from afterslip.schemas.earth import Model
 from afterslip.schemas.forward import Forward, PointFile, SlipFile
 from afterslip.schemas.observation import Dataset, Sigma
 from afterslip.schemas.values import Duration
+from afterslip.spec.box import box_around
 from afterslip.spec.coverage import (
-    box_of,
     extent,
+    inside_polygon,
     interface_outside,
     places_outside,
     plane_corners,
@@ -133,7 +134,8 @@ def read_dataset(
         As for `resolve`.
     """
     reader = _Reader(dataset, files)
-    inputs = Inputs(Frame.of(model.frame), box_of(model.domain))
+    # where the spec gives no domain, reading Green's functions says what is outside
+    inputs = Inputs(Frame.of(model.frame), box_around(model, []))
     found = reader.observations(dataset, "", inputs, end)
     reader.check()
     if found is None:
@@ -260,31 +262,21 @@ class _Reader:
 
 
 def _model_inputs(model: Model, reader: _Reader) -> Inputs:
-    frame, box = Frame.of(model.frame), box_of(model.domain)
-    interfaces: dict[str, Interface] = {}
+    frame = Frame.of(model.frame)
+    interfaces = _interfaces(model, frame, reader)
     surfaces: dict[str, Float] = {}
+    planes = [f.plane for f in model.faults if f.plane is not None]
+    edges = [plane_corners(plane, frame) for plane in planes]
+    box = box_around(model, [*edges, *map(_slipping, interfaces.values())])
     for index, fault in enumerate(model.faults):
         path = f"model.faults[{index}]"
         if fault.plane is not None:
             reader.problems += plane_outside(box, fault.plane, frame, f"{path}.plane")
-        if fault.surface is None:
-            continue
-        points = reader.read(
-            f"{path}.surface.file", lambda c, label: read_interface(c, frame, label)
-        )
-        outline = None
-        if fault.surface.outline is not None:
-            outline = reader.read(
-                f"{path}.surface.outline",
-                lambda c, label: read_outline(c, frame, label),
-            )
-            if outline is None:
-                continue
-        if points is not None:
+        elif fault.name in interfaces:
+            known = interfaces[fault.name]
             reader.problems += interface_outside(
-                box, points, outline, f"{path}.surface"
+                box, known.points, known.outline, f"{path}.surface"
             )
-            interfaces[fault.name] = Interface(points, outline)
     for index, body in enumerate(model.bodies):
         path = f"model.bodies[{index}].below"
         top = reader.read(path, lambda c, label: read_interface(c, frame, label))
@@ -302,6 +294,37 @@ def _model_inputs(model: Model, reader: _Reader) -> Inputs:
     if model.mesh.file is not None:
         kind = reader.read("model.mesh.file", mesh_format)
     return Inputs(frame, box, interfaces, surfaces, grid, kind)
+
+
+def _interfaces(model: Model, frame: Frame, reader: _Reader) -> dict[str, Interface]:
+    """Read the curved faults, by name; those that are wrong are left out."""
+    found: dict[str, Interface] = {}
+    for index, fault in enumerate(model.faults):
+        if fault.surface is None:
+            continue
+        path = f"model.faults[{index}].surface"
+        points = reader.read(
+            f"{path}.file", lambda c, label: read_interface(c, frame, label)
+        )
+        outline = None
+        if fault.surface.outline is not None:
+            outline = reader.read(
+                f"{path}.outline", lambda c, label: read_outline(c, frame, label)
+            )
+            if outline is None:
+                continue
+        if points is not None:
+            found[fault.name] = Interface(points, outline)
+    return found
+
+
+def _slipping(interface: Interface) -> Float:
+    """(n, 3) m, the points inside the outline, and the outline's own at the ground."""
+    outline = interface.outline
+    if outline is None:
+        return interface.points
+    inner = interface.points[inside_polygon(interface.points[:, :2], outline)]
+    return np.concatenate([inner, np.column_stack([outline, np.zeros(len(outline))])])
 
 
 def _campaign_inputs(spec: Campaign, inputs: Inputs, reader: _Reader) -> Inputs:

@@ -78,6 +78,9 @@ class PlanResponse(BaseModel):
         description="bytes of this machine or its GPU, where workers are local"
     )
     trial: dict[str, Any] | None = Field(description="a coarser mesh that was made")
+    mesh: dict[str, Any] | None = Field(
+        description="lengths of its edges: fault, far, km; growth; null where imported"
+    )
     time: TimeResponse | None = Field(description="null where nothing was measured")
     reuse: ReusePlan
     warnings: list[WarningResponse]
@@ -128,6 +131,7 @@ def plan_campaign(
         memory=needs.get("memory"),
         memory_free=_free(service, needs),
         trial=needs.get("trial"),
+        mesh=needs.get("mesh"),
         time=None if found is None else TimeResponse(**asdict(found)),
         reuse=_reuse(physics, campaign, canonical, others),
         warnings=_warnings(campaign, inputs, count),
@@ -157,8 +161,11 @@ def _reuse(
         theirs = other.canonical
         if any(theirs.get(k) != canonical.get(k) for k in physics.parts["model"]):
             continue
-        model = model or other.id
-        if any(theirs.get(k) != canonical.get(k) for k in physics.parts["slip"]):
+        slips = all(theirs.get(k) == canonical.get(k) for k in physics.parts["slip"])
+        # a mesh that is to have an accuracy depends on the sources
+        if slips or campaign.model.mesh.accuracy is None:
+            model = model or other.id
+        if not slips:
             continue
         try:
             stored = physics.quality(parse_campaign(theirs))

@@ -96,7 +96,16 @@ def _by_layer(layers: Sequence[Layer], depth: Float, values: Float) -> None:
         )
     which = np.searchsorted(bottoms, depth)
     for i, layer in enumerate(layers):
-        values[which == i] = _row(layer)
+        mine = which == i
+        top = bottoms[i - 1] if i else 0.0
+        if top < depth.max() and not mine.any():
+            thick = (layer.bottom - top) / 1e3
+            raise MaterialError(
+                f"layer {layer.name}: no element has its centre in its {thick:.2g} km: "
+                f"a mesh.size.fault of {1.9 * thick:.2g} km would do, or join it to a "
+                "neighbour"
+            )
+        values[mine] = _row(layer)
 
 
 def _by_tag(mesh: TetMesh, parts: Sequence[Layer | Body], values: Float) -> None:

@@ -102,6 +102,12 @@ def _place(
         return place_plane(fault, box, size, depths)
     surface = place_curved(fault, box, size, depths)
     notes.append(f"fault {fault.name}: {surface.smooth.report()}")
+    if fault.tolerance is not None and surface.smooth.misfit_rms > fault.tolerance:
+        notes.append(
+            f"warning: fault {fault.name}: the misfit is more than mesh.fit, "
+            f"{fault.tolerance / 1e3:g} km, with the finest spline too: the points are "
+            "too rough"
+        )
     return surface
 
 
@@ -177,16 +183,18 @@ def _embed_horizons(
         thin = min(depth - used[-1], mesher.box.depth - depth)
         if _ROUNDING < gap < CLEAR * clearance:
             reason = f"it passes {gap / 1e3:.2g} km from an edge of a fault"
+            enough = gap / CLEAR
         elif thin < _THIN * clearance:
             reason = f"the layer is {thin / 1e3:.2g} km thin beside elements of "
             reason += f"{size.fault / 1e3:g} km"
+            enough = thin / _THIN
         else:
             mesher.add_horizon(depth)
             used.append(depth)
             continue
         notes.append(
             f"the layer's bottom at {depth / 1e3:g} km is not embedded, because "
-            f"{reason}: reduce mesh.size.fault or move it"
+            f"{reason}: mesh.size.fault of {0.95e-3 * enough:.2g} km would do"
         )
     return [
         (top, bottom, max(_FLATNESS * (bottom - top), size.fault))

@@ -10,7 +10,7 @@ from the upper edge at that ``along``, stretched so that the lower edge is at
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +28,8 @@ from afterslip_solver.model import FaultMesh, Float, Int, TetMesh
 _ROOM = 1.5
 # control points of the embedded surface along strike and in depth
 _POLES = (20, 14)
+# so many times as many where a tolerance asks for it
+_FINEST = 3
 # the surface begins this share of its depth above the free surface it pierces
 _ABOVE = 0.04
 _DEPTHS = 161
@@ -144,10 +146,7 @@ def place_curved(
         s, (above, edge) = _reach(smooth, region, margin)
         deepest = float(region.bottom.max())
         depth = above, clear_depth(edge, deepest, horizons, min(size, 2.0 * margin))
-        # denser above, where interfaces bend and the mesh is thinnest
-        part = np.linspace(0.0, 1.0, _POLES[1])
-        depths = depth[0] + (depth[1] - depth[0]) * (0.5 * part + 0.5 * part**2)
-        embedded = smooth.resampled(np.linspace(*s, _POLES[0]), depths)
+        embedded = _resampled(smooth, fault, s, depth)
         if _outside(embedded.position(*_grid(s, depth)), box, 0.1 * margin) == 0:
             return CurvedSurface(fault.name, embedded, region)
         margin *= 0.5
@@ -155,6 +154,24 @@ def place_curved(
         f"fault {fault.name} leaves no room for a margin around its buried edges; "
         "enlarge model.domain, or limit the fault by its outline or maximum depth"
     )
+
+
+def _resampled(
+    smooth: Interface,
+    fault: CurvedFault,
+    s: tuple[float, float],
+    depth: tuple[float, float],
+) -> Interface:
+    """Return the surface to embed, with as many poles as the tolerance needs."""
+    for finer in range(1, _FINEST + 1):
+        # denser above, where interfaces bend and the mesh is thinnest
+        part = np.linspace(0.0, 1.0, finer * _POLES[1])
+        depths = depth[0] + (depth[1] - depth[0]) * (0.5 * part + 0.5 * part**2)
+        made = smooth.resampled(np.linspace(*s, finer * _POLES[0]), depths)
+        rms, largest = made.misfit(fault.points)
+        if fault.tolerance is None or rms <= fault.tolerance:
+            break
+    return replace(made, misfit_rms=rms, misfit_max=largest)
 
 
 def _reach(

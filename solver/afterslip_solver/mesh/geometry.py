@@ -17,12 +17,14 @@ class CurvedFault:
     outline : (k, 2) float64, m, closed or open polygon in x, y that limits the
         slipping part, or None for the range of the points.
     max_depth : m, deepest point of the slipping part, or None.
+    tolerance : m, largest root mean square of the surface's misfit, or None.
     """
 
     name: str
     points: Float
     outline: Float | None = None
     max_depth: float | None = None
+    tolerance: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,20 +13,24 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.interpolate import BSpline, make_interp_spline
-from scipy.linalg import eigh
+from scipy.interpolate import make_interp_spline
 
 from afterslip_solver.mesh.errors import MeshError
+from afterslip_solver.mesh.spline import (
+    DEGREE,
+    clamped_knots,
+    denser_above,
+    penalised_fit,
+    tensor_spline,
+)
 from afterslip_solver.model import Float
 
-_DEGREE = 3
 _INTERVALS = (18, 10)
 # share by which the spline reaches beyond the data along strike and in depth
 _PAD = 0.15
 _TABLE = (161, 161)
-# rms misfit that smoothing may cause, as a share of the depth range
-_TOLERATED = 0.001
-_WEIGHTS = np.logspace(1, -11, 61)
+# intervals may be so many times as many where a tolerance asks for it
+_FINEST = 2
 # share of the depth range, and of the lines across strike, that may fold back
 _FOLD = 0.2
 # cotangent of the smallest dip with which the interface goes on to the surface
@@ -60,25 +64,42 @@ class Interface:
     n_points: int
 
     @classmethod
-    def fit(cls, points: Float) -> Interface:
+    def fit(cls, points: Float, tolerance: float | None = None) -> Interface:
         """Fit points.
 
         Parameters
         ----------
         points : (n, 3) float64, m, local x, y, z (negative below the surface).
+        tolerance : m, largest root mean square of the misfit. Intervals of the spline
+            are made smaller until it is met, or are as small as they may be; default:
+            a thousandth of the depth range, with the intervals as they are.
         """
         points = _checked(points)
+        finest = _FINEST if tolerance is not None else 1
+        found = cls._fitted(points, tolerance, 1)
+        for finer in range(2, finest + 1):
+            if found.misfit_rms <= (tolerance or 0.0):
+                break
+            found = cls._fitted(points, tolerance, finer)
+        return found
+
+    @classmethod
+    def _fitted(cls, points: Float, tolerance: float | None, finer: int) -> Interface:
+        """Fit points by a spline with so many times the usual intervals."""
         strike = strike_of(points)
+        intervals = finer * _INTERVALS[0], finer * _INTERVALS[1]
         origin = points[:, :2].mean(axis=0)
         s, d = _rotate(points[:, 0] - origin[0], points[:, 1] - origin[1], strike)
         depth = -points[:, 2]
         knots = (
-            _knots(*_padded(s, _PAD, _PAD), np.linspace(0.0, 1.0, _INTERVALS[0] + 1)),
-            _knots(*_depth_range(s, depth), _denser_above(_INTERVALS[1])),
+            clamped_knots(
+                *_padded(s, _PAD, _PAD), np.linspace(0.0, 1.0, intervals[0] + 1)
+            ),
+            clamped_knots(*_depth_range(s, depth), denser_above(intervals[1])),
         )
-        coefficients = _penalised_fit(knots, s, depth, d)
-        fitted = _spline(knots, coefficients, s, depth)
-        slope = _spline(knots, coefficients, s, depth, (0, 1))
+        coefficients = penalised_fit(knots, s, depth, d, tolerance)
+        fitted = tensor_spline(knots, coefficients, s, depth)
+        slope = tensor_spline(knots, coefficients, s, depth, (0, 1))
         misfit = (d - fitted) / np.hypot(1.0, slope)
         return cls(
             origin=origin,
@@ -132,7 +153,7 @@ class Interface:
             np.asarray(s, dtype=np.float64), np.asarray(depth, dtype=np.float64)
         )
         inside = np.clip(depth, self.knots[1][0], self.knots[1][-1])
-        value = _spline(self.knots, self.coefficients, s, inside)
+        value = tensor_spline(self.knots, self.coefficients, s, inside)
         beyond = depth - inside
         out = beyond != 0.0
         if np.any(out):
@@ -147,7 +168,23 @@ class Interface:
         s, depth = np.broadcast_arrays(
             np.asarray(s, dtype=np.float64), np.asarray(depth, dtype=np.float64)
         )
-        return _spline(self.knots, self.coefficients, s, depth, (0, 1))
+        return tensor_spline(self.knots, self.coefficients, s, depth, (0, 1))
+
+    def misfit(self, points: Float) -> tuple[float, float]:
+        """Root mean square, and largest, distance (m) of (n, 3) points from it.
+
+        Points above or below the spline do not count.
+        """
+        s, d = self.local(points[:, 0], points[:, 1])
+        depth = -points[:, 2]
+        low, high = self.knots[1][[0, -1]]
+        inside = (depth >= low) & (depth <= high)
+        inside &= (s >= self.knots[0][0]) & (s <= self.knots[0][-1])
+        if not inside.any():
+            return 0.0, 0.0
+        s, d, depth = s[inside], d[inside], depth[inside]
+        off = (d - self.across(s, depth)) / np.hypot(1.0, self.slope(s, depth))
+        return float(np.sqrt(np.mean(off**2))), float(np.abs(off).max())
 
     def resampled(self, s: Float, depth: Float) -> Interface:
         """Interface of one spline that interpolates this one on a control grid.
@@ -157,8 +194,8 @@ class Interface:
         s, depth : (n,), (m,) float64, m, rising, at least four of each.
         """
         values = self.across(s[:, None], depth[None, :])
-        first = make_interp_spline(s, values, k=_DEGREE)
-        second = make_interp_spline(depth, first.c.T, k=_DEGREE)
+        first = make_interp_spline(s, values, k=DEGREE)
+        second = make_interp_spline(depth, first.c.T, k=DEGREE)
         return replace(
             self,
             knots=(first.t, second.t),
@@ -168,7 +205,7 @@ class Interface:
     def poles(self) -> Float:
         """(n_s, n_depth, 3) float64, m, control points of the spline as a surface."""
         s, depth = (
-            np.array([k[i + 1 : i + 1 + _DEGREE].mean() for i in range(n)])
+            np.array([k[i + 1 : i + 1 + DEGREE].mean() for i in range(n)])
             for k, n in zip(self.knots, self.coefficients.shape, strict=True)
         )
         s, depth = np.meshgrid(s, depth, indexing="ij")
@@ -296,98 +333,3 @@ def _depth_range(s: Float, depth: Float) -> tuple[float, float]:
     bins = np.digitize(s, np.linspace(s.min(), s.max(), 12)[1:-1])
     tops = [float(depth[bins == k].min()) for k in np.unique(bins)]
     return float(np.median(tops)), _padded(depth, 0.0, _PAD)[1]
-
-
-def _denser_above(intervals: int) -> Float:
-    """Relative knots, half as dense at depth: interfaces bend near the trench."""
-    part = np.linspace(0.0, 1.0, intervals + 1)
-    return np.asarray(0.5 * part + 0.5 * part**2)
-
-
-def _knots(low: float, high: float, parts: Float) -> Float:
-    inner = low + (high - low) * parts[1:-1]
-    ends = _DEGREE + 1
-    return np.concatenate([[low] * ends, inner, [high] * ends])
-
-
-def _basis(knots: Float, at: Float, derivative: int = 0) -> Float:
-    """(n, n_basis) values of all B-splines; ends are continued constantly."""
-    count = len(knots) - _DEGREE - 1
-    at = np.clip(at, knots[0], knots[-1])
-    spline = BSpline(knots, np.eye(count), _DEGREE)
-    return np.asarray(spline(at, nu=derivative), dtype=np.float64)
-
-
-def _spline(
-    knots: tuple[Float, Float],
-    coefficients: Float,
-    s: Float,
-    depth: Float,
-    derivative: tuple[int, int] = (0, 0),
-) -> Float:
-    """Value or derivative of the tensor spline at points of any shape."""
-    shape = np.shape(s)
-    result = np.empty(int(np.prod(shape, dtype=np.int64)))
-    flat_s, flat_depth = np.ravel(s), np.ravel(depth)
-    for start in range(0, len(result), 100_000):
-        part = slice(start, start + 100_000)
-        result[part] = _spline_rows(
-            _basis(knots[0], flat_s[part], derivative[0]),
-            _basis(knots[1], flat_depth[part], derivative[1]),
-            coefficients,
-        )
-    return result.reshape(shape)
-
-
-def _gram(knots: Float, derivative: int) -> Float:
-    """(n_basis, n_basis) integrals of products of derivatives over unit length."""
-    cells = np.unique(knots)
-    point, weight = np.polynomial.legendre.leggauss(4)
-    middle, half = 0.5 * (cells[1:] + cells[:-1]), 0.5 * np.diff(cells)
-    at = (middle[:, None] + half[:, None] * point).ravel()
-    span = cells[-1] - cells[0]
-    w = (half[:, None] * weight).ravel() / span
-    values = _basis(knots, at, derivative) * span**derivative
-    return np.asarray(values.T @ (w[:, None] * values))
-
-
-def _penalised_fit(
-    knots: tuple[Float, Float], s: Float, depth: Float, d: Float
-) -> Float:
-    """Coefficients of least squares with thin-plate roughness.
-
-    The smoothest surface is taken whose misfit, at right angles to it, is within
-    ``_TOLERATED`` of the depth range or 1.5 times the smallest (discrepancy
-    principle): neighbouring points of published interfaces are not independent,
-    so cross-validation would follow their noise and spoil the continuation.
-    """
-    rows, columns = _basis(knots[0], s), _basis(knots[1], depth)
-    shape = (rows.shape[1], columns.shape[1])
-    design = (rows[:, :, None] * columns[:, None, :]).reshape(len(s), -1)
-    gram = [[_gram(k, order) for order in range(3)] for k in knots]
-    rough = (
-        np.kron(gram[0][2], gram[1][0])
-        + 2.0 * np.kron(gram[0][1], gram[1][1])
-        + np.kron(gram[0][0], gram[1][2])
-    )
-    n = len(s)
-    normal = design.T @ design / n
-    # a trace of roughness settles cells without data
-    base = normal + 1e-10 * rough * np.trace(normal) / np.trace(rough)
-    base += 1e-14 * np.trace(base) / len(base) * np.eye(len(base))
-    value, vector = eigh(rough, base)
-    value = np.maximum(value, 0.0)
-    data = vector.T @ (design.T @ d) / n
-    # from smooth to rough: stop where the data are met as well as they deserve
-    tries = vector @ (data[:, None] / (1.0 + value[:, None] * _WEIGHTS))
-    slope = _spline_rows(rows, _basis(knots[1], depth, 1), tries[:, -1].reshape(shape))
-    residual = (d[:, None] - design @ tries) / np.hypot(1.0, slope)[:, None]
-    misfit = np.sqrt(np.mean(residual**2, axis=0))
-    allowed = max(_TOLERATED * float(np.ptp(depth)), 1.5 * float(misfit.min()))
-    chosen = int(np.argmax(misfit <= allowed))
-    return np.ascontiguousarray(tries[:, chosen]).reshape(shape)
-
-
-def _spline_rows(rows: Float, columns: Float, coefficients: Float) -> Float:
-    """Tensor spline from the values of its B-splines at scattered points."""
-    return np.asarray(np.einsum("ij,ij->i", rows @ coefficients, columns))

@@ -55,7 +55,7 @@ def region_of(fault: CurvedFault, size: float) -> tuple[Interface, Region]:
     points = np.asarray(fault.points, dtype=np.float64)
     if fault.max_depth is not None:
         points = points[-points[:, 2] <= _BEYOND_DEPTH * fault.max_depth]
-    smooth = Interface.fit(points)
+    smooth = Interface.fit(points, fault.tolerance)
     if fault.outline is None:
         lines, top, bottom = _by_points(smooth, points, fault.max_depth)
     else:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from afterslip_solver.inversion import InversionSolution
 
 FEW_DRAWS = 50
+WARNING = "warning: "
 MANY_AT_BOUNDS = 0.25
 """Share of the slips from which a warning says that bounds shape the intervals."""
 
 
-def warnings_of(solution: InversionSolution) -> list[str]:
-    """Sentences for the result and its report."""
+def warnings_of(solution: InversionSolution, notes: Sequence[str] = ()) -> list[str]:
+    """Sentences for the result and its report.
+
+    Parameters
+    ----------
+    notes : of the model; those that begin with "warning" are passed on.
+    """
     said = [solution.advice] if solution.advice else []
+    said += [n.removeprefix(WARNING) for n in notes if n.startswith(WARNING)]
     hidden = int(solution.unseen.sum())
     if hidden:
         said.append(

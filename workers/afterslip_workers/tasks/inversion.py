@@ -327,7 +327,7 @@ def _annotate(
         model=json.dumps({k: facts[k] for k in _MODEL_FACTS if k in facts}),
         digest=str(facts.get("campaign_digest", "")),
         versions=json.dumps(versions()),
-        warnings=json.dumps(warnings_of(solution)),
+        warnings=json.dumps(warnings_of(solution, facts.get("notes") or [])),
     )
 
 

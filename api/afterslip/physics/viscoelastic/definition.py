@@ -95,11 +95,13 @@ class Viscoelastic:
     ) -> Work:
         """Return the number of unit sources and of tetrahedra."""
         from afterslip.physics.viscoelastic.elements import elements
+        from afterslip.physics.viscoelastic.sizing import sized
 
         sources = sum(grid.count for grid in spec.grids)
         if inputs is None:
             return Work(sources)
-        return Work(sources, elements(spec.model, inputs, mesh_bytes))
+        model = sized(spec.model, inputs, spec.grids)
+        return Work(sources, elements(model, inputs, mesh_bytes))
 
     def layout(self, facts: Mapping[str, Any]) -> StoreLayout:
         """Return the layout from {"sizes", "integrator"} of the facts."""

@@ -48,9 +48,9 @@ def elements(model: Model, inputs: Inputs, size: int | None = None) -> dict[str,
 
 def _built(model: Model, size: MeshSize, inputs: Inputs) -> dict[str, float]:
     """Divide volumes by those of elements of the sizes asked for."""
-    domain = model.domain
-    area = (domain.x[1] - domain.x[0]) * (domain.y[1] - domain.y[0])
-    far = area * domain.depth / (VOLUME * size.far**3)
+    box = inputs.box
+    area = (box.x[1] - box.x[0]) * (box.y[1] - box.y[0]) / KM**2
+    far = area * box.depth / KM / (VOLUME * size.far**3)
     parts = {"far from the faults: make mesh.size.far or the domain coarser": far}
     # both sides of a fault: one size of it that stays, then growth up to far
     reach = 1.0 + (1.0 - (size.fault / size.far) ** 2) / (2.0 * size.growth)
@@ -60,14 +60,16 @@ def _built(model: Model, size: MeshSize, inputs: Inputs) -> dict[str, float]:
         parts[cause] = on_fault * _area(fault, inputs)
     parts["in thin layers: join layers"] = sum(
         area * thickness / (VOLUME * max(FLATNESS * thickness, size.fault) ** 3)
-        for thickness in _thicknesses(model)
+        for thickness in thicknesses(model, inputs)
         if 0.5 * size.fault <= thickness < size.far / FLATNESS
     )
     return parts
 
 
-def _thicknesses(model: Model) -> list[float]:
-    bottoms = [min(layer.bottom, model.domain.depth) for layer in model.layers]
+def thicknesses(model: Model, inputs: Inputs) -> list[float]:
+    """Return those of the layers inside the domain, km; the last one fills it."""
+    depth = inputs.box.depth / KM
+    bottoms = [min(layer.bottom, depth) for layer in model.layers[:-1]] + [depth]
     return [low - high for high, low in pairwise([0.0, *bottoms])]
 
 

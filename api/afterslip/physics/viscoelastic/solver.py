@@ -49,6 +49,16 @@ class Solver(Schema):
         default=True, description="estimate the error of the mesh, on a coarser one"
     )
 
+    def accuracy_problems(self) -> Iterator[Problem]:
+        """Refuse what leaves a mesh without an estimate of its error."""
+        hint = "or give mesh.size in place of mesh.accuracy"
+        if not self.space_error:
+            message = "is needed for mesh.accuracy"
+            yield Problem("space_error", False, message, f"write true, {hint}")
+        if self.gpus > 1:
+            message = "estimate no error, which mesh.accuracy needs"
+            yield Problem("gpus", self.gpus, message, f"write gpus: 1, {hint}")
+
     def problems(self) -> Iterator[Problem]:
         """Refuse what belongs to the other integrator or to one device."""
         yield from self._problems_of_parts()

@@ -34,6 +34,9 @@ class ViscoelasticCampaign(Campaign):
     def problems(self) -> Iterator[Problem]:
         """Names must be known, and data not later than the curve."""
         yield from super().problems()
+        if self.model.mesh.accuracy is not None:
+            for problem in self.solver.accuracy_problems():
+                yield problem.under("solver")
         for index, dataset in enumerate(self.datasets):
             if dataset.epoch > self.times.until:
                 yield Problem(
@@ -50,3 +53,10 @@ class ViscoelasticForward(Forward):
         default=Times(until=_ZERO, output=[_ZERO]), description="{until, output}"
     )
     solver: Solver = Field(default=Solver(), description="how to solve")
+
+    def problems(self) -> Iterator[Problem]:
+        """Beside those of all runs, a mesh without the estimate that it needs."""
+        yield from super().problems()
+        if self.model.mesh.accuracy is not None:
+            for problem in self.solver.accuracy_problems():
+                yield problem.under("solver")

@@ -187,6 +187,8 @@ class WaveModel(Model):
     def problems(self) -> Iterator[Problem]:
         """Refuse what only slow deformation has."""
         yield from super().problems()
+        if self.domain is None:
+            yield Problem("domain", None, "is missing", "waves need it")
         if self.mesh != _VOXELS:
             text = "is not for waves: voxels follow from waves.frequency"
             yield Problem("mesh", None, text, "remove it")

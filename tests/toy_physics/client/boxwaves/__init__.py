@@ -65,6 +65,7 @@ class Grid:
     @classmethod
     def of(cls, spec: BoxCampaign) -> "Grid":
         domain = spec.model.domain
+        assert domain is not None
         x, y = (1e3 * np.asarray(axis) for axis in (domain.x, domain.y))
         h = (x[1] - x[0]) / spec.waves.cells
         lengths = (x[1] - x[0], y[1] - y[0], 1e3 * domain.depth)

@@ -25,6 +25,7 @@ from afterslip_solver.materials import (
     describe_steps,
     restoring_force,
 )
+from afterslip_solver.materials.properties import MaterialError
 from afterslip_solver.mesh import CurvedFault, Geometry, Interface, MeshError
 from afterslip_solver.model import Model
 
@@ -58,7 +59,7 @@ def build_model(
         try:
             coarse, _ = _assembled(spec, inputs, _geometry(spec, inputs, files, 2.0))
             model = replace(model, coarser=coarse)
-        except MeshError as error:
+        except (MeshError, MaterialError) as error:
             notes.append(f"the error of the mesh cannot be estimated: {error}")
     return model, _facts(model, notes)
 
@@ -109,9 +110,9 @@ def _geometry(
     lengths = size.fault * longer * KM, size.far * longer * KM
     return meshes.build_mesh(
         inputs.box,
-        [_fault(item, inputs) for item in spec.faults],
+        [_fault(item, inputs, _tolerance(spec)) for item in spec.faults],
         meshes.MeshSize(*lengths, size.growth * longer),
-        horizons=[layer.bottom * KM for layer in spec.layers],
+        horizons=[layer.bottom * KM for layer in spec.layers[:-1]],
         refine=spec.mesh.refine,
         clearance=size.fault * KM,
     )
@@ -131,11 +132,18 @@ def _imported(spec: earth.Model, inputs: Inputs, files: Files) -> Geometry:
         )
 
 
-def _fault(spec: Fault, inputs: Inputs) -> PlaneFault | CurvedFault:
+def _tolerance(spec: earth.Model) -> float | None:
+    """Return the largest misfit of surfaces, m, where one is given."""
+    return None if spec.mesh.fit is None else spec.mesh.fit * KM
+
+
+def _fault(
+    spec: Fault, inputs: Inputs, tolerance: float | None
+) -> PlaneFault | CurvedFault:
     plane = spec.plane
     if plane is None:
         found = inputs.interfaces[spec.name]
-        return CurvedFault(spec.name, found.points, found.outline)
+        return CurvedFault(spec.name, found.points, found.outline, tolerance=tolerance)
     return plane_fault(spec.name, plane, inputs.frame)
 
 
@@ -156,10 +164,12 @@ def _parts(spec: earth.Model, inputs: Inputs) -> tuple[list[Layer], list[Body]]:
         Layer(name=item.name, bottom=item.bottom * KM, **_properties(item))
         for item in spec.layers
     ]
+    # the last one goes on to the bottom of the domain
+    layers[-1] = replace(layers[-1], bottom=max(layers[-1].bottom, inputs.box.depth))
     bodies = [
         Body(
             name=item.name,
-            interface=Interface.fit(inputs.surfaces[item.name]),
+            interface=Interface.fit(inputs.surfaces[item.name], _tolerance(spec)),
             thickness=item.thickness * KM,
             **_properties(item),
         )

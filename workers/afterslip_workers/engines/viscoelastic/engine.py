@@ -35,6 +35,7 @@ from afterslip_workers.engines.base import (
 )
 from afterslip_workers.engines.models import get_or_build, load_model
 from afterslip_workers.engines.viscoelastic import adopting, model_file, solving
+from afterslip_workers.engines.viscoelastic.accuracy import adapted, of_sources
 from afterslip_workers.engines.viscoelastic.building import build_model
 from afterslip_workers.engines.viscoelastic.faults import FaultSlip
 from afterslip_workers.engines.viscoelastic.keys import reuse_facts
@@ -66,7 +67,7 @@ class ViscoelasticEngine:
             store,
             model_digest(spec, files),
             model_file,
-            lambda: build_model(spec.model, inputs(), files, phase),
+            lambda: _built(spec, inputs(), files, phase),
         )
 
     def plan(
@@ -184,9 +185,22 @@ class ViscoelasticEngine:
         return FaultSlip(model, self.units(spec, model, order))
 
 
+def _built(
+    spec: ViscoelasticCampaign, inputs: Inputs, files: Files, phase: Phase
+) -> tuple[Model, dict[str, Any]]:
+    """Build the model, of the accuracy that its mesh is to have."""
+    if spec.model.mesh.accuracy is None:
+        return build_model(spec.model, inputs, files, phase)
+    measure = of_sources(spec, backend_of(spec.solver, "auto"))
+    return adapted(spec.model, inputs, files, phase, measure, spec.grids)
+
+
 def _error_times(spec: ViscoelasticCampaign, model: Model, modes: int) -> int:
     """Return how many times the mesh's error will be stored at; 0 without estimate."""
-    comparable = model.coarser is not None or spec.model.mesh.refine > 0
+    mesh = spec.model.mesh
+    # what has an accuracy was refined
+    refined = mesh.refine > 0 or mesh.accuracy is not None
+    comparable = model.coarser is not None or refined
     if not (spec.solver.space_error and comparable) or spec.solver.gpus > 1:
         return 0
     later = error_times([float(time) for time in spec.times.output])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +19,24 @@ from afterslip.spec import load
 from afterslip.spec.files import Files, LocalFiles
 from afterslip.spec.inputs import Inputs, resolve
 from afterslip_common.terms import SLIP_COMPONENTS, YEAR
-from afterslip_solver.greens import evaluate_curve
 from afterslip_solver.greens.space_error import space_error
 from afterslip_solver.inversion import magnitude_of
-from afterslip_solver.mesh import Locator
 from afterslip_solver.mesh.split import elements_beside
-from afterslip_solver.model import Float, GroupResult, Int, Model
+from afterslip_solver.model import Float, GroupResult, Model
 from afterslip_solver.sources import interpolated_slip, potency, uniform_slip
+from afterslip_workers.engines.viscoelastic.accuracy import (
+    Shares,
+    adapted,
+    beyond_traces,
+)
 from afterslip_workers.engines.viscoelastic.building import build_model
 from afterslip_workers.engines.viscoelastic.faults import fault_variables
+from afterslip_workers.engines.viscoelastic.places import (
+    Places,
+    at_points,
+    elastic_and_change,
+    locate,
+)
 from afterslip_workers.engines.viscoelastic.settings import prepared_for, settings_of
 from afterslip_workers.engines.viscoelastic.space import (
     coarse_model,
@@ -40,24 +48,6 @@ from afterslip_workers.store import durable
 from afterslip_workers.versions import versions
 
 Report = Callable[[dict[str, Any]], None]
-
-
-@dataclass(frozen=True, slots=True)
-class _Places:
-    """Points in the mesh.
-
-    Attributes
-    ----------
-    element : (n_point,) int64.
-    trace : (n_trace,) int64, mesh nodes that the points need.
-    rows : (n_point, 10) int64, positions in ``trace``.
-    weights : (n_point, 10) float64.
-    """
-
-    element: Int
-    trace: Int
-    rows: Int
-    weights: Float
 
 
 def run_forward(
@@ -100,33 +90,62 @@ def run_forward(
     say = report or (lambda _: None)
     say({"phase": "reading files"})
     inputs = resolve(forward, files)
-    model, facts = build_model(
-        forward.model, inputs, files, lambda phase: say({"phase": phase})
-    )
+
+    def phase(text: str) -> None:
+        say({"phase": text})
+
+    if forward.model.mesh.accuracy is None:
+        model, facts = build_model(forward.model, inputs, files, phase)
+        result, _ = _solved(forward, inputs, model, facts, say, backend)
+    else:
+        results: list[xr.Dataset] = []
+
+        def measure(model: Model, facts: dict[str, Any]) -> Shares:
+            made, shares = _solved(forward, inputs, model, facts, say, backend)
+            results[:] = [made]
+            return shares
+
+        _, facts = adapted(forward.model, inputs, files, phase, measure)
+        result = results[0]
+    result.attrs.update(_attributes(forward, files, facts, result))
+    if out is not None:
+        _write(result, Path(out))
+    return result
+
+
+def _solved(
+    forward: ViscoelasticForward,
+    inputs: Inputs,
+    model: Model,
+    facts: dict[str, Any],
+    say: Report,
+    backend: str | None,
+) -> tuple[xr.Dataset, Shares]:
+    """Return displacement, slip and the error of the mesh on a model, and its share."""
     say({"phase": "preparing", "n_unknowns": facts["n_unknowns"]})
     slip = _slip(forward, inputs, model)
     points = inputs.points
     assert points is not None  # noqa: S101 - resolve reads them for forward specs
-    places = _locate(model, points)
+    places = locate(model, points)
     found = _solve(forward, model, slip, places, say, backend)
     times = np.array([float(time) for time in forward.times.output])
-    motion = _at_points(found, model, slip, places, times)
+    motion = at_points(found, model, slip, places, times)
     result = _dataset(inputs, points, times, motion)
     result = _with_slip(result, model, inputs, slip)
     result.attrs.update(_size(model, slip))
+    result.attrs.update(_numbers(found))
     coarse = coarse_model(model, forward.solver)
-    if coarse is not None:
-        say({"phase": "estimating the error of the mesh"})
-        parts = _elastic_and_change(found, model, slip, places, times)
-        there, iterations = _coarse(forward, inputs, coarse, times, say, backend)
-        error = space_error(parts, there, richardson_of(model))
-        result["space_error"] = _error_variable(error)
-        share = len(coarse.mesh.nodes) / len(model.mesh.nodes)
-        result.attrs["space_error_cost"] = share * iterations / found.iterations
-    result.attrs.update(_attributes(forward, files, facts, found))
-    if out is not None:
-        _write(result, Path(out))
-    return result
+    if coarse is None:
+        return result, Shares(np.inf)
+    say({"phase": "estimating the error of the mesh"})
+    parts = elastic_and_change(found, model, slip, places, times)
+    there, iterations = _coarse(forward, inputs, coarse, times, say, backend)
+    error = space_error(parts, there, richardson_of(model))
+    result["space_error"] = _error_variable(error)
+    share = len(coarse.mesh.nodes) / len(model.mesh.nodes)
+    result.attrs["space_error_cost"] = share * iterations / found.iterations
+    counted = beyond_traces(model, np.column_stack([points.x, points.y]))
+    return result, Shares.of(parts[None], error[None], counted)
 
 
 def _slip(
@@ -184,20 +203,11 @@ def _size(model: Model, slip: dict[str, Float]) -> dict[str, float]:
     }
 
 
-def _locate(model: Model, points: Points) -> _Places:
-    """Find points in the mesh; depth 0 is the top of the mesh."""
-    top = float(model.mesh.nodes[:, 2].max())
-    xyz = np.column_stack([points.x, points.y, np.minimum(top - points.depth, top)])
-    element, nodes, weights = Locator(model.mesh).find(xyz)
-    trace, rows = np.unique(nodes, return_inverse=True)
-    return _Places(element, trace, rows.reshape(nodes.shape), weights)
-
-
 def _solve(
     forward: ViscoelasticForward,
     model: Model,
     slip: dict[str, Float],
-    places: _Places,
+    places: Places,
     report: Report,
     backend: str | None,
 ) -> GroupResult:
@@ -213,44 +223,6 @@ def _solve(
     return found
 
 
-def _at_points(
-    found: GroupResult,
-    model: Model,
-    slip: dict[str, Float],
-    places: _Places,
-    times: Float,
-) -> Float:
-    """(n_time, n_point, 3) float64, m.
-
-    An element beside the fault moves by the nodes' mean and its own half of the
-    slip, so a point there gets the offset that its element sees.
-    """
-    curve = evaluate_curve(found, times)[0]
-    motion = np.einsum("pk,tpkc->tpc", places.weights, curve[:, places.rows])
-    for name, values in slip.items():
-        split = model.splits[name]
-        order = np.argsort(split.elements)
-        place = np.searchsorted(split.elements[order], places.element)
-        touch = order[np.minimum(place, len(order) - 1)]
-        beside = split.elements[touch] == places.element
-        offsets = split.offsets(values)[touch[beside], :, :, 0]
-        motion[:, beside] += np.einsum("pk,pkc->pc", places.weights[beside], offsets)
-    return np.asarray(motion)
-
-
-def _elastic_and_change(
-    found: GroupResult,
-    model: Model,
-    slip: dict[str, Float],
-    places: _Places,
-    times: Float,
-) -> Float:
-    """(1 + n_time, n_point, 3) float64, m, the elastic displacement and the change."""
-    motion = _at_points(found, model, slip, places, np.append(0.0, times))
-    motion[1:] -= motion[0]
-    return motion
-
-
 def _coarse(
     forward: ViscoelasticForward,
     inputs: Inputs,
@@ -259,18 +231,18 @@ def _coarse(
     report: Report,
     backend: str | None,
 ) -> tuple[Float, int]:
-    """Return `_elastic_and_change` on a coarse model, and the iterations that it took.
+    """Return `elastic_and_change` on a coarse model, and the iterations that it took.
 
     It is NaN where the coarse model has no solution.
     """
     points = inputs.points
     assert points is not None  # noqa: S101 - resolve reads them for forward specs
-    slip, places = _slip(forward, inputs, coarse), _locate(coarse, points)
+    slip, places = _slip(forward, inputs, coarse), locate(coarse, points)
     device = backend or forward.solver.backend
     settings = settings_of(forward.times, forward.solver)
     prepared = prepared_coarse(coarse, settings, forward.solver, device)
     found = prepared.solve(slip, places.trace, report)
-    there = _elastic_and_change(found, coarse, slip, places, times)
+    there = elastic_and_change(found, coarse, slip, places, times)
     if found.outcome != "converged":
         there[:] = np.nan
     return there, found.iterations
@@ -325,8 +297,9 @@ def _attributes(
     forward: ViscoelasticForward,
     files: Files,
     facts: dict[str, Any],
-    found: GroupResult,
+    result: xr.Dataset,
 ) -> dict[str, Any]:
+    """Return what the result was made from."""
     spec = canonical_spec(forward, files)
     return {
         "Conventions": "CF-1.11",
@@ -339,7 +312,14 @@ def _attributes(
         "n_unknowns": facts["n_unknowns"],
         "n_elements": facts["n_elements"],
         "quality": json.dumps(facts["quality"]),
-        "notes": json.dumps([*facts["notes"], *_warnings(forward, found)]),
+        "notes": json.dumps([*facts["notes"], *_warnings(forward, result)]),
+        "accuracy": json.dumps(facts.get("accuracy")),
+    }
+
+
+def _numbers(found: GroupResult) -> dict[str, Any]:
+    """Return what the solver says of its work."""
+    return {
         "residual": float(found.residual.max()),
         "time_error": float(found.time_error.max()),
         "solves": found.solves,
@@ -347,9 +327,9 @@ def _attributes(
     }
 
 
-def _warnings(forward: ViscoelasticForward, found: GroupResult) -> list[str]:
+def _warnings(forward: ViscoelasticForward, result: xr.Dataset) -> list[str]:
     """Say where a run has not reached what was asked."""
-    reached, asked = float(found.time_error.max()), forward.solver.time_tolerance
+    reached, asked = result.attrs["time_error"], forward.solver.time_tolerance
     if reached <= asked:
         return []
     hint = ": shorten solver.step" if forward.solver.integrator == "stepping" else ""

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from afterslip.physics.viscoelastic.elements import elements
+from afterslip.physics.viscoelastic.sizing import sized
 from afterslip.physics.viscoelastic.spec import ViscoelasticCampaign
+from afterslip.schemas import earth
 from afterslip.schemas.earth import Material
 from afterslip.spec.files import Files
 from afterslip.spec.inputs import Inputs
@@ -47,11 +49,12 @@ def plan(
     meshes had 0.8 to 3 times as many. A trial mesh, of the same geometry but coarser
     sizes, says by how much here.
     """
-    parts = elements(spec.model, inputs, mesh_bytes)
+    model = sized(spec.model, inputs, spec.grids)
+    parts = elements(model, inputs, mesh_bytes)
     count, factor = sum(parts.values()), 1.0
     tried = None
-    if trial and spec.model.mesh.size is not None:
-        tried = _trial(spec, inputs, files, count)
+    if trial and model.mesh.size is not None:
+        tried = _trial(model, inputs, files, count)
         factor = tried.get("n_elements", 1.0) / max(tried.get("expected", 1.0), 1.0)
     count *= factor
     return {
@@ -60,21 +63,35 @@ def plan(
         "unknowns": int(UNKNOWNS * count),
         "memory": _memory(spec, count, backend),
         "trial": tried,
+        "mesh": _mesh(model),
+    }
+
+
+def _mesh(model: earth.Model) -> dict[str, Any] | None:
+    """Return the sizes of the mesh, in km, after it is refined."""
+    size, refine = model.mesh.size, model.mesh.refine
+    if size is None:
+        return None
+    halved = 0.5**refine
+    return {
+        "fault": size.fault * halved,
+        "far": size.far * halved,
+        "growth": size.growth * halved,
     }
 
 
 def _trial(
-    spec: ViscoelasticCampaign, inputs: Inputs, files: Files, count: float
+    given: earth.Model, inputs: Inputs, files: Files, count: float
 ) -> dict[str, Any]:
     """Mesh the model at coarser sizes, and compare with what was expected of those."""
-    size = spec.model.mesh.size
+    size = given.mesh.size
     assert size is not None  # noqa: S101 - asked by the caller
     coarser = max((count / TRIAL) ** (1.0 / 3.0), 1.0)
     sizes = size.model_copy(
         update={"fault": size.fault * coarser, "far": size.far * coarser}
     )
-    mesh = spec.model.mesh.model_copy(update={"size": sizes, "refine": 0})
-    model = spec.model.model_copy(update={"mesh": mesh})
+    mesh = given.mesh.model_copy(update={"size": sizes, "refine": 0})
+    model = given.model_copy(update={"mesh": mesh})
     expected = sum(elements(model, inputs).values())
     try:
         # gmsh has one state for the whole process

@@ -1,0 +1,99 @@
+"""Sizes of elements for an accuracy that is asked for, before anything is solved.
+
+The rules are those with which the problems of ``benchmarks/accuracy.py`` come out near
+the accuracy at once; what a mesh reaches is estimated on it, and sizes follow from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from afterslip.physics.viscoelastic.elements import surface_area, thicknesses
+from afterslip.schemas.earth import Mesh, MeshSize, Model
+from afterslip.schemas.fault import Fault, Sources
+from afterslip.spec.coverage import plane_fault
+from afterslip.spec.inputs import Inputs
+from afterslip.units import KM
+
+# of the mesh before it is refined once, at 1 %: its edges on a fault over what slips as
+# one, and its growth; coarser growth left 20 % where the estimate said 8
+EDGES, GROWTH = 0.26, 0.5
+# longer edges see too little of the fault for their error to be estimated
+LONGEST = 0.35
+# errors fall with the second power of the edges
+ORDER = 2.0
+# a B-spline of spacing s is as a patch of this many spacings
+SUPPORT = 2.5
+# edges far away over the shortest side of the domain
+FAR = 0.3
+# a layer thinner than this share of an edge on a fault is not embedded
+THIN = 0.5
+# layers thinner than this share of what slips do not decide the edges on faults
+NEGLIGIBLE = 0.05
+
+
+def sized(model: Model, inputs: Inputs, grids: Sequence[Sources] = ()) -> Model:
+    """Return a model whose mesh has sizes, chosen where it has an accuracy.
+
+    Parameters
+    ----------
+    inputs : the spec's files.
+    grids : unit sources; without them a fault slips as a whole.
+    """
+    asked = model.mesh.accuracy
+    if asked is None:
+        return model
+    smallest = min(_slipping(fault, inputs, grids) for fault in model.faults)
+    share = asked ** (1.0 / ORDER)
+    edge = min(EDGES * share, LONGEST) * smallest
+    layers = thicknesses(model, inputs)
+    thinnest = min(t for t in layers if t > NEGLIGIBLE * smallest or t == max(layers))
+    edge = min(edge, thinnest / THIN)
+    box = inputs.box
+    spans = (box.x[1] - box.x[0]) / KM, (box.y[1] - box.y[0]) / KM, box.depth / KM
+    far = min(max(FAR * min(*spans), edge), 5000.0)
+    size = MeshSize(fault=edge, far=far, growth=min(GROWTH * share, GROWTH))
+    return with_mesh(model, size)
+
+
+def with_mesh(model: Model, size: MeshSize) -> Model:
+    """Return the model on a mesh of these sizes, refined once."""
+    mesh = Mesh(size=size, refine=1, fit=model.mesh.fit)
+    return model.model_copy(update={"mesh": mesh})
+
+
+def scaled(model: Model, factor: float) -> Model:
+    """Return the model with all sizes of its mesh times a factor, growth too."""
+    size = model.mesh.size
+    if size is None:
+        return model
+    fault, far = size.fault * factor, max(size.far * factor, size.fault * factor)
+    growth = float(np.clip(size.growth * factor, 0.05, GROWTH))
+    return with_mesh(model, MeshSize(fault=fault, far=far, growth=growth))
+
+
+def _slipping(fault: Fault, inputs: Inputs, grids: Sequence[Sources]) -> float:
+    """Return the shorter side of what slips as one on a fault, km."""
+    length, width = _extent(fault, inputs)
+    grid = next((g for g in grids if g.fault == fault.name), None)
+    if grid is None:
+        return min(length, width)
+    support = SUPPORT if grid.shape == "bspline" else 1.0
+    sides = length / grid.along_strike, width / grid.down_dip
+    return min(*(support * side for side in sides), length, width)
+
+
+def _extent(fault: Fault, inputs: Inputs) -> tuple[float, float]:
+    """Return length and width of a fault, km."""
+    if fault.plane is not None:
+        found = plane_fault(fault.name, fault.plane, inputs.frame)
+        return found.length / KM, found.width / KM
+    known = inputs.interfaces[fault.name]
+    bounds = known.points[:, :2] if known.outline is None else known.outline
+    centred = bounds - bounds.mean(axis=0)
+    along = centred @ np.linalg.svd(centred, full_matrices=False)[2][0]
+    length = max(float(np.ptp(along)), 1.0)
+    width = surface_area(known) / length
+    return length / KM, max(min(width, length), 1e-3 * length) / KM

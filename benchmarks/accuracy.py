@@ -1,0 +1,126 @@
+"""What `mesh.accuracy` gives: the true error, unknowns and seconds of forward specs.
+
+    python benchmarks/accuracy.py --json FILE                      # some minutes
+    python benchmarks/accuracy.py NAME ... --accuracy 1            # some of them
+    python benchmarks/accuracy.py --docs docs/verification.md --json FILE   # table
+
+Errors are the largest at points an element or more from the fault's trace, relative to
+the largest displacement, or to the largest change until then: against closed forms, the
+propagator in wavenumber, or for a curved interface the same mesh refined once more.
+"""
+
+import argparse
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import space_error
+from space_error import PROBLEMS, Problem, reference, spec
+
+from afterslip_common.record import device_name, document, record
+from afterslip_workers.engines.viscoelastic.forward import run_forward
+
+BEGIN, END = "<!-- accuracy -->", "<!-- end of accuracy -->"
+NAMES = ("strike-slip", "thrust", "buried", "normal", "layers", "through", "curved")
+# points keep clear of the trace by the edges of a mesh of 1 %
+CLEAR = 3.0
+
+
+def asked(problem: Problem, accuracy: float) -> dict:
+    """Return the spec, whose mesh has an accuracy in place of sizes."""
+    made = spec(replace(problem, size=(CLEAR, 0.0, 0.5), refine=0), 0)
+    made["model"]["mesh"] = {"accuracy": f"{accuracy:g} %"}
+    return made
+
+
+def truth(problem: Problem, made: dict, last: dict, folder: Path) -> np.ndarray:
+    """(n_time, n_point, 3) m."""
+    if not problem.finer:
+        return reference(replace(problem, size=(CLEAR, 0.0, 0.5), refine=0), folder)
+    size = {"fault": last["fault_km"], "far": last["far_km"], "growth": last["growth"]}
+    finer = made | {"solver": {"space_error": False}}
+    finer["model"] = made["model"] | {"mesh": {"size": size, "refine": 2}}
+    return run_forward(finer, base=folder)["displacement"].values
+
+
+def measure(name: str, accuracy: float, folder: Path) -> list:
+    """Return the record of a problem, by its worst part."""
+    problem, began = PROBLEMS[name], time.perf_counter()
+    made = asked(problem, accuracy)
+    found = run_forward(made, base=folder)
+    seconds = time.perf_counter() - began
+    reached = json.loads(found.attrs["accuracy"])
+    exact = truth(problem, made, reached["tried"][-1], folder)
+    ours, worst = found["displacement"].values, {}
+    for row, years in enumerate(problem.years):
+        change = years > 0
+        right = exact[row] - exact[0] if change else exact[0]
+        off = (ours[row] - ours[0] if change else ours[0]) - right
+        peak = float(np.linalg.norm(right, axis=1).max())
+        error = float(np.linalg.norm(off, axis=1).max()) / peak
+        part = "change" if change else "elastic"
+        worst[part] = max(error, worst.get(part, 0.0))
+    out = []
+    for part, error in worst.items():
+        against = "refined once more" if problem.finer else "exact"
+        note = f"{problem.words}; {accuracy:g} %; {part}; {against}; "
+        note += f"{found.attrs['n_unknowns']:,} unknowns; {seconds:.0f} s; "
+        note += f"meshes {len(reached['tried'])}; met {reached['met']}"
+        metric = f"accuracy_{name}_{accuracy:g}_{part}"
+        out.append(record(metric, error, "1", reached[part], note))
+        print(f"{note}: true {error:.2e} estimate {reached[part]:.2e}", flush=True)
+    return out
+
+
+def table(content: dict) -> list[str]:
+    """Return the page's lines."""
+    lines = [
+        f"On {content['device']}, commit {content['commit']}.",
+        "",
+        "| Problem | Asked | Part | Largest error | Estimate | Unknowns | Meshes | s |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for item in content["records"]:
+        words, wish, part, against, size, took, meshes, _ = item["note"].split("; ")
+        star = "" if against == "exact" else " (refined once more)"
+        figures = f"{item['value']:.2%} | {item['baseline']:.2%}"
+        size, meshes = size.removesuffix(" unknowns"), meshes.removeprefix("meshes ")
+        took = took.removesuffix(" s")
+        lines.append(
+            f"| {words} | {wish} | {part}{star} | {figures} | {size} | {meshes} "
+            f"| {took} |"
+        )
+    return lines
+
+
+def main() -> None:
+    """Measure, or write the page's table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", choices=[[], *NAMES], default=[])
+    parser.add_argument("--accuracy", type=float, nargs="*", default=[1.0])
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--docs", type=Path)
+    options = parser.parse_args()
+    if options.docs is not None:
+        before, rest = options.docs.read_text().split(BEGIN)
+        body = "\n".join(table(json.loads(options.json.read_text())))
+        options.docs.write_text(f"{before}{BEGIN}\n{body}\n{END}{rest.split(END)[1]}")
+        return
+    found: list = []
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "interface.csv").write_text(space_error.interface())
+        (folder / "outline.csv").write_text(space_error.outline())
+        for accuracy in options.accuracy:
+            for problem in options.names or NAMES:
+                found += measure(problem, accuracy, folder)
+                if options.json is not None:
+                    content = document(found, device_name())
+                    options.json.write_text(json.dumps(content, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""What the sides and the bottom of the domain change, through specs of forward runs.
+
+    python benchmarks/box.py --json FILE                           # a minute
+    python benchmarks/box.py --docs docs/verification.md --json FILE   # table
+
+Sides and bottom lie a number of fault lengths from the fault, the mesh around it stays.
+Errors are against closed forms and the propagator in wavenumber, so that the largest
+boxes show what the mesh leaves.
+"""
+
+import argparse
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from space_error import PROBLEMS, Problem, reference, spec
+
+from afterslip_common.record import device_name, document, record
+from afterslip_workers.engines.viscoelastic.forward import run_forward
+
+BEGIN, END = "<!-- box -->", "<!-- end of box -->"
+LENGTHS = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
+CASES = {
+    "buried": (12.0, "buried thrust"),
+    "strike-slip": (5.0, "strike-slip to the surface"),
+    "layers": (8.0, "lid over Maxwell rock"),
+}
+
+
+def boxed(problem: Problem, lengths: float) -> dict:
+    """Return the spec in a box that leaves some fault lengths on every side."""
+    plane = problem.plane or {}
+    dip = np.radians(plane["dip"])
+    wide = plane["width"] * np.cos(dip)
+    reach = lengths * plane["length"]
+    depth = plane["top"] + plane["width"] * np.sin(dip) + reach
+    half = 0.5 * plane["length"] + reach
+    made = spec(problem, 1)
+    model = made["model"]
+    model["domain"] = {"x": [-reach, wide + reach], "y": [-half, half], "depth": depth}
+    model["layers"][-1]["bottom"] = depth
+    model["mesh"]["size"]["far"] = max(0.5 * reach, 2.0 * problem.size[0])
+    made["solver"] = {"space_error": False}
+    inside = [
+        p for p in made["points"] if -reach < p[0] < wide + reach and abs(p[1]) < half
+    ]
+    return made | {"points": inside}
+
+
+def measure(name: str, folder: Path) -> list:
+    """Return the records of a problem, one of each box and part."""
+    size, words = CASES[name]
+    problem = replace(PROBLEMS[name], size=(size, 0.0, 0.5), refine=1)
+    exact, out = reference(problem, folder), []
+    places = spec(problem, 1)["points"]
+    for lengths in LENGTHS:
+        made, began = boxed(problem, lengths), time.perf_counter()
+        found = run_forward(made, base=folder)
+        seconds = time.perf_counter() - began
+        rows = [places.index(p) for p in made["points"]]
+        right, ours = exact[:, rows], found["displacement"].values
+        for row in (0, len(problem.years) - 1)[: len(problem.years)]:
+            change = row > 0
+            wanted = right[row] - right[0] if change else right[0]
+            got = ours[row] - ours[0] if change else ours[0]
+            whole = exact[row] - exact[0] if change else exact[0]
+            off = np.linalg.norm(got - wanted, axis=1)
+            error = float(off.max() / np.linalg.norm(whole, axis=1).max())
+            part = f"change, {problem.years[row]:g} yr" if change else "elastic"
+            cost = found.attrs["n_unknowns"]
+            note = f"{words}; {part}; {lengths:g}; {cost:,}; {seconds:.0f} s"
+            out.append(record(f"box_{name}_{row}_{lengths:g}", error, "1", None, note))
+            print(f"{note}: {error:.2e}", flush=True)
+    return out
+
+
+def table(content: dict) -> list[str]:
+    """Return the page's lines."""
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    for item in content["records"]:
+        words, part, lengths, _, _ = item["note"].split("; ")
+        found.setdefault((words, part), {})[lengths] = f"{item['value']:.2%}"
+    heads = [f"{lengths:g}" for lengths in LENGTHS]
+    lines = [
+        f"On {content['device']}, commit {content['commit']}.",
+        "",
+        f"| Problem | Part | {' | '.join(heads)} |",
+        f"| --- | --- |{' --- |' * len(heads)}",
+    ]
+    return lines + [
+        f"| {words} | {part} | {' | '.join(row.get(h, '') for h in heads)} |"
+        for (words, part), row in found.items()
+    ]
+
+
+def main() -> None:
+    """Measure, or write the page's table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--docs", type=Path)
+    options = parser.parse_args()
+    if options.docs is not None:
+        before, rest = options.docs.read_text().split(BEGIN)
+        body = "\n".join(table(json.loads(options.json.read_text())))
+        options.docs.write_text(f"{before}{BEGIN}\n{body}\n{END}{rest.split(END)[1]}")
+        return
+    found: list = []
+    with TemporaryDirectory() as name:
+        for problem in CASES:
+            found += measure(problem, Path(name))
+    if options.json is not None:
+        content = document(found, device_name())
+        options.json.write_text(json.dumps(content, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

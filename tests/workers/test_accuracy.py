@@ -1,0 +1,157 @@
+"""Meshes of an accuracy that is asked for, in place of sizes."""
+
+import copy
+import json
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+import small_campaign
+import test_forward
+
+from afterslip.errors import SpecError
+from afterslip.identity import model_digest
+from afterslip.physics.viscoelastic.sizing import scaled, sized
+from afterslip.physics.viscoelastic.spec import ViscoelasticCampaign
+from afterslip.spec import parse_campaign, parse_forward
+from afterslip.spec.files import LocalFiles
+from afterslip.spec.inputs import resolve
+from afterslip_solver.reference import Rectangles, surface_displacement
+from afterslip_workers import entry
+from afterslip_workers.engines.viscoelastic.accuracy import Shares, adapted
+from afterslip_workers.engines.viscoelastic.engine import engine
+from afterslip_workers.engines.viscoelastic.forward import run_forward
+from afterslip_workers.store.open import open_store
+
+
+def wanting(accuracy, spec=test_forward.SPEC):
+    made = copy.deepcopy(spec)
+    made["model"]["mesh"] = {"accuracy": accuracy}
+    return made
+
+
+def test_forward_run_has_the_accuracy_that_it_asks_for():
+    spec = wanting("6 %")
+    result = run_forward(spec)
+    xy = np.column_stack([result["x"], result["y"]])
+    okada = surface_displacement(
+        xy, Rectangles(0, 0, 10e3, 0, 30, 80e3, 60e3), (0, 1, 0)
+    )
+    error = np.linalg.norm(result["displacement"].values[0] - okada, axis=1).max()
+    peak = np.linalg.norm(okada, axis=1).max()
+    found = json.loads(result.attrs["accuracy"])
+    assert error < 0.06 * peak
+    assert found["met"]
+    assert found["reached"] <= 0.06
+    # the estimate is of the size of the error
+    assert found["reached"] > 0.5 * error / peak
+    assert any("accuracy 6 %" in note for note in json.loads(result.attrs["notes"]))
+
+
+def test_sizes_are_reduced_until_the_error_is_small_enough():
+    forward = parse_forward(wanting("20 %"))
+    files = LocalFiles(forward.base)
+    inputs = resolve(forward, files)
+    errors = iter([0.4, 0.3, 0.15])
+    _, facts = adapted(
+        forward.model, inputs, files, lambda _: None, lambda *_: Shares(next(errors))
+    )
+    tried = facts["accuracy"]["tried"]
+    assert facts["accuracy"]["met"]
+    assert len(tried) == 3
+    for before, after in pairwise(tried):
+        assert after["fault_km"] < before["fault_km"]
+        assert after["growth"] <= before["growth"]
+    # an error two times too large, of second order, and a margin
+    assert tried[1]["fault_km"] == pytest.approx(
+        tried[0]["fault_km"] * (0.9 / 2) ** 0.5
+    )
+
+
+def test_accuracy_that_is_not_met_is_a_warning():
+    forward = parse_forward(wanting("20 %"))
+    files = LocalFiles(forward.base)
+    inputs = resolve(forward, files)
+    _, facts = adapted(
+        forward.model, inputs, files, lambda _: None, lambda *_: Shares(0.5, 0.9)
+    )
+    assert not facts["accuracy"]["met"]
+    warned = [note for note in facts["notes"] if note.startswith("warning")]
+    assert len(warned) == 1
+    assert "90 %" in warned[0]
+    largest = max(mesh["n_unknowns"] for mesh in facts["accuracy"]["tried"])
+    assert largest < 40 * facts["accuracy"]["tried"][0]["n_unknowns"]
+
+
+def test_error_is_relative_to_the_largest_change_until_then():
+    motion = np.zeros((1, 3, 2, 3))
+    motion[0, :, 0, 0] = [1.0, 0.4, 0.1]
+    error = np.zeros((1, 3, 2))
+    error[0, :, 1] = [0.02, 0.01, 0.02]
+    # the first point would be out of reach
+    error[0, :, 0] = 9.0
+    found = Shares.of(motion, error, np.array([False, True]))
+    assert found.elastic == pytest.approx(0.02)
+    assert found.change == pytest.approx(0.05)
+
+
+def test_finer_sources_have_shorter_edges():
+    campaign = copy.deepcopy(small_campaign.SPEC)
+    campaign["model"]["mesh"] = {"accuracy": "2 %"}
+    del campaign["stations"]
+    edges = []
+    for count in (3, 12):
+        campaign["sources"]["along_strike"] = campaign["sources"]["down_dip"] = count
+        spec = parse_campaign(campaign)
+        inputs = resolve(spec, LocalFiles(spec.base))
+        size = sized(spec.model, inputs, spec.grids).mesh.size
+        assert size is not None
+        edges.append(size.fault)
+    assert edges[0] / edges[1] > 2.0
+    finer = scaled(sized(spec.model, inputs, spec.grids), 0.5).mesh.size
+    assert finer is not None
+    assert finer.fault == pytest.approx(0.5 * edges[1])
+
+
+def test_model_of_a_campaign_is_measured_by_its_sources(tmp_path):
+    campaign = copy.deepcopy(small_campaign.SPEC)
+    campaign["model"]["mesh"] = {"accuracy": "15 %"}
+    del campaign["stations"]
+    spec = parse_campaign(campaign)
+    assert isinstance(spec, ViscoelasticCampaign)
+    entry.prepare(tmp_path)
+    files = LocalFiles(spec.base)
+    said: list[str] = []
+    built = engine.build(
+        spec, lambda: resolve(spec, files), files, open_store(tmp_path), said.append
+    )
+    found = built.facts["accuracy"]
+    assert 0.0 < found["elastic"] < 0.15
+    assert 0.0 < found["change"] < 0.15
+    assert any("its error is" in phase for phase in said)
+    other = copy.deepcopy(campaign)
+    other["sources"]["down_dip"] = 2
+    changed = parse_campaign(other)
+    assert model_digest(spec, files) != model_digest(changed, files)
+
+
+@pytest.mark.parametrize(
+    ("mesh", "solver", "path"),
+    [
+        ({"accuracy": 0.01}, {}, "model.mesh.accuracy"),
+        ({"accuracy": "1 %", "refine": 1}, {}, "model.mesh.refine"),
+        ({"accuracy": "1 %", "size": {"fault": 1, "far": 9}}, {}, "model.mesh"),
+        ({"accuracy": "1 %"}, {"space_error": False}, "solver.space_error"),
+        ({"accuracy": "1 %"}, {"gpus": 2}, "solver.gpus"),
+    ],
+)
+def test_accuracy_that_cannot_be_is_refused(mesh, solver, path):
+    spec = copy.deepcopy(test_forward.SPEC)
+    spec["model"]["mesh"] = mesh
+    with pytest.raises(SpecError) as refused:
+        parse_forward({**spec, "solver": solver})
+    assert [problem.path for problem in refused.value.problems] == [path]
