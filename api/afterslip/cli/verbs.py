@@ -52,6 +52,11 @@ LOCAL = {
         "Invert slip that is known: checkerboard, spikes, own model.",
     ),
     "export": ("afterslip.cli.export:export", "Write a result in other formats."),
+    # of another room, and of no use without its results: found by name when it is used
+    "compare-rheologies": (
+        "afterslip_workers.comparison:compare_rheologies",
+        "Compare runs whose earths differ, by evidence and score.",
+    ),
 }
 
 # rooms above the client bring these; listed here so that help imports none of them

@@ -7,6 +7,7 @@ from afterslip.extras import require
 require("drawing figures", "plot", "matplotlib")
 
 from afterslip.plot.choice import cv_curve
+from afterslip.plot.comparison import comparison
 from afterslip.plot.fit import data_fit
 from afterslip.plot.history import moment_history
 from afterslip.plot.line_of_sight import scene_fit
@@ -20,6 +21,7 @@ from afterslip.plot.slip import slip_map
 from afterslip.plot.style import save
 
 __all__ = [
+    "comparison",
     "cv_curve",
     "data_fit",
     "misfit",

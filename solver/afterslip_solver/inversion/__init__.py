@@ -5,6 +5,7 @@ lambda and the scale of Sigma come from the posterior, which has the signs in it
 whose draws are the uncertainty; or lambda and mu from cross-validation over stations.
 """
 
+from afterslip_solver.inversion.bayes_factor import BayesFactor, log_bayes_factor
 from afterslip_solver.inversion.choice import CrossValidation
 from afterslip_solver.inversion.covariance import (
     Block,
@@ -49,6 +50,7 @@ from afterslip_solver.inversion.solve import invert
 
 __all__ = [
     "REGULARISERS",
+    "BayesFactor",
     "Block",
     "CrossValidation",
     "Fit",
@@ -71,6 +73,7 @@ __all__ = [
     "interval",
     "invert",
     "is_positive_definite",
+    "log_bayes_factor",
     "magnitude_of",
     "make_regulariser",
     "moment_history",

@@ -73,29 +73,42 @@ def draw_posterior(
     smoothness : lambda where it is given; None: estimated.
     report : called now and then with the number of steps and the misfit per datum.
     """
-    lower, upper = normal.bounds
-    groups = groups_of(*problem.whitened(), problem.dataset_of_row)
-    sums = tuple(_known_sum(*row, len(lower)) for row in known_rows(problem))
-    model = Hierarchy(
-        groups=(*groups, *sums),
-        free=np.append(problem.free_variances, np.zeros(len(sums), dtype=bool)),
-        precision=normal.roughness,
-        lower=lower,
-        upper=upper,
-        smoothness=smoothness,
-        sums=len(sums),
-    )
+    model = hierarchy_of(problem, normal.roughness, smoothness)
     rng = np.random.default_rng(settings.seed)
-    start = _start(normal, lower, upper)
+    start = start_of(normal, *normal.bounds)
     warm_up = int(np.ceil(WARM_UP * settings.draws))
     try:
         chain = sample(model, start, settings.draws, warm_up, rng, report)
     except scipy.linalg.LinAlgError:
         return None
-    return _posterior(chain, problem, normal.n_par, len(groups))
+    return _posterior(chain, problem, normal.n_par, len(model.data))
 
 
-def _start(normal: Normal, lower: Float, upper: Float) -> Float:
+def hierarchy_of(
+    problem: InversionProblem, roughness: Float, smoothness: float | None
+) -> Hierarchy:
+    """Return the posterior that is drawn from.
+
+    Parameters
+    ----------
+    roughness : (n, n) float64, L of the coefficients.
+    smoothness : lambda where it is given; None: estimated.
+    """
+    lower, upper = problem.bounds
+    groups = groups_of(*problem.whitened(), problem.dataset_of_row)
+    sums = tuple(_known_sum(*row, len(lower)) for row in known_rows(problem))
+    return Hierarchy(
+        groups=(*groups, *sums),
+        free=np.append(problem.free_variances, np.zeros(len(sums), dtype=bool)),
+        precision=roughness,
+        lower=lower,
+        upper=upper,
+        smoothness=smoothness,
+        sums=len(sums),
+    )
+
+
+def start_of(normal: Normal, lower: Float, upper: Float) -> Float:
     """Return a point inside the bounds, of the size of a damped solution."""
     matrix = normal.with_roughness(normal.smoothness_scale, normal.roughness)
     matrix[np.diag_indices(len(matrix))] += 1e-9 * np.trace(matrix) / len(matrix)

@@ -20,13 +20,7 @@ from afterslip.report import write_report
 from afterslip.result import fit_by_dataset
 from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.inversion import Inversion
-from afterslip.schemas.observation import Dataset
-from afterslip.schemas.validation import validate
-from afterslip.spec import parse_stored
-from afterslip.spec.data import gather
-from afterslip.spec.inputs import read_dataset
 from afterslip_solver.inversion import (
-    InversionError,
     InversionProblem,
     InversionSettings,
     InversionSolution,
@@ -37,12 +31,9 @@ from afterslip_solver.inversion import (
 )
 from afterslip_solver.model import Bool, Float
 from afterslip_workers.engines.base import SlipModel
-from afterslip_workers.engines.models import campaign_facts, campaign_model
-from afterslip_workers.engines.registry import find
 from afterslip_workers.errors import TaskError
 from afterslip_workers.inverting import data as data_of
 from afterslip_workers.inverting import in_time, predict, result
-from afterslip_workers.inverting.constraints import constraint_terms
 from afterslip_workers.inverting.resolution import resolution_variables
 from afterslip_workers.inverting.uncertainty import uncertainty_variables
 from afterslip_workers.inverting.warnings import warnings_of
@@ -52,9 +43,10 @@ from afterslip_workers.messages import (
     NamedInversion,
     Stats,
 )
-from afterslip_workers.store import manifest, reading
+from afterslip_workers.store import manifest
 from afterslip_workers.store.result_folders import INVERSION_FOLDER
 from afterslip_workers.tasks.context import Context
+from afterslip_workers.tasks.posing import pose, settings_of
 from afterslip_workers.tasks.results import write_result
 from afterslip_workers.versions import versions
 
@@ -64,25 +56,22 @@ def run(context: Context) -> tuple[Manifest, Stats]:
     envelope = context.envelope
     asked = dict(envelope.inversion or {})
     identity = str(asked.pop("id"))
-    extra = [validate(Dataset, item) for item in asked.pop("extra_datasets", [])]
-    request = validate(Inversion, asked)
-    campaign = parse_stored(envelope.spec)
-    facts = campaign_facts(context.store_backend, envelope.campaign)
-    context.phase("reading data")
-    model = _slip_model(context, campaign, facts)
-    settings = _settings(campaign, request, extra)
-    rows, variograms = data_of.with_errors(_rows(context, campaign, settings), settings)
-    beside = data_of.unknowns(rows, settings)
-    store = GreensStore(reading.greens(context.store_backend, envelope.campaign))
-    context.phase("sampling Green's functions")
-    known = data_of.problem_terms(rows, settings, beside)
-    problem = _problem(campaign, model, request, store, rows, known)
+    posed = pose(
+        context.store_backend,
+        context.files,
+        envelope.campaign,
+        envelope.spec,
+        asked,
+        context.phase,
+    )
+    campaign, request, model = posed.campaign, posed.request, posed.model
+    rows, store, problem = posed.rows, posed.store, posed.problem
     context.phase("choosing the smoothness")
-    robust = data_of.robust_rows(rows, settings)
+    robust = data_of.robust_rows(rows, posed.datasets)
     solution, weight, history = _solve(context, request, problem, robust, store, rows)
     context.phase("writing the result")
     found = _assemble(campaign, model, store, rows, solution, history)
-    found.update(result.beside_variables(beside, solution, weight))
+    found.update(result.beside_variables(posed.beside, solution, weight))
     found.attrs.update(result.figures(found, solution))
     drawn, stated = uncertainty_variables(model.unit_slip(), found, problem, solution)
     found = found.assign(drawn)
@@ -90,13 +79,13 @@ def run(context: Context) -> tuple[Manifest, Stats]:
     if history is None:
         weighed = reweighted(problem, weight)
         found = found.assign(_resolved(request, weighed, solution, found))
-    _annotate(found, context, campaign, request, facts, solution)
+    _annotate(found, context, campaign, request, posed.facts, solution)
     found.attrs["solver"] = json.dumps(model.solver_facts(store.dataset))
     found.attrs["datasets"] = json.dumps(
-        data_of.dataset_facts(rows, settings, variograms)
+        data_of.dataset_facts(rows, posed.datasets, posed.variograms)
     )
     inversion = NamedInversion(id=identity, name=request.name)
-    write = partial(_write, context, found, facts["digest"], inversion)
+    write = partial(_write, context, found, posed.facts["digest"], inversion)
     stats = Stats(solves=0, iterations=0)
     written, refused = write_result(envelope, INVERSION_FOLDER, write)
     return written, stats if refused is None else stats.but(spooled=refused)
@@ -129,74 +118,6 @@ def _write(
     return written
 
 
-def _slip_model(
-    context: Context, campaign: Campaign, facts: dict[str, Any]
-) -> SlipModel:
-    engine = find(campaign.physics)
-    where = context.store_backend, campaign, context.files
-    model = campaign_model(engine, *where, facts, context.phase)
-    found = engine.slip_model(campaign, model, facts.get("order"))
-    if found is None:
-        text = f"Green's functions of the physics {campaign.physics} are not inverted"
-        raise TaskError(ErrorClass.BAD_INPUT, text)
-    return found
-
-
-def _settings(
-    campaign: Campaign, request: Inversion, extra: list[Dataset]
-) -> dict[str, Dataset]:
-    """Return the data sets of a request by name; the campaign's own come first."""
-    known = {item.name: item for item in [*extra, *campaign.datasets]}
-    missing = [name for name in request.datasets if name not in known]
-    if missing:
-        raise TaskError(
-            ErrorClass.BAD_INPUT, f"there is no data set {', '.join(missing)}"
-        )
-    return {name: known[name] for name in request.datasets}
-
-
-def _rows(context: Context, campaign: Campaign, settings: dict[str, Dataset]) -> Rows:
-    """Read the data of a request."""
-    return gather(
-        [
-            read_dataset(dataset, campaign.model, campaign.end, context.files)
-            for dataset in settings.values()
-        ]
-    )
-
-
-def _problem(
-    campaign: Campaign,
-    model: SlipModel,
-    request: Inversion,
-    store: GreensStore,
-    rows: Rows,
-    known: dict[str, Any],
-) -> InversionProblem:
-    greens = store.dataset
-    component = greens["source_component"].values.astype(np.int64)
-    grid = np.column_stack(
-        [greens["source_fault"].values, component, greens["source_patch"].values]
-    )
-    area, rigidity = greens["source_area"].values, greens["source_rigidity"].values
-    names = [fault.name for fault in campaign.model.faults]
-    grid = grid.astype(np.int64)
-    try:
-        allowed = constraint_terms(request, names, grid, rigidity * area)
-    except InversionError as error:
-        raise TaskError(ErrorClass.BAD_INPUT, str(error)) from error
-    return InversionProblem(
-        G=predict.design_matrix(store, rows),
-        grid=grid,
-        area=area,
-        rigidity=rigidity,
-        **allowed,
-        spacing=model.spacing,
-        open_top=model.open_top,
-        **known,
-    )
-
-
 def _solve(
     context: Context,
     request: Inversion,
@@ -220,18 +141,8 @@ def _solve(
             raise TaskError(ErrorClass.NOT_CONVERGED, found.advice)
         return found, weight
 
-    ((prior, parameters),) = request.prior.items()
     try:
-        settings = InversionSettings(
-            smoothness=request.smoothness,
-            sparsity=request.sparsity,
-            choice=request.choice,
-            folds=min(request.folds, len(np.unique(problem.station))),
-            repeats=request.repeats,
-            grouping="blocks" if request.blocks else "scattered",
-            seed=request.seed,
-            regulariser=make_regulariser(prior, parameters),
-        )
+        settings = settings_of(request, len(np.unique(problem.station)))
         if request.increments is None:
             return *solve(problem, settings), None
         ends = [float(end) for end in request.increments.ends]

@@ -1,0 +1,162 @@
+"""Runs that differ in viscosity, compared by what the data say of them."""
+
+import copy
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+import xarray as xr
+from typer.testing import CliRunner
+
+sys.path.insert(0, str(Path(__file__).parent))
+from small_campaign import NAMES, SPEC, X_KM, Y_KM, SmallCampaign, stored
+
+from afterslip.errors import SpecError
+from afterslip_common.terms import YEAR
+from afterslip_workers import entry
+from afterslip_workers.comparison import compare_rheologies
+from afterslip_workers.messages import read_manifest
+from afterslip_workers.store import uploads
+from afterslip_workers.store.open import open_store
+from afterslip_workers.tasks.comparing import compare
+from afterslip_workers.tasks.posing import pose
+
+TRUTH = np.array([0.0, 1.0, 0.0, 2.0, 0.5, 1.5])
+VISCOSITIES = {"weak": 3e18, "true": 1e19, "stiff": 1e20}
+TIMES = [0.0, YEAR, 5.0 * YEAR]
+
+
+def solve(root, name):
+    spec = copy.deepcopy(SPEC)
+    spec["name"] = name
+    mantle = spec["model"]["layers"][1]["rheology"]["maxwell"]
+    mantle["viscosity"] = VISCOSITIES[name]
+    campaign = SmallCampaign(root, spec, name)
+    manifest = stored(entry.execute(campaign.envelope("model", f"m{name}")))
+    entry.promote(root, name, read_manifest(manifest))
+    for index, sources in enumerate(manifest["groups"]):
+        work = campaign.group(f"{name}{index}", index, sources)
+        entry.promote(root, name, read_manifest(stored(entry.execute(work))))
+    entry.finish(root, name)
+    return spec
+
+
+def data(root):
+    """CSV of three epochs in the earth that is true, with errors of 2 mm."""
+    found = entry.sample(root, "true", X_KM * 1e3, Y_KM * 1e3, TIMES).values
+    motion = np.einsum("s,stpc->tpc", TRUTH, found)
+    motion += np.random.default_rng(3).normal(0.0, 0.002, motion.shape)
+    lines = ["station,x_km,y_km,east,north,up,sigma_e,sigma_n,sigma_u,type,time"]
+    for time, epoch in zip([0, 1, 5], motion, strict=True):
+        lines += [
+            f"{name},{x},{y},{e:.6f},{n:.6f},{u:.6f},.002,.002,.002,gnss,{time}"
+            for name, x, y, (e, n, u) in zip(NAMES, X_KM, Y_KM, epoch, strict=True)
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def asked(root, name, spec, table, **request):
+    """Campaign with the data, and the request as the service would send it."""
+    spec = copy.deepcopy(spec)
+    spec["datasets"] = [{"name": "series", "file": "series.csv"}]
+    one = {"name": "slip", "datasets": ["series"], "folds": 4, **request}
+    spec["inversions"] = [one]
+    campaign = SmallCampaign(root, spec, name, files={"series.csv": table})
+    return campaign, {**campaign.spec["inversions"][0], "extra_datasets": []}
+
+
+def posed(root, name, spec, table, **request):
+    campaign, full = asked(root, name, spec, table, **request)
+    backend = open_store(root)
+    files = uploads.files_of(backend)
+    return pose(backend, files, name, campaign.spec, full, lambda _phase: None)
+
+
+def run(root, name, spec, table, folder, **request):
+    """What `afterslip run` leaves in a folder."""
+    campaign, full = asked(root, name, spec, table, **request)
+    identity = f"i{name}"
+    work = campaign.envelope("inversion", identity, inversion=full | {"id": identity})
+    entry.promote(root, name, read_manifest(stored(entry.execute(work))))
+    folder.mkdir(parents=True)
+    (folder / "store").symlink_to(root)
+    source = root / "campaigns" / name / "inversions" / identity / "result.nc"
+    shutil.copyfile(source, folder / "result.nc")
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def solved(tmp_path_factory):
+    root = tmp_path_factory.mktemp("store")
+    specs = {name: solve(root, name) for name in VISCOSITIES}
+    yield root, specs, data(root)
+    entry.close_children()
+
+
+def test_the_rheology_of_the_data_has_the_evidence_and_the_score(solved):
+    root, specs, table = solved
+    sign = {"dip": "positive"}
+    runs = {
+        name: posed(root, name, spec, table, sign=sign) for name, spec in specs.items()
+    }
+    found = compare(runs, 0.0, lambda _phase: None)
+    log = found["log_evidence"]
+    assert float(log.sel(model="true")) == 0.0
+    assert (log.drop_sel(model="true") < -20.0).all()
+    assert float(found["probability"].sel(model="true")) > 0.999
+    assert float(found["score_less_best"].sel(model="true")) == 0.0
+    # what is held out is predicted better by the true rheology, fold by fold
+    assert (found["score_less_best"].drop_sel(model="true") > 1.0).all()
+    exact = entry.sample(root, "true", X_KM * 1e3, Y_KM * 1e3, TIMES).values
+    moved = np.einsum("s,stpc->tpc", TRUTH, exact[:, 1:] - exact[:, :1])
+    change = found["change"].sel(model="true").values[:2]
+    assert np.abs(change - moved).max() < 0.05 * np.abs(moved).max()
+    decides, change = found["decides"].values, found["change"].values
+    assert (change.min(axis=0)[decides] < 0).all()
+    assert (change.max(axis=0)[decides] > 0).all()
+
+
+def test_slip_through_time_is_compared_with_its_increments(solved):
+    root, specs, table = solved
+    more = {"increments": {"ends": ["1 yr", "5 yr"]}, "sign": {"dip": "positive"}}
+    runs = {n: posed(root, n, specs[n], table, **more) for n in ("stiff", "true")}
+    found = compare(runs, 0.1, lambda _phase: None)
+    assert float(found["log_evidence"].sel(model="true")) == 0.0
+    assert float(found["log_evidence"].sel(model="stiff")) < -3.0
+
+
+def test_runs_that_cannot_be_compared_are_refused_by_name(solved):
+    root, specs, table = solved
+    one = posed(root, "weak", specs["weak"], table)
+    two = posed(root, "stiff", specs["stiff"], table, sign={"dip": "positive"})
+    three = posed(root, "stiff", specs["stiff"], table.replace("0.00", "0.01"))
+    for runs, said in (
+        ({"weak": one}, "two runs"),
+        ({"weak": one, "stiff": two}, "sign"),
+        ({"weak": one, "stiff": three}, "differ in data"),
+    ):
+        with pytest.raises(SpecError, match=said):
+            compare(runs, 0.0, lambda _phase: None)
+
+
+@pytest.mark.slow
+def test_the_verb_reads_runs_and_writes_table_and_figure(solved, tmp_path):
+    root, specs, table = solved
+    folders = [
+        run(root, name, specs[name], table, tmp_path / name)
+        for name in ("true", "weak")
+    ]
+    verb = typer.Typer()
+    verb.command()(compare_rheologies)
+    out = tmp_path / "out"
+    said = CliRunner().invoke(verb, [*folders, "--out", str(out)])
+    assert said.exit_code == 0, said.exception
+    found = xr.load_dataset(out / "comparison.nc")
+    assert float(found["log_evidence"].sel(model="true")) == 0.0
+    assert (out / "comparison.png").stat().st_size > 1000
+    assert said.output.index("true ") < said.output.index("weak ")
+    empty = CliRunner().invoke(verb, [folders[0], str(tmp_path), "--inversion", "no"])
+    assert "is not in" in str(empty.exception)
