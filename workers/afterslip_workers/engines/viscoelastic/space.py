@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.sparse as sp
 
 from afterslip.archive import SurfaceInterpolator
 from afterslip.archive.tables import POLYGON_ORDER
@@ -73,8 +74,8 @@ class Coarse:
 
     Attributes
     ----------
-    nodes, weights : (n_trace, 6) rows of the coarse trace, and their weights, at each
-        row of the fine one.
+    interpolation : (n_trace, n_coarse_trace) values on the coarse trace to values on
+        the fine one.
     faces, on_fault : of the fine trace: its faces, and its rows on traces of faults.
     richardson : of `richardson_of`.
     """
@@ -82,8 +83,7 @@ class Coarse:
     model: Model
     prepared: Prepared
     trace: Trace
-    nodes: Int
-    weights: Float
+    interpolation: sp.csr_array
     faces: Int
     on_fault: Int
     richardson: float
@@ -98,14 +98,16 @@ class Coarse:
         found = SurfaceInterpolator(xy, trace.faces[:, list(POLYGON_ORDER)])
         at = fine.mesh.nodes[fine_trace.nodes]
         nodes, weights = found.weights(at[:, 0], at[:, 1])
+        starts = np.arange(0, nodes.size + 1, nodes.shape[1])
+        shape = len(nodes), len(xy)
+        interpolation = sp.csr_array((weights.ravel(), nodes.ravel(), starts), shape)
         rows = [side.rows for side in fine_trace.sides]
         on_fault = np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64)
         return cls(
             coarse,
             prepared,
             trace,
-            nodes,
-            weights,
+            interpolation,
             fine_trace.faces,
             on_fault,
             richardson_of(fine),
@@ -140,7 +142,14 @@ class Coarse:
         elastic_only = not len(found.step_times)
         slipping = found.response[:, :1] if elastic_only else found.response
         self.trace.add_offsets(slipping, slip)
-        coarse = elastic_and_change(found, times)
-        there = np.einsum("nk,ltnkc->ltnc", self.weights, coarse[:, :, self.nodes])
+        there = self._on_fine(elastic_and_change(found, times))
         error = space_error(elastic_and_change(fine, times), there, self.richardson)
         return without_trace(error, self.faces, self.on_fault)
+
+    def _on_fine(self, values: Float) -> Float:
+        """(n_lane, n_time, n_trace, 3) from (n_lane, n_time, n_coarse_trace, 3)."""
+        # one product for all columns: gathered, six nodes a row would fill memory
+        lanes, times, count, axes = values.shape
+        columns = values.transpose(2, 0, 1, 3).reshape(count, lanes * times * axes)
+        there = (self.interpolation @ columns).reshape(-1, lanes, times, axes)
+        return np.ascontiguousarray(there.transpose(1, 2, 0, 3))
