@@ -228,6 +228,7 @@ class Model:
 class SolverSettings:
     """How to solve; times in s.
 
+    ``precision`` "mixed" iterates in FP32 around residuals in FP64, see `krylov.pcg`.
     ``deterministic`` makes products with K on a GPU repeatable to the last bit.
     ``times`` are the output times (s). ``until`` is the last time for which the
     curve must hold. ``integrator`` "spectral" chooses polynomial or shift-invert
@@ -249,6 +250,7 @@ class SolverSettings:
     max_modes: int = 64
     max_iterations: int = 400
     deterministic: bool = False
+    precision: Literal["mixed", "double"] = "mixed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -258,4 +258,15 @@ class DeviceIteration(Backend, Protocol):
         active: NDArray[Any],
         tolerance: float,
     ) -> Any:
-        """Conjugate gradients on u and r; see `krylov.pcg.Iteration`."""
+        """Conjugate gradients on u and r; see `krylov.iteration.Iteration`."""
+
+    def single_iteration(
+        self,
+        matrix: Blocks,
+        cycle: Any,
+        x: Any,
+        unit: NDArray[Any],
+        active: NDArray[Any],
+        tolerance: float,
+    ) -> Any:
+        """Do the same in FP32; see `krylov.iteration.SingleIteration`."""

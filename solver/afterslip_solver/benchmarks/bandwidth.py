@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from afterslip_common.record import Record, record
 from afterslip_solver.backend.cpu.backend import CpuBackend
 from afterslip_solver.krylov import pcg
+from afterslip_solver.krylov.pcg import Precision
 from afterslip_solver.multigrid import Cycle
 from afterslip_solver.operators import Elasticity
 
@@ -21,31 +21,30 @@ _COPIED = 1 << 26
 _ITERATIONS = 12
 
 
-class _Clocked:
+class _Clocked(Cycle):
     """A cycle that notes when it is applied."""
 
-    varies = False
-
     def __init__(self, cycle: Cycle, clock: Callable[[], float]) -> None:
-        self._cycle, self._clock = cycle, clock
+        # the same levels and buffers
+        vars(self).update(vars(cycle))
+        self._clock = clock
         self.marks: list[float] = []
 
-    @property
-    def bytes(self) -> int:
-        """Memory of the cycle."""
-        return self._cycle.bytes
-
-    def apply(self, r: Any, scale: NDArray[np.float64], out: Any) -> None:
-        """See `Preconditioner`."""
+    def descend(self) -> Any:
+        """See `Cycle`."""
         self.marks.append(self._clock())
-        self._cycle.apply(r, scale, out)
-
-    def inner_iterations(self) -> list[int]:
-        """See `Preconditioner`."""
-        return []
+        return super().descend()
 
 
-def iteration(operator: Elasticity, cycle: Cycle, f: Any) -> Record:
+def iterations(operator: Elasticity, cycle: Cycle, f: Any) -> list[Record]:
+    """Measure `iteration` in mixed precision and in FP64."""
+    double = iteration(operator, cycle, f, "double")
+    return [iteration(operator, cycle, f, "mixed"), double]
+
+
+def iteration(
+    operator: Elasticity, cycle: Cycle, f: Any, precision: Precision
+) -> Record:
     """Fastest iteration over the time of a copy of the bytes that it must move.
 
     One thread is timed by its own time on a core, so that a busy machine counts only
@@ -54,17 +53,21 @@ def iteration(operator: Elasticity, cycle: Cycle, f: Any) -> Record:
     Parameters
     ----------
     f : (n_node, 3, lane) float64, a load.
+    precision : of the iterations; those that compute the residual anew take longer
+        than the fastest.
     """
     backend = operator.backend
     threads = backend.threads if isinstance(backend, CpuBackend) else 1
     clock = time.thread_time if threads == 1 else time.perf_counter
     clocked = _Clocked(cycle, clock)
     rates = [copy_rate(threads, clock)]
-    pcg(operator, clocked, f, tolerance=1e-30, max_iterations=_ITERATIONS)
+    limits: Any = {"tolerance": 1e-30, "max_iterations": _ITERATIONS}
+    pcg(operator, clocked, f, precision=precision, **limits)
     rates.append(copy_rate(threads, clock))
-    moved, seconds = moved_bytes(operator, cycle), float(np.diff(clocked.marks).min())
+    moved = moved_bytes(operator, cycle, precision)
+    seconds = float(np.diff(clocked.marks).min())
     return record(
-        "cpu_iteration_ms",
+        "cpu_iteration_ms" if precision == "mixed" else "cpu_iteration_double_ms",
         1e3 * seconds,
         "ms",
         1e3 * moved / max(rates),
@@ -90,11 +93,15 @@ def copy_rate(threads: int, clock: Callable[[], float]) -> float:
     return 2.0 * a.nbytes / min(times)
 
 
-def moved_bytes(operator: Elasticity, cycle: Cycle) -> float:
+def moved_bytes(operator: Elasticity, cycle: Cycle, precision: Precision) -> float:
     """Bytes of an iteration if every operation reads and writes its arrays once."""
-    vector = 24.0 * operator.shape[0] * operator.shape[2]
-    # FP64: product 2, inner products 5, updates 9, change of precision 3
-    total = operator.matrix.bytes + 19.0 * vector
+    finest = cycle.levels[0]
+    if precision == "mixed":
+        # product 2, inner products 5, updates 9
+        total = finest.matrix.bytes + 16.0 * finest.b.nbytes
+    else:
+        # FP64: the same, and change of precision 3
+        total = operator.matrix.bytes + 38.0 * finest.b.nbytes
     entries = 1
     for level in cycle.levels:
         smoother, v = level.smoother, level.b.nbytes
@@ -110,4 +117,4 @@ def moved_bytes(operator: Elasticity, cycle: Cycle) -> float:
             )
         total += entries * own
         entries *= visits
-    return total
+    return float(total)

@@ -112,7 +112,7 @@ def measured(
         ),
     ]
     if made.backend.name == "cpu" and isinstance(system.cycle, Cycle):
-        found.append(bandwidth.iteration(operator, system.cycle, f))
+        found += bandwidth.iterations(operator, system.cycle, f)
     host = made.backend.to_host(f)
     if made.n_unknowns <= PYAMG_UP_TO:
         found.append(_pyamg(operator, host, settings.tolerance, seconds))

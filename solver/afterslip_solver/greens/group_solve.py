@@ -16,6 +16,7 @@ from afterslip_solver.backend import LANES, Backend
 from afterslip_solver.greens.checkpoint import Checkpointer, State, StateError
 from afterslip_solver.greens.elastic_model import Solvable
 from afterslip_solver.krylov import SolveResult, SurfaceErrorCriterion, pcg
+from afterslip_solver.krylov.pcg import Precision
 from afterslip_solver.krylov.result import Outcome
 from afterslip_solver.model import Float, Progress, ShouldStop
 
@@ -43,6 +44,7 @@ class GroupSolve:
     progress, should_stop : the caller's hooks, or None.
     checkpointer : where states are left, or None.
     digest : makes the digest of the problem, for the checkpointer.
+    precision : of the iterations, see `pcg`.
     """
 
     def __init__(
@@ -55,8 +57,10 @@ class GroupSolve:
         should_stop: ShouldStop | None,
         checkpointer: Checkpointer | None,
         digest: Callable[[], NDArray[np.uint8]],
+        precision: Precision = "mixed",
     ) -> None:
         self.backend = backend
+        self._precision = precision
         self.tolerance = tolerance
         self._max_iterations = max_iterations
         self._trace = backend.asarray(trace)
@@ -123,6 +127,7 @@ class GroupSolve:
             watch=watch,
             needed=None if source is None else lanes == 0,
             criterion=criterion,
+            precision=self._precision,
         )
         self.iterations += result.iterations
         relative = counted(result.relative)

@@ -157,6 +157,7 @@ class Prepared:
             should_stop,
             checkpointer,
             lambda: self._digest(by_fault, trace_nodes),
+            settings.precision,
         )
         integrator = relaxation.integrator
         state = run.resumed() if integrator is not None else None

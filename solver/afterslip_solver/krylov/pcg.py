@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from afterslip_solver.backend.protocols import DeviceIteration
+from afterslip_solver.krylov.iteration import Iteration, Stepwise
+from afterslip_solver.krylov.mixed import Mixed, applies
 from afterslip_solver.krylov.result import Ending, SolveResult
 from afterslip_solver.krylov.surface_error import StoppingCriterion
 from afterslip_solver.multigrid.cycle import Cycle
 from afterslip_solver.multigrid.preconditioner import Preconditioner
 from afterslip_solver.operators.elasticity import Elasticity
 
+Precision = Literal["mixed", "double"]
 Watch = Callable[[int, NDArray[np.float64]], bool]
 REPORT_EVERY = 10
 # a run of iterations that shrinks the residual by less has met the rounding
@@ -32,6 +35,7 @@ def pcg(
     watch: Watch | None = None,
     needed: NDArray[np.bool_] | None = None,
     criterion: StoppingCriterion | None = None,
+    precision: Precision = "mixed",
 ) -> SolveResult:
     """Solve K u = f for four lanes.
 
@@ -50,22 +54,16 @@ def pcg(
         returning True stops the solve.
     needed : (lane,) lanes that must reach the tolerance, default all; others only
         come along while these need it.
-    criterion : may find a lane exact enough before it reaches the tolerance.
+    criterion : may find a lane exact enough before it reaches the tolerance; it may
+        only take rows of the iterate that it is given.
+    precision : "mixed" iterates in FP32 around residuals in FP64 (see `Mixed`) where
+        the preconditioner has the stiffness in FP32, and in FP64 where that is not
+        enough; "double" always does. The residual at the end is the same.
     """
-    limits = reference, tolerance, needed, criterion
+    limits = reference, tolerance, needed, criterion, precision
     return _Lockstep(operator, preconditioner, f, *limits).run(
         guess, max_iterations, watch
     )
-
-
-class Iteration(Protocol):
-    """Conjugate gradients on an iterate and its residual."""
-
-    def step(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Do one iteration; returns relative residuals and p K p, both by lane."""
-
-    def hold(self, lanes: NDArray[np.bool_]) -> None:
-        """Leave some lanes (lane,) as they are from now on."""
 
 
 class _Lockstep:
@@ -78,8 +76,10 @@ class _Lockstep:
         tolerance: float,
         needed: NDArray[np.bool_] | None,
         criterion: StoppingCriterion | None,
+        precision: Precision,
     ) -> None:
         self.operator = operator
+        self.mixed = precision == "mixed" and applies(operator, preconditioner)
         self.criterion = criterion
         self.preconditioner = preconditioner
         self.backend = operator.backend
@@ -114,6 +114,11 @@ class _Lockstep:
             ending = self._iterate(u, r, max_iterations, watch)
             r = self.operator.check(u, self.f)
             relative = np.sqrt(self.backend.dot(r, r)) / self.unit
+            if self.mixed and ending in ("indefinite", "stagnated"):
+                # rounding of FP32 may be the cause
+                self.mixed, ending = False, "converged"
+                self.enough[:] = False
+                continue
             if self.iterations == before:
                 break
             # who was found by a residual that was not there is found again
@@ -122,7 +127,8 @@ class _Lockstep:
                 worst = [np.max(v[self.needed]) for v in (relative, last)]
                 # the recurrence says converged, the elements say no: rounding
                 if worst[0] > _GAIN * worst[1]:
-                    ending = "stagnated"
+                    ending = "converged" if self.mixed else "stagnated"
+                    self.mixed = False
         return SolveResult(
             u, r, ending, relative, initial, self.history, self.iterations
         )
@@ -130,7 +136,7 @@ class _Lockstep:
     def _iterate(
         self, u: Any, r: Any, max_iterations: int, watch: Watch | None
     ) -> Ending:
-        """One run of conjugate gradients from the residual r, both updated."""
+        """One run of conjugate gradients from the residual r; u is updated."""
         relative = np.sqrt(self.backend.dot(r, r)) / self.unit
         active = relative > self.tolerance
         self.enough[:] = False
@@ -138,7 +144,22 @@ class _Lockstep:
             self.criterion.begin(u, relative)
         # sizes for the FP32 preconditioner; constant, so that it stays linear
         size = np.where(relative > 0.0, relative, 1.0) * self.unit
-        iteration = self._iteration(u, r, size, active)
+        if not self.mixed:
+            iteration = self._iteration(u, r, size, active)
+            return self._run(iteration, active, max_iterations, watch)
+        parts = self.operator, cast(Cycle, self.preconditioner), self.f, u, r
+        mixed = Mixed(*parts, self.unit, size, active, self.tolerance)
+        ending = self._run(mixed, active, max_iterations, watch)
+        mixed.finish()
+        return ending
+
+    def _run(
+        self,
+        iteration: Iteration,
+        active: NDArray[np.bool_],
+        max_iterations: int,
+        watch: Watch | None,
+    ) -> Ending:
         while (active & self.needed).any():
             if self.iterations >= max_iterations:
                 return "not_converged"
@@ -153,10 +174,13 @@ class _Lockstep:
                 return "nan"
             active &= relative > self.tolerance
             if self.criterion is not None:
-                self.enough |= active & self.criterion.enough(u, relative)
+                found = self.criterion.enough(iteration.iterate, relative)
+                self.enough |= active & found
                 if (active & self.enough).any():
                     active &= ~self.enough
                     iteration.hold(self.enough)
+            if iteration.exhausted:
+                return "stagnated"
             if self._asked_to_stop(relative, watch):
                 return "stopped"
         return "converged"
@@ -173,7 +197,16 @@ class _Lockstep:
                 *vectors, self.unit, size, active, self.tolerance
             )
             return found
-        return _Stepwise(self, u, r, size, active)
+        return Stepwise(
+            self.operator,
+            self.preconditioner,
+            u,
+            r,
+            self.unit,
+            size,
+            active,
+            self.tolerance,
+        )
 
     def _done(self, relative: NDArray[np.float64]) -> bool:
         done = self.enough | (relative <= self.tolerance)
@@ -185,51 +218,3 @@ class _Lockstep:
         if watch is None or self.iterations % REPORT_EVERY:
             return False
         return watch(self.iterations, relative)
-
-
-class _Stepwise:
-    """Iterations of the backend's operations on vectors."""
-
-    def __init__(
-        self,
-        solver: _Lockstep,
-        u: Any,
-        r: Any,
-        size: NDArray[Any],
-        active: NDArray[Any],
-    ) -> None:
-        self._operator, self._preconditioner = solver.operator, solver.preconditioner
-        self._backend, self._unit = solver.backend, solver.unit
-        self._tolerance = solver.tolerance
-        self._size, self._active = size, active.copy()
-        self._u, self._r = u, r
-        xp = self._backend.xp
-        self._z, self._p, self._q = (xp.zeros_like(r) for _ in range(3))
-        self._rz = self._pq = np.zeros(len(size))
-
-    def hold(self, lanes: NDArray[np.bool_]) -> None:
-        """See `Iteration`."""
-        self._active &= ~lanes
-
-    def step(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """See `Iteration`."""
-        backend, z, p, q = self._backend, self._z, self._p, self._q
-        self._preconditioner.apply(self._r, self._size, z)
-        new = backend.dot(self._r, z)
-        top, bottom = new, self._rz
-        if self._preconditioner.varies:
-            # conjugate to the last direction, whatever made z (Golub & Ye 1999)
-            top, bottom = -backend.dot(z, q), self._pq
-        moves = self._active & (bottom > 0.0)
-        backend.xpay(z, np.where(moves, top / np.where(moves, bottom, 1.0), 0.0), p)
-        self._rz = new
-        self._operator.apply(p, q)
-        self._pq = pq = np.asarray(backend.dot(p, q))
-        # a lane that breaks down stays as it is
-        moves = self._active & (pq > 0.0) & np.isfinite(pq)
-        alpha = np.where(moves, new / np.where(moves, pq, 1.0), 0.0)
-        backend.axpy(self._u, alpha, p)
-        backend.axpy(self._r, -alpha, q)
-        relative = np.sqrt(backend.dot(self._r, self._r)) / self._unit
-        self._active &= relative > self._tolerance
-        return relative, pq

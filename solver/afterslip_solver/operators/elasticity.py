@@ -107,6 +107,7 @@ class Elasticity:
     ----------
     matrix : elastic K on the backend, FP64; assembled or not, as the backend prefers.
     free : (n_node, 3, 1) float64, 0 where a component is fixed.
+    single : what `stiffness` returned last in FP32, or None.
     """
 
     def __init__(
@@ -123,6 +124,7 @@ class Elasticity:
         self.space = space
         self.tets = tets
         self.moduli = lam, mu
+        self.single: Blocks | None = None
         self.matrix: Blocks = self.stiffness(1.0, np.float64)
         self.lam = backend.asarray(lam)
         self.mu = backend.asarray(mu)
@@ -166,7 +168,10 @@ class Elasticity:
             return host.indptr, host.indices, data
 
         lam, mu = (values / unit for values in self.moduli)
-        return self.backend.stiffness(self.space, lam, mu, real, assembled)
+        made = self.backend.stiffness(self.space, lam, mu, real, assembled)
+        if np.dtype(real) == np.float32:
+            self.single = made
+        return made
 
     @property
     def shape(self) -> tuple[int, int, int]:

@@ -187,6 +187,20 @@ class RankBackend:
         capture = operator.springs is None
         return make(product, cycle, u, r, (*limits, capture), owned)
 
+    def single_iteration(self, matrix: Blocks, cycle: Any, x: Any, *limits: Any) -> Any:
+        """See `DeviceIteration`."""
+        if self._alone:
+            alone = cast(DeviceIteration, self.inner)
+            return alone.single_iteration(matrix, cycle, x, *limits)
+
+        def product(p: Any, q: Any) -> None:
+            self.multiply(matrix, p, q)
+
+        unit, *others = limits
+        sizes = (unit, np.ones(LANES), *others, True)
+        make = cast(DeviceCommunicator, self.communicator).iteration
+        return make(product, cycle, x, None, sizes, self._halos[len(x)].owned)
+
     def scale_blocks(self, inverse: Any, r: Any, gain: float, out: Any) -> None:
         """See `Backend`."""
         self.inner.scale_blocks(inverse, r, gain, out)

@@ -15,8 +15,9 @@ from afterslip.schemas.values import Count, Duration, Within
 class Solver(Schema):
     """How to solve."""
 
-    # an estimate beside the numbers does not change them
-    implied: ClassVar[dict[str, Any]] = {"space_error": True}
+    # an estimate beside the numbers does not change them, and both precisions reach
+    # the same residual
+    implied: ClassVar[dict[str, Any]] = {"space_error": True, "precision": "mixed"}
 
     integrator: Literal["spectral", "stepping"] = Field(
         default="spectral", description="spectral: the whole curve at once"
@@ -44,6 +45,10 @@ class Solver(Schema):
     )
     deterministic: bool = Field(
         default=False, description="on a GPU, add in K u always in the same order"
+    )
+    precision: Literal["mixed", "double"] = Field(
+        default="mixed",
+        description="mixed: iterate in FP32 around residuals in FP64; double: all FP64",
     )
     space_error: bool = Field(
         default=True, description="estimate the error of the mesh, on a coarser one"

@@ -16,6 +16,9 @@ from afterslip_solver.backend.cpu import tets as tet_kernels
 from afterslip_solver.backend.cpu import vectors as vector_kernels
 from afterslip_solver.backend.protocols import Capabilities
 
+# rows of a vector that are not worth another thread
+_SHORT = 4096
+
 
 class CpuBackend:
     """One core by default; more threads share the rows of matrices.
@@ -33,9 +36,14 @@ class CpuBackend:
         self.threads = max(1, threads)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
-    def _sweep(self, n: int, kernel: Callable[[int, int], None]) -> None:
-        """Run ``kernel(start, stop)`` over n rows; kernels release the GIL."""
-        if self._pool is None or n < 256:
+    def _sweep(
+        self, n: int, kernel: Callable[[int, int], None], few: int = 256
+    ) -> None:
+        """Run ``kernel(start, stop)`` over n rows; kernels release the GIL.
+
+        Fewer rows than ``few`` are not worth another thread.
+        """
+        if self._pool is None or n < few:
             kernel(0, n)
             return
         cuts = [n * k // self.threads for k in range(self.threads + 1)]
@@ -158,17 +166,20 @@ class CpuBackend:
             matrix.n_rows,
             lambda m, n: block_kernels.relax_rows(*parts, *vectors, out, m, n),
         )
-        block_kernels.spread(rows, out, x.reshape(-1))
+        y = x.reshape(-1)
+        self._sweep(
+            matrix.n_rows, lambda m, n: block_kernels.spread(rows, out, y, m, n)
+        )
 
     def scale_blocks(self, inverse: Any, r: Any, gain: float, out: Any) -> None:
         """See `Backend`."""
-        real = r.dtype.type
-        block_kernels.scale_blocks(
-            inverse.reshape(-1),
-            inverse.shape[1],
-            r.reshape(-1),
-            real(gain),
-            out.reshape(-1),
+        flat, factor = [v.reshape(-1) for v in (inverse, r, out)], r.dtype.type(gain)
+        size = inverse.shape[1]
+        self._sweep(
+            len(inverse),
+            lambda m, n: block_kernels.scale_blocks(
+                flat[0], size, flat[1], factor, flat[2], m, n
+            ),
         )
 
     def weights(self, indptr: Any, indices: Any, weights: Any, n_columns: int) -> Any:
@@ -191,7 +202,11 @@ class CpuBackend:
 
     def dot(self, a: Any, b: Any) -> NDArray[Any]:
         """See `Backend`."""
-        return np.asarray(vector_kernels.dot(a.reshape(-1), b.reshape(-1)))
+        a, b = a.reshape(-1), b.reshape(-1)
+        # the same sums by however many threads
+        sums = np.zeros((-(-a.size // (vector_kernels.SUMMED * LANES)), LANES))
+        self._sweep(len(sums), lambda m, n: vector_kernels.dot(a, b, sums, m, n), 2)
+        return np.asarray(sums.sum(axis=0))
 
     def partial_dot(self, a: Any, b: Any) -> Any:
         """See `Backend`."""
@@ -199,15 +214,26 @@ class CpuBackend:
 
     def axpy(self, y: Any, a: NDArray[Any], x: Any) -> None:
         """See `Backend`."""
-        vector_kernels.axpy(y.reshape(-1), a, x.reshape(-1))
+        y, x, a = y.reshape(-1), x.reshape(-1), a.astype(y.dtype)
+        self._sweep(
+            y.size // LANES, lambda m, n: vector_kernels.axpy(y, a, x, m, n), _SHORT
+        )
 
     def xpay(self, x: Any, b: NDArray[Any], y: Any) -> None:
         """See `Backend`."""
-        vector_kernels.xpay(x.reshape(-1), b, y.reshape(-1))
+        x, y, b = x.reshape(-1), y.reshape(-1), b.astype(y.dtype)
+        self._sweep(
+            y.size // LANES, lambda m, n: vector_kernels.xpay(x, b, y, m, n), _SHORT
+        )
 
     def scale_into(self, x: Any, factor: NDArray[Any], out: Any) -> None:
         """See `Backend`."""
-        vector_kernels.scale_into(x.reshape(-1), factor, out.reshape(-1))
+        x, y = x.reshape(-1), out.reshape(-1)
+        self._sweep(
+            y.size // LANES,
+            lambda m, n: vector_kernels.scale_into(x, factor, y, m, n),
+            _SHORT,
+        )
 
     def elastic_forces(self, tets: Tets, lam: Any, mu: Any, u: Any) -> Any:
         """See `Backend`."""

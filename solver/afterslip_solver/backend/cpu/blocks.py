@@ -11,14 +11,14 @@ from typing import Any
 
 from afterslip_solver.backend.base import LANES
 from afterslip_solver.backend.cpu.lanes import (
-    column,
     fma,
     load,
     prefetch,
+    repeated,
     rows,
     splat,
     store,
-    twice,
+    strided,
     zeros_of,
 )
 from afterslip_solver.jit.compiling import compiled
@@ -30,9 +30,11 @@ _AHEAD, _NEXT = 4096, 64
 
 @compiled()
 def _row(indptr: Any, indices: Any, data: Any, x: Any, i: int) -> Any:
-    """Row i of A x, by component; six sums keep chains of additions short."""
-    a = b = c = zeros_of(x, 8)
-    d = e = f = zeros_of(x, 4)
+    """Row i of A x, by component; three sums keep chains of additions short.
+
+    Columns are read eight entries at a time, so that none lies behind the block.
+    """
+    a = b = c = zeros_of(x, 16)
     last = indices.shape[0] - 1
     for k in range(indptr[i], indptr[i + 1]):
         p, o = 9 * k, WIDTH * indices[k]
@@ -40,14 +42,10 @@ def _row(indptr: Any, indices: Any, data: Any, x: Any, i: int) -> Any:
         after = WIDTH * indices[min(k + _NEXT, last)]
         prefetch(x, after, 0)
         prefetch(x, after + 2 * LANES, 0)
-        a = fma(column(data, p, 0), twice(x, o), a)
-        b = fma(column(data, p, 1), twice(x, o + LANES), b)
-        c = fma(column(data, p, 2), twice(x, o + 2 * LANES), c)
-        d = fma(splat(data[p + 6]), load(x, o), d)
-        e = fma(splat(data[p + 7]), load(x, o + LANES), e)
-        f = fma(splat(data[p + 8]), load(x, o + 2 * LANES), f)
-    s, t = rows(a + b + c)
-    return s, t, d + e + f
+        a = fma(strided(data, p, 0), repeated(x, o), a)
+        b = fma(strided(data, p + 1, 0), repeated(x, o + LANES), b)
+        c = fma(strided(data, p + 1, 1), repeated(x, o + 2 * LANES), c)
+    return rows(a + b + c)
 
 
 @compiled()
@@ -158,18 +156,20 @@ def relax_rows(
 
 
 @compiled()
-def spread(which: Any, packed: Any, x: Any) -> None:
+def spread(which: Any, packed: Any, x: Any, start: int, stop: int) -> None:
     """Put packed rows in their places of x."""
-    for i in range(which.shape[0]):
+    for i in range(start, stop):
         for m in range(0, WIDTH, LANES):
             store(x, WIDTH * which[i] + m, load(packed, WIDTH * i + m))
 
 
 @compiled()
-def scale_blocks(inverse: Any, size: int, r: Any, gain: float, out: Any) -> None:
+def scale_blocks(
+    inverse: Any, size: int, r: Any, gain: float, out: Any, start: int, stop: int
+) -> None:
     """Out = gain D^-1 r with square diagonal blocks of any size."""
     factor = splat(gain)
-    for i in range(r.shape[0] // (size * LANES)):
+    for i in range(start, stop):
         o = i * size * LANES
         for a in range(size):
             q = (i * size + a) * size

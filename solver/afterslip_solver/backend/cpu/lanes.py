@@ -1,7 +1,7 @@
 """Vector instructions for the four lanes of a node's component.
 
 Plain numba loops over the lanes are not turned into vector instructions. Here four
-lanes, or those of two rows, are one value of LLVM's vector type, which kernels load,
+lanes, or those of three rows, are one value of LLVM's vector type, which kernels load,
 combine and store. Arrays are C-contiguous and indexed as if they were flat.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.datamodel import PrimitiveModel
@@ -18,10 +19,13 @@ from numba.extending import intrinsic, overload, register_model
 from afterslip_solver.backend.base import LANES
 
 _INT32 = ir.IntType(32)
+# rows of a block as a vector: three, and one so that the length is a power of two
+_QUARTERS = 4
+_WIDE = _QUARTERS * LANES
 
 
 class Lanes(types.Type):  # type: ignore[misc]
-    """Four numbers of one precision, or eight."""
+    """Four numbers of one precision, or sixteen."""
 
     def __init__(self, real: Any, width: int = LANES) -> None:
         self.real, self.width = real, width
@@ -64,40 +68,44 @@ def load(typing: Any, array: Any, index: Any) -> Any:
 
 
 @intrinsic
-def twice(typing: Any, array: Any, index: Any) -> Any:
-    """Four entries from ``index`` on, for two rows."""
+def repeated(typing: Any, array: Any, index: Any) -> Any:
+    """Four entries from ``index`` on, for each row of a block."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         lanes = _load(context, builder, signature, args, LANES)
-        return _shuffle(builder, lanes, [0, 1, 2, 3] * 2)
+        return _shuffle(builder, lanes, [0, 1, 2, 3] * _QUARTERS)
 
-    return Lanes(array.dtype, 2 * LANES)(array, types.int64), generate
+    return Lanes(array.dtype, _WIDE)(array, types.int64), generate
 
 
 @intrinsic(prefer_literal=True)
-def column(typing: Any, array: Any, index: Any, which: Any) -> Any:
-    """Entries of a column in two rows of three from ``index`` on, in all lanes."""
-    j = which.literal_value
+def strided(typing: Any, array: Any, index: Any, first: Any) -> Any:
+    """Every third of eight entries from ``index`` on, each in all lanes.
+
+    The ``first`` of them is 0 or 1. What would be a fourth row is the third once more.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         block = _load(context, builder, signature, args, 8)
-        return _shuffle(builder, block, [j] * LANES + [3 + j] * LANES)
+        rows = first.literal_value + np.array([0, 3, 6, 6])
+        return _shuffle(builder, block, np.repeat(rows, LANES).tolist())
 
-    return Lanes(array.dtype, 2 * LANES)(array, types.int64, which), generate
+    return Lanes(array.dtype, _WIDE)(array, types.int64, first), generate
 
 
 @intrinsic
-def rows(typing: Any, both: Any) -> Any:
-    """Lanes of each of two rows."""
-    result = types.UniTuple(Lanes(both.real), 2)
+def rows(typing: Any, block: Any) -> Any:
+    """Lanes of each of the three rows of a block."""
+    result = types.UniTuple(Lanes(block.real), 3)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        halves = [
-            _shuffle(builder, args[0], [*range(k, k + LANES)]) for k in (0, LANES)
+        parts = [
+            _shuffle(builder, args[0], [*range(k, k + LANES)])
+            for k in range(0, 3 * LANES, LANES)
         ]
-        return context.make_tuple(builder, result, halves)
+        return context.make_tuple(builder, result, parts)
 
-    return result(both), generate
+    return result(block), generate
 
 
 @intrinsic
@@ -127,7 +135,7 @@ def splat(typing: Any, value: Any) -> Any:
 
 @intrinsic(prefer_literal=True)
 def zeros_of(typing: Any, array: Any, width: Any) -> Any:
-    """Four or eight zeros in the precision of an array."""
+    """Four or sixteen zeros in the precision of an array."""
     result = Lanes(array.dtype, width.literal_value)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:

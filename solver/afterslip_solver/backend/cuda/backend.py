@@ -247,6 +247,26 @@ class GpuBackend(CreepOnDevice):
             capture=operator.springs is None,
         )
 
+    def single_iteration(
+        self,
+        matrix: Blocks,
+        cycle: Descent,
+        x: Any,
+        unit: NDArray[Any],
+        active: NDArray[Any],
+        tolerance: float,
+    ) -> GraphIteration:
+        """See `DeviceIteration`."""
+        stiffness = matrix.parts[0]
+        sums = cupy.empty((stiffness.n_sums, LANES))
+
+        def product(p: Any, q: Any) -> Any:
+            stiffness.apply(p, q, sums)
+            return sums
+
+        sizes = unit, np.ones(LANES), active, tolerance
+        return GraphIteration(product, cycle, x, None, *sizes, capture=True)
+
     def scale_blocks(self, inverse: Any, r: Any, gain: float, out: Any) -> None:
         """See `Backend`."""
         real = r.dtype.type

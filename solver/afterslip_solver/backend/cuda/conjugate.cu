@@ -1,6 +1,6 @@
 // One iteration of preconditioned conjugate gradients on four lanes without the host:
-// scalars stay on the device. Directions are FP32 like the preconditioner, everything
-// that the residual depends on is FP64.
+// scalars stay on the device. Directions are FP32 like the preconditioner; the iterate
+// and its residual are FP64 (`advance`) or FP32 as well (`advance_single`).
 
 #define LANES 4
 
@@ -98,6 +98,52 @@ extern "C" __global__ void direct(long long n, const double* __restrict__ state,
 
 struct alignas(32) Four { double a[LANES]; };
 
+// sums (block, 4) of what the threads of each block have; 256 threads
+__device__ __forceinline__ void put_sums(const double* dot, double* sums) {
+  __shared__ double part[8][LANES];
+#pragma unroll
+  for (int m = 0; m < LANES; m++) {
+    double s = dot[m];
+    for (int away = 16; away > 0; away /= 2) s += __shfl_down_sync(~0u, s, away);
+    if (threadIdx.x % 32 == 0) part[threadIdx.x / 32][m] = s;
+  }
+  __syncthreads();
+  if (threadIdx.x < LANES) {
+    double total = 0;
+    for (int w = 0; w < 8; w++) total += part[w][threadIdx.x];
+    sums[blockIdx.x * LANES + threadIdx.x] = total;
+  }
+}
+
+// x += alpha p, b -= alpha q in FP32; sums (block, 4) of b b; 256 threads
+extern "C" __global__ void __launch_bounds__(256)
+    advance_single(long long n, const double* __restrict__ state,
+                   const float4* __restrict__ p, const float4* __restrict__ q,
+                   float4* x, float4* b, double* sums) {
+  float alpha[LANES];
+  double dot[LANES] = {};
+  for (int m = 0; m < LANES; m++) alpha[m] = (float)state[ALPHA * LANES + m];
+  EVERY(i, n) {
+    const float4 way = p[i], kp = q[i];
+    float4 at = x[i], rest = b[i];
+    at.x += alpha[0] * way.x;
+    at.y += alpha[1] * way.y;
+    at.z += alpha[2] * way.z;
+    at.w += alpha[3] * way.w;
+    rest.x -= alpha[0] * kp.x;
+    rest.y -= alpha[1] * kp.y;
+    rest.z -= alpha[2] * kp.z;
+    rest.w -= alpha[3] * kp.w;
+    x[i] = at;
+    b[i] = rest;
+    dot[0] += (double)rest.x * rest.x;
+    dot[1] += (double)rest.y * rest.y;
+    dot[2] += (double)rest.z * rest.z;
+    dot[3] += (double)rest.w * rest.w;
+  }
+  put_sums(dot, sums);
+}
+
 // u += alpha p, r -= alpha q, b = r / SIZE; sums (block, 4) of r r; 256 threads
 extern "C" __global__ void __launch_bounds__(256)
     advance(long long n, const double* __restrict__ state, const float4* __restrict__ p,
@@ -125,19 +171,7 @@ extern "C" __global__ void __launch_bounds__(256)
     b[i] = make_float4((float)(scale[0] * rest.a[0]), (float)(scale[1] * rest.a[1]),
                        (float)(scale[2] * rest.a[2]), (float)(scale[3] * rest.a[3]));
   }
-  __shared__ double part[8][LANES];
-#pragma unroll
-  for (int m = 0; m < LANES; m++) {
-    double s = dot[m];
-    for (int away = 16; away > 0; away /= 2) s += __shfl_down_sync(~0u, s, away);
-    if (threadIdx.x % 32 == 0) part[threadIdx.x / 32][m] = s;
-  }
-  __syncthreads();
-  if (threadIdx.x < LANES) {
-    double total = 0;
-    for (int w = 0; w < 8; w++) total += part[w][threadIdx.x];
-    sums[blockIdx.x * LANES + threadIdx.x] = total;
-  }
+  put_sums(dot, sums);
 }
 
 #ifndef OTHER
@@ -157,17 +191,5 @@ extern "C" __global__ void dot(long long n, const float4* __restrict__ a,
     s[2] += (double)x.z * y.a[2];
     s[3] += (double)x.w * y.a[3];
   }
-  __shared__ double part[8][LANES];
-#pragma unroll
-  for (int m = 0; m < LANES; m++) {
-    for (int away = 16; away > 0; away /= 2)
-      s[m] += __shfl_down_sync(~0u, s[m], away);
-    if (threadIdx.x % 32 == 0) part[threadIdx.x / 32][m] = s[m];
-  }
-  __syncthreads();
-  if (threadIdx.x < LANES) {
-    double total = 0;
-    for (int w = 0; w < 8; w++) total += part[w][threadIdx.x];
-    sums[blockIdx.x * LANES + threadIdx.x] = total;
-  }
+  put_sums(s, sums);
 }

@@ -14,7 +14,7 @@ from afterslip_solver.backend.cuda import variants
 from afterslip_solver.backend.cuda.loader import kernel
 
 # rows of the state, as in conjugate.cu
-_CURVATURE, _RELATIVE, _ACTIVE = 3, 4, 5
+_RZ, _CURVATURE, _RELATIVE, _ACTIVE = 0, 3, 4, 5
 _SIZE, _UNIT, _SCALE, _TOLERANCE, _ROWS = 6, 7, 8, 9, 10
 # thread blocks of sums
 _FOLD = 64
@@ -43,12 +43,16 @@ class GraphIteration:
 
     Parameters
     ----------
-    product : in FP64. descent : the preconditioner.
-    u, r : (n, 3, lane) float64 iterate and residual, both updated.
+    product : in the precision of u. descent : the preconditioner.
+    u, r : (n, 3, lane) float64 iterate and residual, both updated. Where r is None,
+        u is float32 and the residual is what lies in ``descent.right``, of the
+        stiffness over ``descent.unit``.
     unit : (lane,) reference norms. size : (lane,) sizes of r.
     active : (lane,) lanes that move. tolerance : at which one stops.
     capture : record a graph; else launch one by one.
     """
+
+    exhausted = False
 
     def __init__(
         self,
@@ -63,15 +67,18 @@ class GraphIteration:
         capture: bool,
     ) -> None:
         self._product, self._descent = product, descent
-        self._u, self._r = u, r
-        self._p = cupy.zeros(r.shape, dtype=np.float32)
-        self._q = cupy.zeros_like(r)
+        self.iterate = u
+        self.p = cupy.zeros(u.shape, dtype=np.float32)
+        self._q = cupy.zeros_like(u)
+        rest = () if r is None else (r,)
+        self._vectors = (self.p, self._q, u, *rest, descent.right)
+        self._name = "advance_single" if r is None else "advance"
         self._sums = cupy.empty((_BLOCKS, LANES))
         self._few = cupy.empty((_FOLD, LANES))
         state = np.zeros((_ROWS, LANES))
         state[_ACTIVE] = active
         state[_SIZE], state[_UNIT] = size, unit
-        state[_SCALE] = 1.0 / descent.unit
+        state[_SCALE] = 1.0 if r is None else 1.0 / descent.unit
         state[_TOLERANCE] = tolerance
         self._state = cupy.asarray(state)
         # alpha is zero: this only puts the scaled residual where it is wanted
@@ -103,24 +110,28 @@ class GraphIteration:
         for lane in np.flatnonzero(lanes):
             self._state[_ACTIVE, int(lane)] = 0.0
 
+    def rescale(self, factor: NDArray[Any], unit: NDArray[Any]) -> None:
+        """See `SingleIteration`."""
+        self._state[_RZ] *= cupy.asarray(factor**2)
+        self._state[_UNIT] = cupy.asarray(unit)
+
     def _iterate(self) -> None:
         z = self._descent.descend()
         self._dot(z, self._descent.right)
         self._find("find_beta", self._sums)
         run = kernel("conjugate.cu", "direct")
-        run((_BLOCKS,), (256,), (np.int64(z.size // LANES), self._state, z, self._p))
-        sums = self._product(self._p, self._q)
+        run((_BLOCKS,), (256,), (np.int64(z.size // LANES), self._state, z, self.p))
+        sums = self._product(self.p, self._q)
         if sums is None:
-            self._dot(self._p, self._q)
+            self._dot(self.p, self._q)
             sums = self._sums
         self._find("find_alpha", sums)
         self._advance()
 
     def _advance(self) -> None:
-        vectors = (self._p, self._q, self._u, self._r, self._descent.right)
-        run = kernel("conjugate.cu", "advance")
-        n = np.int64(self._r.size // LANES)
-        run((_BLOCKS,), (256,), (n, self._state, *vectors, self._sums))
+        run = kernel("conjugate.cu", self._name)
+        n = np.int64(self.p.size // LANES)
+        run((_BLOCKS,), (256,), (n, self._state, *self._vectors, self._sums))
         self._find("find_norm", self._sums)
 
     def _dot(self, a: Any, b: Any) -> None:

@@ -141,11 +141,10 @@ class PartIteration(GraphIteration):
         super().__init__(product, descent, u, r, *limits)
 
     def _advance(self) -> None:
-        vectors = (self._p, self._q, self._u, self._r, self._descent.right)
-        run = kernel("conjugate.cu", "advance")
+        run = kernel("conjugate.cu", self._name)
         owned, others = slice(self._owned), slice(self._owned, None)
         for rows, sums in ((owned, self._sums), (others, self._unused)):
-            mine = [vector[rows] for vector in vectors]
+            mine = [vector[rows] for vector in self._vectors]
             n = np.int64(mine[0].size // LANES)
             if n:
                 run((_BLOCKS,), (256,), (n, self._state, *mine, sums))

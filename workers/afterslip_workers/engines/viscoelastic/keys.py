@@ -40,7 +40,7 @@ def reuse_facts(
     order of ``units``; an elastic model's numbers are good for every time. Left out
     of the keys are tolerances and the end of a spectral curve, because better ones
     serve as well, and what changes results within the tolerance only: backend,
-    preconditioner, and which other sources are solved beside.
+    preconditioner, precision, and which other sources are solved beside.
     """
     of_model = _model(model)
     of_solver = digest(_solver(model, settings))

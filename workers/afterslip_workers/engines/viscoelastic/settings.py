@@ -35,6 +35,7 @@ def settings_of(times: Times, solver: Solver) -> SolverSettings:
         time_tolerance=solver.time_tolerance,
         max_modes=_modes(times, solver),
         deterministic=solver.deterministic,
+        precision=solver.precision,
     )
 
 

@@ -1,0 +1,220 @@
+"""Conjugate gradients in FP32 around residuals in FP64.
+
+A correction x is sought in FP32 while its residual is updated by the recurrence. When
+that has fallen far enough x is added to the iterate in FP64 and the residual computed
+anew, so that rounding counts relative to the residual and not to the load (residual
+replacement: van der Vorst & Ye 2000, SIAM J. Sci. Comput. 22, 835-852). The direction
+stays, so no iteration is lost.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, cast
+
+import numpy as np
+
+from afterslip_solver.backend import Backend, Blocks
+from afterslip_solver.backend.protocols import DeviceIteration
+from afterslip_solver.krylov.iteration import ratio
+from afterslip_solver.model import Bool, Float
+from afterslip_solver.multigrid.cycle import Cycle
+from afterslip_solver.multigrid.preconditioner import Preconditioner
+from afterslip_solver.operators.elasticity import Elasticity
+
+# fall of the residual after which it is computed anew. What FP32 leaves of a residual
+# grows as (length / element)^2, to about 3e-6 of the load at 32 million unknowns.
+DROP = 1e-3
+# a residual that was computed anew and has not fallen so far shows rounding only
+_GAIN = 0.5
+# the same over what the recurrence said: from here on the recurrence starts anew
+_DRIFT = 2.0
+
+
+def applies(operator: Elasticity, preconditioner: Preconditioner) -> bool:
+    """Say whether there is an FP32 matrix of the same stiffness to iterate with."""
+    if operator.single is None or operator.springs is not None:
+        return False
+    if not isinstance(preconditioner, Cycle):
+        return False
+    return preconditioner.levels[0].matrix is operator.single
+
+
+class SingleIteration(Protocol):
+    """Iterations in FP32 on x and ``cycle.right``, its residual.
+
+    Attributes
+    ----------
+    p : the last direction.
+    """
+
+    p: Any
+
+    def step(self) -> tuple[Float, Float]:
+        """See `Iteration`."""
+
+    def hold(self, lanes: Bool) -> None:
+        """See `Iteration`."""
+
+    def rescale(self, factor: Float, unit: Float) -> None:
+        """Go on with p and the residual in other units.
+
+        Parameters
+        ----------
+        factor : (lane,) that p was multiplied by; 0 forgets it.
+        unit : (lane,) new reference norms.
+        """
+
+
+class SingleStepwise:
+    """Iterations of the backend's operations on vectors; see `SingleIteration`.
+
+    Parameters
+    ----------
+    matrix : the stiffness of the cycle's first level.
+    x : (n_node, 3, lane) float32, updated.
+    unit : (lane,) reference norms. active : (lane,) lanes that move.
+    tolerance : at which one stops.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        matrix: Blocks,
+        cycle: Cycle,
+        x: Any,
+        unit: Float,
+        active: Bool,
+        tolerance: float,
+    ) -> None:
+        self._backend, self._matrix, self._cycle = backend, matrix, cycle
+        self._x, self._unit, self._tolerance = x, unit, tolerance
+        self._active = active.copy()
+        self.p, self._q = (backend.xp.zeros_like(x) for _ in range(2))
+        self._rz = np.zeros(len(unit))
+
+    def hold(self, lanes: Bool) -> None:
+        """See `Iteration`."""
+        self._active &= ~lanes
+
+    def rescale(self, factor: Float, unit: Float) -> None:
+        """See `SingleIteration`."""
+        self._rz, self._unit = self._rz * factor**2, unit
+
+    def step(self) -> tuple[Float, Float]:
+        """See `Iteration`."""
+        backend, b, p, q = self._backend, self._cycle.right, self.p, self._q
+        z = self._cycle.descend()
+        new = backend.dot(b, z)
+        backend.xpay(z, ratio(new, self._rz, self._active & (self._rz > 0.0)), p)
+        self._rz = new
+        backend.multiply(self._matrix, p, q)
+        pq = np.asarray(backend.dot(p, q))
+        # a lane that breaks down stays as it is
+        alpha = ratio(new, pq, self._active & (pq > 0.0) & np.isfinite(pq))
+        backend.axpy(self._x, alpha, p)
+        backend.axpy(b, -alpha, q)
+        relative = np.sqrt(backend.dot(b, b)) / self._unit
+        self._active &= relative > self._tolerance
+        return relative, pq
+
+
+class Sum:
+    """An iterate of two parts, of which rows can be taken."""
+
+    def __init__(self, u: Any, x: Any, factor: Any) -> None:
+        self._u, self._x, self._factor = u, x, factor
+
+    def __getitem__(self, rows: Any) -> Any:
+        """Return rows (n, 3, lane) in FP64."""
+        return self._u[rows] + self._x[rows] * self._factor
+
+
+class Mixed:
+    """Iterations in FP32 whose residual is computed anew when it has fallen far.
+
+    Parameters
+    ----------
+    operator, cycle : that `applies` to.
+    f : (n_node, 3, lane) float64. u, r : like f, iterate and residual, both updated.
+    unit : (lane,) reference norms. size : (lane,) sizes of r.
+    active : (lane,) lanes that move. tolerance : at which one stops.
+
+    Attributes
+    ----------
+    exhausted : the residual, computed anew, has not fallen: FP32 is not enough.
+    """
+
+    def __init__(
+        self,
+        operator: Elasticity,
+        cycle: Cycle,
+        f: Any,
+        u: Any,
+        r: Any,
+        unit: Float,
+        size: Float,
+        active: Bool,
+        tolerance: float,
+    ) -> None:
+        self._operator, self._cycle, self._backend = operator, cycle, operator.backend
+        self._f, self._u, self._r = f, u, r
+        self._unit, self._tolerance = unit, tolerance
+        self._active, self._size = active.copy(), size
+        self.exhausted = False
+        self._x = self._backend.xp.zeros(f.shape, dtype=np.float32)
+        self._backend.scale_into(r, 1.0 / size, cycle.right)
+        self._inner = self._iteration(size)
+
+    def _iteration(self, size: Float) -> SingleIteration:
+        matrix, backend = cast(Blocks, self._operator.single), self._backend
+        how = self._cycle, self._x, self._unit / size, self._active, self._tolerance
+        if backend.capabilities.device_iteration:
+            device = cast(DeviceIteration, backend)
+            found: SingleIteration = device.single_iteration(matrix, *how)
+            return found
+        return SingleStepwise(backend, matrix, *how)
+
+    @property
+    def iterate(self) -> Sum:
+        """The iterate as it is, without an addition of whole vectors."""
+        factor = self._backend.asarray(self._size / self._cycle.unit)
+        return Sum(self._u, self._x, factor)
+
+    def hold(self, lanes: Bool) -> None:
+        """See `Iteration`."""
+        self._active &= ~lanes
+        self._inner.hold(lanes)
+
+    def step(self) -> tuple[Float, Float]:
+        """See `Iteration`."""
+        relative, curvature = self._inner.step()
+        self._active &= relative > self._tolerance
+        fallen = relative * self._unit < DROP * self._size
+        if (self._active & fallen).any():
+            relative = self._renew(relative)
+        return relative, curvature
+
+    def finish(self) -> None:
+        """Put everything that was found into u."""
+        factor = self._size / self._cycle.unit
+        self._backend.axpy(self._u, factor, self._x)
+        self._x[...] = 0.0
+
+    def _renew(self, expected: Float) -> Float:
+        """Compute the residual anew and go on from it."""
+        backend = self._backend
+        self.finish()
+        self._operator.apply(self._u, self._r)
+        minus = -np.ones(len(self._size))
+        backend.xpay(self._f, minus, self._r)
+        norm = np.sqrt(backend.dot(self._r, self._r))
+        self.exhausted = bool((norm > _GAIN * self._size)[self._active].any())
+        new = np.where(np.isfinite(norm) & (norm > 0.0), norm, self._size)
+        backend.scale_into(self._r, 1.0 / new, self._cycle.right)
+        # the direction belongs to a residual that was there
+        there = norm <= _DRIFT * expected * self._unit
+        factor = np.where(there, self._size / new, 0.0)
+        backend.scale_into(self._inner.p, factor, self._inner.p)
+        self._inner.rescale(factor, self._unit / new)
+        self._size = new
+        return np.asarray(norm / self._unit)
