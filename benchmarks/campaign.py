@@ -62,19 +62,29 @@ class StoredMesh:
             return RawMesh(stored["vertices"], stored["cells"], surfaces)
 
 
-def keep_mesh(path: Path) -> None:
-    """Write the unrefined mesh of the campaign."""
+def keep_mesh(path: Path, campaign: Campaign, folder: Path) -> None:
+    """Write the unrefined mesh of a campaign.
+
+    Parameters
+    ----------
+    folder : of its files.
+    """
     made = builder.Mesher.mesh
+    path.unlink(missing_ok=True)
 
     def mesh(self: builder.Mesher, layers: object) -> RawMesh:
         raw = made(self, layers)
+        if path.exists():  # a coarser one, for the error of the mesh
+            return raw
         surfaces = {f"s_{name}": value for name, value in raw.surfaces.items()}
         np.savez(path, vertices=raw.vertices, cells=raw.cells, **surfaces)
         return raw
 
     builder.Mesher.mesh = mesh
-    spec = parse_campaign(Campaign.from_yaml(SPEC).to_dict())
-    files = LocalFiles(SPEC.parent)
+    content = campaign.to_dict()
+    # to refine it is left to its reader
+    content["model"]["mesh"] = {**content["model"]["mesh"], "refine": 0}
+    spec, files = parse_campaign(content), LocalFiles(folder)
     build_model(spec.model, resolve(spec, files), files, lambda _phase: None)
     print(f"wrote {path}, {path.stat().st_size / 1e6:.1f} MB")
 
@@ -95,7 +105,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     if options.keep_mesh:
-        keep_mesh(options.keep_mesh)
+        keep_mesh(options.keep_mesh, Campaign.from_yaml(SPEC), SPEC.parent)
         return
     if options.mesh:
         StoredMesh.path = options.mesh
