@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+import scipy.optimize
 import scipy.stats
 from test_inversion import build, slip_pattern
 
@@ -15,6 +16,7 @@ from afterslip_solver.inversion import (
     magnitude_of,
     moment_parts,
 )
+from afterslip_solver.inversion.convex import nearest
 from afterslip_solver.inversion.hierarchy import (
     Hierarchy,
     Quadratic,
@@ -22,6 +24,7 @@ from afterslip_solver.inversion.hierarchy import (
     groups_of,
     sample,
 )
+from afterslip_solver.inversion.posterior import to_bounds
 from afterslip_solver.inversion.truncated import TruncatedGaussian
 
 INF = np.inf
@@ -56,6 +59,50 @@ def test_draws_between_bounds_have_the_moments_of_rejection():
     limit = 4 * spread * np.sqrt(1 / few + 1 / len(exact))
     assert (np.abs(table.mean(axis=0) - exact.mean(axis=0)) < limit).all()
     assert table.std(axis=0) == pytest.approx(spread, rel=4 / np.sqrt(2 * few))
+
+
+def test_nearest_point_is_that_of_bounded_least_squares():
+    rng = np.random.default_rng(0)
+    for n in (1, 4, 30):
+        root = rng.standard_normal((n + 3, n))
+        lower = np.where(rng.random(n) < 0.7, rng.uniform(-0.3, 0.2, n), -INF)
+        upper = np.where(rng.random(n) < 0.5, rng.uniform(0.3, 0.8, n), INF)
+        for _ in range(10):
+            value = 2 * rng.standard_normal(n)
+            begin = np.clip(rng.standard_normal(n), lower, upper)
+            found = nearest(root.T @ root, value, lower, upper, begin)
+            peer = scipy.optimize.lsq_linear(
+                root, root @ value, (lower, upper), method="bvls", tol=1e-14
+            )
+            assert found == pytest.approx(peer.x, abs=1e-8)
+            assert ((lower <= found) & (found <= upper)).all()
+
+
+def test_draws_are_bounded_solutions_of_data_and_prior_with_errors_added():
+    """The projection of the free posterior is a randomised bounded least squares."""
+    rng = np.random.default_rng(3)
+    G, L = rng.standard_normal((9, 4)), 2 * np.eye(4) - np.eye(4, k=1) - np.eye(4, k=-1)
+    d = G @ np.array([0.6, 0.1, 0.0, 0.9]) + 0.5 * rng.standard_normal(9)
+    lower, upper = np.zeros(4), np.array([INF, INF, INF, 0.8])
+    groups = groups_of(G / 0.5, d / 0.5, np.zeros(9, dtype=int))
+    model = Hierarchy(groups, np.array([False]), L, lower, upper, 1.5)
+    chain = to_bounds(model, np.ones(4), 4000, 10, rng)
+    root = np.linalg.cholesky(1.5 * L).T
+    rows, peer = np.vstack((G / 0.5, root)), []
+    for _ in range(1500):
+        noisy = np.append(d / 0.5, np.zeros(4)) + rng.standard_normal(13)
+        found = scipy.optimize.lsq_linear(rows, noisy, (lower, upper), method="bvls")
+        peer.append(found.x)
+    ours, theirs = chain.value, np.array(peer)
+    error = np.sqrt(1 / 4000 + 1 / 1500)
+    spread = theirs.std(axis=0)
+    assert (np.abs(ours.mean(axis=0) - theirs.mean(axis=0)) < 4 * spread * error).all()
+    for edge in (lower, upper):
+        share = np.isclose(theirs, edge).mean(axis=0)
+        assert np.isclose(ours, edge).mean(axis=0) == pytest.approx(
+            share, abs=2 * error
+        )
+    assert (ours[:, 2] == 0.0).mean() > 0.1
 
 
 def test_effective_size_of_an_autoregressive_series_is_the_known_one():

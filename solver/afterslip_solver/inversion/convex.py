@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from afterslip_solver.model import Float
 
+MOST_ITERATIONS = 200  # of the interior point
 EXCHANGES = 30  # solves after which sets that have not settled mostly cycle
 
 
@@ -41,7 +42,7 @@ def minimise(
     l1: Float,
     lower: Float,
     upper: Float,
-    max_iterations: int = 200,
+    max_iterations: int = MOST_ITERATIONS,
 ) -> ConvexResult:
     """Minimise ``a' Q a - 2 b' a + sum l1 |a|`` between bounds.
 
@@ -56,6 +57,45 @@ def minimise(
         value = solve_symmetric(Q, b)
         gap = duality_gap(Q, b, l1, lower, upper, value)
         return ConvexResult(value, True, "linear", 0, gap)
+    result = _settle(Q, b, l1, lower, upper, np.zeros(len(b)), max_iterations)
+    gap = duality_gap(Q, b, l1, lower, upper, result.value)
+    return replace(result, gap=gap)
+
+
+def nearest(Q: Float, value: Float, lower: Float, upper: Float, start: Float) -> Float:
+    """Return the point between bounds with the least ``(a - value)' Q (a - value)``.
+
+    Parameters
+    ----------
+    Q : (n, n) float64, symmetric, positive definite.
+    value : (n,) float64.
+    lower, upper : (n,) float64, infinite where there is no bound.
+    start : (n,) float64, between the bounds; its bounds are tried first.
+
+    Raises
+    ------
+    scipy.linalg.LinAlgError
+        Where the minimiser is not found.
+    """
+    if ((lower <= value) & (value <= upper)).all():
+        return value
+    none = np.zeros(len(value))
+    found = _settle(Q, Q @ value, none, lower, upper, start, MOST_ITERATIONS)
+    if not found.converged:
+        raise scipy.linalg.LinAlgError(f"no nearest point: {found.status}")
+    return found.value
+
+
+def _settle(
+    Q: Float,
+    b: Float,
+    l1: Float,
+    lower: Float,
+    upper: Float,
+    start: Float,
+    max_iterations: int,
+) -> ConvexResult:
+    """Minimise from a start, without a bound of what is left."""
     # scaled unknowns and objective: the library's tolerances then mean something
     width = np.sqrt(np.diag(Q))
     width = np.where(width > 0, width, 1.0)
@@ -69,8 +109,8 @@ def minimise(
     )
     # exchanging whole sets mostly settles in a few solves; where it cycles, an
     # interior point says which set is right
-    start = np.clip(np.zeros(len(b)), *scaled[3:])
-    value, steps = _exchange(*scaled, start, max_iterations)
+    begin = np.clip(start * width / size, *scaled[3:])
+    value, steps = _exchange(*scaled, begin, max_iterations)
     result = ConvexResult(value, True, "exchange", steps)
     if steps > min(EXCHANGES, max_iterations):
         result = _interior_point(*scaled, max_iterations)
@@ -80,8 +120,7 @@ def minimise(
     # the way there and back may round off a bound, or across it
     back = np.where(value == scaled[3], lower, value * size / width)
     value = np.clip(np.where(value == scaled[4], upper, back), lower, upper)
-    gap = duality_gap(Q, b, l1, lower, upper, value)
-    return replace(result, value=value, gap=gap)
+    return replace(result, value=value)
 
 
 def duality_gap(

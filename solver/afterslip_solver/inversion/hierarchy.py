@@ -149,14 +149,21 @@ def sample(
 
 def _gaussian(model: Hierarchy, variance: Float, tau: float) -> TruncatedGaussian:
     """Slip given the scales."""
-    n_par = len(model.precision)
     pairs = list(zip(model.groups, variance, strict=True))
+    matrix = precision_of(model, variance, tau)
+    right = sum((g.right / v for g, v in pairs), np.zeros(len(matrix)))
+    return TruncatedGaussian(matrix, right, model.lower, model.upper)
+
+
+def precision_of(model: Hierarchy, variance: Float, tau: float) -> Float:
+    """(n, n) float64, of slip given the scales, without bounds."""
+    n_par = len(model.precision)
+    pairs = zip(model.groups, variance, strict=True)
     matrix = sum(
         (g.matrix / v for g, v in pairs), np.zeros(model.groups[0].matrix.shape)
     )
     matrix[:n_par, :n_par] += tau * model.precision
-    right = sum((g.right / v for g, v in pairs), np.zeros(len(matrix)))
-    return TruncatedGaussian(matrix, right, model.lower, model.upper)
+    return np.asarray(matrix)
 
 
 def _first_scale(model: Hierarchy, slip: Float) -> float:
