@@ -43,6 +43,10 @@ CLIENT = {
     "resume": ("afterslip.cli.actions:resume", "Go on after a pause."),
     "fetch": ("afterslip.cli.fetch:fetch", "Copy a campaign's results to a folder."),
     "invert": ("afterslip.cli.invert:invert", "Estimate slip from data sets."),
+    "reproduce": (
+        "afterslip.cli.reproduce:reproduce",
+        "Invert again from a result's own record, and compare.",
+    ),
     "usage": ("afterslip.cli.usage:usage", "Say who has used how much."),
 }
 

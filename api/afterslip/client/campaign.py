@@ -282,7 +282,6 @@ class CampaignHandle(Handle):
         """
         names = [datasets] if isinstance(datasets, str) else list(datasets)
         body: dict[str, Any] = {
-            "campaign": self.id,
             "name": name,
             "datasets": names,
             "smoothness": smoothness,
@@ -294,9 +293,23 @@ class CampaignHandle(Handle):
         }
         if moment is not None:
             body["moment"] = dict(moment)
-        data = self._transport.post("/v1/inversions", body)
-        inversion = Inversion(self._transport, data)
+        inversion = self.ask(body)
         return inversion.wait(timeout=timeout) if wait else inversion
+
+    def ask(self, request: Mapping[str, Any]) -> Inversion:
+        """Ask for an inversion as a spec writes it; its result may not be there yet.
+
+        Parameters
+        ----------
+        request : an item of a spec's ``inversions``, or what a result holds of it.
+
+        Raises
+        ------
+        ApiError
+            when the request is wrong.
+        """
+        data = self._transport.post("/v1/inversions", {**request, "campaign": self.id})
+        return Inversion(self._transport, data)
 
     def inversions(self) -> list[Inversion]:
         """Return the inversions of this campaign, oldest first."""
