@@ -245,15 +245,36 @@ def test_weight_auto_finds_the_errors_of_one_data_set_and_leaves_the_other(solve
     assert found.sizes["draw"] >= 100
 
 
+def test_the_mesh_error_of_a_campaign_widens_its_intervals(solved):
+    """A campaign of a few elements; switched off, the data's errors stand alone."""
+    datasets, files = land_of(solved)
+    on, _, html = invert(solved, "e0", datasets, files)
+    off, _, bare = invert(solved, "e1", datasets, files, model_error={"mesh": False})
+    added = on["model_sigma"].values
+    assert (added > 0).all()
+    # some per cent of what slip of both components of all sources moves
+    assert (
+        0.002 < np.sqrt(np.mean(added**2)) < 0.2 * np.abs(on["observed"].values).max()
+    )
+    width = [np.ptp(found.attrs["moment_interval"]) for found in (on, off)]
+    assert width[0] > 1.1 * width[1]
+    assert "errors of the Green's functions" in on["slip_sigma"].attrs["holds"]
+    assert "Errors of the predictions" in html
+    assert "model_sigma" not in off
+    assert "Errors of the predictions" not in bare
+    assert np.size(on.attrs["variance_factors"]) == 1
+
+
 def test_slip_at_its_bounds_carries_a_warning(solved):
     datasets, files = land_of(solved)
     bounds = [{"bounds": {"dip": [0, 2.5]}}, {"bounds": {"dip": [1.5, 2.5]}}]
     said = []
     for number, constraint in enumerate(bounds):
-        found, _, html = invert(
+        found, summary, html = invert(
             solved, f"b{number}", datasets, files, constraints=[constraint]
         )
         text = "slips lie within a standard deviation of a bound"
+        assert json.loads(found.attrs["warnings"]) == summary["warnings"]
         assert (text in html) == (text in found.attrs["warnings"])
         said.append(text in html)
     assert said == [False, True]

@@ -82,6 +82,8 @@ def invert(
             f"{limits(inversion.peak_slip_interval, '.1f')}, variance reduction "
             f"{inversion.variance_reduction:.1%}, score {inversion.score:.3g}"
         )
+        for sentence in inversion.warnings:
+            typer.echo(f"doubt: {sentence}")
 
 
 def _weight(option: str, text: str) -> float | Literal["auto"]:

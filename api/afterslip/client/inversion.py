@@ -138,6 +138,13 @@ class Inversion(Handle):
         """Mean squared held-out residual over sigma; nan without cross-validation."""
         return self._number("score")
 
+    @property
+    def warnings(self) -> list[str]:
+        """What to doubt, as the result says it."""
+        return [
+            str(text) for text in (self.data.get("summary") or {}).get("warnings", [])
+        ]
+
     def _interval(self, name: str) -> tuple[float, float] | None:
         value = (self.data.get("summary") or {}).get(name)
         return None if value is None else (float(value[0]), float(value[1]))

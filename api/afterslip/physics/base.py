@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -68,6 +68,28 @@ class Reader(Protocol):
         sources: ArrayLike | None = None,
     ) -> xr.DataArray:
         """Return (source, time, station, component) float64."""
+
+
+@runtime_checkable
+class EstimatesError(Protocol):
+    """A reader that knows how wrong its Green's functions are."""
+
+    def space_error(
+        self,
+        x: ArrayLike,
+        y: ArrayLike,
+        times: ArrayLike,
+        names: Sequence[str] | None = None,
+        sources: ArrayLike | None = None,
+    ) -> xr.DataArray:
+        """Return (source, part, time, station) float64, NaN where not estimated.
+
+        Parts are the elastic displacement and its change since, lengths of errors in
+        the unit of the Green's functions.
+        """
+
+    def largest_space_error(self) -> dict[str, float]:
+        """Return the error of each part of the worst source, empty without any."""
 
 
 class Physics(Protocol):

@@ -7,7 +7,7 @@ import xarray as xr
 
 from afterslip.plot.resolution import on_nodes
 from afterslip.report.tables import worst_stations
-from afterslip.result import facts, fit_by_type, slip_magnitude
+from afterslip.result import fit_by_type, slip_magnitude
 
 RESOLVED = 0.5
 """Resolution below which the regularisation says more than the data."""
@@ -15,8 +15,7 @@ RESOLVED = 0.5
 
 def caveats(result: xr.Dataset) -> list[str]:
     """Sentences about what the data cannot see or the model does not explain."""
-    said = facts(result, "warnings") or []
-    return [*map(str, said), *_unresolved(result), *_edges(result), *_misfits(result)]
+    return [*_unresolved(result), *_edges(result), *_misfits(result)]
 
 
 def _unresolved(result: xr.Dataset) -> list[str]:

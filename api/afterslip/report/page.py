@@ -17,7 +17,6 @@ from matplotlib.figure import Figure
 from afterslip import plot
 from afterslip.exports.table import write_slip
 from afterslip.physics.registry import find, name_of
-from afterslip.report.caveats import caveats
 from afterslip.report.tables import (
     beside_rows,
     dataset_rows,
@@ -191,7 +190,7 @@ def render(
         stations=rows,
         station_total=total,
         with_epochs=len({row["epoch"] for row in rows}) > 1,
-        caveats=caveats(result),
+        caveats=list(map(str, facts(result, "warnings") or [])),
         model=model_facts(result, greens),
         request=facts(result, "request"),
         spec=_yaml(spec) if spec else "",
@@ -291,6 +290,7 @@ def model_facts(
         ("Mesh quality", _quality(quality)),
         ("Notes", "; ".join(model.get("notes") or [])),
         *solved,
+        ("Errors of the predictions, in the covariance", _predicted(result)),
         ("Smoothness λ, sparsity μ", _pair(result)),
     ]
     return [(name, value) for name, value in rows if value]
@@ -303,6 +303,14 @@ def _pair(result: xr.Dataset) -> str | None:
 
 def _count(value: Any) -> str | None:
     return None if value is None else f"{int(value):,}"
+
+
+def _predicted(result: xr.Dataset) -> str | None:
+    """Say how large the errors of the Green's functions are at the data."""
+    if "model_sigma" not in result:
+        return None
+    sigma = 1e3 * np.asarray(result["model_sigma"].values, dtype=np.float64)
+    return f"{np.sqrt(np.mean(sigma**2)):.2g} mm rms, {sigma.max():.2g} mm at most"
 
 
 QUALITY = {

@@ -54,6 +54,14 @@ class Increments(Schema):
                 )
 
 
+class ModelErrors(Schema):
+    """Which errors of the Green's functions stand beside those of the data."""
+
+    mesh: bool = Field(
+        default=True, description="those of the mesh, where they were estimated"
+    )
+
+
 class Inversion(Schema):
     """A regularised estimate of slip from data."""
 
@@ -99,6 +107,10 @@ class Inversion(Schema):
 
     increments: Increments | None = Field(
         default=None, description="{ends, smoothness} of afterslip; none: at once"
+    )
+
+    model_error: ModelErrors = Field(
+        default=ModelErrors(), description="{mesh}: errors of the Green's functions"
     )
 
     def problems(self) -> Iterator[Problem]:

@@ -22,6 +22,7 @@ from afterslip_solver.inversion.in_time import (
     moment_history,
     total,
 )
+from afterslip_solver.inversion.model_error import ModelError, with_model_error
 from afterslip_solver.inversion.posterior import Posterior, interval
 from afterslip_solver.inversion.problem import (
     InversionError,
@@ -61,6 +62,7 @@ __all__ = [
     "InversionSolution",
     "KnownSum",
     "Laplacian",
+    "ModelError",
     "Posterior",
     "Regulariser",
     "SourceGrid",
@@ -85,4 +87,5 @@ __all__ = [
     "total",
     "whiten",
     "with_data_of",
+    "with_model_error",
 ]

@@ -12,7 +12,7 @@ import xarray as xr
 from afterslip.frame import Frame
 from afterslip.readers.rows import Rows
 from afterslip_common.terms import YEAR
-from afterslip_solver.inversion import InversionSolution
+from afterslip_solver.inversion import InversionSolution, ModelError
 from afterslip_solver.model import Float
 from afterslip_workers.inverting.data import Unknown
 from afterslip_workers.inverting.in_time import History
@@ -93,6 +93,13 @@ def beside_variables(
     epoch = np.array([item.epoch for item in beside]) / YEAR
     made["unknown_epoch"] = xr.Variable(("unknown",), epoch, {"units": "yr"})
     return made
+
+
+def model_error_variables(error: ModelError | None) -> dict[str, xr.Variable]:
+    """Errors of the predictions that the covariance of the data holds."""
+    if error is None:
+        return {}
+    return {"model_sigma": xr.Variable(("obs",), error.total, {"units": "m"})}
 
 
 def history_variables(

@@ -10,15 +10,16 @@ import xarray as xr
 
 from afterslip_solver.inversion import (
     InversionProblem,
-    InversionSolution,
     interval,
     magnitude_of,
     moment_parts,
 )
 from afterslip_solver.model import Float
+from afterslip_workers.inverting.solving import Solved
 
 MOST_DRAWS = 400  # on the nodes and in the file: an interval's ends to a tenth
 NODES_AT_ONCE = 4096
+PREDICTED = "errors of the Green's functions"
 HOLDS = "data errors with estimated variances, signs, the choice of smoothness"
 GAUSSIAN = "data errors and smoothness as they were chosen; no signs"
 
@@ -70,7 +71,7 @@ def uncertainty_variables(
     unit_slip: Float,
     found: xr.Dataset,
     problem: InversionProblem,
-    solution: InversionSolution,
+    solved: Solved,
 ) -> tuple[dict[str, xr.Variable], dict[str, Any]]:
     """Variables and attributes of the result that the draws make.
 
@@ -81,6 +82,7 @@ def uncertainty_variables(
     found : the result so far, with the slip that was chosen.
     """
     metres = {"units": "m"}
+    solution = solved.solution
     facts: dict[str, Any] = {"optimality_gap": solution.optimality_gap}
     posterior = solution.posterior
     if posterior is None:
@@ -91,7 +93,8 @@ def uncertainty_variables(
     draws = posterior.slip[::step]
     level = 0.5 * float(found.attrs["peak_slip"])
     nodes = on_nodes(unit_slip, draws, level)
-    holds = {**metres, "holds": HOLDS}
+    known = HOLDS if solved.model_error is None else f"{HOLDS}, {PREDICTED}"
+    holds = {**metres, "holds": known}
     made = {
         "slip_sigma": xr.Variable(("source",), posterior.sigma, holds),
         "slip_interval": xr.Variable(
@@ -111,7 +114,7 @@ def uncertainty_variables(
     facts.update(_sums(found, problem, posterior.slip))
     facts["peak_slip_interval"] = _pair(nodes.peak)
     facts["effective_draws"] = posterior.effective
-    facts["variance_factors"] = np.median(posterior.variance, axis=0).tolist()
+    facts["variance_factors"] = solved.variance.tolist()
     return made, facts
 
 

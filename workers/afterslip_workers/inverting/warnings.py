@@ -45,8 +45,8 @@ def warnings_of(solution: InversionSolution, notes: Sequence[str] = ()) -> list[
     if solution.posterior is not None and near.mean() >= MANY_AT_BOUNDS:
         said.append(
             f"{near.sum()} of {len(near)} slips lie within a standard deviation of a "
-            "bound, where draws can only lie on one side: under positive signs the "
-            "interval of Mw lies high, and holds the truth less often than it says"
+            "bound, which shapes their intervals: where slip is rougher than its "
+            "prior, the interval of Mw holds the truth less often than it says"
         )
     if solution.posterior is None:
         said.append("no intervals: they are not drawn where slip is sparse or free")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,24 +16,22 @@ from afterslip.exports import write_geojson
 from afterslip.frame import Frame
 from afterslip.readers.rows import Rows
 from afterslip.report import write_report
+from afterslip.report.caveats import caveats
 from afterslip.result import fit_by_dataset
 from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.inversion import Inversion
 from afterslip_solver.inversion import (
     InversionProblem,
-    InversionSettings,
     InversionSolution,
-    invert,
     make_regulariser,
     reweighted,
-    robust_weights,
 )
-from afterslip_solver.model import Bool, Float
 from afterslip_workers.engines.base import SlipModel
 from afterslip_workers.errors import TaskError
 from afterslip_workers.inverting import data as data_of
 from afterslip_workers.inverting import in_time, predict, result
 from afterslip_workers.inverting.resolution import resolution_variables
+from afterslip_workers.inverting.solving import Solved, solve
 from afterslip_workers.inverting.uncertainty import uncertainty_variables
 from afterslip_workers.inverting.warnings import warnings_of
 from afterslip_workers.messages import (
@@ -46,7 +43,7 @@ from afterslip_workers.messages import (
 from afterslip_workers.store import manifest
 from afterslip_workers.store.result_folders import INVERSION_FOLDER
 from afterslip_workers.tasks.context import Context
-from afterslip_workers.tasks.posing import pose, settings_of
+from afterslip_workers.tasks.posing import Posed, pose, settings_of
 from afterslip_workers.tasks.results import write_result
 from afterslip_workers.versions import versions
 
@@ -67,17 +64,18 @@ def run(context: Context) -> tuple[Manifest, Stats]:
     campaign, request, model = posed.campaign, posed.request, posed.model
     rows, store, problem = posed.rows, posed.store, posed.problem
     context.phase("choosing the smoothness")
-    robust = data_of.robust_rows(rows, posed.datasets)
-    solution, weight, history = _solve(context, request, problem, robust, store, rows)
+    solved = _solve(context, posed)
+    solution = solved.solution
     context.phase("writing the result")
-    found = _assemble(campaign, model, store, rows, solution, history)
-    found.update(result.beside_variables(posed.beside, solution, weight))
+    found = _assemble(campaign, model, store, rows, solution, solved.history)
+    found.update(result.beside_variables(posed.beside, solution, solved.weight))
+    found.update(result.model_error_variables(solved.model_error))
     found.attrs.update(result.figures(found, solution))
-    drawn, stated = uncertainty_variables(model.unit_slip(), found, problem, solution)
+    drawn, stated = uncertainty_variables(model.unit_slip(), found, problem, solved)
     found = found.assign(drawn)
     found.attrs.update(stated)
-    if history is None:
-        weighed = reweighted(problem, weight)
+    if solved.history is None:
+        weighed = reweighted(solved.problem, solved.weight)
         found = found.assign(_resolved(request, weighed, solution, found))
     _annotate(found, context, campaign, request, posed.facts, solution)
     found.attrs["solver"] = json.dumps(model.solver_facts(store.dataset))
@@ -118,59 +116,20 @@ def _write(
     return written
 
 
-def _solve(
-    context: Context,
-    request: Inversion,
-    problem: InversionProblem,
-    robust: Bool,
-    store: GreensStore,
-    rows: Rows,
-) -> tuple[InversionSolution, Float, in_time.History | None]:
-    """Return the solution, the weights of rows that are far off, and the history."""
+def _solve(context: Context, posed: Posed) -> Solved:
+    """Solve, and tell the service how far the choice has come."""
 
     def report(trials: int, score: float) -> None:
         context.phase("choosing the smoothness")
         context.report({"solves_done": trials, "residual": float(score)})
 
-    def solve(
-        posed: InversionProblem, settings: InversionSettings
-    ) -> tuple[InversionSolution, Float]:
-        weight = _robust_weights(posed, settings, robust)
-        found = invert(reweighted(posed, weight), settings, report)
-        if found.outcome != "converged":
-            raise TaskError(ErrorClass.NOT_CONVERGED, found.advice)
-        return found, weight
-
+    request, problem, rows = posed.request, posed.problem, posed.rows
+    robust = data_of.robust_rows(rows, posed.datasets)
     try:
         settings = settings_of(request, len(np.unique(problem.station)))
-        if request.increments is None:
-            return *solve(problem, settings), None
-        ends = [float(end) for end in request.increments.ends]
-        given = request.increments.smoothness
-        couplings = in_time.COUPLINGS if given == "auto" else (float(given),)
-        design = in_time.designs(store, rows, ends)
-        return in_time.solve_in_time(problem, settings, design, ends, couplings, solve)
+        return solve(request, problem, settings, robust, posed.store, rows, report)
     except ValueError as error:
         raise TaskError(ErrorClass.BAD_INPUT, str(error)) from error
-
-
-def _robust_weights(
-    problem: InversionProblem, settings: InversionSettings, robust: Bool
-) -> Float:
-    """Reweight at the smoothness of a first solution, which is chosen anew later."""
-    if not robust.any():
-        return np.ones(len(problem.data))
-    first = invert(problem, settings)
-    held = replace(
-        settings,
-        smoothness=first.smoothness,
-        sparsity=first.sparsity,
-        folds=0,
-        draws=0,
-    )
-    # the smoothness is that of data with the variances that came with it
-    posed = problem.reweighted(first.variance)
-    return robust_weights(posed, robust, lambda part: invert(part, held).residual)
 
 
 def _resolved(
@@ -238,7 +197,10 @@ def _annotate(
         model=json.dumps({k: facts[k] for k in _MODEL_FACTS if k in facts}),
         digest=str(facts.get("campaign_digest", "")),
         versions=json.dumps(versions()),
-        warnings=json.dumps(warnings_of(solution, facts.get("notes") or [])),
+        # what the finished slip shows stands beside what its solution said
+        warnings=json.dumps(
+            [*warnings_of(solution, facts.get("notes") or []), *caveats(found)]
+        ),
     )
 
 
@@ -270,6 +232,7 @@ def _summary(found: xr.Dataset) -> dict[str, Any]:
         key: value if np.isfinite(value).all() else None
         for key, value in numbers.items()
     }
+    summary["warnings"] = json.loads(found.attrs["warnings"])
     summary["fit_by_dataset"] = [
         {"dataset": row.name, "count": row.count, "rms": row.rms, "chi": row.chi,
          "variance_reduction": _finite(row.variance_reduction),

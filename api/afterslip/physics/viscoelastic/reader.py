@@ -164,14 +164,16 @@ class CurveReader:
         found = np.full((len(rows), 2, len(t), len(nodes)), np.nan)
         if "space_error" in self.dataset:
             moments = values(self.dataset, "error_time") * YEAR
+            # (n_time, n_moment), linear between moments
+            units = np.eye(len(moments))
+            between = np.column_stack([np.interp(t, moments, unit) for unit in units])
             for place, row in enumerate(rows):
                 stored = self.dataset["space_error"][int(row)].values
                 # a quadratic through errors may undershoot zero
                 at = np.maximum(np.einsum("sk,tsk->ts", weights, stored[:, nodes]), 0.0)
                 found[place, 0] = at[0]
                 at[0] = 0.0
-                for station, column in enumerate(at.T):
-                    found[place, 1, :, station] = np.interp(t, moments, column)
+                found[place, 1] = between @ at
         labels = list(names) if names is not None else np.arange(len(nodes))
         return xr.DataArray(
             found,

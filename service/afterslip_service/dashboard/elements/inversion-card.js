@@ -22,6 +22,11 @@ export async function inversionCard(inversion) {
   }
   if (inversion.state !== "accepted") return card;
   card.append(figures(inversion.summary ?? {}));
+  const warnings = inversion.summary?.warnings ?? [];
+  if (warnings.length) {
+    card.append(h("div.note", {}, h("b", {}, "What to doubt"),
+      h("ul", {}, warnings.map((/** @type {string} */ text) => h("li", {}, text)))));
+  }
   const { items } = await get(inversion.links.plots);
   card.append(pictures(items), h("div.links", {},
     h("a", { href: `#/inversions/${inversion.id}` }, "Explore"),

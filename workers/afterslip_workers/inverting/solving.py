@@ -1,0 +1,165 @@
+"""From a problem to its solution: errors of the model, robust weights, increments."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from afterslip.archive import GreensStore
+from afterslip.error_class import ErrorClass
+from afterslip.readers.rows import Rows
+from afterslip.schemas.inversion import Inversion
+from afterslip_solver.inversion import (
+    InversionProblem,
+    InversionSettings,
+    InversionSolution,
+    ModelError,
+    invert,
+    reweighted,
+    robust_weights,
+    with_model_error,
+)
+from afterslip_solver.model import Bool, Float
+from afterslip_workers.errors import TaskError
+from afterslip_workers.inverting import in_time
+from afterslip_workers.inverting.model_error import (
+    estimates_error,
+    mesh_sigma,
+    shared_errors,
+)
+
+FEW_DRAWS = 300
+
+log = logging.getLogger(__name__)
+
+Report = Callable[[int, float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """What an inversion found.
+
+    Attributes
+    ----------
+    problem : with the errors of the predictions, where some are known.
+    weight : (n_obs,) float64, of data that are far off.
+    history : slip through time, where increments were asked for.
+    variance : (n_dataset,) float64, factors by which the stated variances were found
+        to be off, before errors of the predictions were added.
+    model_error : None: none is known, or it was switched off.
+    """
+
+    problem: InversionProblem
+    solution: InversionSolution
+    weight: Float
+    history: in_time.History | None
+    variance: Float
+    model_error: ModelError | None = None
+
+
+def solve(
+    request: Inversion,
+    problem: InversionProblem,
+    settings: InversionSettings,
+    robust: Bool,
+    store: GreensStore,
+    rows: Rows,
+    report: Report,
+) -> Solved:
+    """Solve as a request asks.
+
+    Where errors of the Green's functions are known, a first slip says what they do
+    to the predictions, and a second one is found with this in the covariance: one
+    step of the iteration of Duputel et al. (2014).
+
+    Raises
+    ------
+    InversionError
+        The request and the data do not go together.
+    TaskError
+        A solver did not converge.
+    """
+    ends = [float(end) for end in request.increments.ends] if request.increments else []
+    design = in_time.designs(store, rows, ends) if ends else None
+
+    def once(posed: InversionProblem, settings: InversionSettings) -> Solved:
+        return _once(request, posed, settings, robust, design, ends, report)
+
+    if not (request.model_error.mesh and estimates_error(store)):
+        return once(problem, settings)
+    # the first slip needs neither sharp limits nor the folds' opinion
+    quick = settings
+    if settings.by_evidence:
+        quick = replace(settings, folds=0, draws=min(settings.draws, FEW_DRAWS))
+    first = once(problem, quick)
+    error = _model_error(store, rows, first, ends)
+    posed = with_model_error(problem.reweighted(first.variance), error)
+    second = once(posed, settings)
+    return replace(second, variance=first.variance, model_error=error)
+
+
+def _once(
+    request: Inversion,
+    problem: InversionProblem,
+    settings: InversionSettings,
+    robust: Bool,
+    design: tuple[Float, Float] | None,
+    ends: list[float],
+    report: Report,
+) -> Solved:
+    def one(
+        posed: InversionProblem, settings: InversionSettings
+    ) -> tuple[InversionSolution, Float]:
+        weight = _robust_weights(posed, settings, robust)
+        found = invert(reweighted(posed, weight), settings, report)
+        if found.outcome != "converged":
+            raise TaskError(ErrorClass.NOT_CONVERGED, found.advice)
+        return found, weight
+
+    if request.increments is None or design is None:
+        solution, weight = one(problem, settings)
+        return Solved(problem, solution, weight, None, solution.variance)
+    given = request.increments.smoothness
+    couplings = in_time.COUPLINGS if given == "auto" else (float(given),)
+    solution, weight, history = in_time.solve_in_time(
+        problem, settings, design, ends, couplings, one
+    )
+    return Solved(problem, solution, weight, history, solution.variance)
+
+
+def _robust_weights(
+    problem: InversionProblem, settings: InversionSettings, robust: Bool
+) -> Float:
+    """Reweight at the smoothness of a first solution, which is chosen anew later."""
+    if not robust.any():
+        return np.ones(len(problem.data))
+    first = invert(problem, settings)
+    held = replace(
+        settings,
+        smoothness=first.smoothness,
+        sparsity=first.sparsity,
+        folds=0,
+        draws=0,
+    )
+    # the smoothness is that of data with the variances that came with it
+    posed = problem.reweighted(first.variance)
+    return robust_weights(posed, robust, lambda part: invert(part, held).residual)
+
+
+def _model_error(
+    store: GreensStore, rows: Rows, first: Solved, ends: list[float]
+) -> ModelError:
+    """Return what is known of the errors of a slip's predictions."""
+    slip, starts = first.solution.slip[None], [0.0]
+    if first.history is not None:
+        slip, starts = first.history.slip, [0.0, 0.0, *ends[:-1]]
+    error = ModelError(mesh_sigma(store, rows, slip, starts), shared_errors(rows))
+    log.info(
+        "errors of the predictions in the covariance: %.3g m rms, %.3g m at most",
+        float(np.sqrt(np.mean(error.total**2))),
+        float(error.total.max()),
+    )
+    return error
