@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
+from scipy.spatial import Delaunay
 
 from afterslip_solver.elements.tetrahedron import barycentric_gradients
 from afterslip_solver.jit.threads import over
 from afterslip_solver.mesh.tables.bisection import compact_order
 from afterslip_solver.mesh.tables.edges import number_edges
 from afterslip_solver.mesh.tables.sorting import by_number, pieces, single_pairs
+from afterslip_solver.mesh.topology import boundary_faces, cell_faces
 from afterslip_solver.model import TET_EDGES
 from afterslip_solver.multigrid.smoother import random_vector
 from afterslip_solver.operators.pattern import matrix_pattern
@@ -36,6 +38,21 @@ def test_pairs_that_occur_once_are_found():
     assert (counts == 1).any()
     assert (counts > 1).any()
     np.testing.assert_array_equal(single_pairs(low, high, 40), counts[inverse] == 1)
+
+
+def test_faces_that_occur_once_are_found_in_any_mesh():
+    rng = np.random.default_rng(3)
+    cells = Delaunay(rng.random((60, 3))).simplices.astype(np.int64)
+    # holes and touching corners, like those of parts of a mesh
+    cells = cells[rng.random(len(cells)) < 0.7]
+    faces = np.sort(cell_faces(cells).reshape(-1, 3), axis=1)
+    inverse, counts = np.unique(faces, axis=0, return_inverse=True, return_counts=True)[
+        1:
+    ]
+    expected = np.flatnonzero(counts[inverse.ravel()] == 1)
+    assert 0 < len(expected) < len(faces)
+    element, local = boundary_faces(cells, 60)
+    np.testing.assert_array_equal(4 * element + local, expected)
 
 
 def test_places_of_numbers_are_those_of_a_stable_sort():

@@ -64,9 +64,8 @@ class Body:
 
     def across(self, points: Float) -> Float:
         """Distance (n,), m, of points (n, 3) below the body's top, at right angles."""
-        x, y = points[:, 0], points[:, 1]
-        below = -points[:, 2] - self.interface.depth(x, y)
-        return np.asarray(below * np.cos(self.interface.dip(x, y)))
+        depth, dip = self.interface.depth_and_dip(points[:, 0], points[:, 1])
+        return np.asarray((-points[:, 2] - depth) * np.cos(dip))
 
 
 def check_properties(part: Layer | Body) -> None:

@@ -87,8 +87,11 @@ def _wall_axes(mesh: TetMesh, faces: Int) -> Int:
 
 def _loose_motions(nodes: Float, fixed: Bool) -> int:
     """Count the rigid-body motions that the fixed components allow."""
-    x, y, z = ((nodes - nodes.mean(axis=0)) / np.ptp(nodes, axis=0).max()).T
-    one, nil = np.ones(len(nodes)), np.zeros(len(nodes))
+    held = fixed.any(axis=1)
+    size = np.ptp(nodes, axis=0).max()
+    x, y, z = ((nodes[held] - nodes.mean(axis=0)) / size).T
+    fixed = fixed[held]
+    one, nil = np.ones(len(x)), np.zeros(len(x))
     modes = np.array(
         [
             [one, nil, nil],

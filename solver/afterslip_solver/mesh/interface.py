@@ -232,9 +232,13 @@ class Interface:
 
     def dip(self, x: ArrayLike, y: ArrayLike) -> Float:
         """Dip in radians of the interface below x, y in m."""
+        return self.depth_and_dip(x, y)[1]
+
+    def depth_and_dip(self, x: ArrayLike, y: ArrayLike) -> tuple[Float, Float]:
+        """Return `depth` and `dip` for the effort of one."""
         s, d = self.local(x, y)
-        slope = self.slope(s, self._inverse(s, d)[0])
-        return np.asarray(np.arctan2(1.0, slope))
+        depth = self._inverse(s, d)[0]
+        return depth, np.asarray(np.arctan2(1.0, self.slope(s, depth)))
 
     def _inverse(self, s: Float, d: Float) -> tuple[Float, Float]:
         """Depth at (s, d), and the cotangent of dip there, from a table."""

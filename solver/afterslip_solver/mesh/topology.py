@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from afterslip_solver.mesh.tables.outside import on_single_faces
 from afterslip_solver.mesh.tables.sorting import single_pairs
 from afterslip_solver.model import TET_EDGES, Int
 
@@ -73,10 +74,14 @@ def boundary_faces(cells: Int, n_vertex: int) -> tuple[Int, Int]:
     -------
     element, local : (n_face,) int64, element number and local face number.
     """
-    faces = np.sort(cell_faces(cells).reshape(-1, 3), axis=1)
+    # only an element with three vertices of such faces can have one
+    outer = on_single_faces(cells, n_vertex)
+    near = np.flatnonzero(outer[cells[:, :4]].sum(axis=1) >= 3)
+    faces = np.sort(cell_faces(cells[near]).reshape(-1, 3), axis=1)
     rest = faces[:, 1] * np.int64(n_vertex) + faces[:, 2]
     chosen = np.flatnonzero(single_pairs(faces[:, 0], rest, n_vertex))
-    return chosen // 4, chosen % 4
+    chosen = chosen[outer[faces[chosen]].all(axis=1)]
+    return near[chosen // 4], chosen % 4
 
 
 def is_even_permutation(rows: Int, reference: Int) -> NDArray[np.bool_]:
