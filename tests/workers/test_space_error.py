@@ -124,3 +124,12 @@ def test_a_refined_mesh_is_compared_with_the_one_that_it_came_from(tmp_path):
     share = np.sqrt((error[:, 0] ** 2).mean(axis=1) / (elastic**2).mean(axis=1))
     assert ((share > 0.0005) & (share < 0.1)).all()
     assert (error[:, 1].max(axis=1) > 0.0).all()
+
+
+def test_sampled_displacements_have_the_error_of_the_mesh(solved):
+    places, times = (X_KM * 1e3, Y_KM * 1e3), [0.0, 10 * YEAR]
+    sampled = entry.sample(solved.root, "c1", *places, times)
+    error = GreensStore(solved.greens).reader.space_error(*places, times)
+    assert sampled["space_error"].dims == ("source", "time", "station")
+    assert sampled["space_error"].values == pytest.approx(error.sum("part").values)
+    assert (sampled["space_error"].values[:, 0] > 0.0).all()

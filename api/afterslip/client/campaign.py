@@ -237,7 +237,8 @@ class CampaignHandle(Handle):
         Returns
         -------
         xr.DataArray (source, time, station, component) float64, m per m of slip;
-        ``time`` in yr; components east, north, up.
+        ``time`` in yr; components east, north, up. Where the error of the mesh was
+        estimated, the coordinate ``space_error`` (source, time, station) bounds it.
         """
         from afterslip.client.sampling import sample
 

@@ -60,6 +60,9 @@ def _piece(answer: dict[str, Any]) -> xr.DataArray:
         attrs={"units": "m", "long_name": "displacement per metre of slip"},
     )
     array["time"].attrs["units"] = "yr"
+    if answer.get("space_error") is not None:
+        error = np.asarray(answer["space_error"], dtype=np.float64)
+        array = array.assign_coords(space_error=(("source", "time", "station"), error))
     return array.transpose("source", "time", "station", "component")
 
 

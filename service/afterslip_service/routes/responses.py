@@ -358,6 +358,10 @@ class SampleResponse(BaseModel):
     time_yr: list[float]
     stations: list[str]
     data: list[Any]
+    space_error: list[Any] | None = Field(
+        description="length of the error of the mesh at most, [source][time][station], "
+        "in the unit of the data; null where nothing was estimated"
+    )
 
 
 class Health(BaseModel):

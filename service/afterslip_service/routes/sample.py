@@ -9,6 +9,7 @@ import numpy as np
 from fastapi import APIRouter, Body, HTTPException
 from numpy.typing import NDArray
 from pydantic import Field
+from xarray import DataArray
 
 from afterslip.errors import ArchiveError, DamagedError, Problem, SpecError
 from afterslip.frame import Frame
@@ -123,7 +124,17 @@ def sample(
         time_yr=[float(t) / YEAR_S for t in asked.times],
         stations=[point.name for point in asked.stations],
         data=data.tolist(),
+        space_error=_error(sampled),
     )
+
+
+def _error(sampled: DataArray) -> list[Any] | None:
+    """Return the estimated error of the mesh; None where there is none."""
+    if "space_error" not in sampled.coords:
+        return None
+    error = sampled["space_error"].transpose("source", "time", "station").values
+    found: list[Any] | None = error.tolist() if np.isfinite(error).all() else None
+    return found
 
 
 def _local(campaign: Campaign, points: list[Point]) -> tuple[Float, Float]:
