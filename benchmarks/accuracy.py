@@ -1,6 +1,6 @@
 """What `mesh.accuracy` gives: the true error, unknowns and seconds of forward specs.
 
-    python benchmarks/accuracy.py --json FILE                      # some minutes
+    python benchmarks/accuracy.py --json FILE                      # many minutes, 5 GB
     python benchmarks/accuracy.py NAME ... --accuracy 1            # some of them
     python benchmarks/accuracy.py --docs docs/verification.md --json FILE   # table
 
