@@ -328,10 +328,7 @@ def sample(
 
     Returns
     -------
-    (source, time, station, component) float64, in the unit of the physics; where the
-    physics estimates the error of its mesh with a coordinate ``space_error`` (source,
-    time, station), the length of the error at most: of the elastic displacement and of
-    the change together.
+    As `GreensStore.sample_with_error`.
 
     Raises
     ------
@@ -342,13 +339,7 @@ def sample(
 
     opened = GreensStore(reading.greens(open_store(store), campaign))
     points = np.atleast_1d(x).astype(np.float64), np.atleast_1d(y).astype(np.float64)
-    times = np.asarray(times_s, dtype=np.float64)
-    sampled = opened.sample(*points, times)
-    estimate = getattr(opened.reader, "space_error", None)
-    if estimate is None:
-        return sampled
-    error = estimate(*points, times).sum("part", skipna=False)
-    return sampled.assign_coords(space_error=(error.dims, error.values))
+    return opened.sample_with_error(*points, np.asarray(times_s, dtype=np.float64))
 
 
 def greens_digest(store: str | Path, campaign: str, key: str) -> str | None:

@@ -208,3 +208,21 @@ class GreensStore:
             Places outside the surface, times that the store does not cover.
         """
         return self.reader.sample(x, y, times, names, sources)
+
+    def sample_with_error(
+        self, x: ArrayLike, y: ArrayLike, times: ArrayLike
+    ) -> xr.DataArray:
+        """Return `sample` with the error of the mesh beside each displacement.
+
+        Returns
+        -------
+        As `sample`. The coordinate ``space_error`` (source, time, station) bounds the
+        length of the error, of the elastic displacement and the change together; it is
+        not there where the physics estimates none.
+        """
+        sampled = self.sample(x, y, times)
+        estimate = getattr(self.reader, "space_error", None)
+        if estimate is None:
+            return sampled
+        error = estimate(x, y, times).sum("part", skipna=False)
+        return sampled.assign_coords(space_error=(error.dims, error.values))

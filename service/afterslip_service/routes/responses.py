@@ -358,10 +358,8 @@ class SampleResponse(BaseModel):
     time_yr: list[float]
     stations: list[str]
     data: list[Any]
-    space_error: list[Any] | None = Field(
-        description="length of the error of the mesh at most, [source][time][station], "
-        "in the unit of the data; null where nothing was estimated"
-    )
+    # [source][time][station], unit of the data; null: nothing was estimated
+    space_error: list[Any] | None
 
 
 class Health(BaseModel):
