@@ -53,6 +53,30 @@ def sweep(n: int, real) -> None:
             print(f"{rate:7.2f} G/s {np.dtype(real)} {shape}", flush=True)
 
 
+def sweep_int8(n: int) -> None:
+    """Time the march with seven digits in other sizes of blocks."""
+    import cupy
+
+    from afterslip_solver.backend.cuda.variants import VoxelShape
+    from afterslip_solver.backend.cuda.wave_steps import GpuInt8Steps
+    from afterslip_solver.benchmarks.kernels import milliseconds
+
+    voxels = waves.prepared("gpu", "int8", n, "orthogonal").steps.voxels
+    u = cupy.random.standard_normal((3, n**3, LANES))
+    then, v = cupy.zeros_like(u), cupy.zeros_like(u)
+    coef = cupy.full(3 * n**3, 1e-12)
+    blocks = ((16, 8, 1), (8, 8, 2), (8, 8, 1), (16, 4, 2), (8, 4, 4))
+    for (x, y, resident), planes in itertools.product(blocks, PLANES):
+        shape = VoxelShape(x, y, planes, 1, resident)
+        try:
+            steps = GpuInt8Steps(voxels, 7, shape)
+            taken = milliseconds(cupy, steps.march, u, then, v, coef, 1e-3, repeats=5)
+        except cupy.cuda.driver.CUDADriverError as error:
+            print(f"    -   int8 {shape}: {error}", flush=True)
+            continue
+        print(f"{LANES * n**3 / taken / 1e6:7.2f} G/s int8 {shape}", flush=True)
+
+
 def main() -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -71,6 +95,7 @@ def main() -> None:
     if options.sweep:
         for real in (np.float32, np.float64):
             sweep(options.nodes or 256, real)
+        sweep_int8(options.nodes or 256)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,16 @@ import json
 
 import numpy as np
 import pytest
+from wave_cases import (
+    SPEC,
+    STATIONS,
+    VP,
+    VS,
+    prepared,
+    solve,
+    with_waves,
+    write_stations,
+)
 
 from afterslip import Client, SpecError
 from afterslip.archive import GreensStore
@@ -17,52 +27,13 @@ from afterslip_common.geometry import PlaneFault
 from afterslip_solver.reference.okada import Rectangles, surface_displacement
 from afterslip_solver.sources import UnitSource
 from afterslip_solver.waves.fault import plane_points, shape_at
-from afterslip_workers.engines.base import GroupWork
 from afterslip_workers.engines.waves import model_file
 from afterslip_workers.engines.waves.engine import engine
-from afterslip_workers.machine.model_cache import ModelCache
-from afterslip_workers.store.local import LocalBackend
-
-VP, VS, RHO = 6.0, 3.464, 2700.0
-SPEC = {
-    "name": "waves",
-    "physics": "waves",
-    "model": {
-        "frame": {"kind": "local"},
-        "domain": {"x": [-12, 12], "y": [-12, 12], "depth": 12},
-        "layers": [{"name": "rock", "bottom": 12, "vp": VP, "vs": VS, "rho": RHO}],
-        "faults": [
-            {
-                "name": "main",
-                "plane": {"x": 0, "y": 0, "top": 2, "strike": 30, "dip": 90,
-                          "length": 4, "width": 3},
-            }
-        ],
-    },
-    "sources": {"fault": "main", "along_strike": 2, "down_dip": 2, "shape": "patch"},
-    "stations": {"file": "stations.csv"},
-    "waves": {
-        "frequency": 0.6,
-        "points_per_wavelength": 10,
-        "duration": "16 s",
-        "sampling": "0.4 s",
-        "source_time": {"kind": "smooth_step", "rise": "2 s"},
-        "backend": "cpu",
-    },
-}  # fmt: skip
-STATIONS = {"A": (3.0, 3.0), "B": (-2.0, 4.0), "C": (4.0, -1.5), "D": (-5.0, -4.0)}
-
-
-def with_waves(**changes):
-    return {**SPEC, "waves": {**SPEC["waves"], **changes}}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("spec")
-    rows = [f"{name},{x},{y}" for name, (x, y) in STATIONS.items()]
-    (folder / "stations.csv").write_text("\n".join(["station,x_km,y_km", *rows]) + "\n")
-    return folder
+    return write_stations(tmp_path_factory.mktemp("spec"))
 
 
 @pytest.fixture(scope="module")
@@ -166,44 +137,6 @@ def test_the_whole_ground_is_recorded_and_sampled_between_points(client, folder)
     assert every.shape == (1, 1, 1, 3)
 
 
-def prepared(folder, tmp_path, spec=SPEC):
-    """What a worker has of the first group, without a service."""
-    campaign = parse_campaign(spec, folder)
-    files, store = LocalFiles(folder), LocalBackend(tmp_path / "store")
-    store.root.mkdir(parents=True, exist_ok=True)
-    store.prepare()
-    built = engine.build(
-        campaign, lambda: resolve(campaign, files), files, store, lambda _: None
-    )
-    units = engine.units(campaign, built.model)
-    stations = resolve(campaign, files).stations
-    facts = {
-        "digest": built.digest,
-        "quality": built.facts["quality"],
-        **engine.store_facts(campaign, built.model, units, stations),
-    }
-    return {
-        "spec": campaign,
-        "campaign": "c",
-        "facts": facts,
-        "model": lambda: built.model,
-        "sources": [0, 1, 2, 3],
-        "stations": stations,
-        "store": store,
-        "backend": "cpu",
-        "escalation": 0,
-        "phase": lambda _: None,
-    }
-
-
-def solve(parts, should_stop=lambda: False, **changes):
-    warm = ModelCache(1 << 30)
-    own = {**parts, **changes}
-    return engine.solve(
-        GroupWork(warm=warm, report=lambda _: None, should_stop=should_stop, **own)
-    )
-
-
 def test_a_stopped_group_goes_on_from_its_checkpoint_bit_for_bit(
     folder, tmp_path, monkeypatch
 ):
@@ -268,6 +201,27 @@ def test_voxels_that_need_more_memory_than_is_free_are_refused(
         ),
         ({"source_time": {"kind": "brune"}}, "waves.source_time.corner", "is missing"),
         ({"colour": 1}, "waves.colour", "is not a known key"),
+        ({"digits": 5}, "waves.digits", "belongs to precision: int8"),
+        (
+            {"precision": "int8"},
+            "waves.precision",
+            "is of the orthogonal element, and scheme is selective",
+        ),
+        (
+            {"attenuation": {"band": [0.5, 0.1]}},
+            "waves.attenuation.band",
+            "must grow, by a factor of at most 300",
+        ),
+        (
+            {"attenuation": {"band": [0.1, 0.5], "reference": 2.0}},
+            "waves.attenuation.reference",
+            "is outside the band, 0.1 to 0.5 Hz",
+        ),
+        (
+            {"attenuation": {"band": [0.1, 0.5]}},
+            "model.layers[0].qp",
+            "is missing, and waves.attenuation is given",
+        ),
         (
             {"absorbing": {"kind": "free", "cells": 3}},
             "waves.absorbing.cells",

@@ -8,11 +8,27 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from afterslip_solver.backend.base import BackendError
+from afterslip_solver.backend.base import LANES, BackendError
+from afterslip_solver.backend.cpu.digits import BETA, FEWEST, MOST, CpuInt8Steps
 from afterslip_solver.backend.cpu.wave_steps import CpuWaveSteps
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxing:
+    """Zener bodies, one in each voxel, of eight kinds in cubes of two by two by two.
+
+    Attributes
+    ----------
+    lam, mu : (nz - 1, ny - 1, nx - 1) float32, Pa, of what relaxes.
+    times : (8,) s, of relaxation; a voxel's kind has the parity of i, j, k as its bits.
+    """
+
+    lam: NDArray[np.float32]
+    mu: NDArray[np.float32]
+    times: Float
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +40,7 @@ class Voxels:
     shape : numbers of nodes along x, y, z. h : m.
     lam, mu : (nz - 1, ny - 1, nx - 1) float32, Pa; 0 in air.
     beta_lam, beta_mu : weights of the transverse modes.
+    relaxing : None where waves are not attenuated.
     """
 
     shape: tuple[int, int, int]
@@ -32,6 +49,7 @@ class Voxels:
     mu: NDArray[np.float32]
     beta_lam: float
     beta_mu: float
+    relaxing: Relaxing | None = None
 
     @property
     def n_row(self) -> int:
@@ -76,42 +94,61 @@ class WaveSteps(Protocol):
         """(lane,) J, kinetic energy, dampers' mass included."""
 
     def state(self) -> dict[str, Any]:
-        """Return u and v as host arrays."""
+        """Return u, v and what else the next step needs, as host arrays."""
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to what `state` returned."""
 
 
-def bytes_needed(shape: tuple[int, int, int], real: Any) -> int:
+def bytes_needed(shape: tuple[int, int, int], real: Any, relaxing: bool = False) -> int:
     """Memory that a run takes at most, which is when the highest frequency is found.
 
     Six vectors of four lanes then, later u and v, on a GPU a second u; coefficients;
-    materials.
+    materials. Memory of Zener bodies is there twice on a GPU.
     """
     size = int(np.dtype(real).itemsize)
-    return int(np.prod(shape)) * (6 * 12 * size + 3 * size + 12)
+    memory = 2 * 6 * LANES * size + 8 if relaxing else 0
+    return int(np.prod(shape)) * (6 * 12 * size + 3 * size + 12 + memory)
 
 
-def wave_steps(name: str, voxels: Voxels, real: Any) -> WaveSteps:
+def wave_steps(name: str, voxels: Voxels, real: Any, digits: int = 0) -> WaveSteps:
     """Return steps on the ``cpu`` or the ``gpu``.
 
     Parameters
     ----------
     real : np.float32 or np.float64.
+    digits : 3 to 7: forces by INT8 products of so many digits, in FP64; 0: by `real`.
 
     Raises
     ------
     BackendError
-        The name is unknown, or there is no CUDA device.
+        The name is unknown, there is no CUDA device, or the element is not one of
+        integers.
     """
+    if digits:
+        _require_integers(voxels, digits)
     if name == "cpu":
-        return CpuWaveSteps(voxels, real)
+        return CpuInt8Steps(voxels, digits) if digits else CpuWaveSteps(voxels, real)
     if name != "gpu":
         raise BackendError(f"unknown backend {name!r}: use 'cpu' or 'gpu'")
     try:
-        from afterslip_solver.backend.cuda.wave_steps import GpuWaveSteps
+        from afterslip_solver.backend.cuda.wave_steps import GpuInt8Steps, GpuWaveSteps
     except ImportError as error:
         message = "CuPy is not installed (the extra 'gpu')"
         raise BackendError(message) from error
-    steps: WaveSteps = GpuWaveSteps(voxels, real)
+    steps: WaveSteps = (
+        GpuInt8Steps(voxels, digits) if digits else GpuWaveSteps(voxels, real)
+    )
     return steps
+
+
+def _require_integers(voxels: Voxels, digits: int) -> None:
+    if voxels.relaxing is not None:
+        raise BackendError("INT8 products have no attenuation: use fp32 or fp64")
+    if not FEWEST <= digits <= MOST:
+        raise BackendError(f"{digits} digits: write {FEWEST} to {MOST}")
+    if (voxels.beta_lam, voxels.beta_mu) != (BETA, BETA):
+        raise BackendError(
+            f"weights {voxels.beta_lam:g} and {voxels.beta_mu:g} make no integers: "
+            "INT8 products are of the orthogonal element, with 0.75"
+        )

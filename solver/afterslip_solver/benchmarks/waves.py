@@ -17,6 +17,7 @@ import numpy as np
 from afterslip_common.record import Record, record
 from afterslip_common.source_time import smooth_step
 from afterslip_solver.backend.base import LANES
+from afterslip_solver.backend.cpu.digits import MOST
 from afterslip_solver.backend.select import available
 from afterslip_solver.backend.waves import Voxels, WaveSteps, wave_steps
 from afterslip_solver.benchmarks.bandwidth import copy_rate
@@ -42,7 +43,7 @@ _LAYERS = ((6000.0, 3464.0, 2700.0), (7800.0, 4500.0, 3300.0))
 
 
 def records(backend: str = "auto", nodes: int | None = None) -> list[Record]:
-    """Time whole steps in FP32 and FP64.
+    """Time whole steps in FP32 and FP64, and by INT8 tensor cores on a GPU.
 
     Parameters
     ----------
@@ -62,18 +63,25 @@ def records(backend: str = "auto", nodes: int | None = None) -> list[Record]:
     for real, name in ((np.float32, "fp32"), (np.float64, "fp64")):
         check(partial(wave_steps, backend, real=real), real)
         found.append(_step(backend, name, n))
+    if backend == "gpu":
+        found.append(_integers(n))
     return found
 
 
-def check(make: Callable[[Voxels], WaveSteps], real: Any) -> None:
+def check(
+    make: Callable[[Voxels], WaveSteps], real: Any, name: str = "selective"
+) -> float:
     """Compare a product with dense element matrices on random input.
 
-    Raises
-    ------
-    ArithmeticError
-        It is wrong.
+    Parameters
+    ----------
+    name : of the scheme.
+
+    Returns
+    -------
+    The relative error, of 2-norms. Raises ArithmeticError where it is wrong.
     """
-    scheme = SCHEMES["selective"]
+    scheme = SCHEMES[name]
     # neither a whole number of tiles nor of chunks
     shape, random = (19, 11, 37), np.random.default_rng(7)
     size = tuple(n - 1 for n in shape[::-1])
@@ -88,6 +96,7 @@ def check(make: Callable[[Voxels], WaveSteps], real: Any) -> None:
     if not error <= _ALLOWED[real]:
         text = f"a product in {np.dtype(real)} is wrong by {error:.1e}"
         raise ArithmeticError(text)
+    return error
 
 
 def _dense(shape: Any, lam: Any, mu: Any, scheme: Scheme, u: Any) -> Any:
@@ -107,7 +116,7 @@ def _dense(shape: Any, lam: Any, mu: Any, scheme: Scheme, u: Any) -> Any:
     return found
 
 
-def prepared(backend: str, precision: Any, n: int) -> Prepared:
+def prepared(backend: str, precision: Any, n: int, name: str = "selective") -> Prepared:
     """Return two layers of rock with sides that absorb, n nodes along each axis."""
     grid = VoxelGrid((n, n, n), (0.0, 0.0, -400.0 * (n - 1)), 400.0)
     parts = []
@@ -120,7 +129,7 @@ def prepared(backend: str, precision: Any, n: int) -> Prepared:
     arrays = [np.ascontiguousarray(whole[..., item]) for item in range(3)]
     middle = 200.0 * n
     sides = Sides(centre=(middle, middle, -middle))
-    scheme = SCHEMES["selective"]
+    scheme = SCHEMES[name]
     return Prepared.of(grid, Medium(*arrays), scheme, sides, precision, backend)
 
 
@@ -194,4 +203,25 @@ def _step(backend: str, precision: str, n: int) -> Record:
         f"node-lane steps of {n}^3 nodes, selective, sides and source included, "
         f"{1e3 * taken:.3g} ms; baseline: {node_bytes(steps.real)} B a node at the "
         f"copy's {bandwidth / 1e12:.3g} TB/s",
+    )
+
+
+def _integers(n: int) -> Record:
+    """Time steps with seven digits beside FP64's of the same element."""
+    make = partial(wave_steps, "gpu", real=np.float64, digits=MOST)
+    error = check(make, np.float64, "orthogonal")
+    rates = []
+    for precision in ("int8", "fp64"):
+        ready = prepared("gpu", precision, n, "orthogonal")
+        taken = seconds(begun(ready), _STEPS["gpu"])
+        rates.append(LANES * ready.grid.n_node / taken / 1e9)
+        del ready
+    return record(
+        "voxel_int8_gcols",
+        rates[0],
+        "G/s",
+        rates[1],
+        f"columns (elements times lanes) a second of whole steps, {MOST} digits, {n}^3 "
+        f"nodes, orthogonal, sides and source included; error {error:.1e} of the "
+        "2-norm; baseline: the same in FP64 without tensor cores",
     )

@@ -9,8 +9,10 @@ import numpy as np
 
 from afterslip_common.source_time import SourceTime
 from afterslip_solver.backend.base import LANES
+from afterslip_solver.backend.cpu.digits import MOST
 from afterslip_solver.backend.waves import Voxels, WaveSteps, wave_steps
 from afterslip_solver.model import Float, Int, Progress, ShouldStop
+from afterslip_solver.waves.attenuation import Attenuation, attenuated
 from afterslip_solver.waves.element import Scheme
 from afterslip_solver.waves.fastest import SHARE, highest_frequency
 from afterslip_solver.waves.grid import Medium, VoxelGrid, WaveError
@@ -19,7 +21,7 @@ from afterslip_solver.waves.record import Receivers
 from afterslip_solver.waves.sides import Dampers, Sides, dampers
 
 State = dict[str, Any]
-Precision = Literal["fp32", "fp64"]
+Precision = Literal["fp32", "fp64", "int8"]
 
 # after the source kinetic energy comes from what is stored: it cannot grow so far
 _GROWTH = 100.0
@@ -121,12 +123,31 @@ class Prepared:
         sides: Sides,
         precision: Precision = "fp32",
         backend: str = "cpu",
+        digits: int = MOST,
+        attenuation: Attenuation | None = None,
     ) -> Prepared:
-        """Put voxels into a backend's memory and find their highest frequency."""
+        """Put voxels into a backend's memory and find their highest frequency.
+
+        Parameters
+        ----------
+        digits : of INT8 products. attenuation : None: waves are elastic.
+
+        Raises
+        ------
+        BackendError
+            There is no such backend, or no INT8 product of this scheme.
+        WaveError
+            A quality factor is too low to be reached.
+        """
+        relaxing = None
+        if attenuation is not None:
+            medium, relaxing = attenuated(medium, attenuation)
         real = np.float32 if precision == "fp32" else np.float64
         betas = scheme.beta_lam, scheme.beta_mu
-        voxels = Voxels(grid.shape, grid.h, medium.lam, medium.mu, *betas)
-        steps = wave_steps(backend, voxels, real)
+        moduli = medium.lam, medium.mu
+        voxels = Voxels(grid.shape, grid.h, *moduli, *betas, relaxing)
+        used = digits if precision == "int8" else 0
+        steps = wave_steps(backend, voxels, real, used)
         mass = medium.node_mass(grid.h)
         held = dampers(grid, medium, mass, sides)
         return cls(grid, mass, held, steps, highest_frequency(steps, mass, held))

@@ -8,6 +8,12 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from afterslip.errors import Problem
+from afterslip.physics.waves.attenuation import (
+    Attenuation,
+    Frequency,
+    WaveLayer,
+    layer_problems,
+)
 from afterslip.schemas.base import Schema
 from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.earth import Boundary, Gravity, Material, Mesh, MeshSize, Model
@@ -23,8 +29,6 @@ MOST_BEYOND = 0.1
 MOST_SAMPLES = 100_000
 # samples in a period of the highest frequency
 _LEAST_SAMPLES = 2.5
-
-Frequency = Annotated[float, Within("Hz", above=0, most=1000)]
 
 # the keys that a kind needs; it has no others
 _KEYS = {
@@ -124,7 +128,15 @@ class WaveSettings(Schema):
     scheme: Literal["selective", "orthogonal", "trilinear"] = Field(
         default="selective", description="the element; see the table of dispersion"
     )
-    precision: Literal["fp32", "fp64"] = Field(default="fp32", description="or fp64")
+    precision: Literal["fp32", "fp64", "int8"] = Field(
+        default="fp32", description="fp32, fp64, or int8: tensor cores, in FP64"
+    )
+    digits: Annotated[int, Count(3, 7)] | None = Field(
+        default=None, description="of int8, base 256; 7, which carry FP64, if not given"
+    )
+    attenuation: Attenuation | None = Field(
+        default=None, description="{band}: constant Q there; layers then have qp, qs"
+    )
     surface: Surface | None = Field(
         default=None, description="{spacing}: the whole ground; else stations alone"
     )
@@ -134,6 +146,7 @@ class WaveSettings(Schema):
 
     def problems(self) -> Iterator[Problem]:
         """Require samples that carry the frequency, and a source below it."""
+        yield from self._of_precision()
         finest = 1.0 / (_LEAST_SAMPLES * self.frequency)
         if not 0.0 < self.sampling <= finest * (1 + 1e-9):
             yield Problem(
@@ -159,6 +172,21 @@ class WaveSettings(Schema):
                     f"ends before the source, which takes {function.end:.4g} s",
                 )
 
+    def _of_precision(self) -> Iterator[Problem]:
+        if self.precision != "int8":
+            if self.digits is not None:
+                hint = "remove it"
+                yield Problem("digits", self.digits, "belongs to precision: int8", hint)
+            return
+        if self.scheme != "orthogonal":
+            text = f"is of the orthogonal element, and scheme is {self.scheme}"
+            hint = "write waves.scheme: orthogonal"
+            yield Problem("precision", self.precision, text, hint)
+        if self.attenuation is not None:
+            text = "has no attenuation"
+            hint = "write waves.precision: fp32 or fp64"
+            yield Problem("precision", self.precision, text, hint)
+
 
 def too_fast(function: Function, frequency: float) -> Iterator[Problem]:
     """Say whether a source-time function has what the voxels do not carry."""
@@ -182,6 +210,9 @@ class WaveModel(Model):
 
     implied: ClassVar[dict[str, Any]] = {"mesh": _VOXELS}
 
+    layers: list[WaveLayer] = Field(  # type: ignore[assignment]
+        min_length=1, max_length=1000, description="materials by depth, from the top"
+    )
     mesh: Mesh = Field(default=_VOXELS, exclude=True, description="none: voxels")
 
     def problems(self) -> Iterator[Problem]:
@@ -234,6 +265,7 @@ class WaveCampaign(Campaign):
             text = "is missing: nothing would be recorded"
             hint = "name a file of stations, or give waves.surface"
             yield Problem("stations", None, text, hint)
+        yield from self._of_attenuation()
         if self.waves.scheme != "orthogonal":
             return
         for path, item in self.model.materials():
@@ -246,3 +278,14 @@ class WaveCampaign(Campaign):
                     f"than others above {MOST_VP_VS:g}",
                     "write waves.scheme: selective",
                 )
+
+    def _of_attenuation(self) -> Iterator[Problem]:
+        how, model = self.waves.attenuation, self.model
+        for path, problem in layer_problems(model.layers, how is not None):
+            yield problem.under(path)
+        if how is None:
+            return
+        for key in ("bodies", "grid"):
+            if getattr(model, key):
+                text = "has no quality factors, and waves.attenuation is given"
+                yield Problem(f"model.{key}", None, text, "remove one of them")

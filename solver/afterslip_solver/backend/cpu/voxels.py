@@ -104,12 +104,76 @@ def coefficients(lam: Any, mu: Any, w: Any) -> Any:
 
 
 @compiled()
-def layer(u: Any, lam: Any, mu: Any, w: Any, force: Any, k: Any, n: Any) -> None:
+def relax(x: Any, y: Any, z: Any, at: Any, size: Any, lost: Any, zener: Any) -> Any:
+    """Return the stress that a voxel's memory takes away, and go on with the memory.
+
+    The strain s that has relaxed follows tau ds/dt + s = strain. What is stored is
+    decay s + (1 - decay) / 2 strain of the last step, to which half of the new strain
+    comes: the trapezoidal rule with the exact decay.
+
+    Parameters
+    ----------
+    at, size : of this voxel in the memory, and entries between its six values.
+    lost : of lam and mu. zener : memory, and decay of this voxel.
+    """
+    memory, decay = zener
+    half = splat(lost[2] * (lost[3] - decay))
+    remain = splat(decay)
+    strain = (x[1], y[2], z[4], x[2] + y[1], x[4] + z[1], y[4] + z[2])
+    xx = fma(half, strain[0], load(memory, at))
+    yy = fma(half, strain[1], load(memory, at + size))
+    zz = fma(half, strain[2], load(memory, at + 2 * size))
+    xy = fma(half, strain[3], load(memory, at + 3 * size))
+    xz = fma(half, strain[4], load(memory, at + 4 * size))
+    yz = fma(half, strain[5], load(memory, at + 5 * size))
+    store(memory, at, fma(remain, xx, half * strain[0]))
+    store(memory, at + size, fma(remain, yy, half * strain[1]))
+    store(memory, at + 2 * size, fma(remain, zz, half * strain[2]))
+    store(memory, at + 3 * size, fma(remain, xy, half * strain[3]))
+    store(memory, at + 4 * size, fma(remain, xz, half * strain[4]))
+    store(memory, at + 5 * size, fma(remain, yz, half * strain[5]))
+    one, two = splat(lost[0]), splat(lost[1])
+    trace, twice = one * (xx + yy + zz), two + two
+    return (
+        fma(twice, xx, trace), fma(twice, yy, trace), fma(twice, zz, trace),
+        two * xy, two * xz, two * yz,
+    )  # fmt: skip
+
+
+@compiled()
+def attenuate(
+    x: Any, y: Any, z: Any, forces: Any, place: Any, w: Any, n: Any, zener: Any
+) -> Any:
+    """Return forces of a voxel less those of its strain that has relaxed.
+
+    Parameters
+    ----------
+    place : k, j, i. Others: see `layer`.
+    """
+    memory, lost_lam, lost_mu, decay = zener
+    k, j, i = place
+    size = (n[0] - 1) * (n[1] - 1) * (n[2] - 1) * LANES
+    at = ((k * (n[1] - 1) + j) * (n[0] - 1) + i) * LANES
+    lost = (lost_lam[k, j, i] * w[0], lost_mu[k, j, i] * w[0], w[5], w[6])
+    own = memory, decay[i % 2 + 2 * (j % 2) + 4 * (k % 2)]
+    t = relax(x, y, z, at, size, lost, own)
+    a, b, c = forces
+    return (
+        (a[0], a[1] - t[0], a[2] - t[3], a[3], a[4] - t[4], a[5], a[6], a[7]),
+        (b[0], b[1] - t[3], b[2] - t[1], b[3], b[4] - t[5], b[5], b[6], b[7]),
+        (c[0], c[1] - t[4], c[2] - t[5], c[3], c[4] - t[2], c[5], c[6], c[7]),
+    )
+
+
+@compiled()
+def layer(
+    u: Any, lam: Any, mu: Any, w: Any, force: Any, k: Any, n: Any, zener: Any
+) -> None:
     """Add the forces of the voxels between planes k and k + 1.
 
     Parameters
     ----------
-    lam, mu : (ny - 1, nx - 1) Pa.
+    lam, mu : (ny - 1, nx - 1) Pa. zener : see `march`.
     force : (2, 3, ny nx, lane), planes of even and odd number.
     n : (nx, ny, nz).
     """
@@ -128,6 +192,9 @@ def layer(u: Any, lam: Any, mu: Any, w: Any, force: Any, k: Any, n: Any) -> None
             z = transform(corners(u, first + 2 * whole, row, plane))
             m = coefficients(lam[j, i], mu[j, i], w)
             fx, fy, fz = stress(x, y, z, zero, m)
+            if zener[2].shape[0]:
+                forces = fx, fy, fz
+                fx, fy, fz = attenuate(x, y, z, forces, (k, j, i), w, n, zener)
             fx, fy, fz = transposed(fx), transposed(fy), transposed(fz)
             spread(force, low + at, row, fx[:4])
             spread(force, high + at, row, fx[4:])
@@ -154,7 +221,7 @@ def finish(u: Any, v: Any, coef: Any, dt: Any, force: Any, k: Any, n: Any) -> No
 
 @compiled()
 def march(
-    u: Any, v: Any, coef: Any, lam: Any, mu: Any, w: Any, force: Any, n: Any
+    u: Any, v: Any, coef: Any, lam: Any, mu: Any, w: Any, force: Any, n: Any, zener: Any
 ) -> None:
     """V -= coef K u, then u += dt v, in place: planes below are not read any more.
 
@@ -162,12 +229,14 @@ def march(
     ----------
     u, v : (3, n_node, lane), of one precision, and of it all arrays but lam and mu.
     coef : (3 n_node,) dt over the mass. lam, mu : (nz - 1, ny - 1, nx - 1) float32.
-    w : h / 16, the weights of the transverse modes, dt, and 4.
+    w : h / 16, the weights of the transverse modes, dt, 4, 1/2 and 1.
     force : (2, 3, ny nx, lane), zero, and zero again afterwards.
     n : (nx, ny, nz).
+    zener : memory (6, n_voxel, lane); moduli that relax, like lam and mu, empty where
+        none do; what of a strain remains after a step in voxels of each of 8 kinds.
     """
     for k in range(n[2] - 1):
-        layer(u, lam[k], mu[k], w, force, k, n)
+        layer(u, lam[k], mu[k], w, force, k, n, zener)
         finish(u, v, coef, w[3], force, k, n)
     finish(u, v, coef, w[3], force, n[2] - 1, n)
 
@@ -192,4 +261,4 @@ def push(v: Any, coef: Any, rows: Any, loads: Any, moment: Any) -> None:
 
 def weights(h: float, beta_lam: float, beta_mu: float, dt: float, real: Any) -> Any:
     """Return what `march` calls w."""
-    return np.array([h / 16.0, beta_lam, beta_mu, dt, 4.0], dtype=real)
+    return np.array([h / 16.0, beta_lam, beta_mu, dt, 4.0, 0.5, 1.0], dtype=real)

@@ -22,17 +22,27 @@ class CpuWaveSteps:
         self._n = np.array(voxels.shape, dtype=np.int64)
         self._shape = (3, voxels.n_row // 3, LANES)
         self._planes = np.zeros((2, 3, ny * nx, LANES), dtype=self.real)
+        nothing = np.zeros((0, 0, 0), dtype=np.float32)
+        # memory, moduli and decay of Zener bodies
+        self._elastic = (
+            np.zeros((6, 0, LANES), dtype=self.real),
+            nothing,
+            nothing,
+            np.zeros(8, dtype=self.real),
+        )
+        self._zener = self._elastic
 
-    def _march(self, u: Any, v: Any, coef: Any, dt: float) -> None:
+    def _march(self, u: Any, v: Any, coef: Any, dt: float, zener: Any) -> None:
         own = self.voxels
         w = kernels.weights(own.h, own.beta_lam, own.beta_mu, dt, self.real)
-        kernels.march(u, v, coef, own.lam, own.mu, w, self._planes, self._n)
+        kernels.march(u, v, coef, own.lam, own.mu, w, self._planes, self._n, zener)
 
     def force(self, u: Any) -> Any:
         """Return K u."""
         found = np.zeros(self._shape, dtype=self.real)
         # with no step u stays, bit for bit
-        self._march(u, found, np.full(self.voxels.n_row, -1.0, self.real), 0.0)
+        coef = np.full(self.voxels.n_row, -1.0, self.real)
+        self._march(u, found, coef, 0.0, self._elastic)
         return found
 
     def prepare(self, dt: float, inverse: Any, damped: Any) -> None:
@@ -52,6 +62,11 @@ class CpuWaveSteps:
         self.v = np.zeros(self._shape, dtype=self.real)
         self._loaded = np.asarray(rows, dtype=np.int64)
         self._loads = np.ascontiguousarray(loads, dtype=self.real)
+        own = self.voxels.relaxing
+        if own is not None:
+            memory = np.zeros((6, own.mu.size, LANES), dtype=self.real)
+            decay = np.exp(-self._dt / own.times).astype(self.real)
+            self._zener = memory, own.lam, own.mu, decay
 
     def step(self, moment: float) -> None:
         """Go on by one step."""
@@ -59,7 +74,7 @@ class CpuWaveSteps:
         if moment != 0.0:
             factor = self.real.type(moment)
             kernels.push(self.v, self._coef, self._loaded, self._loads, factor)
-        self._march(self.u, self.v, self._coef, self._dt)
+        self._march(self.u, self.v, self._coef, self._dt, self._zener)
 
     def read(self, what: str, rows: Any) -> Any:
         """Return "u" or "v" in some rows."""
@@ -77,10 +92,14 @@ class CpuWaveSteps:
         return 0.5 * total
 
     def state(self) -> dict[str, Any]:
-        """Return u and v."""
-        return {"u": self.u, "v": self.v}
+        """Return u and v, and the memory of Zener bodies."""
+        found = {"u": self.u, "v": self.v}
+        relaxing = self.voxels.relaxing is not None
+        return {**found, "memory": self._zener[0]} if relaxing else found
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to a state."""
         self.u[:] = state["u"]
         self.v[:] = state["v"]
+        if self.voxels.relaxing is not None:
+            self._zener[0][:] = state["memory"]

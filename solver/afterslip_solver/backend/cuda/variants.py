@@ -119,11 +119,20 @@ class VoxelShape:
 def voxel_shape(real: Any) -> VoxelShape:
     """Return the best sizes of those that `benchmarks/waves.py --sweep` measures."""
     single = np.dtype(real) == np.float32
-    return VoxelShape(32, 8, 32, 2, 1) if single else VoxelShape(32, 4, 128, 2, 1)
+    return VoxelShape(32, 8, 32, 2, 1) if single else VoxelShape(16, 8, 64, 2, 1)
+
+
+def voxel_staged(real: Any, relaxing: bool) -> bool:
+    """Tell whether planes come through shared memory: the faster of the two."""
+    return relaxing or np.dtype(real) == np.float64
 
 
 def voxel(
-    real: Any, shape: VoxelShape, beta_lam: float, beta_mu: float
+    real: Any,
+    shape: VoxelShape,
+    beta_lam: float,
+    beta_mu: float,
+    relaxing: bool = False,
 ) -> tuple[str, ...]:
     """Return the definitions of voxel.cu."""
     return (
@@ -134,4 +143,22 @@ def voxel(
         f"RESIDENT={shape.resident}",
         f"BETA_LAM={beta_lam!r}",
         f"BETA_MU={beta_mu!r}",
+        f"BODIES={int(relaxing)}",
+        f"STAGED={int(voxel_staged(real, relaxing))}",
+    )
+
+
+def int8_shape() -> VoxelShape:
+    """Return the best sizes of those that `benchmarks/waves.py --sweep` measures."""
+    return VoxelShape(8, 8, 64, 1, 2)
+
+
+def int8(shape: VoxelShape, digits: int, bits: int) -> tuple[str, ...]:
+    """Return the definitions of voxel_int8.cu."""
+    return (
+        f"DIGITS={digits}",
+        f"BITS={bits}",
+        f"TX={shape.x}",
+        f"TY={shape.y}",
+        f"RESIDENT={shape.resident}",
     )

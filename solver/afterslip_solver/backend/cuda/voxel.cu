@@ -8,7 +8,9 @@
 // shared memory, in two buffers, so that one barrier a plane is enough.
 //
 // REAL float or double; PER lanes of a thread; TX, TY; RESIDENT blocks of a
-// multiprocessor; BETA_LAM, BETA_MU weights of the transverse modes (cpu/voxels.py).
+// multiprocessor; BETA_LAM, BETA_MU weights of the transverse modes (cpu/voxels.py);
+// BODIES whether rock relaxes; STAGED whether the next plane comes through shared memory
+// while one is used, which was faster in FP64 and slower in FP32.
 
 typedef long long i64;
 // offsets of values: the caller checks that they fit
@@ -51,14 +53,53 @@ __device__ __forceinline__ void stress(const V (&W)[3][8], V (&F)[3][8], REAL la
   F[0][7] = last * x[7]; F[1][7] = last * y[7]; F[2][7] = last * z[7];
 }
 
-// v -= coef K u, then un = u + dt v
+// memory variables of a voxel: the strain that has relaxed pulls the stress down
+__device__ __forceinline__ void relax(
+    const V (&W)[3][8], V (&F)[3][8], const V* __restrict__ memory, V* __restrict__ then,
+    u32 at, u32 count, REAL lam, REAL mu, REAL decay, bool write) {
+  const V strain[6] = {W[0][1], W[1][2], W[2][4], W[0][2] + W[1][1], W[0][4] + W[2][1],
+                       W[1][4] + W[2][2]};
+  const REAL half = (REAL)0.5 * ((REAL)1 - decay);
+  V relaxed[6];
+  #pragma unroll
+  for (int i = 0; i < 6; i++) {
+    relaxed[i] = fma_(half, strain[i], memory[i * count + at]);
+    if (write) then[i * count + at] = fma_(decay, relaxed[i], half * strain[i]);
+  }
+  const V trace = lam * (relaxed[0] + relaxed[1] + relaxed[2]);
+  F[0][1] = F[0][1] - fma_(2 * mu, relaxed[0], trace);
+  F[1][2] = F[1][2] - fma_(2 * mu, relaxed[1], trace);
+  F[2][4] = F[2][4] - fma_(2 * mu, relaxed[2], trace);
+  const V xy = mu * relaxed[3], xz = mu * relaxed[4], yz = mu * relaxed[5];
+  F[0][2] = F[0][2] - xy; F[1][1] = F[1][1] - xy;
+  F[0][4] = F[0][4] - xz; F[2][1] = F[2][1] - xz;
+  F[1][4] = F[1][4] - yz; F[2][2] = F[2][2] - yz;
+}
+
+__device__ __forceinline__ void fetch(V* shared, const V* global) {
+  const u32 to = (u32)__cvta_generic_to_shared(shared);
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(global), "n"(sizeof(V)));
+}
+
+#define ROW ((TX + 1) * LANES_PER_NODE)
+#define CELLS ((TY + 1) * ROW)
+#define PLANE (STAGED ? 3 * CELLS : 0)
+
+// v -= coef K u, then un = u + dt v; with BODIES also the memory of Zener bodies
 extern "C" __global__ void __launch_bounds__(TX * TY * LANES_PER_NODE, RESIDENT)
 march(const V* __restrict__ u, V* __restrict__ un, V* __restrict__ v,
       const REAL* __restrict__ coef, const float* __restrict__ lam,
-      const float* __restrict__ mu, int NX, int NY, int NZ, int CZ, REAL scale, REAL dt) {
+      const float* __restrict__ mu, int NX, int NY, int NZ, int CZ, REAL scale, REAL dt
+#if BODIES
+      , const V* __restrict__ memory, V* __restrict__ after, const float* __restrict__ lost_lam,
+      const float* __restrict__ lost_mu, const REAL* __restrict__ decay
+#endif
+      ) {
   extern __shared__ __align__(16) char raw[];
-  V* sh = (V*)raw;
   const int L = LANES_PER_NODE, NT = TX * TY * L;
+  // planes of u where they are staged, then forces for the neighbours
+  V* planes = (V*)raw;
+  V* sh = planes + 2 * PLANE;
   const int tid = threadIdx.x, lane = tid % L, tx = tid / L % TX, ty = tid / (L * TX);
   const int x = blockIdx.x * (TX - 1) - 1 + tx, y = blockIdx.y * (TY - 1) - 1 + ty;
   const int z0 = blockIdx.z * CZ, z1 = min(z0 + CZ, NZ), zs = max(z0 - 1, 0);
@@ -69,29 +110,65 @@ march(const V* __restrict__ u, V* __restrict__ un, V* __restrict__ v,
   const u32 P = NX * NY, N = P * NZ;
   const u32 o[4] = {u32(ya * NX + xa), u32(ya * NX + xb), u32(yb * NX + xa), u32(yb * NX + xb)};
   const u32 e = y * (NX - 1) + x, E = (NX - 1) * (NY - 1);
+#if STAGED
+  const int slot = ty * ROW + tx * L + lane, away[4] = {0, L, ROW, ROW + L};
+  const bool edge_x = tx == TX - 1, edge_y = ty == TY - 1;
+  auto bring = [&](int z) {
+    V* to = planes + (z & 1) * PLANE + slot;
+    const V* from = u + (u32)(min(z, NZ - 1) * P) * L + lane;
+    #pragma unroll
+    for (int c = 0; c < 3; c++, to += CELLS, from += N * L) {
+      fetch(to, from + o[0] * L);
+      if (edge_x) fetch(to + L, from + o[1] * L);
+      if (edge_y) fetch(to + ROW, from + o[2] * L);
+      if (edge_x && edge_y) fetch(to + ROW + L, from + o[3] * L);
+    }
+    asm volatile("cp.async.commit_group;");
+  };
+#endif
+  auto corner = [&](int c, int z, int a) {
+#if STAGED
+    return planes[(z & 1) * PLANE + c * CELLS + slot + away[a]];
+#else
+    return u[(c * N + min(z, NZ - 1) * P + o[a]) * L + lane];
+#endif
+  };
+  auto moduli = [&](int z, REAL& la, REAL& m) {
+    const bool in = element && z < NZ - 1;
+    la = in ? (REAL)lam[z * E + e] * scale : (REAL)0;
+    m = in ? (REAL)mu[z * E + e] * scale : (REAL)0;
+  };
   V low[3][4], carry[3][4], centre[3];
+  REAL la, m;
+  moduli(zs, la, m);
+#if STAGED
+  bring(zs);
+  bring(zs + 1);
+  asm volatile("cp.async.wait_group 0;");
+  __syncthreads();
+#endif
   #pragma unroll
   for (int c = 0; c < 3; c++) {
     #pragma unroll
     for (int a = 0; a < 4; a++) {
-      low[c][a] = u[(c * N + zs * P + o[a]) * L + lane];
+      low[c][a] = corner(c, zs, a);
       carry[c][a] = zero_();
     }
     centre[c] = low[c][0];
     SPLIT(low[c][0], low[c][1]) SPLIT(low[c][2], low[c][3])
     SPLIT(low[c][0], low[c][2]) SPLIT(low[c][1], low[c][3])
   }
+#if STAGED
+  __syncthreads();
+#endif
   for (int z = zs; z < z1; z++) {
     V W[3][8], F[3][8], next[3], speed[3];
-    REAL factor[3];
-    const bool in = element && z < NZ - 1, mine = own && z >= z0;
-    const int zu = min(z + 1, NZ - 1);
-    const REAL la = in ? (REAL)lam[z * E + e] * scale : (REAL)0;
-    const REAL m = in ? (REAL)mu[z * E + e] * scale : (REAL)0;
-    #pragma unroll
-    for (int c = 0; c < 3; c++)
-      #pragma unroll
-      for (int a = 0; a < 4; a++) W[c][4 + a] = u[(c * N + zu * P + o[a]) * L + lane];
+    REAL factor[3], later_la, later_m;
+    const bool mine = own && z >= z0;
+#if STAGED
+    bring(z + 2);
+#endif
+    moduli(z + 1, later_la, later_m);
     if (mine) {
       #pragma unroll
       for (int c = 0; c < 3; c++) {
@@ -102,6 +179,8 @@ march(const V* __restrict__ u, V* __restrict__ un, V* __restrict__ v,
     }
     #pragma unroll
     for (int c = 0; c < 3; c++) {
+      #pragma unroll
+      for (int a = 0; a < 4; a++) W[c][4 + a] = corner(c, z + 1, a);
       next[c] = W[c][4];
       SPLIT(W[c][4], W[c][5]) SPLIT(W[c][6], W[c][7])
       SPLIT(W[c][4], W[c][6]) SPLIT(W[c][5], W[c][7])
@@ -114,6 +193,15 @@ march(const V* __restrict__ u, V* __restrict__ un, V* __restrict__ v,
       }
     }
     stress(W, F, la, m);
+#if BODIES
+    if (element && z < NZ - 1) {
+      const u32 at = z * E + e;
+      relax(W, F, memory, after, at * L + lane, E * (NZ - 1) * L, (REAL)lost_lam[at] * scale,
+            (REAL)lost_mu[at] * scale, decay[(x & 1) + 2 * (y & 1) + 4 * (z & 1)],
+            tx > 0 && ty > 0 && z >= z0);
+    }
+#endif
+    la = later_la; m = later_m;
     V* s = sh + (z & 1) * 9 * NT;
     V here[3];
     #pragma unroll
@@ -129,6 +217,9 @@ march(const V* __restrict__ u, V* __restrict__ un, V* __restrict__ v,
       #pragma unroll
       for (int a = 1; a < 4; a++) s[(3 * c + a - 1) * NT + tid] = g[a];
     }
+#if STAGED
+    asm volatile("cp.async.wait_group 0;");
+#endif
     __syncthreads();
     if (mine) {
       #pragma unroll

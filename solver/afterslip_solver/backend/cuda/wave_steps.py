@@ -8,8 +8,16 @@ import cupy
 import numpy as np
 
 from afterslip_solver.backend.base import LANES, BackendError
+from afterslip_solver.backend.cpu.digits import bits, integer_matrices
 from afterslip_solver.backend.cuda.loader import kernel
-from afterslip_solver.backend.cuda.variants import VoxelShape, voxel, voxel_shape
+from afterslip_solver.backend.cuda.variants import (
+    VoxelShape,
+    int8,
+    int8_shape,
+    voxel,
+    voxel_shape,
+    voxel_staged,
+)
 
 _FEW = 128
 
@@ -35,20 +43,48 @@ class GpuWaveSteps:
         self._shape = (3, voxels.n_row // 3, LANES)
         self._lam, self._mu = cupy.asarray(voxels.lam), cupy.asarray(voxels.mu)
         own = shape or voxel_shape(self.real)
-        self._definitions = voxel(self.real, own, voxels.beta_lam, voxels.beta_mu)
-        self._kernel = kernel("voxel.cu", "march", *self._definitions)
-        self._launch = _launch(own, self.real, voxels.shape)
-        self._kernel.max_dynamic_shared_size_bytes = self._launch[2]
+        betas = voxels.beta_lam, voxels.beta_mu
+        self._definitions = voxel(self.real, own, *betas)
+        self._launch = _launch(own, voxels.shape)
+        self._kernel = self._compiled(own, False)
         self._chunk = np.int32(own.planes)
+        self._lost: tuple[Any, ...] = ()
+        if voxels.relaxing is not None:
+            lost = voxels.relaxing
+            self._lost = cupy.asarray(lost.lam), cupy.asarray(lost.mu)
+            self._relaxing = self._compiled(own, True)
 
-    def march(self, u: Any, then: Any, v: Any, coef: Any, dt: float) -> None:
-        """V -= coef K u, then ``then`` = u + dt v; all arrays are the device's."""
-        grid, block, shared = self._launch
+    def _compiled(self, own: VoxelShape, relaxing: bool) -> Any:
+        """Return a march, and its bytes of shared memory."""
+        betas = self.voxels.beta_lam, self.voxels.beta_mu
+        definitions = voxel(self.real, own, *betas, relaxing)
+        found = kernel("voxel.cu", "march", *definitions)
+        # in two buffers each: forces for neighbours, and planes of u that come
+        values = 9 * own.x * own.y * LANES
+        if voxel_staged(self.real, relaxing):
+            values += 3 * (own.x + 1) * (own.y + 1) * LANES
+        shared = 2 * values * self.real.itemsize
+        found.max_dynamic_shared_size_bytes = shared
+        return found, shared
+
+    def march(
+        self, u: Any, then: Any, v: Any, coef: Any, dt: float, memory: Any = ()
+    ) -> None:
+        """V -= coef K u, then ``then`` = u + dt v; all arrays are the device's.
+
+        Parameters
+        ----------
+        memory : of Zener bodies, now and after the step; none: there are no bodies.
+        """
+        grid, block = self._launch
         scale, step = self.real.type(self.voxels.h / 16.0), self.real.type(dt)
         sizes = [np.int32(n) for n in self.voxels.shape]
         arrays = (u, then, v, coef, self._lam, self._mu)
         arguments = (*arrays, *sizes, self._chunk, scale, step)
-        self._kernel(grid, block, arguments, shared_mem=shared)
+        if memory:
+            arguments = (*arguments, *memory, *self._lost, self._decay)
+        call, shared = self._relaxing if memory else self._kernel
+        call(grid, block, arguments, shared_mem=shared)
 
     def force(self, u: Any) -> Any:
         """Return K u."""
@@ -76,6 +112,12 @@ class GpuWaveSteps:
         self._then = cupy.zeros(self._shape, dtype=self.real)
         self._loaded = cupy.asarray(rows, dtype=np.int64)
         self._loads = cupy.asarray(loads, dtype=self.real)
+        own = self.voxels.relaxing
+        if own is not None:
+            shape = 2, 6, own.mu.size, LANES
+            self._memory = list(cupy.zeros(shape, dtype=self.real))
+            decay = np.exp(-self._dt / own.times)
+            self._decay = cupy.asarray(decay, dtype=self.real)
 
     def step(self, moment: float) -> None:
         """Go on by one step."""
@@ -84,7 +126,12 @@ class GpuWaveSteps:
             factor = self.real.type(moment)
             arrays = (self.v, self._coef, self._loaded, self._loads, factor)
             self._rows("push", len(self._loaded), arrays)
-        self.march(self.u, self._then, self.v, self._coef, self._dt)
+        fields = self.u, self._then, self.v, self._coef, self._dt
+        if self.voxels.relaxing is None:
+            self.march(*fields)
+        else:
+            self.march(*fields, self._memory)
+            self._memory.reverse()
         self.u, self._then = self._then, self.u
 
     def _rows(self, name: str, n: int, arguments: tuple[Any, ...]) -> None:
@@ -110,18 +157,78 @@ class GpuWaveSteps:
         return 0.5 * total.get()
 
     def state(self) -> dict[str, Any]:
-        """Return u and v."""
-        return {"u": self.u.get(), "v": self.v.get()}
+        """Return u and v, and the memory of Zener bodies."""
+        found = {"u": self.u.get(), "v": self.v.get()}
+        relaxing = self.voxels.relaxing is not None
+        return {**found, "memory": self._memory[0].get()} if relaxing else found
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to a state."""
         self.u.set(np.ascontiguousarray(state["u"], dtype=self.real))
         self.v.set(np.ascontiguousarray(state["v"], dtype=self.real))
+        if self.voxels.relaxing is not None:
+            stored = np.ascontiguousarray(state["memory"], dtype=self.real)
+            self._memory[0].set(stored)
 
 
-def _launch(own: VoxelShape, real: Any, shape: tuple[int, int, int]) -> Any:
-    """Grid, block and bytes of shared memory of a march."""
+class GpuInt8Steps(GpuWaveSteps):
+    """Steps in FP64 on one GPU whose forces INT8 tensor cores find."""
+
+    def __init__(
+        self, voxels: Any, digits: int, shape: VoxelShape | None = None
+    ) -> None:
+        super().__init__(voxels, np.float64)
+        own = shape or int8_shape()
+        definitions = int8(own, digits, bits(digits))
+        self._digits = kernel("voxel_int8.cu", "march", *definitions)
+        tiles = (own.x - 1, own.y - 1, own.planes)
+        sizes = zip(voxels.shape, tiles, strict=True)
+        columns = own.x * own.y
+        # two buffers of four corners in a plane on two planes
+        shared = 2 * 4 * (6 * 4 * columns + 4) * 8
+        self._tiled = tuple(-(-n // size) for n, size in sizes), (4 * columns,), shared
+        self._planes = np.int32(own.planes)
+        self._digits.max_dynamic_shared_size_bytes = shared
+        self._matrices = cupy.asarray(_fragments())
+
+    def march(
+        self,
+        u: Any,
+        then: Any,
+        v: Any,
+        coef: Any,
+        dt: float,
+        memory: Any = (),  # noqa: ARG002 - refused with integers
+    ) -> None:
+        """V -= coef K u, then ``then`` = u + dt v; all arrays are the device's."""
+        grid, block, shared = self._tiled
+        scale, step = np.float64(self.voxels.h / 256.0), np.float64(dt)
+        sizes = [np.int32(n) for n in self.voxels.shape]
+        arrays = (u, then, v, coef, self._lam, self._mu, self._matrices)
+        arguments = (*arrays, *sizes, self._planes, scale, step)
+        self._digits(grid, block, arguments, shared_mem=shared)
+
+
+def _fragments() -> Any:
+    """(6, 2, 32) uint32, bytes of A and B as each thread of a warp holds them.
+
+    Thread 4 n + k has, for the output n of a tile of eight, values of the inputs of
+    thread k: two nodes with three components each, padded to eight.
+    """
+    found = np.zeros((6, 2, 32, 4), dtype=np.uint8)
+    for tile in range(6):
+        matrix = integer_matrices()[tile // 3]
+        for thread in range(32):
+            n, k = thread >> 2, thread & 3
+            row = 6 * (n >> 1) + 2 * (tile % 3) + (n & 1)
+            for value in range(6):
+                entry = matrix[row, 6 * k + value] & 255
+                found[tile, value >> 2, thread, value & 3] = entry
+    return found.view(np.uint32)[..., 0]
+
+
+def _launch(own: VoxelShape, shape: tuple[int, int, int]) -> Any:
+    """Grid and block of a march."""
     tiles = (own.x - 1, own.y - 1, own.planes)
     grid = tuple(-(-n // size) for n, size in zip(shape, tiles, strict=True))
-    threads = own.x * own.y * (LANES // own.per)
-    return grid, (threads,), 2 * 9 * threads * own.per * np.dtype(real).itemsize
+    return grid, (own.x * own.y * (LANES // own.per),)

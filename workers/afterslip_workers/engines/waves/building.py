@@ -39,7 +39,8 @@ def ground_digest(spec: WaveCampaign, inputs: Inputs, files: Files) -> str:
     plan = check(spec, inputs)
     table, stations = _table(spec, files), _stations(inputs)
     named = f"{physics.name} {physics.numerics}"
-    parts = [named, model_digest(spec, files), plan.h, list(plan.voxels)]
+    attenuates = spec.waves.attenuation is not None
+    parts = [named, model_digest(spec, files), plan.h, list(plan.voxels), attenuates]
     return digest([*parts, table.tolist(), stations.tolist()])
 
 
@@ -65,7 +66,8 @@ def build_ground(
     size = _FINER * grid.h
     faults = {item.name: _fault(item, inputs, size) for item in spec.model.faults}
     _inside(grid, faults)
-    ground = WaveGround(grid, medium, faults, _table(spec, files), _stations(inputs))
+    own = _table(spec, files), _stations(inputs), _quality(spec, grid)
+    ground = WaveGround(grid, medium, faults, *own)
     return ground, _facts(spec, plan, ground)
 
 
@@ -119,6 +121,18 @@ def _medium(spec: earth.Model, inputs: Inputs, grid: VoxelGrid) -> Medium:
 def _stations(inputs: Inputs) -> Float:
     found = inputs.stations
     return np.zeros((0, 2)) if found is None else np.column_stack([found.x, found.y])
+
+
+def _quality(spec: WaveCampaign, grid: VoxelGrid) -> Float:
+    """Return Qp and Qs of planes of voxels, which are those of their middles."""
+    layers = spec.model.layers
+    if spec.waves.attenuation is None:
+        return np.zeros((2, 0))
+    depth = -(grid.axis(2)[:-1] + 0.5 * grid.h)
+    bottoms = [layer.bottom * KM for layer in layers[:-1]]
+    which = np.searchsorted(bottoms, depth)
+    values = np.array([[layer.qp, layer.qs] for layer in layers], dtype=np.float64)
+    return np.asarray(values[which].T)
 
 
 def _table(spec: WaveCampaign, files: Files) -> Float:

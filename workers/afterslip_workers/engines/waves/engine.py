@@ -86,7 +86,7 @@ class WaveEngine:
             del settings["source_time"]
         grid = np.array([*model.grid.shape, *model.grid.origin, model.grid.h])
         medium = [getattr(model.medium, item.name) for item in fields(Medium)]
-        of_model = _digest(grid, *medium)
+        of_model = _digest(grid, *medium, model.quality)
         of_solver = digest(
             [named, settings, model.table.tolist(), model.stations.tolist()]
         )
@@ -134,6 +134,7 @@ class WaveEngine:
             "points_per_wavelength": quality["vs"] / (waves.frequency * quality["h"]),
             "source_time": waves.source_time.model_dump_json(exclude_none=True),
             "absorbing": waves.absorbing.kind,
+            "attenuation": waves.attenuation is not None,
         }
 
     def fixed_arrays(

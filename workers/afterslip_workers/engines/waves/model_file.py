@@ -13,7 +13,7 @@ from afterslip_solver.model import Float
 from afterslip_solver.waves.fault import FaultPoints
 from afterslip_solver.waves.grid import Medium, VoxelGrid
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class WaveGround:
     table : (n, 2) time, s, and share of slip of a source-time function from a file;
         no rows where the spec says it.
     stations : (n, 2) m, of the campaign; series of others are not comparable.
+    quality : (2, nz - 1) Qp and Qs of planes of voxels, or (2, 0): elastic.
     """
 
     grid: VoxelGrid
@@ -33,6 +34,7 @@ class WaveGround:
     faults: dict[str, FaultPoints]
     table: Float
     stations: Float
+    quality: Float
 
     @property
     def source_time(self) -> SourceTime | None:
@@ -50,6 +52,7 @@ def save(path: Path, model: WaveGround) -> None:
         "faults": np.array(list(model.faults)),
         "table": model.table,
         "stations": model.stations,
+        "quality": model.quality,
     }
     for item in fields(Medium):
         arrays[f"medium.{item.name}"] = getattr(model.medium, item.name)
@@ -88,4 +91,5 @@ def load(path: Path) -> WaveGround:
         },
         table=found["table"],
         stations=found["stations"],
+        quality=found["quality"],
     )

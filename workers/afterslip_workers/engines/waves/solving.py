@@ -12,8 +12,10 @@ from afterslip.physics.waves import physics
 from afterslip.physics.waves.checks import samples, surface_step
 from afterslip.physics.waves.spec import WaveCampaign
 from afterslip_common.source_time import SourceTime
+from afterslip_solver.backend.cpu.digits import MOST
 from afterslip_solver.backend.waves import bytes_needed
 from afterslip_solver.model import Float
+from afterslip_solver.waves.attenuation import Attenuation
 from afterslip_solver.waves.element import SCHEMES
 from afterslip_solver.waves.grid import VoxelGrid
 from afterslip_solver.waves.march import Prepared, Recording, Series, Steps
@@ -108,25 +110,35 @@ def _ready(work: GroupWork) -> _Ready:
     def build() -> _Ready:
         work.phase("preparing the voxels")
         ground: WaveGround = work.model()
-        _require(ground.grid, waves.precision, wanted, work)
+        _require(ground.grid, wanted, work)
         units = WaveSources.of(work.spec.sources, ground, facts.get("order"))
         sides = Sides(
             waves.absorbing.kind, waves.absorbing.width, centre=units.centre()
         )
         scheme = SCHEMES[waves.scheme]
-        parts = ground.grid, ground.medium, scheme, sides
-        return _Ready(ground, Prepared.of(*parts, waves.precision, wanted), units)
+        parts = ground.grid, ground.medium, scheme, sides, waves.precision, wanted
+        how = _attenuation(work.spec, ground)
+        ready = Prepared.of(*parts, waves.digits or MOST, how)
+        return _Ready(ground, ready, units)
 
     parts = facts["digest"], facts.get("order"), work.spec.sources, waves.absorbing
-    key = f"waves {parts!r} {waves.scheme} {waves.precision} {wanted}"
+    how = waves.scheme, waves.precision, waves.digits, waves.attenuation
+    key = f"waves {parts!r} {how!r} {wanted}"
     ready: _Ready = work.warm.get(key, build)
     return ready
 
 
-def _require(grid: VoxelGrid, precision: str, backend: str, work: GroupWork) -> None:
+def _attenuation(spec: WaveCampaign, ground: WaveGround) -> Attenuation | None:
+    how = spec.waves.attenuation
+    return None if how is None else Attenuation(how.band, how.at, *ground.quality)
+
+
+def _require(grid: VoxelGrid, backend: str, work: GroupWork) -> None:
     """Refuse voxels that need more memory than is free, before any is taken."""
-    real = np.float32 if precision == "fp32" else np.float64
-    needed = bytes_needed(grid.shape, real) + _recorded(work, grid)
+    waves = work.spec.waves
+    real = np.float32 if waves.precision == "fp32" else np.float64
+    needed = bytes_needed(grid.shape, real, waves.attenuation is not None)
+    needed += _recorded(work, grid)
     device.trim()
     free = free_on_gpu() if backend == "gpu" else free_on_host()
     if free is not None and free < needed:

@@ -1,0 +1,52 @@
+"""Attenuation in campaigns of waves."""
+
+import numpy as np
+import pytest
+from wave_cases import SPEC, prepared, solve, with_waves, write_stations
+
+from afterslip import SpecError
+from afterslip.spec import parse_campaign
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_stations(tmp_path_factory.mktemp("spec"))
+
+
+def attenuating(qp, qs, **changes):
+    layer = {**SPEC["model"]["layers"][0], "qp": qp, "qs": qs}
+    own = with_waves(**changes)
+    return {**own, "model": {**SPEC["model"], "layers": [layer]}}
+
+
+BAND = {"attenuation": {"band": [0.02, 0.6]}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "path", "words"),
+    [
+        (attenuating(80, 40), "model.layers[0].qp", "needs waves.attenuation"),
+        (attenuating(100, 40, **BAND), "model.layers[0].qp", "is above 90"),
+        (attenuating(9, 9, **BAND), "model.layers[0].qs", "must be at least 10"),
+        (
+            attenuating(80, 40, **BAND, precision="int8", scheme="orthogonal"),
+            "waves.precision",
+            "has no attenuation",
+        ),
+    ],
+)
+def test_quality_factors_that_cannot_be_right_are_refused(spec, path, words):
+    with pytest.raises(SpecError) as caught:
+        parse_campaign(spec)
+    assert any(p.path == path and words in str(p) for p in caught.value.problems)
+
+
+def test_attenuation_takes_energy_out_of_series(folder, tmp_path):
+    spec = attenuating(30, 15, **BAND, duration="8 s")
+    found = [
+        solve(prepared(folder, tmp_path / name, own)).values["seismogram"]
+        for name, own in (("q", spec), ("elastic", with_waves(duration="8 s")))
+    ]
+    strength = [np.sqrt((v.astype(float) ** 2).sum(axis=-1)) for v in found]
+    # half a wavelength to two from the source: at most exp(-2 pi / Q)
+    assert 0.5 < np.median(strength[0] / strength[1]) < 0.95
