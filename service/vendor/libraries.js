@@ -4,6 +4,7 @@ import { decompress } from "fzstd";
 import { registry } from "zarrita";
 
 // zarrita's own decoder is WebAssembly, which the page's policy does not allow
+// @ts-expect-error nothing is encoded here
 registry.set("zstd", async () => ({
   fromConfig: () => ({ kind: "bytes_to_bytes", decode: (bytes) => decompress(bytes) }),
 }));

@@ -13,7 +13,7 @@ CSV = "station,x_km,y_km,east,north,up\nA,0,0,1.0,0.2,0.1\nB,9,3,0.5,0.1,0.0\n"
 
 def submit(service, name="tiny", **changes):
     spec = tiny_worker.spec(name, **changes)
-    answer = httpx.post(service.url + "/v1/campaigns", json=spec)
+    answer = httpx.post(service.url + "/v1/campaigns", json=spec, timeout=60)
     assert answer.status_code == 201, answer.text
     return answer.json()["id"]
 

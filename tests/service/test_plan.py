@@ -7,6 +7,7 @@ import pytest
 import tiny_worker
 
 from afterslip_workers import entry
+from afterslip_workers.engines.viscoelastic import planning
 
 
 def plan(client, spec=None, **query):
@@ -29,7 +30,8 @@ def test_a_plan_tells_sizes_and_records_nothing(client):
     assert client.get("/v1/campaigns").json()["items"] == []
 
 
-def test_a_trial_mesh_counts_elements_as_the_mesher_makes_them(client):
+def test_a_trial_mesh_counts_elements_as_the_mesher_makes_them(client, monkeypatch):
+    monkeypatch.setattr(planning, "TRIAL", 4000.0)
     spec = tiny_worker.spec()
     spec["model"]["mesh"] = {"size": {"fault": 0.4, "far": 20}}
     found = plan(client, spec, mesh=True)

@@ -78,7 +78,7 @@ const WIDTH = 520, LEFT = 44, RIGHT = 8, TOP = 12, BOTTOM = 34;
 function section({ domain, layers, faults, section: place }) {
   const lines = faults.map((/** @type {any} */ { line }) => line).filter((/** @type {any[]} */ line) => line.length);
   if (!lines.length) return null;
-  const reach = lines.flat().map(([s]) => s), depths = lines.flat().map(([, z]) => -z);
+  const reach = lines.flat().map((/** @type {number[]} */ [s]) => s), depths = lines.flat().map((/** @type {number[]} */ [, z]) => -z);
   const wide = Math.max(...reach) - Math.min(...reach), middle = (Math.max(...reach) + Math.min(...reach)) / 2;
   // down into the layer below the deepest fault, unless that is far
   const deepest = Math.max(...depths), below = layers.find((/** @type {any} */ layer) => layer.bottom > deepest);
@@ -101,7 +101,7 @@ function section({ domain, layers, faults, section: place }) {
     top = bottom;
   }
   for (const line of lines) {
-    marks.push(svg("path", { class: "top", d: line.map(([s, z]) => [x(s), y(-z)]).map(([a, b], i) => `${i ? "L" : "M"}${f(a)} ${f(b)}`).join("") }));
+    marks.push(svg("path", { class: "top", d: line.map((/** @type {number[]} */ [s, z], /** @type {number} */ i) => `${i ? "L" : "M"}${f(x(s))} ${f(y(-z))}`).join("") }));
   }
   return h("figure.section", {}, svg("svg", { viewBox: `0 0 ${WIDTH} ${f(height)}`, role: "img", "aria-label": "Section down the dip of the first fault" },
     ...marks, svg("text", { x: LEFT - 6, y: TOP + 4, "text-anchor": "end" }, "0"),

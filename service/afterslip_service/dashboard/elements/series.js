@@ -25,7 +25,8 @@ export function series(years, values, now, unit = "m per m of slip") {
     class: "chart series", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img",
     "aria-label": `Displacement in ${unit} after ${last} yr: ${NAMES.map((name, i) => `${name} ${end[i].toPrecision(4)}`).join(", ")}`,
   },
-  [low, 0, high].filter((v, i) => i !== 1 || (v !== low && v !== high)).map((v) => [
+  // zero only where its number has room
+  [low, 0, high].filter((v, i) => i !== 1 || Math.min(y(low) - y(v), y(v) - y(high)) > 14).map((v) => [
     svg("line", { class: "axis", x1: LEFT, x2: WIDTH - RIGHT, y1: y(v), y2: y(v) }),
     text({ x: LEFT - 6, y: y(v) + 4, "text-anchor": "end" }, v ? v.toPrecision(3) : "0"),
   ]).flat(),

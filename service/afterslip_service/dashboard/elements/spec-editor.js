@@ -66,7 +66,7 @@ export function specEditor(parent, changed, complete) {
     /** @param {import("/dashboard/spec/document.js").Mark[]} marks */
     mark(marks) {
       const end = view.state.doc.length;
-      const found = marks.map(({ from, to, message }) => ({ from: Math.min(from, end), to: Math.min(to, end), message, severity: "error" }));
+      const found = marks.map(({ from, to, message }) => ({ from: Math.min(from, end), to: Math.min(to, end), message, severity: /** @type {const} */ ("error") }));
       view.dispatch(setDiagnostics(view.state, found));
     },
     /** @param {number} position */

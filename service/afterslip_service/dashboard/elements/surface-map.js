@@ -15,6 +15,15 @@ export class SurfaceMap {
   constructor(surface, sources, picked) {
     this.surface = surface;
     this.sources = sources;
+    this.centre = [0, 0];
+    this.span = this.metres = 1;
+    this.width = this.height = 0;
+    /** @type {any} */
+    this.pixels = null;
+    /** @type {ImageData | null} */
+    this.image = null;
+    /** @type {"one" | "two" | ""} */
+    this.named = "";
     this.canvas = h("canvas", { "aria-hidden": "true" });
     this.over = svg("svg", { role: "img", "aria-label": "Map of the ground in km east and north" });
     this.element = h("div.map", {
@@ -113,7 +122,7 @@ export class SurfaceMap {
     const { values, axis, most } = this.field;
     const { faces, weights } = this.pixels;
     const colours = this.ramp(axis === 3 ? "one" : "two");
-    const out = new Uint32Array(this.image.data.buffer);
+    const out = new Uint32Array(/** @type {ImageData} */ (this.image).data.buffer);
     const nodes = this.surface.faces;
     const value = new Float64Array(3);
     for (let pixel = 0; pixel < faces.length; pixel += 1) {

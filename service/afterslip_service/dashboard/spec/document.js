@@ -53,7 +53,7 @@ export class SpecDocument {
           && String(/** @type {any} */ (item.key)?.value) === String(step));
         if (!pair) break;
         const key = /** @type {any} */ (pair.key), value = /** @type {any} */ (pair.value);
-        found = [key.range[0], isScalar(value) ? value.range[1] : key.range[1]];
+        found = [key.range[0], isScalar(value) ? /** @type {any} */ (value).range[1] : key.range[1]];
         node = value;
       } else if (isSeq(node) && typeof step === "number" && node.items[step]) {
         node = /** @type {any} */ (node.items[step]);

@@ -52,6 +52,8 @@ class CampaignView {
     /** @type {Map<number, any>} */
     this.groups = new Map();
     this.model = "";
+    this.shown = "";
+    this.explained = "";
     this.parts = Object.fromEntries(["head", "damage", "why", "facts", "bar", "live", "detail", "inversions", "spec"]
       .map((name) => [name, h("div", {})]));
     this.grid = new GroupGrid((index) => this.choose(index));

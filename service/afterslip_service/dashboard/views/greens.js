@@ -45,10 +45,16 @@ class GreensView {
       oninput: () => { this.step = Number(this.time.value); this.frame(); },
     });
     this.when = h("output", { for: "time" });
-    [this.east, this.north] = ["east", "north"].map((name) => h("input", {
+    const number = (/** @type {string} */ name) => h("input", {
       type: "number", step: "any", "aria-label": `km ${name}`, onchange: () => this.typed(),
-    }));
-    [this.legend, this.chart, this.status] = [h("div.ends", {}), h("div", {}), h("p.sub", { role: "status" })];
+    });
+    this.east = number("east");
+    this.north = number("north");
+    this.legend = h("div.ends", {});
+    this.chart = h("div", {});
+    this.status = h("p.sub", { role: "status" });
+    this.axis = 3;
+    this.most = this.longest = 0;
     const press = (/** @type {string} */ name, /** @type {() => void} */ act) => h("button", { type: "button", onclick: act }, name);
     put(main,
       h("div.head", {}, h("div.grow", {}, h("h1", {}, "Green's functions"),

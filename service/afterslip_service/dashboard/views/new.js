@@ -40,7 +40,10 @@ class NewView {
     this.more = this.picker("Files", { multiple: true });
     this.submit = h("button.primary", { type: "button", disabled: true, onclick: () => this.send() }, "Submit");
     this.trial = h("button", { type: "button", disabled: true, onclick: () => this.check(true) }, "Make a coarse mesh");
-    [this.status, this.list, this.found, this.facts] = [h("p.sub", { role: "status" }), h("div.sub", {}), h("div", {}), h("div", {})];
+    this.status = h("p.sub", { role: "status" });
+    this.list = h("div.sub", {});
+    this.found = h("div", {});
+    this.facts = h("div", {});
     this.where = h("section.card", { "aria-label": "Map", hidden: true }, h("h2", {}, "Where everything lies"), this.map.element);
     put(main,
       h("div.head", {}, h("div.grow", {}, h("h1", {}, "New campaign"),

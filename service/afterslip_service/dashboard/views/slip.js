@@ -57,7 +57,10 @@ class SlipView {
       rake: asked.get("rake") !== "0", resolution: asked.get("resolution") === "1",
       station: asked.get("station") ?? "",
     };
-    [this.panels, this.legend, this.detail, this.status] = [h("div.panels", {}), h("div", {}), h("div", {}), h("span.sub", { role: "status" })];
+    this.panels = h("div.panels", {});
+    this.legend = h("div", {});
+    this.detail = h("div", {});
+    this.status = h("span.sub", { role: "status" });
     const press = (/** @type {string} */ name, /** @type {() => void} */ act) => h("button", { type: "button", onclick: act }, name);
     this.station = select("Station", ["", ...result.stations.map(({ name }) => name)],
       (row) => this.choose(row ? result.stations[row - 1].name : ""));
@@ -99,14 +102,14 @@ class SlipView {
   async beside() {
     const row = Number(/** @type {any} */ (this.with).field.value);
     const second = row ? await SlipResult.open(this.others[row - 1]) : null;
-    const view = this.maps[0]?.map, where = view ? [...view.centre, view.span, view.box] : null;
+    const where = this.maps[0]?.map;
     for (const { map } of this.maps) map.resized.disconnect();
     this.maps = [this.result, second].filter((result) => result !== null)
       .map((result, i) => new SlipMap(/** @type {SlipResult} */ (result), this.look, (name) => this.choose(name), () => this.follow(i)));
     this.panels.classList.toggle("two", this.maps.length > 1);
     put(this.panels, this.maps.map(({ map, result }) => h("figure.panel", {}, map.element, h("figcaption", {}, ...caption(result.inversion)))));
     const at = (this.asked.get("at") ?? "").split(",").map(Number);
-    if (where) this.place(where.slice(0, 2), where[2], where[3]);
+    if (where) this.place(where.centre, where.span, where.box);
     else if (at.length === 3 && at.every(Number.isFinite) && at[2] > 0) this.place(at.slice(0, 2), at[2]);
     else this.fit();
     this.redraw();
@@ -144,11 +147,11 @@ class SlipView {
     look.longest = look.arrows === "up" ? largest(values((axis) => axis === 2)) : largest(values((axis) => axis < 2));
     look.sight = largest(values((axis) => axis === 3));
     for (const { map } of this.maps) map.redraw();
-    this.#legend();
+    this.#scale();
     this.choose(look.station);
   }
 
-  #legend() {
+  #scale() {
     const { look } = this, { words, unit } = SHADES[look.shade];
     const colours = table(look.shade === "slip" ? "slip" : "one");
     put(this.legend,
@@ -197,7 +200,7 @@ class SlipView {
     if (this.result.stations.some(({ data }) => data.some(({ axis }) => axis === 3))) query.set("pixels", look.pixels);
     if (row) query.set("with", this.others[row - 1].id);
     if (look.station) query.set("station", look.station);
-    if (first.width) query.set("at", [...first.centre, first.km * Math.min(first.width, first.height)].map((v) => Number(v.toFixed(3))).join(","));
+    if (first.width) query.set("at", [...first.centre, first.km * Math.min(first.width, first.height)].map((v) => Number(v.toPrecision(12))).join(","));
     history.replaceState(null, "", `#/inversions/${this.result.inversion.id}?${query}`);
   }
 

@@ -74,7 +74,7 @@ class ViscoelasticEngine:
         self,
         spec: ViscoelasticCampaign,
         inputs: Inputs,
-        files: Files,
+        files: Files,  # noqa: ARG002 a trial mesh is never one of a file
         mesh_bytes: int | None,
         backend: str,
         *,
@@ -82,7 +82,7 @@ class ViscoelasticEngine:
     ) -> dict[str, Any]:
         """Say what a campaign will need."""
         chosen = backend_of(spec.solver, backend)
-        return plan(spec, inputs, files, mesh_bytes, chosen, trial=trial)
+        return plan(spec, inputs, mesh_bytes, chosen, trial=trial)
 
     def units(
         self,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -13,15 +12,12 @@ from afterslip.physics.viscoelastic.sizing import sized
 from afterslip.physics.viscoelastic.spec import ViscoelasticCampaign
 from afterslip.schemas import earth
 from afterslip.schemas.earth import Material
-from afterslip.spec.files import Files
 from afterslip.spec.inputs import Inputs
 from afterslip_common.terms import KM
 from afterslip_solver.greens.time_plan import plan_time
-from afterslip_solver.materials.properties import MaterialError
 from afterslip_solver.memory import estimate
-from afterslip_solver.mesh import MeshError
 from afterslip_solver.rheology import RelaxationRates, burgers
-from afterslip_workers.engines.viscoelastic.building import build_model
+from afterslip_workers.engines.viscoelastic import trial as trials
 from afterslip_workers.engines.viscoelastic.preflight import LIKELY_MODES, UNEVEN
 from afterslip_workers.engines.viscoelastic.settings import settings_of
 
@@ -31,13 +27,10 @@ UNKNOWNS = 4.1
 # a trial mesh is coarsened until it has about so many elements
 TRIAL = 40_000.0
 
-_meshing = Lock()
-
 
 def plan(
     spec: ViscoelasticCampaign,
     inputs: Inputs,
-    files: Files,
     mesh_bytes: int | None,
     backend: str,
     *,
@@ -54,7 +47,7 @@ def plan(
     count, factor = sum(parts.values()), 1.0
     tried = None
     if trial and model.mesh.size is not None:
-        tried = _trial(model, inputs, files, count)
+        tried = _tried(model, inputs, count)
         factor = tried.get("n_elements", 1.0) / max(tried.get("expected", 1.0), 1.0)
     count *= factor
     return {
@@ -80,9 +73,7 @@ def _mesh(model: earth.Model) -> dict[str, Any] | None:
     }
 
 
-def _trial(
-    given: earth.Model, inputs: Inputs, files: Files, count: float
-) -> dict[str, Any]:
+def _tried(given: earth.Model, inputs: Inputs, count: float) -> dict[str, Any]:
     """Mesh the model at coarser sizes, and compare with what was expected of those."""
     size = given.mesh.size
     assert size is not None  # noqa: S101 - asked by the caller
@@ -93,13 +84,10 @@ def _trial(
     mesh = given.mesh.model_copy(update={"size": sizes, "refine": 0})
     model = given.model_copy(update={"mesh": mesh})
     expected = sum(elements(model, inputs).values())
-    try:
-        # gmsh has one state for the whole process
-        with _meshing:
-            _, facts = build_model(model, inputs, files, lambda _: None)
-    except (MeshError, MaterialError) as error:
+    facts = trials.make(model, inputs)
+    if "failed" in facts:
         # at the sizes asked for it may be possible
-        return {"coarser": coarser, "failed": str(error)}
+        return {"coarser": coarser, **facts}
     return {
         "coarser": coarser,
         "expected": int(expected),

@@ -22,6 +22,8 @@ export class Greens {
     this.group = group;
     this.spectral = group.attrs.integrator !== "stepping";
     this.until = Number(group.attrs.until_yr) * YEAR;
+    /** @type {any} */
+    this.surface = null;
     /** @type {Source[]} */
     this.sources = [];
     /** s @type {number[]} */
