@@ -11,7 +11,9 @@ from afterslip_workers.engines.viscoelastic import planning
 
 
 def plan(client, spec=None, **query):
-    answer = client.post("/v1/plan", json=spec or tiny_worker.spec(), params=query)
+    answer = client.post(
+        "/v1/plan", json=spec or tiny_worker.spec(), params=query, timeout=120
+    )
     assert answer.status_code == 200, answer.text
     return answer.json()
 
