@@ -158,11 +158,29 @@ class Restoring:
         negative.
     owners : (n_face,) int64, the element under each face: on a fault the face moves
         with that element's side.
+    up : (n_face, 6, 3) unit vectors, the vertical at the nodes of the faces; None
+        where it is z everywhere.
     """
 
     faces: Int
     stiffness: Float
     owners: Int
+    up: Float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where the nodes of a mesh, that was made in a box, are on the Earth.
+
+    Attributes
+    ----------
+    nodes : (n_node, 3) float64, m, vertices first, midpoints on straight edges; axes
+        east, north, up at the origin of the box, on the ground without topography.
+    radius : m, of the sphere; infinite where the Earth is flat.
+    """
+
+    nodes: Float
+    radius: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +230,8 @@ class Model:
     restoring : the isostatic restoring force, or None for none.
     coarser : the same on a mesh of twice as long edges, to estimate the error of this
         one; None where there is none, or where this one was refined from it.
+    placement : where the nodes are on the Earth, see `mesh.placement`; None where the
+        mesh has them: the Earth is flat and has no topography.
     """
 
     mesh: TetMesh
@@ -222,6 +242,7 @@ class Model:
     splits: dict[str, SplitNodes]
     restoring: Restoring | None = None
     coarser: Model | None = None
+    placement: Placement | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ def kind(key, field):
     if "boolean" in kinds:
         return "`true`, `false`"
     if "string" in kinds:
-        if key in ("file", "outline", "below"):
+        if key in ("file", "outline", "below", "topography"):
             return "file"
         return "time" if key in ("until", "step", "epoch") else "text"
     return "list" if "array" in kinds else "mapping"

@@ -5,6 +5,7 @@ import pyproj
 import pytest
 
 from afterslip.frame import Frame
+from afterslip_common.sphere import EARTH_RADIUS, onto_sphere
 
 
 def test_distance_and_azimuth_from_the_origin_are_those_on_the_ellipsoid() -> None:
@@ -46,3 +47,39 @@ def test_missing_positions_stay_missing() -> None:
     x, y = Frame("geographic", 0.0, 0.0).to_local([np.nan, 1.0], [1.0, 1.0])
     assert np.isnan([x[0], y[0]]).all()
     assert np.isfinite([x[1], y[1]]).all()
+
+
+def test_axes_on_a_sphere_point_along_meridians_and_parallels() -> None:
+    frame = Frame("geographic", 142.4, 38.3, EARTH_RADIUS)
+    x, y = np.random.default_rng(3).uniform(-3e6, 3e6, (2, 20))
+    axes = frame.axes(x, y)
+    assert axes is not None
+    geod = pyproj.Geod(ellps="WGS84")
+    lon, lat = frame.to_geographic(x, y)
+
+    def place(azimuth: float, distance: float) -> np.ndarray:
+        there = geod.fwd(lon, lat, np.full(20, azimuth), np.full(20, distance))
+        px, py = frame.to_local(*there[:2])
+        return onto_sphere(np.column_stack([px, py, 0 * px]), EARTH_RADIUS)
+
+    for row, azimuth in enumerate((90.0, 0.0)):
+        step = place(azimuth, 100.0) - place(azimuth, -100.0)
+        step /= np.linalg.norm(step, axis=1, keepdims=True)
+        # directions on the ellipsoid and on the sphere differ by its flattening
+        np.testing.assert_allclose(axes[:, row], step, atol=4e-3)
+
+
+def test_a_flat_earth_has_one_north() -> None:
+    frame = Frame("geographic", 142.4, 38.3)
+    assert frame.axes(np.array([1e6]), np.array([2e6])) is None
+    assert frame.convergence(1e6, 2e6) == 0.0
+
+
+def test_meridians_of_a_sphere_converge_towards_the_pole() -> None:
+    frame = Frame("geographic", 0.0, 60.0, EARTH_RADIUS)
+    x, y = frame.to_local(10.0, 60.0)
+    # the azimuth of an arc along a parallel changes by dlon sin(lat)
+    assert frame.convergence(x, y) == pytest.approx(
+        10 * np.sin(np.radians(60)), rel=5e-3
+    )
+    assert frame.convergence(0.0, 0.0) == 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal
@@ -13,6 +14,9 @@ from afterslip.schemas.base import Schema, refusal
 from afterslip.schemas.fault import Fault
 from afterslip.schemas.values import Count, FileRef, Name, Within
 
+# km, of a box on the sphere: from the origin to a corner, nearly to the other side of
+# the Earth (20015 km), and down, nearly to its centre; elements there are very narrow
+FARTHEST_ARC, DEEPEST = 16000.0, 6000.0
 # bulk modulus stays positive: vp^2 > 4/3 vs^2
 LARGEST_VS = 3.0**0.5 / 2.0
 
@@ -34,6 +38,9 @@ Depth = Annotated[float, Within("km", above=0, most=6371)]
 class Frame(Schema):
     """Where the origin of the model is on the Earth."""
 
+    # a spec that leaves it out has the digest that it had before there was a choice
+    implied: ClassVar[dict[str, Any]] = {"shape": "flat"}
+
     kind: Literal["geographic", "local"] = Field(
         description="geographic: files give lon, lat; local: files give x_km, y_km"
     )
@@ -42,6 +49,9 @@ class Frame(Schema):
     )
     lat0: Annotated[float, Within("deg", least=-90, most=90)] | None = Field(
         default=None, description="latitude of the origin, degrees north"
+    )
+    shape: Literal["flat", "sphere"] = Field(
+        default="flat", description="of the Earth; sphere: radius 6371 km"
     )
 
     def problems(self) -> Iterator[Problem]:
@@ -52,6 +62,9 @@ class Frame(Schema):
                 yield Problem(key, None, "is missing", "a geographic frame needs it")
             if self.kind == "local" and value is not None:
                 yield Problem(key, value, "belongs to a geographic frame", "remove it")
+        if self.kind == "local" and self.shape == "sphere":
+            hint = "write {kind: geographic, lon0, lat0, shape: sphere}"
+            yield Problem("shape", "sphere", "needs a geographic frame", hint)
 
 
 def _interval(value: Any) -> Any:
@@ -270,6 +283,9 @@ class Model(Schema):
         default=[], max_length=100, description="materials that override the layers"
     )
     grid: Grid | None = Field(default=None, description="{file} of properties")
+    topography: FileRef | None = Field(
+        default=None, description="file of the height of the ground"
+    )
     faults: list[Fault] = Field(min_length=1, max_length=100, description="the faults")
     mesh: Mesh = Field(description="{accuracy}, {size, refine} or {file}")
     boundary: Boundary = Field(default=Boundary(), description="{sides, bottom}")
@@ -290,12 +306,45 @@ class Model(Schema):
         yield from unique_names(
             [(f"faults[{i}]", fault.name) for i, fault in enumerate(self.faults)]
         )
+        if self.mesh.accuracy is not None and (
+            self.frame.shape == "sphere" or self.topography is not None
+        ):
+            text = "is not for a spherical Earth or topography yet"
+            yield Problem("mesh.accuracy", self.mesh.accuracy, text, "write mesh.size")
+        if self.frame.shape == "sphere" and self.domain is None:
+            hint = "write {x: [from, to], y: [from, to], depth} in km"
+            text = "is missing: a box on a sphere is not chosen by itself"
+            yield Problem("domain", None, text, hint)
+        elif self.frame.shape == "sphere" and self.domain is not None:
+            yield from _fits_sphere(self.domain, self.boundary)
         for i, fault in enumerate(self.faults):
             plane = fault.plane
             if plane and plane.geographic and self.frame.kind != "geographic":
                 hint = "use frame: {kind: geographic, lon0, lat0}, or x and y in km"
                 message = "needs a geographic frame"
                 yield Problem(f"faults[{i}].plane.lon", plane.lon, message, hint)
+
+
+def _fits_sphere(domain: Domain, boundary: Boundary) -> Iterator[Problem]:
+    """Refuse a box that meets itself or folds when it is wrapped around the sphere."""
+    for key in ("sides", "bottom"):
+        if getattr(boundary, key) == "roller":
+            message = "needs a flat wall, and those of frame.shape: sphere are curved"
+            yield Problem(f"boundary.{key}", "roller", message, f"write {key}: fixed")
+    corner = math.hypot(
+        *(max(abs(low), abs(high)) for low, high in (domain.x, domain.y))
+    )
+    if corner > FARTHEST_ARC:
+        yield Problem(
+            "domain",
+            None,
+            f"reaches {corner:.0f} km from the origin, and at most {FARTHEST_ARC:g} km "
+            "with frame.shape: sphere",
+            "make x and y smaller",
+        )
+    if domain.depth > DEEPEST:
+        message = f"must be at most {DEEPEST:g} km with frame.shape: sphere"
+        yield Problem("domain.depth", domain.depth, message)
 
 
 def _layer_order(layers: list[Layer], depth: float) -> Iterator[Problem]:

@@ -44,7 +44,9 @@ def plane_fault(name: str, plane: Plane, frame: Frame) -> PlaneFault:
         x, y = (plane.x or 0.0) * KM, (plane.y or 0.0) * KM
     top = (plane.top or 0.0) * KM
     length, width = plane.length * KM, plane.width * KM
-    found = PlaneFault(name, x, y, top, plane.strike, plane.dip, length, width)
+    # people give it from geographic north, the mesh is made in the plane
+    strike = plane.strike - float(frame.convergence(x, y))
+    found = PlaneFault(name, x, y, top, strike, plane.dip, length, width)
     if plane.depth is None:
         return found
     up = 0.5 * width * found.axes[1]

@@ -25,6 +25,7 @@ from afterslip.readers.places import (
 )
 from afterslip.readers.rows import Rows
 from afterslip.readers.slip import SlipTable, read_slip
+from afterslip.readers.topography import Topography
 from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.earth import Model
 from afterslip.schemas.forward import Forward, PointFile, SlipFile
@@ -41,6 +42,7 @@ from afterslip.spec.coverage import (
 )
 from afterslip.spec.data import data_problems, duplicates
 from afterslip.spec.files import Files
+from afterslip.spec.ground import raised, read_ground, read_surface
 from afterslip.spec.reach import moment_problems
 from afterslip.spec.references import refs, with_content_refs, with_refs
 from afterslip_common.geometry import Box
@@ -82,6 +84,7 @@ class Inputs:
     stations : of a campaign; None where the spec names none.
     datasets : name → its data, with the errors and correlations of its files.
     points, slip_table : of a forward run.
+    topography : of the ground, the top of the box that surfaces have been put in.
     """
 
     frame: Frame
@@ -94,6 +97,7 @@ class Inputs:
     datasets: dict[str, Rows] = field(default_factory=dict)
     points: Points | None = None
     slip_table: SlipTable | None = None
+    topography: Topography | None = None
 
 
 def resolve(spec: Campaign | Forward, files: Files) -> Inputs:
@@ -268,6 +272,8 @@ def _model_inputs(model: Model, reader: _Reader) -> Inputs:
     planes = [f.plane for f in model.faults if f.plane is not None]
     edges = [plane_corners(plane, frame) for plane in planes]
     box = box_around(model, [*edges, *map(_slipping, interfaces.values())])
+    ground = read_ground(model, frame, box, reader.read)
+    interfaces = {n: raised(found, ground) for n, found in interfaces.items()}
     for index, fault in enumerate(model.faults):
         path = f"model.faults[{index}]"
         if fault.plane is not None:
@@ -279,7 +285,7 @@ def _model_inputs(model: Model, reader: _Reader) -> Inputs:
             )
     for index, body in enumerate(model.bodies):
         path = f"model.bodies[{index}].below"
-        top = reader.read(path, lambda c, label: read_interface(c, frame, label))
+        top = read_surface(path, frame, ground, reader.read)
         if top is None:
             continue
         if not box.holds(top[:, 0], top[:, 1]).any():
@@ -293,7 +299,7 @@ def _model_inputs(model: Model, reader: _Reader) -> Inputs:
         )
     if model.mesh.file is not None:
         kind = reader.read("model.mesh.file", mesh_format)
-    return Inputs(frame, box, interfaces, surfaces, grid, kind)
+    return Inputs(frame, box, interfaces, surfaces, grid, kind, topography=ground)
 
 
 def _interfaces(model: Model, frame: Frame, reader: _Reader) -> dict[str, Interface]:
@@ -375,6 +381,8 @@ def _forward_inputs(spec: Forward, inputs: Inputs, reader: _Reader) -> Inputs:
         slip = reader.read(
             "slip.file", lambda c, label: read_slip(c, inputs.frame, label)
         )
+        if (spec.slip.fault or spec.model.faults[0].name) in inputs.interfaces:
+            slip = raised(slip, inputs.topography)
     points: Points | None
     if isinstance(spec.points, PointFile):
         points = reader.read(

@@ -133,6 +133,8 @@ def _space(model: Model, backend: Backend, cache: CacheScope) -> Space:
 
     numbering = cache.get("numbering", orders)
     springs = () if force is None else (force.faces, force.stiffness, force.owners)
+    if force is not None and force.up is not None:
+        springs = (*springs, force.up)
     return Space.build(
         mesh,
         model.fixed,

@@ -13,6 +13,7 @@ from afterslip_solver.mesh.geometry import (
 )
 from afterslip_solver.mesh.interface import Interface
 from afterslip_solver.mesh.locate import Locator
+from afterslip_solver.mesh.placement import heights, place, placed, placed_slip
 from afterslip_solver.mesh.quality import (
     QualityReport,
     check_quality,
@@ -38,7 +39,11 @@ __all__ = [
     "coarsened",
     "describe_spanning",
     "export_vtu",
+    "heights",
     "import_mesh",
+    "place",
+    "placed",
+    "placed_slip",
     "quality_report",
     "split_nodes",
     "surface_trace",

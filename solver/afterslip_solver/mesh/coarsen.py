@@ -12,6 +12,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 
+from afterslip_solver.mesh.placement import straight
 from afterslip_solver.mesh.split import split_nodes
 from afterslip_solver.mesh.topology import TET_FACES_P2, face_keys
 from afterslip_solver.mesh.trace import surface_trace
@@ -51,6 +52,10 @@ def coarsened(
     force = None
     if model.restoring is not None:
         force, _ = restoring(mesh, materials.rho)
+    placement = model.placement
+    if placement is not None:
+        nodes = straight(mesh, placement.nodes[: mesh.n_vertex])
+        placement = replace(placement, nodes=nodes)
     return Model(
         mesh=mesh,
         materials=materials,
@@ -59,6 +64,7 @@ def coarsened(
         faults=known,
         splits={name: split_nodes(mesh, fault) for name, fault in known.items()},
         restoring=force,
+        placement=placement,
     )
 
 

@@ -179,5 +179,8 @@ def _local_restoring(
         return None
     mine = inside[whole.owners] >= 0
     return Restoring(
-        number[whole.faces[mine]], whole.stiffness[mine], inside[whole.owners[mine]]
+        number[whole.faces[mine]],
+        whole.stiffness[mine],
+        inside[whole.owners[mine]],
+        None if whole.up is None else whole.up[mine],
     )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial import cKDTree
 
+from afterslip.frame import Frame
 from afterslip.physics.viscoelastic.sizing import ORDER, scaled, sized
 from afterslip.physics.viscoelastic.spec import ViscoelasticCampaign
 from afterslip.schemas import earth
@@ -231,7 +232,8 @@ def of_sources(spec: ViscoelasticCampaign, backend: str) -> Measure:
         prepared = prepared_coarse(model, settings, spec.solver, backend)
         second = prepared_coarse(coarse, settings, spec.solver, backend)
         trace = two_sided(model)
-        compared = Coarse.of(coarse, second, model, trace)
+        frame = Frame.of(spec.model.frame)
+        compared = Coarse.of(coarse, second, model, trace, frame)
         counted = beyond_traces(model, model.mesh.nodes[trace.nodes])
         found: list[Shares] = []
         for chosen in _probes(units):

@@ -27,7 +27,7 @@ from afterslip_solver.materials import (
 )
 from afterslip_solver.materials.properties import MaterialError
 from afterslip_solver.mesh import CurvedFault, Geometry, Interface, MeshError
-from afterslip_solver.model import Model
+from afterslip_solver.model import Model, Placement, TetMesh
 
 _SUFFIX = {"gmsh": ".msh", "exodus": ".exo", "vtu": ".vtu"}
 
@@ -90,8 +90,20 @@ def _assembled(
         faults=geometry.faults,
         splits=geometry.splits,
         restoring=restoring,
+        placement=_placement(inputs, geometry.mesh),
     )
     return model, notes
+
+
+def _placement(inputs: Inputs, mesh: TetMesh) -> Placement | None:
+    """Say where the mesh is on the Earth; None where it stays in the box."""
+    frame, ground = inputs.frame, inputs.topography
+    if not frame.spherical and ground is None:
+        return None
+    lift = None
+    if ground is not None:
+        lift = ground.at(*mesh.nodes[: mesh.n_vertex, :2].T)
+    return meshes.place(mesh, frame.radius, lift)
 
 
 def _geometry(

@@ -99,7 +99,8 @@ class ViscoelasticEngine:
         """Return digests of what the solver is given, and the quality."""
         assert isinstance(units, UnitSources)  # noqa: S101 - made by `units`
         settings = settings_of(spec.times, spec.solver)
-        return reuse_facts(model, units, settings, physics.quality(spec))
+        frame = Frame.of(spec.model.frame)
+        return reuse_facts(model, units, settings, physics.quality(spec), frame)
 
     def store_facts(
         self,

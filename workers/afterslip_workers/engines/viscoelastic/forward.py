@@ -21,6 +21,7 @@ from afterslip.spec.inputs import Inputs, resolve
 from afterslip_common.terms import SLIP_COMPONENTS, YEAR
 from afterslip_solver.greens.space_error import space_error
 from afterslip_solver.inversion import magnitude_of
+from afterslip_solver.mesh import placed, placed_slip
 from afterslip_solver.mesh.split import elements_beside
 from afterslip_solver.model import Float, GroupResult, Model
 from afterslip_solver.sources import interpolated_slip, potency, uniform_slip
@@ -31,6 +32,7 @@ from afterslip_workers.engines.viscoelastic.accuracy import (
 )
 from afterslip_workers.engines.viscoelastic.building import build_model
 from afterslip_workers.engines.viscoelastic.faults import fault_variables
+from afterslip_workers.engines.viscoelastic.ground import local_motion
 from afterslip_workers.engines.viscoelastic.places import (
     Places,
     at_points,
@@ -123,15 +125,17 @@ def _solved(
 ) -> tuple[xr.Dataset, Shares]:
     """Return displacement, slip and the error of the mesh on a model, and its share."""
     say({"phase": "preparing", "n_unknowns": facts["n_unknowns"]})
-    slip = _slip(forward, inputs, model)
+    given = _slip(forward, inputs, model)
+    slip = placed_slip(model, given)
     points = inputs.points
     assert points is not None  # noqa: S101 - resolve reads them for forward specs
-    places = locate(model, points)
+    places = locate(model, points, inputs.topography)
     found = _solve(forward, model, slip, places, say, backend)
     times = np.array([float(time) for time in forward.times.output])
     motion = at_points(found, model, slip, places, times)
+    motion = local_motion(motion, inputs.frame, places.xy)
     result = _dataset(inputs, points, times, motion)
-    result = _with_slip(result, model, inputs, slip)
+    result = _with_slip(result, model, inputs, given)
     result.attrs.update(_size(model, slip))
     result.attrs.update(_numbers(found))
     coarse = coarse_model(model, forward.solver)
@@ -139,6 +143,7 @@ def _solved(
         return result, Shares(np.inf)
     say({"phase": "estimating the error of the mesh"})
     parts = elastic_and_change(found, model, slip, places, times)
+    parts = local_motion(parts, inputs.frame, places.xy)
     there, iterations = _coarse(forward, inputs, coarse, times, say, backend)
     error = space_error(parts, there, richardson_of(model))
     result["space_error"] = _error_variable(error)
@@ -189,12 +194,13 @@ def _size(model: Model, slip: dict[str, Float]) -> dict[str, float]:
     the rock beside each triangle, mean of both sides; Mw as Hanks & Kanamori (1979).
     """
     moment = peak = 0.0
+    mesh = placed(model).mesh
     for name, values in slip.items():
         fault = model.faults[name]
         length = np.linalg.norm(values[:, :, 0], axis=1)
         beside = elements_beside(model.mesh, fault)
         mu = model.materials.mu[beside].mean(axis=1)
-        moment += float(mu @ potency(length, fault, model.mesh))
+        moment += float(mu @ potency(length, fault, mesh))
         peak = max(peak, float(length.max()))
     return {
         "moment": moment,
@@ -237,7 +243,8 @@ def _coarse(
     """
     points = inputs.points
     assert points is not None  # noqa: S101 - resolve reads them for forward specs
-    slip, places = _slip(forward, inputs, coarse), locate(coarse, points)
+    slip = placed_slip(coarse, _slip(forward, inputs, coarse))
+    places = locate(coarse, points, inputs.topography)
     device = backend or forward.solver.backend
     settings = settings_of(forward.times, forward.solver)
     prepared = prepared_coarse(coarse, settings, forward.solver, device)
@@ -245,6 +252,7 @@ def _coarse(
     there = elastic_and_change(found, coarse, slip, places, times)
     if found.outcome != "converged":
         there[:] = np.nan
+    there = local_motion(there, inputs.frame, places.xy)
     return there, found.iterations
 
 

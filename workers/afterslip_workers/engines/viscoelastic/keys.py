@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from afterslip.frame import Frame
 from afterslip.identity import digest
 from afterslip.physics.base import Quality
 from afterslip.physics.viscoelastic import physics
@@ -26,13 +27,18 @@ _FOR_EVER = {"until": 1e300, "time_tolerance": 0.0}
 
 
 def reuse_facts(
-    model: Model, units: UnitSources, settings: SolverSettings, wanted: Quality
+    model: Model,
+    units: UnitSources,
+    settings: SolverSettings,
+    wanted: Quality,
+    frame: Frame,
 ) -> dict[str, Any]:
     """Return the keys of all unit sources, and what their numbers are good for.
 
     Parameters
     ----------
     wanted : quality that the spec asks for.
+    frame : of the model; on a sphere it says which way east and north are.
 
     Returns
     -------
@@ -42,7 +48,7 @@ def reuse_facts(
     serve as well, and what changes results within the tolerance only: backend,
     preconditioner, precision, and which other sources are solved beside.
     """
-    of_model = _model(model)
+    of_model = _model(model, frame)
     of_solver = digest(_solver(model, settings))
     splits = {name: _split(model, name) for name in units.faults}
     slips = [
@@ -77,12 +83,17 @@ def _solver(model: Model, settings: SolverSettings) -> dict[str, Any]:
     return facts
 
 
-def _model(model: Model) -> str:
+def _model(model: Model, frame: Frame) -> str:
     trace = two_sided(model)
     parts: list[Any] = [model.mesh.nodes, model.mesh.elements, model.fixed]
     parts += [getattr(model.materials, item.name) for item in fields(model.materials)]
     if model.restoring is not None:
-        parts += [getattr(model.restoring, i.name) for i in fields(model.restoring)]
+        force = model.restoring
+        parts += [force.faces, force.stiffness, force.owners]
+    if model.placement is not None:
+        parts += [model.placement.nodes, model.placement.radius]
+    if frame.spherical:
+        parts += [frame.lon0, frame.lat0]
     return _digest(*parts, trace.nodes, trace.faces)
 
 

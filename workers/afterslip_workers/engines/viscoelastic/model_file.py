@@ -14,6 +14,7 @@ from afterslip_solver.model import (
     FaultMesh,
     Materials,
     Model,
+    Placement,
     Restoring,
     SplitNodes,
     Surface,
@@ -50,6 +51,8 @@ def _parts(model: Model) -> Iterator[tuple[str, Any]]:
     yield "surface", model.surface
     if model.restoring is not None:
         yield "restoring", model.restoring
+    if model.placement is not None:
+        yield "placement", model.placement
     for number, name in enumerate(model.faults):
         yield f"fault{number}", model.faults[name]
         yield f"split{number}", model.splits[name]
@@ -91,6 +94,11 @@ def _model(values: dict[str, Any], prefix: str, names: list[str]) -> Model:
         restoring=(
             part(Restoring, "restoring")
             if f"{prefix}restoring.faces" in values
+            else None
+        ),
+        placement=(
+            part(Placement, "placement")
+            if f"{prefix}placement.nodes" in values
             else None
         ),
     )

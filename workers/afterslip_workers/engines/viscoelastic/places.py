@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from afterslip.readers.places import Points
+from afterslip.readers.topography import Topography
 from afterslip_solver.greens import evaluate_curve
 from afterslip_solver.mesh import Locator
 from afterslip_solver.model import Float, GroupResult, Int, Model
@@ -22,21 +23,26 @@ class Places:
     trace : (n_trace,) int64, mesh nodes that the points need.
     rows : (n_point, 10) int64, positions in ``trace``.
     weights : (n_point, 10) float64.
+    xy : (n_point, 2) float64, m, in the plane.
     """
 
     element: Int
     trace: Int
     rows: Int
     weights: Float
+    xy: Float
 
 
-def locate(model: Model, points: Points) -> Places:
+def locate(model: Model, points: Points, ground: Topography | None) -> Places:
     """Find points in the mesh; depth 0 is the top of the mesh."""
+    depth = points.depth
+    if ground is not None:
+        depth = ground.depth_in_box(points.x, points.y, depth)
     top = float(model.mesh.nodes[:, 2].max())
-    xyz = np.column_stack([points.x, points.y, np.minimum(top - points.depth, top)])
+    xyz = np.column_stack([points.x, points.y, np.minimum(top - depth, top)])
     element, nodes, weights = Locator(model.mesh).find(xyz)
     trace, rows = np.unique(nodes, return_inverse=True)
-    return Places(element, trace, rows.reshape(nodes.shape), weights)
+    return Places(element, trace, rows.reshape(nodes.shape), weights, xyz[:, :2])
 
 
 def at_points(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from afterslip.physics.viscoelastic.solver import Solver
 from afterslip.schemas.times import Times
 from afterslip_solver.greens import Prepared, SettingsError, prepare
+from afterslip_solver.mesh import placed
 from afterslip_solver.model import Model, SolverSettings
 from afterslip_solver.parallel import DistributedModel, prepare_on_gpus
 from afterslip_workers.machine.setup_cache import SetupCache
@@ -79,6 +80,7 @@ def prepared_for(
     if solver.gpus > 1 and backend == "cpu":
         message = f"solver.gpus is {solver.gpus}, but the backend here is cpu"
         raise SettingsError(message)
+    on_earth = placed(model)
     if solver.gpus > 1:
-        return prepare_on_gpus(model, settings, solver.gpus)
-    return prepare(model, settings, backend, SetupCache.here())
+        return prepare_on_gpus(on_earth, settings, solver.gpus)
+    return prepare(on_earth, settings, backend, SetupCache.here())

@@ -11,15 +11,18 @@ import numpy as np
 from afterslip.archive import StationTable, SurfaceInterpolator
 from afterslip.archive.tables import POLYGON_ORDER
 from afterslip.error_class import ErrorClass
+from afterslip.frame import Frame
 from afterslip.physics.viscoelastic import physics
 from afterslip.physics.viscoelastic.store import error_times
 from afterslip.schemas.fault import Sources
 from afterslip_solver.greens import Prepared, StateError, evaluate_curve
+from afterslip_solver.mesh import placed_slip
 from afterslip_solver.mesh.slit_surface import Trace, two_sided
 from afterslip_solver.model import Float, GroupResult, Int, Model
 from afterslip_solver.parallel import DistributedModel
 from afterslip_workers.engines.base import GroupWork, Solved
 from afterslip_workers.engines.viscoelastic import preflight
+from afterslip_workers.engines.viscoelastic.ground import local_motion
 from afterslip_workers.engines.viscoelastic.settings import (
     backend_of,
     prepared_for,
@@ -91,13 +94,16 @@ def solve(work: GroupWork) -> Solved:
     ready = _ready(work)
     work.phase("making sources")
     units = ready.sources(spec.grids, facts.get("order"))
-    slip = unit_slip(units, work.sources)
+    slip = placed_slip(ready.model, unit_slip(units, work.sources))
     work.phase("solving")
     keeper = _keeper(work)
     found = _run(work, ready, slip, keeper)
     _refuse(found)
     work.phase("evaluating")
     ready.trace.add_offsets(_slipping(found), slip)
+    at = ready.model.mesh.nodes[ready.trace.nodes]
+    motion = local_motion(found.response, Frame.of(spec.model.frame), at)
+    found = replace(found, response=motion)
     values = _values(work, found, ready)
     if "error_time" in _dims(work):
         work.phase("estimating the error of the mesh")
@@ -173,7 +179,8 @@ def _ready(work: GroupWork) -> _Ready:
         if like is None:
             return _Ready(model, prepared, trace, size)
         second = prepared_coarse(like, settings, solver, backend)
-        coarse = Coarse.of(like, second, model, trace)
+        frame = Frame.of(work.spec.model.frame)
+        coarse = Coarse.of(like, second, model, trace, frame)
         return _Ready(model, prepared, trace, size + second.bytes, coarse)
 
     ready: _Ready = work.warm.get(f"{digest} {settings} {backend} {gpus}", build)

@@ -11,6 +11,7 @@ import numpy as np
 from afterslip.archive import SourceTable
 from afterslip.schemas import fault as schema
 from afterslip_common.terms import SLIP_COMPONENTS
+from afterslip_solver.mesh import placed
 from afterslip_solver.model import FaultMesh, Float, Model
 from afterslip_solver.sources import (
     FREE,
@@ -97,6 +98,7 @@ class UnitSources:
     def table(self, model: Model) -> SourceTable:
         """Return what the store says of the sources."""
         names, count = list(model.faults), len(self)
+        on_earth = placed(model)
         position, area, rigidity = (
             np.empty((count, 3)),
             np.empty(count),
@@ -108,6 +110,11 @@ class UnitSources:
             found = source_integrals(own, fault, model.mesh, model.materials)
             position[rows], area[rows] = found.position, found.area
             rigidity[rows] = found.rigidity
+            if on_earth is not model:
+                # places stay those of the plane, where they have a depth
+                mesh = on_earth.mesh
+                found = source_integrals(own, fault, mesh, model.materials)
+                area[rows], rigidity[rows] = found.area, found.rigidity
         return SourceTable(
             faults=names,
             fault=np.array([names.index(s.fault) for s in self.sources]),

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from afterslip.archive import SurfaceInterpolator
 from afterslip.archive.tables import POLYGON_ORDER
+from afterslip.frame import Frame
 from afterslip.physics.viscoelastic.solver import Solver
 from afterslip_solver.greens import Prepared, prepare
 from afterslip_solver.greens.space_error import (
@@ -19,7 +20,7 @@ from afterslip_solver.greens.space_error import (
     without_trace,
 )
 from afterslip_solver.materials import restoring_force
-from afterslip_solver.mesh import coarsened
+from afterslip_solver.mesh import coarsened, placed, placed_slip
 from afterslip_solver.mesh.slit_surface import Trace, two_sided
 from afterslip_solver.model import (
     Float,
@@ -29,6 +30,7 @@ from afterslip_solver.model import (
     ShouldStop,
     SolverSettings,
 )
+from afterslip_workers.engines.viscoelastic.ground import local_motion
 from afterslip_workers.engines.viscoelastic.settings import backend_of
 from afterslip_workers.engines.viscoelastic.sources import UnitSources, unit_slip
 from afterslip_workers.machine.setup_cache import SetupCache
@@ -65,7 +67,8 @@ def prepared_coarse(
         tolerance=max(settings.tolerance, _TOLERANCE),
         time_tolerance=max(settings.time_tolerance, _TIME_TOLERANCE),
     )
-    return prepare(model, loose, backend_of(solver, backend), SetupCache.here())
+    chosen = backend_of(solver, backend)
+    return prepare(placed(model), loose, chosen, SetupCache.here())
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,7 @@ class Coarse:
         the fine one.
     faces, on_fault : of the fine trace: its faces, and its rows on traces of faults.
     richardson : of `richardson_of`.
+    frame : of the models.
     """
 
     model: Model
@@ -87,10 +91,16 @@ class Coarse:
     faces: Int
     on_fault: Int
     richardson: float
+    frame: Frame
 
     @classmethod
     def of(
-        cls, coarse: Model, prepared: Prepared, fine: Model, fine_trace: Trace
+        cls,
+        coarse: Model,
+        prepared: Prepared,
+        fine: Model,
+        fine_trace: Trace,
+        frame: Frame,
     ) -> Coarse:
         """Find the fine trace in the coarse one."""
         trace = two_sided(coarse)
@@ -111,6 +121,7 @@ class Coarse:
             fine_trace.faces,
             on_fault,
             richardson_of(fine),
+            frame,
         )
 
     def error(
@@ -136,13 +147,16 @@ class Coarse:
         """
         faults = {name: self.model.faults[name] for name in units.faults}
         slip = unit_slip(UnitSources(faults, units.sources), chosen)
+        slip = placed_slip(self.model, slip)
         found = self.prepared.solve(slip, self.trace.nodes, should_stop=should_stop)
         if found.outcome != "converged":
             return None
         elastic_only = not len(found.step_times)
         slipping = found.response[:, :1] if elastic_only else found.response
         self.trace.add_offsets(slipping, slip)
-        there = self._on_fine(elastic_and_change(found, times))
+        at = self.model.mesh.nodes[self.trace.nodes]
+        coarse = local_motion(elastic_and_change(found, times), self.frame, at)
+        there = self._on_fine(coarse)
         error = space_error(elastic_and_change(fine, times), there, self.richardson)
         return without_trace(error, self.faces, self.on_fault)
 

@@ -7,6 +7,7 @@ import numpy as np
 from afterslip.archive import SurfaceTable
 from afterslip.frame import Frame
 from afterslip.physics.viscoelastic.store import Sizes
+from afterslip_solver.mesh import heights
 from afterslip_solver.mesh.slit_surface import two_sided
 from afterslip_solver.model import Model
 
@@ -14,7 +15,8 @@ from afterslip_solver.model import Model
 def surface_of(model: Model, frame: Frame) -> SurfaceTable:
     """Return the free surface of a model."""
     trace = two_sided(model)
-    nodes = model.mesh.nodes[trace.nodes]
+    nodes = model.mesh.nodes[trace.nodes].copy()
+    nodes[:, 2] = heights(model)[trace.nodes]
     lon = lat = None
     if frame.geographic:
         lon, lat = frame.to_geographic(nodes[:, 0], nodes[:, 1])
