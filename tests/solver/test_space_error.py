@@ -8,6 +8,7 @@ from afterslip_solver.greens.space_error import (
     BUILT,
     NESTED,
     space_error,
+    space_error_between,
     without_trace,
 )
 from afterslip_solver.materials import restoring_force
@@ -94,6 +95,15 @@ def test_error_is_a_share_of_the_difference():
     assert error[1, 3] == 5.0 / 3.0
     assert np.count_nonzero(error) == 1
     assert space_error(fine, coarse, BUILT)[1, 3] == 2.5
+
+
+def test_a_coarse_mesh_is_interpolated_for_the_difference():
+    random = np.random.default_rng(4)
+    fine, coarse = random.standard_normal((2, 3, 50, 3)), random.random((2, 3, 20, 3))
+    nodes, weights = random.integers(0, 20, (50, 6)), random.standard_normal((50, 6))
+    there = np.einsum("nk,ltnkc->ltnc", weights, coarse[:, :, nodes])
+    found = space_error_between(fine, coarse, nodes, weights, NESTED)
+    assert found == pytest.approx(space_error(fine, there, NESTED), rel=1e-13)
 
 
 def test_on_the_trace_of_a_fault_the_largest_error_beside_it_counts():

@@ -13,6 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from afterslip_solver.greens.curve import evaluate_curve
+from afterslip_solver.jit.compiling import compiled
+from afterslip_solver.jit.threads import over
 from afterslip_solver.model import Float, GroupResult, Int
 
 # 2^p - 1
@@ -50,6 +52,57 @@ def space_error(fine: Float, coarse: Float, richardson: float) -> Float:
     (...) float64, m.
     """
     return np.asarray(np.linalg.norm(fine - coarse, axis=-1) / richardson)
+
+
+def space_error_between(
+    fine: Float, coarse: Float, nodes: Int, weights: Float, richardson: float
+) -> Float:
+    """Estimate as `space_error` does, where the coarse mesh is interpolated.
+
+    Of many millions of values; a GPU waits for them.
+
+    Parameters
+    ----------
+    fine : (n_lane, n_time, n_trace, 3) float64, m.
+    coarse : (n_lane, n_time, n_coarse_trace, 3) float64, m.
+    nodes, weights : (n_trace, n_node) rows of the coarse trace, and their weights, at
+        each row of the fine one.
+
+    Returns
+    -------
+    (n_lane, n_time, n_trace) float64, m.
+    """
+    out = np.empty(fine.shape[:-1])
+    flat = fine.reshape(-1, *fine.shape[2:]), coarse.reshape(-1, *coarse.shape[2:])
+    error = out.reshape(-1, len(nodes))
+
+    def differ(start: int, stop: int) -> None:
+        _differ(*flat, nodes, weights, richardson, start, stop, error)
+
+    over(len(nodes), differ)
+    return out
+
+
+@compiled()
+def _differ(
+    fine: Float,
+    coarse: Float,
+    nodes: Int,
+    weights: Float,
+    richardson: float,
+    start: int,
+    stop: int,
+    error: Float,
+) -> None:
+    for curve in range(len(fine)):
+        for row in range(start, stop):
+            total = 0.0
+            for axis in range(3):
+                difference = fine[curve, row, axis]
+                for k in range(nodes.shape[1]):
+                    difference -= weights[row, k] * coarse[curve, nodes[row, k], axis]
+                total += difference**2
+            error[curve, row] = np.sqrt(total) / richardson
 
 
 def without_trace(error: Float, faces: Int, rows: Int) -> Float:

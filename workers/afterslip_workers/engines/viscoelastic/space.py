@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.sparse as sp
 
 from afterslip.archive import SurfaceInterpolator
 from afterslip.archive.tables import POLYGON_ORDER
@@ -16,7 +15,7 @@ from afterslip_solver.greens.space_error import (
     BUILT,
     NESTED,
     elastic_and_change,
-    space_error,
+    space_error_between,
     without_trace,
 )
 from afterslip_solver.materials import restoring_force
@@ -77,8 +76,8 @@ class Coarse:
 
     Attributes
     ----------
-    interpolation : (n_trace, n_coarse_trace) values on the coarse trace to values on
-        the fine one.
+    nodes, weights : (n_trace, 6) rows of the coarse trace, and their weights, at each
+        row of the fine one.
     faces, on_fault : of the fine trace: its faces, and its rows on traces of faults.
     richardson : of `richardson_of`.
     frame : of the models.
@@ -87,7 +86,8 @@ class Coarse:
     model: Model
     prepared: Prepared
     trace: Trace
-    interpolation: sp.csr_array
+    nodes: Int
+    weights: Float
     faces: Int
     on_fault: Int
     richardson: float
@@ -108,16 +108,14 @@ class Coarse:
         found = SurfaceInterpolator(xy, trace.faces[:, list(POLYGON_ORDER)])
         at = fine.mesh.nodes[fine_trace.nodes]
         nodes, weights = found.weights(at[:, 0], at[:, 1])
-        starts = np.arange(0, nodes.size + 1, nodes.shape[1])
-        shape = len(nodes), len(xy)
-        interpolation = sp.csr_array((weights.ravel(), nodes.ravel(), starts), shape)
         rows = [side.rows for side in fine_trace.sides]
         on_fault = np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64)
         return cls(
             coarse,
             prepared,
             trace,
-            interpolation,
+            nodes,
+            weights,
             fine_trace.faces,
             on_fault,
             richardson_of(fine),
@@ -156,14 +154,7 @@ class Coarse:
         self.trace.add_offsets(slipping, slip)
         at = self.model.mesh.nodes[self.trace.nodes]
         coarse = local_motion(elastic_and_change(found, times), self.frame, at)
-        there = self._on_fine(coarse)
-        error = space_error(elastic_and_change(fine, times), there, self.richardson)
+        curve = elastic_and_change(fine, times)
+        parts = self.nodes, self.weights, self.richardson
+        error = space_error_between(curve, coarse, *parts)
         return without_trace(error, self.faces, self.on_fault)
-
-    def _on_fine(self, values: Float) -> Float:
-        """(n_lane, n_time, n_trace, 3) from (n_lane, n_time, n_coarse_trace, 3)."""
-        # one product for all columns: gathered, six nodes a row would fill memory
-        lanes, times, count, axes = values.shape
-        columns = values.transpose(2, 0, 1, 3).reshape(count, lanes * times * axes)
-        there = (self.interpolation @ columns).reshape(-1, lanes, times, axes)
-        return np.ascontiguousarray(there.transpose(1, 2, 0, 3))
