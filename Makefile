@@ -15,7 +15,7 @@ FAULTS := -m "" tests/faults tests/service/test_deployed.py \
   tests/workers/test_dask.py::test_child_dies_with_a_killed_worker
 
 .PHONY: demo test serve lint bench faults fuzz kills scan test-dashboard test-extras \
-  mutants coverage vendor setup system clean
+  mutants coverage docs vendor setup system clean
 
 demo: setup
 	$(BIN)/python examples/tohoku2011/demo.py --out $(OUT)
@@ -64,6 +64,12 @@ mutants: setup
 # of all rooms, or of ROOM; each takes longer than its tests
 coverage: setup
 	$(BIN)/python .ci/covered.py $(ROOM)
+
+# the pages of docs/ as a site in build/site; a link that leads nowhere is an error
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m uv run --quiet --no-project --isolated \
+	  --python $(BIN)/python --with-requirements .ci/site.lock mkdocs build --quiet
+	@echo 'python -m http.server --bind 127.0.0.1 --directory build/site 8000'
 
 scan: setup
 	$(BIN)/python .ci/scan.py
