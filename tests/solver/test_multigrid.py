@@ -197,3 +197,14 @@ def test_thin_wedges_are_smoothed_more_and_need_fewer_iterations(small):
         for d in (0, 4)
     ]
     assert counts[1] < counts[0]
+
+
+def test_largest_eigenvalue_of_a_level_of_one_block_is_one(small):
+    block = np.array([[[4.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 2.0]]])
+    matrix = small.backend.blocks(
+        np.array([0, 1]), np.array([0]), block.astype(np.float32), 1
+    )
+    inverse = np.linalg.inv(block).astype(np.float32)
+    assert largest_eigenvalue(small.backend, matrix, inverse) == pytest.approx(
+        1.0, rel=1e-5
+    )

@@ -44,6 +44,8 @@ def largest_eigenvalue(
     for _ in range(steps):
         backend.multiply(matrix, p, q)
         alpha = rz / backend.dot(p, q)
+        if alphas and not (np.isfinite(alpha) & (alpha > 0)).all():
+            break
         backend.axpy(r, (-alpha).astype(np.float32), q)
         backend.scale_blocks(inverse, r, 1.0, z)
         new = backend.dot(r, z)
@@ -51,8 +53,8 @@ def largest_eigenvalue(
         betas.append(new / rz)
         backend.xpay(z, (new / rz).astype(np.float32), p)
         rz = new
+        # nothing is left where the level has as many unknowns as steps were made
         if not (np.isfinite(rz).all() and (rz > 0).all()):
-            alphas, betas = alphas[:-1], betas[:-1]
             break
     return max(_ritz(np.array(alphas)[:, m], np.array(betas)[:, m]) for m in range(4))
 
