@@ -49,6 +49,7 @@ def assign(
         _by_tag(mesh, parts, values)
     else:
         _by_layer(layers, -centres[:, 2], values)
+        _check_thickness(layers, -centres[:, 2])
     if grid is not None:
         _by_grid(grid, centres, values)
     if not by_tag:
@@ -96,16 +97,27 @@ def _by_layer(layers: Sequence[Layer], depth: Float, values: Float) -> None:
         )
     which = np.searchsorted(bottoms, depth)
     for i, layer in enumerate(layers):
-        mine = which == i
-        top = bottoms[i - 1] if i else 0.0
-        if top < depth.max() and not mine.any():
+        values[which == i] = _row(layer)
+
+
+def _check_thickness(layers: Sequence[Layer], depth: Float) -> None:
+    """Refuse layers that no element of a mesh would have.
+
+    Parameters
+    ----------
+    depth : of the centres of all elements, m.
+    """
+    top = 0.0
+    for layer in layers:
+        found = (depth > top) & (depth <= layer.bottom)
+        if top < depth.max() and not found.any():
             thick = (layer.bottom - top) / 1e3
             raise MaterialError(
                 f"layer {layer.name}: no element has its centre in its {thick:.2g} km: "
                 f"a mesh.size.fault of {1.9 * thick:.2g} km would do, or join it to a "
                 "neighbour"
             )
-        values[mine] = _row(layer)
+        top = layer.bottom
 
 
 def _by_tag(mesh: TetMesh, parts: Sequence[Layer | Body], values: Float) -> None:

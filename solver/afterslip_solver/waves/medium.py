@@ -58,22 +58,13 @@ class _Known:
 
     def __init__(self, interface: Interface, x: Float, y: Float) -> None:
         at = np.meshgrid(y, x, indexing="ij")[::-1]
+        depth, dip = interface.depth_and_dip(at[0].ravel(), at[1].ravel())
         # two samples along z have the same x and y
-        self._depth, self._dip = (
-            np.tile(values, 2)
-            for values in (
-                interface.depth(at[0].ravel(), at[1].ravel()),
-                interface.dip(at[0].ravel(), at[1].ravel()),
-            )
-        )
+        self._found = np.tile(depth, 2), np.tile(dip, 2)
 
-    def depth(self, _x: Float, _y: Float) -> Float:
-        """See `Interface.depth`."""
-        return self._depth
-
-    def dip(self, _x: Float, _y: Float) -> Float:
-        """See `Interface.dip`."""
-        return self._dip
+    def depth_and_dip(self, _x: Float, _y: Float) -> tuple[Float, Float]:
+        """See `Interface.depth_and_dip`."""
+        return self._found
 
 
 def _known(body: Body, x: Float, y: Float) -> Body:
