@@ -36,7 +36,7 @@ def largest_eigenvalue(
         start = random_vector((matrix.n_rows, matrix.rows, LANES))
     r = backend.asarray(start)
     z, p, q = (backend.xp.zeros_like(r) for _ in range(3))
-    alphas, betas = [], []
+    alphas, betas = list[Any](), list[Any]()
     # conjugate gradients hide a Lanczos process: T follows from its scalars
     backend.scale_blocks(inverse, r, 1.0, z)
     rz = backend.dot(r, z)
