@@ -114,8 +114,9 @@ def test_files_chosen_beside_the_spec_are_uploaded_once(page, service):
     shown = page("#/new")
     shown.until(READY, WAIT)
     shown.run(
-        "(() => { window.uploads = 0; const real = window.fetch; window.fetch = "
-        "(path, ...rest) => { if (path === '/v1/files') uploads += 1; "
+        "(() => { window.uploads = window.plans = 0; const real = window.fetch; "
+        "window.fetch = (path, ...rest) => { "
+        "uploads += path === '/v1/files'; plans += path === '/v1/plan'; "
         "return real(path, ...rest); };"
         "const chosen = new DataTransfer();"
         f"chosen.items.add(new File([{json.dumps(spec)}], 'campaign.yaml'));"
@@ -125,8 +126,9 @@ def test_files_chosen_beside_the_spec_are_uploaded_once(page, service):
     )
     shown.until(has("own-fault can be submitted"), WAIT)
     assert shown.run(count(".map .station")) == 2
+    before = shown.run("plans")
     write(shown, text_of(shown).replace("dip: 45", "dip: 46"))
-    shown.until(has("Checking"))
+    shown.until(f"plans > {before}")
     shown.until(has("own-fault can be submitted"), WAIT)
     assert shown.run("uploads") == 1
 

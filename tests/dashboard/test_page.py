@@ -104,7 +104,7 @@ def test_inversion_shows_its_figures_and_plots(page, service):
     shown.until(has("9.00"))
     shown.until(has("50.0 m"))
     assert shown.run(count(".figures img")) == 1
-    href = shown.run("document.querySelector('.links a').href")
+    href = shown.run("document.querySelector('.links a[href*=report]').href")
     assert "tiny" in httpx.get(href).text
 
 
