@@ -14,6 +14,7 @@ import xarray as xr
 from afterslip.archive import open_greens
 from afterslip_service.db.tables import attempts, campaigns, events, inversions, jobs
 from afterslip_service.engine.states import JobKind, JobState, may_move
+from afterslip_workers.messages.manifest import read_manifest
 from afterslip_workers.store.commit import moves_of
 
 CAMPAIGN_STATE = "campaign.state"
@@ -152,7 +153,7 @@ def _of_its_attempt(account, job, campaign, what):
         yield "duplicate", f"{what}: the store has {token}, accepted is {job.token}"
     if not stored:
         return
-    for _, key, digest in moves_of(campaign, json.loads(stored)):
+    for _, key, digest in moves_of(campaign, read_manifest(json.loads(stored))):
         if here.backend.size(key) is None or here.backend.sha256(key) != digest:
             yield "lost", f"{what}: {key} is not what its manifest says"
 

@@ -176,10 +176,12 @@ def test_worker_killed_while_solving_is_replaced(deployment, reference):
     campaign = deployment.submit()
     deployment.until_half_way(campaign)
     worker = psutil.Process(deployment._started[1].pid)
+    # Dask gives it a title where setproctitle is installed
+    names = "spawn_main", "dask worker ["
     victims = [
         process
         for process in worker.children(recursive=True)
-        if "spawn_main" in " ".join(process.cmdline())
+        if any(name in " ".join(process.cmdline()) for name in names)
     ]
     assert victims
     for process in victims:
