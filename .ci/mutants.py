@@ -48,6 +48,7 @@ FOLDERS: dict[str, tuple[str, list[str], dict[str, list[str]]]] = {
             "inversions": ["service/test_dispatch.py"],
             "jobs": ["service/test_claim_races.py", "service/test_dispatch.py"],
             "leases": ["service/test_fencing.py"],
+            "measured": ["service/test_measured.py"],
             "queue": ["service/test_fairness.py"],
             "queue_position": ["service/test_fairness.py"],
             "scrubbing": ["service/test_scrubber.py"],
