@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import space_error
-from space_error import PROBLEMS, Problem, reference, spec
+from space_error import PROBLEMS, Problem, reference, spec, write_table
 
 from afterslip_common.record import device_name, document, record
 from afterslip_workers.engines.viscoelastic.forward import run_forward
@@ -105,9 +105,9 @@ def main() -> None:
     parser.add_argument("--docs", type=Path)
     options = parser.parse_args()
     if options.docs is not None:
-        before, rest = options.docs.read_text().split(BEGIN)
-        body = "\n".join(table(json.loads(options.json.read_text())))
-        options.docs.write_text(f"{before}{BEGIN}\n{body}\n{END}{rest.split(END)[1]}")
+        write_table(
+            options.docs, (BEGIN, END), table(json.loads(options.json.read_text()))
+        )
         return
     found: list = []
     with TemporaryDirectory() as name:

@@ -293,6 +293,14 @@ def table(content: dict) -> list[str]:
     return lines
 
 
+def write_table(docs: Path, marks: tuple[str, str], lines: list[str]) -> None:
+    """Put lines between two marks of a page."""
+    begin, end = marks
+    before, rest = docs.read_text().split(begin)
+    body = "\n".join(lines)
+    docs.write_text(f"{before}{begin}\n{body}\n{end}{rest.split(end)[1]}")
+
+
 def main() -> None:
     """Measure, or write the page's table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -301,10 +309,9 @@ def main() -> None:
     parser.add_argument("--docs", type=Path)
     options = parser.parse_args()
     if options.docs is not None:
-        text = options.docs.read_text()
-        before, rest = text.split(BEGIN)
-        body = "\n".join(table(json.loads(options.json.read_text())))
-        options.docs.write_text(f"{before}{BEGIN}\n{body}\n{END}{rest.split(END)[1]}")
+        write_table(
+            options.docs, (BEGIN, END), table(json.loads(options.json.read_text()))
+        )
         return
     found: list = []
     with TemporaryDirectory() as name:
