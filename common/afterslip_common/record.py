@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 from typing import Any, TypedDict
@@ -46,8 +47,9 @@ def document(records: list[Record], device: str) -> dict[str, Any]:
 
 
 def device_name() -> str:
-    """Name the GPU as its driver does, else the processor."""
-    names = [name for (name,) in graphics.ask("gpu", "name")]
+    """Name the GPU as its driver does, else the processor: what this process may use."""
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
+    names = [] if hidden else [name for (name,) in graphics.ask("gpu", "name")]
     count = f"{len(names)} x " if len(names) > 1 else ""
     return f"{count}{names[0]}" if names else _processor()
 
@@ -58,7 +60,12 @@ def _processor() -> str:
     except OSError:
         return "CPU"
     models = [line.partition(":")[2].strip() for line in lines if "model name" in line]
-    return f"{len(models)} cores of {models[0]}" if models else "CPU"
+    return f"{_cores()} cores of {models[0]}" if models else "CPU"
+
+
+def _cores() -> int:
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def commit() -> str:
