@@ -47,7 +47,7 @@ def document(records: list[Record], device: str) -> dict[str, Any]:
 
 
 def device_name() -> str:
-    """Name the GPU as its driver does, else the processor: what this process may use."""
+    """Name the GPU, or else the cores, that this process may use."""
     hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
     names = [] if hidden else [name for (name,) in graphics.ask("gpu", "name")]
     count = f"{len(names)} x " if len(names) > 1 else ""

@@ -21,16 +21,19 @@ from pathlib import Path
 
 import numpy as np
 import xarray as xr
+from matplotlib.figure import Figure
 
-from afterslip import Campaign, Client
+from afterslip import Campaign, Client, plot
 from afterslip.client.campaign import CampaignHandle
 from afterslip.client.inversion import Inversion
 from afterslip.identity import model_digest
+from afterslip.plot.style import SOFT, new_figure, styled
 from afterslip.spec import parse_campaign
 from afterslip.spec.files import LocalFiles
 from afterslip.spec.inputs import resolve
 from afterslip_common.record import Record, device_name, document, record
 from afterslip_solver.mesh import builder
+from afterslip_solver.sources.profile import bspline_profile
 from afterslip_workers.engines.models import get_or_build
 from afterslip_workers.engines.viscoelastic import model_file
 from afterslip_workers.engines.viscoelastic.building import build_model
@@ -42,6 +45,7 @@ from benchmarks.campaign import StoredMesh, keep_mesh  # noqa: E402
 
 AZIMUTH = 125.0
 MAGNITUDE = 8.11
+FREE = ("free", "free")  # edges of the fault
 DAYS = (0, 10, 20, 30)
 # m, horizontal and vertical, of each kind of station
 ERRORS = {"gnss": (0.003, 0.008), "gnssa": (0.03, 0.06), "obp": (np.nan, 0.02)}
@@ -203,7 +207,7 @@ def study(out: Path, spec: Campaign) -> list[Record]:
         greens = campaign.greens()
         slip = true_slip(greens)
         names = data_of(client, campaign, slip, out)
-        print(f"| truth | {MAGNITUDE} | {peak(slip, greens):.1f} m at a source | | | |")
+        print(f"| truth | {MAGNITUDE} | {at_sources(slip, greens).max():.1f} m | | | |")
         found = {}
         for title, (data, options) in INVERSIONS.items():
             begun = time.monotonic()
@@ -216,14 +220,26 @@ def study(out: Path, spec: Campaign) -> list[Record]:
             print("| " + " | ".join(cells(row)) + " |", flush=True)
             found[title] = inversion.result
             inversion.save(out / name)
-        draw(out / "nankai.png", found, greens, slip)
+        plot.save(draw(found, greens, slip), out / "nankai.png")
     return records
 
 
-def peak(slip: np.ndarray, greens: xr.Dataset) -> float:
-    """Largest coefficient of a unit source, both components together, m."""
-    component = greens["source_component"].values
-    return float(np.hypot(slip[component == 0], slip[component == 1]).max())
+def at_sources(slip: np.ndarray, greens: xr.Dataset) -> np.ndarray:
+    """(n_patch,) m, slip at the middles of the unit sources, which overlap."""
+    component, patch = (
+        greens[f"source_{key}"].values for key in ("component", "patch")
+    )
+    count = patch.max(axis=0) + 1
+    along, down = (
+        np.array([bspline_profile(np.linspace(0.0, 1.0, n), 1.0, n, i, FREE)
+                  for i in range(n)]) for n in count
+    )  # fmt: skip
+    parts = []
+    for mine in (component == 0, component == 1):
+        size = np.zeros(count)
+        size[tuple(patch[mine].T)] = slip[mine]
+        parts.append((along.T @ size @ down)[tuple(patch[component == 0].T)])
+    return np.hypot(*parts)
 
 
 def records_of(row: dict) -> list[Record]:
@@ -241,31 +257,33 @@ def records_of(row: dict) -> list[Record]:
     return made
 
 
+@styled
 def draw(
-    path: Path, results: dict[str, xr.Dataset], greens: xr.Dataset, slip: np.ndarray
-) -> None:
-    """Show the true slip and that of the inversions, at the unit sources."""
-    from matplotlib.figure import Figure
-
-    slips = {"reference": slip} | {t: r["slip"].values for t, r in results.items()}
-    component = greens["source_component"].values
-    place = greens["source_position"].values[component == 0] / 1e3
-    sizes = {
-        title: np.hypot(value[component == 0], value[component == 1])
-        for title, value in slips.items()
-    }
-    levels = np.linspace(0, max(size.max() for size in sizes.values()), 12)
-    figure = Figure(figsize=(10, 7), layout="constrained")
-    axes = figure.subplots(3, 2).ravel()
+    results: dict[str, xr.Dataset], greens: xr.Dataset, slip: np.ndarray
+) -> Figure:
+    """Draw the true slip and that of the inversions."""
+    slips = {"true": slip} | {t: r["slip"].values for t, r in results.items()}
+    first = greens["source_component"].values == 0
+    place = greens["source_position"].values[first] / 1e3
+    sizes = {title: at_sources(value, greens) for title, value in slips.items()}
+    most = np.ceil(5 * max(size.max() for size in sizes.values())) / 5
+    levels = np.arange(0.0, most + 0.1, 0.2)
+    figure = new_figure(5.6)
+    axes = figure.subplots(3, 2, sharex=True, sharey=True).ravel()
     (result, *_) = results.values()
     x, y = result["station_x"].values / 1e3, result["station_y"].values / 1e3
     for ax, (title, size) in zip(axes, sizes.items(), strict=False):
         image = ax.tricontourf(*place[:, :2].T, size, levels, cmap="magma_r")
-        ax.plot(x, y, ".", color="#555", markersize=1.5)
+        ax.plot(x, y, ".", color=SOFT, markersize=1.5)
         ax.set(title=title, aspect="equal", xlim=(-320, 350), ylim=(-260, 200))
+    for ax in axes[:-1:2]:
+        ax.set_ylabel("km north")
+    for ax in axes[3:5]:
+        ax.set_xlabel("km east")
+        ax.tick_params(labelbottom=True)
     axes[-1].set_axis_off()
-    figure.colorbar(image, ax=axes, label="slip at the unit sources (m)", shrink=0.6)
-    figure.savefig(path, dpi=110)
+    figure.colorbar(image, ax=axes, label="slip (m)", shrink=0.6)
+    return figure
 
 
 def build_on(mesh: Path, spec: Campaign, out: Path) -> None:
