@@ -67,6 +67,7 @@ coverage: setup
 
 # the pages of docs/ as a site in build/site; a link that leads nowhere is an error
 docs: setup
+	$(BIN)/python .ci/reference.py build/reference
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m uv run --quiet --no-project --isolated \
 	  --python $(BIN)/python --with-requirements .ci/site.lock mkdocs build --quiet
 	@echo 'python -m http.server --bind 127.0.0.1 --directory build/site 8000'

@@ -1,4 +1,4 @@
-"""What the documentation site adds to docs/: the README, the examples, other links.
+"""What the documentation site adds to docs/: README, examples, references, drawings.
 
 In the repository, pages link to code and folders beside docs/. On the site, which holds
 no code, such a link becomes the path alone; one that leads nowhere ends the build.
@@ -6,6 +6,7 @@ no code, such a link becomes the path alone; one that leads nowhere ends the bui
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from pathlib import Path
@@ -15,6 +16,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
+_MERMAID = re.compile(r"```mermaid\n(.*?)```", re.DOTALL)
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
 
 
@@ -23,13 +25,25 @@ def on_files(files: Files, config: Any) -> Files:
     for path in (ROOT / "README.md", *sorted(ROOT.glob("examples/*/README.md"))):
         text = path.read_text(encoding="utf-8")
         files.append(File.generated(config, _page(path), content=_moved(text, path)))
+    for path in sorted((ROOT / "build/reference").glob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        files.append(File.generated(config, path.name, content=text))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Replace links that leave docs/."""
     source = page.file.abs_src_path
-    return markdown if source is None else _moved(markdown, Path(source))
+    moved = markdown if source is None else _moved(markdown, Path(source))
+    return _MERMAID.sub(lambda m: _drawing(m[1], page.file.src_uri), moved)
+
+
+def _drawing(text: str, page: str) -> str:
+    """Return the image of a block of Mermaid, as .ci/drawings.py has drawn it."""
+    name = f"images/drawings/{hashlib.sha256(text.encode()).hexdigest()[:12]}.svg"
+    if not (ROOT / "docs" / name).exists():
+        raise PluginError(f"{page}: a drawing is out of date; run .ci/drawings.py")
+    return f"![Drawing]({os.path.relpath(name, Path(page).parent)})"
 
 
 def _page(path: Path) -> str:
