@@ -63,6 +63,22 @@ def test_every_module_and_file_that_a_page_names_exists(page):
 
 
 @pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs/how-to").glob("add-*.md")), ids=lambda p: p.stem
+)
+def test_adding_a_part_touches_one_room_or_none_and_the_page_says_so(page):
+    text = page.read_text()
+    rooms = "|".join(PACKAGES.values())
+    touched = set(re.findall(rf"`({rooms})/[\w/.-]+`", text))
+    said = re.findall(rf"It touches the room `({rooms})` alone", text)
+    if said:
+        assert touched == set(said)
+    else:
+        assert "nothing in this repository changes" in text
+        assert not touched
+        assert "[project.entry-points" in text
+
+
+@pytest.mark.parametrize(
     "name", ["afterslip_service.db.nothing", "afterslip_workers.entry.nothing"]
 )
 def test_a_name_that_is_gone_is_noticed(name):

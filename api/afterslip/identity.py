@@ -13,10 +13,9 @@ import json
 import math
 from typing import Any
 
-from pydantic import BaseModel
-
 from afterslip.errors import one_problem
 from afterslip.physics.registry import DEFAULT, find
+from afterslip.schemas.base import Schema
 from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.forward import Forward
 from afterslip.schemas.values import SHA256, Duration
@@ -35,12 +34,11 @@ def plain(value: Any) -> Any:
     ValueError
         A number is not finite, or a value is not JSON-able.
     """
-    if isinstance(value, BaseModel):
-        fields = ((key, getattr(value, key)) for key in type(value).model_fields)
-        implied = getattr(value, "implied", {})
+    if isinstance(value, Schema):
+        implied = value.implied
         return {
             key: plain(item)
-            for key, item in fields
+            for key, item in value.named()
             if item is not None and not (key in implied and implied[key] == item)
         }
     if isinstance(value, dict):
@@ -102,7 +100,8 @@ def canonical_spec(
 
 def campaign_digest(campaign: Campaign, files: Files | None = None) -> str:
     """Return the digest of a whole campaign, files by content."""
-    return digest(_by_content(campaign, files))
+    whole = _by_content(campaign, files)
+    return digest(plain(whole) | _branches(whole))
 
 
 def model_digest(spec: Campaign | Forward, files: Files | None = None) -> str:
@@ -112,10 +111,12 @@ def model_digest(spec: Campaign | Forward, files: Files | None = None) -> str:
     unless its mesh is to have an accuracy, which sources and curve then decide on.
     """
     if spec.model.mesh.accuracy is None:
-        return digest(_by_content(spec, files).model)
+        whole = _by_content(spec, files)
+        return digest(plain(whole.model) | _branches(whole))
     if isinstance(spec, Campaign):
         return greens_digest(spec, files)
-    return digest(_by_content(spec, files))
+    whole = _by_content(spec, files)
+    return digest(plain(whole) | _branches(whole))
 
 
 def greens_digest(campaign: Campaign, files: Files | None = None) -> str:
@@ -126,9 +127,18 @@ def greens_digest(campaign: Campaign, files: Files | None = None) -> str:
     """
     whole = _by_content(campaign, files)
     facts = {"model": plain(whole.model), "sources": plain(whole.sources)}
+    facts |= _branches(whole)
     if whole.physics != DEFAULT:
         facts["physics"] = whole.physics
     return digest(facts | find(whole.physics).numbers(whole))
+
+
+def _branches(spec: Campaign | Forward) -> dict[str, Any]:
+    """Return what the formulas of installed rheologies give; nothing without any."""
+    bodies = [*spec.model.layers, *spec.model.bodies]
+    added = [body.rheology.added for body in bodies if body.rheology is not None]
+    found = [law.sampled() for laws in added for law in laws.values()]
+    return {"branches": found} if found else {}
 
 
 def _by_content(spec: Any, files: Files | None) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from afterslip_solver.rheology import Branch, RelaxationRates, burgers
+from afterslip_solver.rheology import Branch, RelaxationRates, burgers, merged
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -113,6 +113,9 @@ class Materials:
     kelvin_viscosity, kelvin_modulus : (n_elem,) Pa s and Pa of a Kelvin element in
         series with the Maxwell one (Burgers body), both inf where there is none;
         None where the whole model has none.
+    branch_viscosity, branch_modulus : (n_elem, n_branch) Pa s and Pa of the branches of
+        elements with another rheology, inf and 0 where there is none; both None where
+        the whole model has none.
     """
 
     lam: Float
@@ -121,12 +124,17 @@ class Materials:
     viscosity: Float
     kelvin_viscosity: Float | None = None
     kelvin_modulus: Float | None = None
+    branch_viscosity: Float | None = None
+    branch_modulus: Float | None = None
 
     @property
     def branches(self) -> tuple[Branch, ...]:
         """The rheology of all elements; a subclass may have another one."""
         kelvin = self.kelvin_viscosity, self.kelvin_modulus
-        return burgers(self.viscosity, *kelvin)
+        own = burgers(self.viscosity, *kelvin)
+        if self.branch_viscosity is None or self.branch_modulus is None:
+            return own
+        return merged(own, self.branch_viscosity, self.branch_modulus)
 
     @property
     def creeps(self) -> Bool:

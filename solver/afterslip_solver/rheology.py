@@ -13,14 +13,18 @@ A new rheology says which branches it has; all integrators follow from them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 _Float = NDArray[np.float64]
+# from shear moduli (n,), Pa, the viscosities (Pa s) and moduli (Pa) of branches, each
+# (n, n_branch)
+BranchesOf = Callable[[_Float], tuple[_Float, _Float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,3 +155,27 @@ def burgers(
     has = np.isfinite(kelvin_modulus) & np.isfinite(kelvin_viscosity)
     slow = np.where(has, kelvin_viscosity, np.inf)
     return own, Branch(slow, np.where(has, kelvin_modulus, 0.0))
+
+
+def merged(
+    own: Sequence[Branch], viscosity: _Float, modulus: _Float
+) -> tuple[Branch, ...]:
+    """Put branches in the place of those of the elements that have none of their own.
+
+    Parameters
+    ----------
+    viscosity, modulus : (n_elem, n_branch) Pa s and Pa; inf and 0 where an element has
+        no such branch.
+    """
+    found = []
+    none = Branch(np.full(len(viscosity), np.inf))
+    for mine, eta, spring in zip_longest(own, viscosity.T, modulus.T):
+        old = mine or none
+        if eta is None:
+            found.append(old)
+            continue
+        there = np.isfinite(eta)
+        springs = np.where(there, spring, old.springs)
+        sprung = springs if springs.any() else None
+        found.append(Branch(np.where(there, eta, old.viscosity), sprung))
+    return tuple(found)

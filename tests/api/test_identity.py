@@ -17,7 +17,7 @@ from afterslip.identity import (
     model_digest,
 )
 from afterslip.schemas.campaign import Campaign
-from afterslip.spec import load, parse_campaign
+from afterslip.spec import load, parse_campaign, parse_stored
 from afterslip.spec.files import LocalFiles, content_ref
 from afterslip.spec.inputs import refs, with_refs
 
@@ -98,6 +98,32 @@ def test_every_number_of_a_burgers_body_is_part_of_the_identity(data: dict) -> N
         after = identities(data)
         assert not {*before} & {*after}
         before = after
+
+
+def test_digests_are_those_of_earlier_releases(data: dict) -> None:
+    """Literal: stored campaigns and models are found again by them."""
+    maxwell = identities(data)
+    burgers(data)
+    creeps = identities(data)
+    data["model"]["layers"][1]["rheology"] = "elastic"
+    found = [value.partition(":")[2][:16] for value in (*maxwell, *creeps)]
+    assert found == [
+        "9706ac6bb3af0172",
+        "e14ca8963ad83668",
+        "06dde409f70570a6",
+        "b7d7ce6f409de8ce",
+        "87a83e5ce04db542",
+        "a959f367b7744440",
+    ]
+    assert identities(data)[2].startswith("sha256:12d84cbdda6753bb")
+
+
+def test_a_model_stored_by_0_1_0_is_found_by_its_spec() -> None:
+    stored = json.loads((SPECS.parents[1] / "service/data/rows-0.1.0.json").read_text())
+    for row in stored["campaigns"]:
+        spec = parse_stored(row["canonical"])
+        assert model_digest(spec) == row["model"]["model_digest"]
+        assert canonical(spec.model) == canonical(row["canonical"]["model"])
 
 
 def same(data: dict, change, files: LocalFiles = FILES) -> list[bool]:

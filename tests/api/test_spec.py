@@ -52,8 +52,8 @@ def test_the_documented_campaign_parses(campaign: dict) -> None:
     assert float(spec.times.until) == 10 * YEAR
     assert [float(t) for t in spec.times.output][:2] == [0.0, 30 * DAY]
     assert spec.times.until.text == "10 yr"
-    assert spec.model.layers[1].viscosity == 1e19
-    assert spec.model.layers[0].viscosity is None
+    assert spec.model.layers[1].rheology.maxwell.viscosity == 1e19
+    assert spec.model.layers[0].rheology is None
     assert spec.sources.count == 144
     assert spec.inversions[0].sign == {"dip": "positive"}
 
@@ -291,7 +291,7 @@ def test_what_is_no_spec_at_all_is_reported_so(data: object) -> None:
 def test_numbers_in_any_notation_are_numbers(text: str, campaign: dict) -> None:
     law = loads(f"maxwell: {{viscosity: {text}}}")
     spec = parse_campaign(put(campaign, "model.layers[1].rheology", law))
-    assert spec.model.layers[1].viscosity == 1e19
+    assert spec.model.layers[1].rheology.maxwell.viscosity == 1e19
 
 
 def test_units_of_the_same_kind_are_converted(campaign: dict) -> None:

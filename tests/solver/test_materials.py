@@ -194,6 +194,28 @@ def test_part_without_material_is_named(mesh):
         assign(named, [CRUST, MANTLE], by_tag=True)
 
 
+def test_branches_of_another_rheology_belong_to_their_part(mesh):
+    """A Burgers body given as branches relaxes as the one that is built in."""
+    delayed = dataclasses.replace(MANTLE, kelvin_viscosity=2e18, kelvin_ratio=0.5)
+
+    def branches(mu):
+        eta = np.broadcast_to([1e19, 2e18], (len(mu), 2))
+        return eta, np.stack([0.0 * mu, 0.5 * mu], axis=1)
+
+    added = dataclasses.replace(MANTLE, viscosity=np.inf, branches=branches)
+    middle = dataclasses.replace(MANTLE, name="middle", bottom=40 * KM, viscosity=3e19)
+    shallow = depths(mesh) < 20 * KM
+    found = assign(mesh, [CRUST, middle, added])
+    wanted = assign(mesh, [CRUST, middle, delayed])
+    assert (found.creeps == ~shallow).all()
+    assert len(found.branches) == len(wanted.branches)
+    for one, other in zip(found.branches, wanted.branches, strict=True):
+        assert np.array_equal(one.viscosity, other.viscosity)
+        assert np.array_equal(one.springs, other.springs)
+    assert found.branches[0].modulus is None
+    assert np.array_equal(found.relaxation_time, wanted.relaxation_time)
+
+
 def test_kelvin_elements_belong_to_their_layer(mesh):
     delayed = dataclasses.replace(MANTLE, kelvin_viscosity=2e18, kelvin_ratio=0.5)
     materials = assign(mesh, [CRUST, delayed])

@@ -35,6 +35,8 @@ def test_what_only_some_models_have_survives_too(broken_ground, tmp_path):
         broken_ground.materials,
         kelvin_viscosity=2.0 * broken_ground.materials.viscosity,
         kelvin_modulus=0.5 * broken_ground.materials.mu,
+        branch_viscosity=np.outer(broken_ground.materials.viscosity, [1.0, 2.0]),
+        branch_modulus=np.outer(broken_ground.materials.mu, [0.0, 0.5]),
     )
     restoring, _ = restoring_force(broken_ground.mesh, materials.rho)
     model = replace(broken_ground, materials=materials, restoring=restoring)

@@ -24,6 +24,7 @@ from typing import Any, BinaryIO
 import structlog
 
 from afterslip_common.observe import logs, telemetry
+from afterslip_workers.engines.registry import check_rheologies
 from afterslip_workers.errors import POISON, CancelledError, TaskError, classify
 from afterslip_workers.machine import device
 from afterslip_workers.machine.model_cache import ModelCache, warm_limit
@@ -159,6 +160,7 @@ def _cause(receipt: Receipt) -> dict[str, str]:
 def _run(envelope: Envelope, context: Context) -> Answer:
     token = envelope.token
     try:
+        check_rheologies(envelope.spec)
         done = _task(envelope.kind)(context)
     except CancelledError:
         pass  # as long as the error lives, so do the vectors of the solve

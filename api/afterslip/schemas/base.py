@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
@@ -25,6 +25,11 @@ class Schema(BaseModel):
 
     # values that are left out of the canonical form, as absent ones are
     implied: ClassVar[dict[str, Any]] = {}
+
+    def named(self) -> Iterator[tuple[str, Any]]:
+        """Yield key and value of everything that a spec may hold here."""
+        for key in (*type(self).model_fields, *(self.model_extra or {})):
+            yield key, getattr(self, key)
 
     def problems(self) -> Iterable[Problem]:
         """Say what is wrong between the values; paths are relative to this model."""

@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, StrictBool
 from afterslip.errors import Problem
 from afterslip.schemas.base import Schema, refusal
 from afterslip.schemas.fault import Fault
+from afterslip.schemas.rheology import Rheology
 from afterslip.schemas.values import Count, FileRef, Name, Within
 
 # km, of a box on the sphere: from the origin to a corner, nearly to the other side of
@@ -31,7 +32,6 @@ def _density_hint(value: float) -> str:
 
 Speed = Annotated[float, Within("km/s", least=0.05, most=20, hint=_speed_hint)]
 Density = Annotated[float, Within("kg/m3", least=500, most=20000, hint=_density_hint)]
-Viscosity = Annotated[float, Within("Pa s", least=1e12, most=1e27)]
 Depth = Annotated[float, Within("km", above=0, most=6371)]
 
 
@@ -91,38 +91,6 @@ class Domain(Schema):
     depth: Depth = Field(description="depth of the bottom, km")
 
 
-class Maxwell(Schema):
-    """Spring and dashpot in series."""
-
-    viscosity: Viscosity = Field(description="Pa s")
-
-
-class Burgers(Schema):
-    """Maxwell and Kelvin elements in series; both creep, the latter to a limit."""
-
-    viscosity: Viscosity = Field(description="of the Maxwell element, Pa s")
-    kelvin_viscosity: Viscosity = Field(description="of the Kelvin element, Pa s")
-    kelvin_ratio: Annotated[float, Within("", least=0.001, most=1000)] = Field(
-        description="shear modulus of the Kelvin element over that of the spring"
-    )
-
-
-class Rheology(Schema):
-    """How a material creeps: one of maxwell, burgers."""
-
-    maxwell: Maxwell | None = Field(default=None, description="{viscosity}")
-    burgers: Burgers | None = Field(
-        default=None, description="{viscosity, kelvin_viscosity, kelvin_ratio}"
-    )
-
-    def problems(self) -> Iterator[Problem]:
-        """One law per material."""
-        if (self.maxwell is None) == (self.burgers is None):
-            yield Problem(
-                "", None, "must be one of maxwell, burgers", "or write elastic"
-            )
-
-
 def _rheology(value: Any) -> Any:
     if value is None or value == "elastic" or value == {"elastic": None}:
         return None
@@ -143,18 +111,6 @@ class Material(Schema):
     rheology: Annotated[Rheology | None, BeforeValidator(_rheology)] = Field(
         default=None, description="elastic, {maxwell: {viscosity}} or {burgers: {...}}"
     )
-
-    @property
-    def viscosity(self) -> float | None:
-        """Viscosity of the Maxwell dashpot in Pa s; None where elastic."""
-        law = self.rheology and (self.rheology.maxwell or self.rheology.burgers)
-        return law.viscosity if law else None
-
-    @property
-    def kelvin(self) -> tuple[float, float] | None:
-        """Viscosity (Pa s) and ratio of the Kelvin element of a Burgers body."""
-        law = self.rheology.burgers if self.rheology else None
-        return (law.kelvin_viscosity, law.kelvin_ratio) if law else None
 
     def problems(self) -> Iterator[Problem]:
         """Refuse a bulk modulus of zero or less."""

@@ -67,10 +67,10 @@ def _reach(model: Model, extent: float) -> float:
     flowing = [
         top
         for top, layer in zip(tops, model.layers, strict=False)
-        if layer.viscosity is not None
+        if layer.rheology is not None
     ]
     lengths = ELASTIC * extent
-    if flowing or any(body.viscosity is not None for body in model.bodies):
+    if flowing or any(body.rheology is not None for body in model.bodies):
         lengths = max(FLOWING * extent, LIDS * min(flowing, default=0.0))
     asked = model.mesh.accuracy or 1.0
     return float(min(lengths * max(1.0 / asked, 1.0) ** (1.0 / ORDER), MOST))

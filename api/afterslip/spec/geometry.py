@@ -55,7 +55,7 @@ def geometry(campaign: Campaign, inputs: Inputs) -> dict[str, Any]:
             {
                 "name": layer.name,
                 "bottom": min(layer.bottom, depth),
-                "creeps": layer.viscosity is not None,
+                "creeps": layer.rheology is not None,
             }
             for layer in model.layers
         ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 from afterslip.errors import Problem, SpecError
 from afterslip.frame import Frame
 from afterslip.readers.correlation import read_matrix
-from afterslip.readers.grid import read_grid
 from afterslip.readers.interface import read_interface, read_outline
 from afterslip.readers.meshfile import mesh_format
 from afterslip.readers.observations import Observations, read_observations
@@ -42,6 +42,7 @@ from afterslip.spec.coverage import (
 )
 from afterslip.spec.data import data_problems, duplicates
 from afterslip.spec.files import Files
+from afterslip.spec.grid import grid_of
 from afterslip.spec.ground import raised, read_ground, read_surface
 from afterslip.spec.reach import moment_problems
 from afterslip.spec.references import refs, with_content_refs, with_refs
@@ -294,9 +295,7 @@ def _model_inputs(model: Model, reader: _Reader) -> Inputs:
         surfaces[body.name] = top
     grid = kind = None
     if model.grid is not None:
-        grid = reader.read(
-            "model.grid.file", lambda c, label: read_grid(c, frame, box.x, box.y, label)
-        )
+        grid = reader.read("model.grid.file", partial(grid_of, model, frame, box))
     if model.mesh.file is not None:
         kind = reader.read("model.mesh.file", mesh_format)
     return Inputs(frame, box, interfaces, surfaces, grid, kind, topography=ground)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
-from pydantic import BaseModel
-
 from afterslip.errors import one_problem
+from afterslip.schemas.base import Schema
 from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.forward import Forward
 from afterslip.schemas.values import SHA256, FileRef
@@ -18,9 +17,9 @@ S = TypeVar("S", Campaign, Forward)
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """Yield (path, value) of every value in a model that is no container."""
-    if isinstance(value, BaseModel):
-        for name in type(value).model_fields:
-            yield from leaves(getattr(value, name), f"{path}.{name}" if path else name)
+    if isinstance(value, Schema):
+        for name, item in value.named():
+            yield from leaves(item, f"{path}.{name}" if path else name)
     elif isinstance(value, dict):
         for name, item in value.items():
             yield from leaves(item, f"{path}.{name}" if path else str(name))
@@ -31,7 +30,7 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def refs(spec: BaseModel) -> dict[str, str]:
+def refs(spec: Schema) -> dict[str, str]:
     """Return the files that a spec names.
 
     Parameters
@@ -73,7 +72,7 @@ def with_content_refs(spec: S, files: Files) -> S:
     )
 
 
-def contents(spec: BaseModel, files: Files) -> dict[str, tuple[str, bytes]]:
+def contents(spec: Schema, files: Files) -> dict[str, tuple[str, bytes]]:
     """Return path → (content reference, bytes) of every file that a spec names.
 
     Raises

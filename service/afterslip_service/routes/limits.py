@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel
-
 from afterslip.errors import Problem, SpecError
 from afterslip.physics.registry import find
+from afterslip.schemas.base import Schema
 from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.values import SHA256
 from afterslip.spec.inputs import Inputs
@@ -19,7 +18,7 @@ from afterslip_workers import entry
 MESH_FILE = "model.mesh.file"
 
 
-def check_files(service: Service, spec: BaseModel) -> None:
+def check_files(service: Service, spec: Schema) -> None:
     """Refuse files that are too large to be read into memory.
 
     Raises

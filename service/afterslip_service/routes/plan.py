@@ -9,7 +9,7 @@ from fastapi import APIRouter, Body, Query
 from pydantic import BaseModel, Field
 
 from afterslip.errors import SpecError
-from afterslip.identity import canonical_spec, digest
+from afterslip.identity import campaign_digest, canonical_spec
 from afterslip.physics.base import Physics
 from afterslip.physics.registry import find
 from afterslip.schemas.campaign import Campaign
@@ -122,7 +122,7 @@ def plan_campaign(
         found = forecast(needs["unknowns"], groups, max(slots, 1), timed)
     return PlanResponse(
         name=campaign.name,
-        digest=digest(canonical),
+        digest=campaign_digest(campaign, service.files),
         physics=campaign.physics,
         sources=count,
         groups=groups,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from afterslip.errors import Problem, SpecError
-from afterslip.identity import canonical_spec, digest, plain
+from afterslip.identity import campaign_digest, canonical_spec, plain
 from afterslip.physics.registry import find
 from afterslip.readers.rows import Rows
 from afterslip.schemas.campaign import Campaign
@@ -70,7 +70,7 @@ def check_campaign(service: Service, data: Any) -> CheckedCampaign:
         name=campaign.name,
         spec=campaign.to_dict(),
         canonical=canonical,
-        digest=digest(canonical),
+        digest=campaign_digest(campaign, service.files),
         physics=campaign.physics,
         inversions=tuple(campaign.inversions),
         priority=campaign.priority or 0,

@@ -16,6 +16,9 @@ from afterslip_solver.materials.properties import (
 )
 from afterslip_solver.model import Bool, Float, Materials, TetMesh
 
+# vp, vs, rho, viscosity, kelvin_viscosity, kelvin_ratio, number of the part
+_COLUMNS = 7
+
 
 def assign(
     mesh: TetMesh,
@@ -42,8 +45,7 @@ def assign(
     parts: list[Layer | Body] = [*layers, *bodies]
     for part in parts:
         check_properties(part)
-    # vp, vs, rho, viscosity, kelvin_viscosity, kelvin_ratio
-    values = np.full((len(mesh.elements), 6), np.nan)
+    values = np.full((len(mesh.elements), _COLUMNS), np.nan)
     centres = mesh.nodes[mesh.cells].mean(axis=1)
     if by_tag:
         _by_tag(mesh, parts, values)
@@ -53,9 +55,9 @@ def assign(
     if grid is not None:
         _by_grid(grid, centres, values)
     if not by_tag:
-        for body in bodies:
-            values[inside_of(body, centres)] = _row(body)
-    return _moduli(values, centres)
+        for number, body in enumerate(bodies):
+            values[inside_of(body, centres)] = _row(body, len(layers) + number)
+    return _moduli(values, centres, parts)
 
 
 def moduli_at(
@@ -73,19 +75,19 @@ def moduli_at(
     parts: list[Layer | Body] = [*layers, *bodies]
     for part in parts:
         check_properties(part)
-    values = np.full((len(points), 6), np.nan)
+    values = np.full((len(points), _COLUMNS), np.nan)
     _by_layer(layers, -points[:, 2], values)
     if grid is not None:
         _by_grid(grid, points, values)
-    for body in bodies:
-        values[inside_of(body, points)] = _row(body)
-    found = _moduli(values, points)
+    for number, body in enumerate(bodies):
+        values[inside_of(body, points)] = _row(body, len(layers) + number)
+    found = _moduli(values, points, parts)
     return found.lam, found.mu, found.rho
 
 
-def _row(part: Layer | Body) -> list[float]:
+def _row(part: Layer | Body, number: int) -> list[float]:
     own = [part.vp, part.vs, part.rho, part.viscosity]
-    return [*own, part.kelvin_viscosity, part.kelvin_ratio]
+    return [*own, part.kelvin_viscosity, part.kelvin_ratio, number]
 
 
 def _by_layer(layers: Sequence[Layer], depth: Float, values: Float) -> None:
@@ -97,7 +99,7 @@ def _by_layer(layers: Sequence[Layer], depth: Float, values: Float) -> None:
         )
     which = np.searchsorted(bottoms, depth)
     for i, layer in enumerate(layers):
-        values[which == i] = _row(layer)
+        values[which == i] = _row(layer, i)
 
 
 def _check_thickness(layers: Sequence[Layer], depth: Float) -> None:
@@ -121,7 +123,7 @@ def _check_thickness(layers: Sequence[Layer], depth: Float) -> None:
 
 
 def _by_tag(mesh: TetMesh, parts: Sequence[Layer | Body], values: Float) -> None:
-    known = {part.name: part for part in parts}
+    known = {part.name: number for number, part in enumerate(parts)}
     for i, name in enumerate(mesh.tag_names):
         chosen = mesh.tags == i
         if not chosen.any():
@@ -132,7 +134,7 @@ def _by_tag(mesh: TetMesh, parts: Sequence[Layer | Body], values: Float) -> None
                 f"material; known are {', '.join(known) or 'none'}: name layers and "
                 "bodies like the physical groups of the mesh"
             )
-        values[chosen] = _row(known[name])
+        values[chosen] = _row(parts[known[name]], known[name])
 
 
 def _by_grid(grid: PropertyGrid, centres: Float, values: Float) -> None:
@@ -164,9 +166,10 @@ def _by_grid(grid: PropertyGrid, centres: Float, values: Float) -> None:
     elif np.isnan(values[known, 3]).any():
         values[known & np.isnan(values[:, 3]), 3] = np.inf
     # no Kelvin element without a dashpot, nor where no layer says so
-    kelvin = values[:, 4:]
+    kelvin = values[:, 4:6]
     kelvin[known & np.isinf(values[:, 3])] = np.inf
     kelvin[known[:, None] & np.isnan(kelvin)] = np.inf
+    values[known & np.isnan(values[:, 6]), 6] = -1
 
 
 def inside_of(body: Body, centres: Float) -> Bool:
@@ -177,7 +180,7 @@ def inside_of(body: Body, centres: Float) -> Bool:
     return np.asarray((across > 0.0) & (across <= body.thickness))
 
 
-def _moduli(values: Float, centres: Float) -> Materials:
+def _moduli(values: Float, centres: Float, parts: Sequence[Layer | Body]) -> Materials:
     bare = np.isnan(values).any(axis=1)
     if bare.any():
         deepest = -float(centres[bare, 2].max()) / 1e3
@@ -185,7 +188,7 @@ def _moduli(values: Float, centres: Float) -> Materials:
             f"{int(bare.sum())} elements have no material, the shallowest at "
             f"{deepest:.1f} km depth; let the last layer's bottom reach the domain's"
         )
-    vp, vs, rho, viscosity, delay, ratio = values.T
+    vp, vs, rho, viscosity, delay, ratio, number = values.T
     mu = rho * vs**2
     lam = rho * vp**2 - 2.0 * mu
     bad = ~(mu > 0.0) | ~(lam + 2.0 / 3.0 * mu > 0.0) | ~(rho > 0.0)
@@ -197,6 +200,7 @@ def _moduli(values: Float, centres: Float) -> Materials:
             f"{rho[worst]:.0f} kg/m3; vs must be below vp / 1.155"
         )
     delayed = bool(np.isfinite(delay).any())
+    branches = _branches(parts, number, mu)
     return Materials(
         lam=np.ascontiguousarray(lam),
         mu=np.ascontiguousarray(mu),
@@ -204,4 +208,25 @@ def _moduli(values: Float, centres: Float) -> Materials:
         viscosity=np.ascontiguousarray(viscosity),
         kelvin_viscosity=np.ascontiguousarray(delay) if delayed else None,
         kelvin_modulus=np.ascontiguousarray(ratio * mu) if delayed else None,
+        branch_viscosity=branches and branches[0],
+        branch_modulus=branches and branches[1],
     )
+
+
+def _branches(
+    parts: Sequence[Layer | Body], number: Float, mu: Float
+) -> tuple[Float, Float] | None:
+    """Branches (n, n_branch) of parts with a rheology of their own, Pa s and Pa."""
+    found = []
+    for k, part in enumerate(parts):
+        chosen = np.flatnonzero(number == k)
+        if part.branches is not None and len(chosen):
+            found.append((chosen, *part.branches(mu[chosen])))
+    if not found:
+        return None
+    shape = len(mu), max(viscosity.shape[1] for _, viscosity, _ in found)
+    whole = np.full(shape, np.inf), np.zeros(shape)
+    for chosen, *own in found:
+        for target, values in zip(whole, own, strict=True):
+            target[chosen, : values.shape[1]] = values
+    return whole

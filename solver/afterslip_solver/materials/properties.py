@@ -8,6 +8,7 @@ import numpy as np
 
 from afterslip_solver.mesh.interface import Interface
 from afterslip_solver.model import Float
+from afterslip_solver.rheology import BranchesOf
 
 
 class MaterialError(ValueError):
@@ -27,6 +28,7 @@ class Layer:
         Burgers body); inf where there is none.
     kelvin_ratio : shear modulus of the Kelvin element over that of the Maxwell
         element's spring, which is rho vs^2; inf where there is none.
+    branches : of another rheology, in place of the viscosities.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Layer:
     viscosity: float = float("inf")
     kelvin_viscosity: float = float("inf")
     kelvin_ratio: float = float("inf")
+    branches: BranchesOf | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +52,7 @@ class Body:
     Attributes
     ----------
     thickness : m, at right angles to the interface.
-    vp, vs, rho, viscosity, kelvin_viscosity, kelvin_ratio : as of ``Layer``.
+    vp, vs, rho, viscosity, kelvin_viscosity, kelvin_ratio, branches : as of ``Layer``.
     """
 
     name: str
@@ -61,6 +64,7 @@ class Body:
     viscosity: float = float("inf")
     kelvin_viscosity: float = float("inf")
     kelvin_ratio: float = float("inf")
+    branches: BranchesOf | None = None
 
     def across(self, points: Float) -> Float:
         """Distance (n,), m, of points (n, 3) below the body's top, at right angles."""

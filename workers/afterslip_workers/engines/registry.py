@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import entry_points
@@ -10,6 +10,7 @@ from typing import Any
 
 from afterslip.error_class import ErrorClass
 from afterslip.physics.registry import described
+from afterslip.schemas import rheology
 from afterslip.schemas.campaign import Campaign
 from afterslip.spec.files import Files
 from afterslip.spec.inputs import Inputs
@@ -48,6 +49,17 @@ def find(physics: str) -> Engine:
             "package again, with what it needs, then retry",
         ) from error
     return found
+
+
+def check_rheologies(spec: Mapping[str, Any]) -> None:
+    """Refuse, as class ``not_installed``, a rheology that this worker lacks."""
+    missing = rheology.lacking(spec)
+    if missing is not None:
+        raise TaskError(
+            ErrorClass.NOT_INSTALLED,
+            f"this worker lacks a rheology of the spec, {missing}: install its package "
+            "where workers run, then retry",
+        ) from missing
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import numpy as np
 
 from afterslip.schemas import earth
 from afterslip.schemas.fault import Fault
+from afterslip.schemas.rheology import Burgers, Maxwell
 from afterslip.spec.coverage import plane_fault
 from afterslip.spec.files import Files
 from afterslip.spec.inputs import Inputs
@@ -159,16 +160,15 @@ def _fault(
     return plane_fault(spec.name, plane, inputs.frame)
 
 
-def _properties(spec: earth.Material) -> dict[str, float]:
-    kelvin_viscosity, kelvin_ratio = spec.kelvin or (np.inf, np.inf)
-    return {
-        "vp": spec.vp * KM,
-        "vs": spec.vs * KM,
-        "rho": spec.rho,
-        "viscosity": np.inf if spec.viscosity is None else spec.viscosity,
-        "kelvin_viscosity": kelvin_viscosity,
-        "kelvin_ratio": kelvin_ratio,
-    }
+def _properties(spec: earth.Material) -> dict[str, Any]:
+    found = {"vp": spec.vp * KM, "vs": spec.vs * KM, "rho": spec.rho}
+    if spec.rheology is None:
+        return found
+    law = spec.rheology.law
+    if isinstance(law, Maxwell | Burgers):
+        # arrays of their own, which a grid of viscosities may replace
+        return found | law.model_dump()
+    return found | {"branches": law.arrays}
 
 
 def _parts(spec: earth.Model, inputs: Inputs) -> tuple[list[Layer], list[Body]]:

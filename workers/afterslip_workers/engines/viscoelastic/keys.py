@@ -8,7 +8,6 @@ given: the arrays of the model, the slip on the fault's nodes, and the settings.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,8 @@ from afterslip_solver.model import Model, SolverSettings
 from afterslip_workers.engines.viscoelastic.modes import modes_of
 from afterslip_workers.engines.viscoelastic.sources import UnitSources, unit_slip
 
+# in this order, also where a model has none, in the digests of all stores
+_MATERIALS = ("lam", "mu", "rho", "viscosity", "kelvin_viscosity", "kelvin_modulus")
 # of a response that does not change in time
 _FOR_EVER = {"until": 1e300, "time_tolerance": 0.0}
 
@@ -86,7 +87,10 @@ def _solver(model: Model, settings: SolverSettings) -> dict[str, Any]:
 def _model(model: Model, frame: Frame) -> str:
     trace = two_sided(model)
     parts: list[Any] = [model.mesh.nodes, model.mesh.elements, model.fixed]
-    parts += [getattr(model.materials, item.name) for item in fields(model.materials)]
+    materials = model.materials
+    parts += [getattr(materials, name) for name in _MATERIALS]
+    if materials.branch_viscosity is not None:
+        parts += [materials.branch_viscosity, materials.branch_modulus]
     if model.restoring is not None:
         force = model.restoring
         parts += [force.faces, force.stiffness, force.owners]

@@ -16,7 +16,7 @@ from afterslip.spec.inputs import Inputs
 from afterslip_common.terms import KM
 from afterslip_solver.greens.time_plan import plan_time
 from afterslip_solver.memory import estimate
-from afterslip_solver.rheology import RelaxationRates, burgers
+from afterslip_solver.rheology import Branch, RelaxationRates, merged
 from afterslip_workers.engines.viscoelastic import trial as trials
 from afterslip_workers.engines.viscoelastic.preflight import LIKELY_MODES, UNEVEN
 from afterslip_workers.engines.viscoelastic.settings import settings_of
@@ -104,8 +104,9 @@ def _memory(spec: ViscoelasticCampaign, count: float, backend: str) -> dict[str,
     scheme = plan_time(_rates(bodies), settings)
     gpus = spec.solver.gpus
     share = count / gpus * (1.0 if gpus == 1 else UNEVEN)
-    creeping = any(body.viscosity is not None for body in bodies)
-    kelvin = any(body.kelvin is not None for body in bodies)
+    creeping = any(body.rheology is not None for body in bodies)
+    laws = [body.rheology.law for body in bodies if body.rheology is not None]
+    further = max((law.arrays(np.ones(1))[0].shape[1] for law in laws), default=1) - 1
     found = estimate(
         unknowns=int(UNKNOWNS * share),
         elements=int(share),
@@ -113,7 +114,7 @@ def _memory(spec: ViscoelasticCampaign, count: float, backend: str) -> dict[str,
         modes=min(settings.max_modes, LIKELY_MODES),
         backend=backend,
         scheme=scheme.scheme,
-        further_rows=int(share) if kelvin else 0,
+        further_rows=int(share) * further,
         time_tolerance=settings.time_tolerance,
         predictor=settings.predictor,
         span=scheme.span,
@@ -134,14 +135,12 @@ def _memory(spec: ViscoelasticCampaign, count: float, backend: str) -> dict[str,
 def _rates(bodies: list[Material]) -> RelaxationRates:
     """Rates of layers and bodies, in place of those of elements."""
     mu = np.array([body.rho * (body.vs * KM) ** 2 for body in bodies])
-    viscosity = np.array([_or_inf(body.viscosity) for body in bodies])
-    kelvin = [body.kelvin for body in bodies]
-    if not any(kelvin):
-        return RelaxationRates.of(mu, burgers(viscosity, None, None))
-    second = np.array([np.inf if k is None else k[0] for k in kelvin])
-    modulus = np.array([np.inf if k is None else k[1] for k in kelvin]) * mu
-    return RelaxationRates.of(mu, burgers(viscosity, second, modulus))
-
-
-def _or_inf(value: float | None) -> float:
-    return np.inf if value is None else value
+    own = [Branch(np.full(len(mu), np.inf))]
+    for k, body in enumerate(bodies):
+        if body.rheology is not None:
+            found = body.rheology.law.arrays(mu[k : k + 1])
+            shape = len(mu), found[0].shape[1]
+            viscosity, modulus = np.full(shape, np.inf), np.zeros(shape)
+            viscosity[k], modulus[k] = found[0][0], found[1][0]
+            own = list(merged(own, viscosity, modulus))
+    return RelaxationRates.of(mu, own)

@@ -79,6 +79,7 @@ def predict_memory(
     """Return the memory that groups of a model will need on each GPU that shares it."""
     materials = model.materials
     creeping = [np.isfinite(branch.viscosity) for branch in materials.branches]
+    count = np.sum(creeping, axis=0)
     plan = plan_time(materials.rates, settings)
 
     def share(count: int) -> int:
@@ -88,11 +89,11 @@ def predict_memory(
         unknowns=share(3 * len(model.mesh.nodes)),
         elements=share(len(model.mesh.elements)),
         # parts have as many elements, but perhaps not of those that creep
-        viscoelastic=min(share(len(materials.mu)), int(np.any(creeping, axis=0).sum())),
+        viscoelastic=min(share(len(materials.mu)), int((count > 0).sum())),
         modes=min(settings.max_modes, LIKELY_MODES),
         backend=backend,
         scheme=plan.scheme,
-        further_rows=sum(int(has.sum()) for has in creeping[1:]),
+        further_rows=int(np.maximum(count - 1, 0).sum()),
         time_tolerance=settings.time_tolerance,
         predictor=settings.predictor,
         span=plan.span,
