@@ -5,9 +5,11 @@ import os
 import signal
 import sys
 import time
+from functools import partial
 
 import numpy as np
 
+from afterslip_common.errors import MeshError
 from afterslip_workers import child
 from afterslip_workers.errors import CancelledError, TaskError
 from afterslip_workers.machine import exchange
@@ -22,10 +24,6 @@ class CUDARuntimeError(RuntimeError):
     def __init__(self, status, text):
         super().__init__(text)
         self.status = status
-
-
-class MeshError(ValueError):
-    """Named as the solver's."""
 
 
 def _sleep(context, seconds):
@@ -108,9 +106,9 @@ def _act(context, order):  # noqa: C901 - a list of misdeeds
     return None
 
 
-def _written(context):
+def _written(context, path):
     """Write slowly what another process has solved, or die of it."""
-    facts, arrays = exchange.load(context.handed)
+    facts, arrays = exchange.load(path)
     order = context.envelope.spec
     if order.get("writing") == "die":
         os.kill(os.getpid(), signal.SIGKILL)
@@ -126,9 +124,9 @@ def _written(context):
     return manifest, manifest.stats
 
 
-def _run(context):
-    if context.handed:
-        return _written(context)
+def _run(context, request):
+    if request.step == "write":
+        return _written(context, request.exchange)
     order = context.envelope.spec
     context.report({"phase": "solving", "solves_done": 1, "solves_expected": 3})
     sys.stdout.write("line from the task\n")
@@ -137,9 +135,9 @@ def _run(context):
     done = _act(context, order)
     if done is not None:
         return done
-    if context.hand_to:
+    if request.step == "solve":
         response = np.array([1.5, np.nan, -0.0], dtype=np.float32)
-        exchange.save(context.hand_to, {"pid": os.getpid()}, {"response": response})
+        exchange.save(request.exchange, {"pid": os.getpid()}, {"response": response})
         return None
     (context.folder / "group.zarr").mkdir(exist_ok=True)
     manifest = _manifest(context, {}, pid=os.getpid())
@@ -150,6 +148,6 @@ def _run(context):
 
 
 if __name__ == "__main__":
-    child._task = lambda kind: _run
+    child._task = lambda kind, request: partial(_run, request=request)
     assert len(sys.argv) == 2
     child.main()

@@ -18,6 +18,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -29,7 +30,6 @@ from afterslip_workers.errors import POISON, CancelledError, TaskError, classify
 from afterslip_workers.machine import device
 from afterslip_workers.machine.model_cache import ModelCache, warm_limit
 from afterslip_workers.messages import (
-    Envelope,
     Manifest,
     Receipt,
     Stats,
@@ -38,6 +38,7 @@ from afterslip_workers.messages import (
 )
 from afterslip_workers.process import channel
 from afterslip_workers.process.answer import Answer
+from afterslip_workers.process.request import Request
 from afterslip_workers.store import spool
 from afterslip_workers.store.backend import StoreBackend
 from afterslip_workers.store.paths import LOG
@@ -116,9 +117,8 @@ def _answer(
     stop: threading.Event,
     warm: ModelCache,
 ) -> Answer:
-    """Run one envelope; whatever happens becomes an answer."""
+    """Do what one request says; whatever happens becomes an answer."""
     started, began = time.monotonic(), time.time()
-    hand_to, handed = message.pop("hand_to", None), message.pop("handed", None)
     solves = telemetry.Solves()
 
     def report(news: dict[str, Any]) -> None:
@@ -127,11 +127,13 @@ def _answer(
         channel.send(answers, {"progress": news})
 
     try:
-        envelope = read_envelope(message)
+        request = Request.model_validate(message)
+        content = request.envelope
+        envelope = read_envelope(content)
         with (
             _logging_to(spool.folder_of(envelope)),
-            logs.about(message),
-            telemetry.continued(envelope.kind, message, envelope.trace),
+            logs.about(content),
+            telemetry.continued(envelope.kind, content, envelope.trace),
         ):
             log.info("task begins", pid=os.getpid())
             context = Context(
@@ -139,14 +141,13 @@ def _answer(
                 report=report,
                 should_stop=stop.is_set,
                 warm=warm,
-                hand_to=hand_to,
-                handed=handed,
             )
-            answer = _run(envelope, context)
+            answer = _run(request, context)
             receipt = answer.receipt
             log.info("task ended", outcome=receipt.outcome, **_cause(receipt))
     except BaseException as error:  # noqa: BLE001 - the log itself may be refused
-        answer = _refusal(str(message.get("token", "")), error)
+        token = message.get("envelope", {}).get("token", "")
+        answer = _refusal(str(token), error)
     seconds = time.monotonic() - started
     receipt = answer.receipt.but(seconds=seconds, began=began)
     return answer.model_copy(update={"receipt": receipt})
@@ -157,11 +158,11 @@ def _cause(receipt: Receipt) -> dict[str, str]:
     return {"error": error.error_class, "message": error.message} if error else {}
 
 
-def _run(envelope: Envelope, context: Context) -> Answer:
-    token = envelope.token
+def _run(request: Request, context: Context) -> Answer:
+    token = context.envelope.token
     try:
-        check_rheologies(envelope.spec)
-        done = _task(envelope.kind)(context)
+        check_rheologies(context.envelope.spec)
+        done = _task(context.envelope.kind, request)(context)
     except CancelledError:
         pass  # as long as the error lives, so do the vectors of the solve
     except BaseException as error:  # noqa: BLE001 - every failure is an answer
@@ -195,7 +196,9 @@ def _refusal(
     return Answer(receipt=failed(token, found), poisoned=poisoned)
 
 
-def _task(kind: str) -> Callable[[Context], tuple[Manifest, Stats] | None]:
+def _task(
+    kind: str, request: Request
+) -> Callable[[Context], tuple[Manifest, Stats] | None]:
     """Return what does the work: manifest and figures, or None if it handed over."""
     # imported late: a campaign's model needs gmsh, its groups do not
     if kind == "model":
@@ -205,7 +208,10 @@ def _task(kind: str) -> Callable[[Context], tuple[Manifest, Stats] | None]:
     if kind == "group":
         from afterslip_workers.tasks import greens
 
-        return greens.run
+        if request.exchange is None:
+            return greens.run
+        step = {"solve": greens.hand_over, "write": greens.take_over}[request.step]
+        return partial(step, path=request.exchange)
     from afterslip_workers.tasks import inversion
 
     return inversion.run

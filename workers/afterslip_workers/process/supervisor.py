@@ -31,6 +31,7 @@ from afterslip_workers.process.children import (
 )
 from afterslip_workers.process.delivery import deliverer
 from afterslip_workers.process.drain import drain
+from afterslip_workers.process.request import Request, Step
 from afterslip_workers.process.use import working_at
 from afterslip_workers.store import progress as progress_file
 from afterslip_workers.store import spool
@@ -102,31 +103,31 @@ def _supervise(envelope: Envelope) -> Receipt:
         if child is None:
             return Receipt(token=token, outcome="cancelled")
         watch = _Watch(envelope)
-        if pool.limit is None:
+        if pool.limit is None or envelope.kind != "group":
             return watch.run(pool, child)
         with exchange.exchange_file() as path:
-            receipt = watch.run(pool, child, hand_to=path)
-            if receipt.outcome != "solved":
-                return receipt
+            solved = watch.run(pool, child, "solve", path)
+            if solved.outcome != "solved":
+                return solved
             writer = writers.take()
             assert writer is not None  # noqa: S101 - their number has no limit
-            return _joined(receipt, watch.run(writers, writer, handed=path))
+            written = watch.run(writers, writer, "write", path)
+            return _with_both_times(written, solved.stats)
     except (OSError, TaskError) as error:
         return failed(token, classify(error, backend))
 
 
-def _joined(solved: Receipt, written: Receipt) -> Receipt:
-    """Return the receipt of an attempt that two processes have worked on."""
-    first, then = solved.stats, written.stats
-    phases = dict(first.phases)
-    for name, seconds in then.phases.items():
+def _with_both_times(written: Receipt, solving: Stats) -> Receipt:
+    """Return the writer's receipt with the times of the process that solved as well."""
+    phases = dict(solving.phases)
+    for name, seconds in written.stats.phases.items():
         phases[name] = phases.get(name, 0.0) + seconds
-    solving = first.seconds or 0.0
+    solving_s = solving.seconds or 0.0
     return written.but(
         phases=phases,
-        began=first.began,
-        seconds=solving + (then.seconds or 0.0),
-        solving_s=solving,
+        began=solving.began,
+        seconds=solving_s + (written.stats.seconds or 0.0),
+        solving_s=solving_s,
     )
 
 
@@ -183,16 +184,22 @@ class _Watch:
         self._stop_reason = ""
         self._most = limit.of_child()
 
-    def run(self, children: Pool, child: Child, **more: str) -> Receipt:
-        """Have a child work, and give it back when it is done; see `_watched`.
+    def run(
+        self,
+        children: Pool,
+        child: Child,
+        step: Step = "all",
+        path: str | None = None,
+    ) -> Receipt:
+        """Have a child do one step, and give it back when it is done; see `_watched`.
 
         Parameters
         ----------
-        more : what the child gets besides the envelope.
+        path : of the memory between two steps.
 
         Returns
         -------
-        The receipt; outcome "solved" where another child has to write.
+        The receipt; of step "solve" its outcome is "solved" where all went well.
         """
         self._child = child
         # the driver's tool takes a while to answer, for which the child need not wait;
@@ -202,15 +209,16 @@ class _Watch:
         else:
             self._before = None
         try:
-            return self._watched(more)
+            content = self._envelope.as_json()
+            return self._watched(Request(envelope=content, step=step, exchange=path))
         finally:
             children.give_back(child)
 
-    def _watched(self, more: dict[str, str]) -> Receipt:
+    def _watched(self, request: Request) -> Receipt:
         """Wait for the child's answer, its death or its end by us."""
         oom_kills = kernel_oom_kills()
         self._progress.beat(force=True)
-        self._child.send({**self._envelope.as_json(), **more})
+        self._child.send(request.as_json())
         while True:
             alive = self._child.alive
             answer = self._listen(_POLL_S if alive else 0.0)

@@ -48,17 +48,12 @@ class Context:
         "residual", "lane_residuals"}, any part of it.
     should_stop : becomes true when the attempt is cancelled.
     warm : objects that outlive the attempt.
-    hand_to : where to leave what is solved, for another process to write it; None:
-        this one writes.
-    handed : where another process has left what it solved.
     """
 
     envelope: Envelope
     report: Callable[[dict[str, Any]], None]
     should_stop: Callable[[], bool]
     warm: ModelCache
-    hand_to: str | None = None
-    handed: str | None = None
     laps: Laps = field(default_factory=Laps)
 
     @property

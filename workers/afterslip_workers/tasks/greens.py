@@ -1,4 +1,8 @@
-"""One group of unit sources: solve, write, synchronise, read back, say so."""
+"""One group of unit sources: solve; then write, synchronise, read back, say so.
+
+Both are steps of one process, or of two: what one has solved then crosses memory that
+they share, and the next group is solved while this one is written.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +42,7 @@ from afterslip_workers.tasks.results import write_result
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
+class Solved:
     """A group as it will be stored.
 
     Attributes
@@ -53,43 +57,55 @@ class _Group:
     history: list[dict[str, Any]] = field(default_factory=list)
 
 
-def run(context: Context) -> tuple[Manifest, Stats] | None:
-    """Solve the envelope's group and seal it in the attempt's folder.
+def run(context: Context) -> tuple[Manifest, Stats]:
+    """Solve the envelope's group and seal it in the attempt's folder."""
+    return write(context, solve(context))
 
-    Returns
-    -------
-    Manifest and counts; None if another process is to write the group.
-    """
+
+def hand_over(context: Context, path: str) -> None:
+    """Solve the envelope's group, and leave it for the process that writes it."""
+    solved = solve(context)
+    context.phase("handing over")
+    beside = {name: getattr(solved, name) for name in ("taken", "stats", "history")}
+    exchange.save(path, beside, solved.values)
+
+
+def take_over(context: Context, path: str) -> tuple[Manifest, Stats]:
+    """Seal what another process has solved."""
+    beside, values = exchange.load(path)
+    return write(context, Solved(values, **beside))
+
+
+def solve(context: Context) -> Solved:
+    """Solve the envelope's group."""
     envelope = context.envelope
     # first: a worker that lacks both halves lacks the engine
     engine = find(envelope.physics)
     spec = parse_stored(envelope.spec)
     facts = campaign_facts(context.store_backend, envelope.campaign)
     layout = engine.physics.layout(facts)
-    if context.handed is not None:
-        passed, values = exchange.load(context.handed)
-        solved = _Group(values, **passed)
-    else:
-        with failures_of(engine):
-            work = _work(context, engine, spec, facts)
-            solved = _gather(context, engine, layout, work)
-    if context.hand_to is not None:
-        context.phase("handing over")
-        passed = {name: getattr(solved, name) for name in ("taken", "stats", "history")}
-        exchange.save(context.hand_to, passed, solved.values)
-        return None
+    with failures_of(engine):
+        work = _work(context, engine, spec, facts)
+        return _gather(context, engine, layout, work)
+
+
+def write(context: Context, solved: Solved) -> tuple[Manifest, Stats]:
+    """Seal a solved group in the attempt's folder; return manifest and counts."""
+    envelope = context.envelope
+    facts = campaign_facts(context.store_backend, envelope.campaign)
+    layout = find(envelope.physics).physics.layout(facts)
     stats = Stats.model_validate(solved.stats)
     context.phase("writing")
-    write = partial(_write, context, layout, facts, solved, stats)
-    written, refused = write_result(envelope, GROUP_FOLDER, write)
+    seal = partial(_seal, context, layout, facts, solved, stats)
+    written, refused = write_result(envelope, GROUP_FOLDER, seal)
     return written, stats if refused is None else stats.but(spooled=refused)
 
 
-def _write(
+def _seal(
     context: Context,
     layout: StoreLayout,
     facts: dict[str, Any],
-    solved: _Group,
+    solved: Solved,
     stats: Stats,
     folder: Path,
 ) -> Manifest:
@@ -140,7 +156,7 @@ def _work(
 
 def _gather(
     context: Context, engine: Engine, layout: StoreLayout, work: GroupWork
-) -> _Group:
+) -> Solved:
     """Take what other campaigns have solved of a group, and solve the rest."""
     origins = context.envelope.taken
     taken: dict[int, Arrays] = {}
@@ -150,17 +166,17 @@ def _gather(
     missing = [source for source in work.sources if source not in taken]
     if not taken:
         solved = engine.solve(work)
-        return _Group(solved.values, [], solved.stats, solved.history)
-    found = _Group({}, stats={"solves": 0, "iterations": 0})
+        return Solved(solved.values, [], solved.stats, solved.history)
+    found = Solved({}, stats={"solves": 0, "iterations": 0})
     sources = dict(taken)
     if missing:
         solved = engine.solve(replace(work, sources=missing))
-        found = _Group({}, [], solved.stats, solved.history)
+        found = Solved({}, [], solved.stats, solved.history)
         for row, source in enumerate(missing):
             sources[source] = {n: v[row] for n, v in solved.values.items()}
     values = taking.stack(layout, [sources[source] for source in work.sources])
     stats = {**found.stats, "taken": len(taken)}
-    return _Group(values, list(taken), stats, found.history)
+    return Solved(values, list(taken), stats, found.history)
 
 
 def _covers(
