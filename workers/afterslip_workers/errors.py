@@ -2,9 +2,11 @@
 
 ::
 
-    TaskError            error_class, message
-    ├── Cancelled        somebody asked for it
-    └── (any other class is given by name, see `afterslip.error_class`)
+    TaskError        error_class, message
+    CancelledError   somebody asked for it
+
+Others are understood by their type: what the numerics raise derives from the classes
+of `afterslip_common.errors`, whichever package has computed.
 """
 
 from __future__ import annotations
@@ -13,25 +15,16 @@ import errno
 from typing import TYPE_CHECKING, Any
 
 from afterslip.error_class import ErrorClass
+from afterslip.errors import DamagedError, SpecError
+from afterslip_common.errors import InputError, MeshError, RankLostError
 from afterslip_workers.messages import TaskError
+from afterslip_workers.store.errors import StoreLostError
 
 if TYPE_CHECKING:
     from afterslip_workers.store.backend import StoreBackend
 
 __all__ = ["AWAY", "POISON", "CancelledError", "TaskError", "classify"]
 
-_BAD_INPUT = frozenset(
-    {
-        "SpecError",
-        "MaterialError",
-        "ModelError",
-        "SettingsError",
-        "SourceError",
-        "InversionError",
-        "BackendError",
-        "PartitionError",
-    }
-)
 # a result waits on the worker's disk until the store is back
 AWAY = frozenset({ErrorClass.STORE_FULL, ErrorClass.STORE_LOST})
 # what leaves a process, or a device, unfit for another task
@@ -51,7 +44,8 @@ def _names(error: BaseException) -> set[str]:
 def classify(error: BaseException, backend: StoreBackend | None = None) -> TaskError:
     """Turn whatever a task raised into a class and a readable message.
 
-    Device errors are known by name, because CuPy may not be installed.
+    CuPy's errors alone are known by name: it may not be installed, and to import it
+    takes seconds and memory of the GPU.
 
     Parameters
     ----------
@@ -60,39 +54,34 @@ def classify(error: BaseException, backend: StoreBackend | None = None) -> TaskE
     """
     if isinstance(error, TaskError):
         return error
-    names = _names(error)
     text = " ".join(str(error).split()) or type(error).__name__
-    # a backend that finds no device says so in its own words
-    device = _device(error, names, text) or (
-        _device(error.__cause__, _names(error.__cause__), text)
-        if "BackendError" in names and error.__cause__ is not None
-        else None
-    )
+    device = _device(error, text)
+    if device is None and isinstance(error, InputError) and error.__cause__:
+        # a backend that finds no device says so in its own words
+        device = _device(error.__cause__, text)
     if device is not None:
         return device
-    if isinstance(error, MemoryError) or "OutOfMemoryError" in names:
+    if isinstance(error, MemoryError) or "OutOfMemoryError" in _names(error):
         return TaskError(
             ErrorClass.OOM,
             f"memory ran out ({text}): use a coarser mesh, fewer workers, "
             "or a machine with more memory",
         )
     if isinstance(error, OSError):
-        away = _away(error, names, text, backend)
+        away = _away(error, text, backend)
         if away is not None:
             return away
-    if "DamagedError" in names:
+    if isinstance(error, DamagedError):
         return TaskError(ErrorClass.DAMAGED, str(error))
-    if names & _BAD_INPUT:
+    if isinstance(error, SpecError | InputError):
         return TaskError(ErrorClass.BAD_INPUT, str(error))
-    if "MeshError" in names:
+    if isinstance(error, MeshError):
         return TaskError(ErrorClass.MESH, str(error))
     where = _innermost(error)
     return TaskError(ErrorClass.INTERNAL, f"{type(error).__name__}: {text}{where}")
 
 
-def _away(
-    error: OSError, names: set[str], text: str, backend: StoreBackend | None
-) -> TaskError | None:
+def _away(error: OSError, text: str, backend: StoreBackend | None) -> TaskError | None:
     """Tell a store that is full or away from other failures of the system."""
     full = _full_disk(error)
     if full is not None:
@@ -101,7 +90,8 @@ def _away(
             f"no space left to write {full.filename or 'the result'} "
             f"({full.strerror}): free space in the store, then retry",
         )
-    if "StoreLostError" in names or (backend is not None and not backend.reachable()):
+    lost = isinstance(error, StoreLostError)
+    if lost or (backend is not None and not backend.reachable()):
         return TaskError(ErrorClass.STORE_LOST, f"the store cannot be reached: {text}")
     if backend is not None and backend.full():
         return TaskError(
@@ -133,9 +123,10 @@ _CUDA_LOST = {
 }
 
 
-def _device(error: BaseException, names: set[str], text: str) -> TaskError | None:
+def _device(error: BaseException, text: str) -> TaskError | None:
     """Understand what CUDA's runtime and driver raise through CuPy."""
-    if "RankLostError" in names:
+    names = _names(error)
+    if isinstance(error, RankLostError):
         return TaskError(ErrorClass.GPU_ERROR, f"one of several GPUs failed ({text})")
     if not names & {"CUDARuntimeError", "CUDADriverError"}:
         if names & {"CUBLASError", "CUSPARSEError", "CUSOLVERError", "CuFFTError"}:

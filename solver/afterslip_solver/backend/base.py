@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from afterslip_common.errors import InputError
 from afterslip_common.terms import GROUP_SIZE
 from afterslip_solver.array_cache import CacheScope
 
@@ -15,7 +16,7 @@ from afterslip_solver.array_cache import CacheScope
 LANES = GROUP_SIZE
 
 
-class BackendError(RuntimeError):
+class BackendError(InputError, RuntimeError):
     """The asked-for device cannot be used here; the message says why."""
 
 

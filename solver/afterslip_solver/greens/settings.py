@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from afterslip_common.errors import InputError
 from afterslip_solver.model import SolverSettings
 
 
-class SettingsError(ValueError):
+class SettingsError(InputError, ValueError):
     """The solver's settings make no sense together; the message says why."""
 
 

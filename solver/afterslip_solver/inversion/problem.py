@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from afterslip_common.errors import InputError
 from afterslip_solver.inversion.covariance import Block, is_positive_definite, whiten
 from afterslip_solver.inversion.regularisers import Laplacian, Regulariser, SourceGrid
 from afterslip_solver.model import Bool, Float, Int
@@ -16,7 +17,7 @@ from afterslip_solver.model import Bool, Float, Int
 Choice = Literal["evidence", "cross_validation", "one_standard_error"]
 
 
-class InversionError(ValueError):
+class InversionError(InputError, ValueError):
     """A problem that has no answer as posed; the message says how to repair it."""
 
 

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from afterslip_common.errors import InputError
 from afterslip_solver.mesh.interface import Interface
 from afterslip_solver.model import Float
 from afterslip_solver.rheology import BranchesOf
 
 
-class MaterialError(ValueError):
+class MaterialError(InputError, ValueError):
     """Materials that make no sense or leave elements without any."""
 
 

@@ -1,10 +1,10 @@
 """Meshes that honour faults: build, import, refine, locate, criterion."""
 
+from afterslip_common.errors import MeshError
 from afterslip_common.geometry import Box, PlaneFault
 from afterslip_solver.mesh.boundary import boundary_conditions
 from afterslip_solver.mesh.builder import build_mesh
 from afterslip_solver.mesh.coarsen import coarsened
-from afterslip_solver.mesh.errors import MeshError
 from afterslip_solver.mesh.exchange import export_vtu, import_mesh
 from afterslip_solver.mesh.geometry import (
     CurvedFault,

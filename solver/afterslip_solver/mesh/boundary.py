@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from afterslip_solver.mesh.errors import MeshError
+from afterslip_common.errors import MeshError
 from afterslip_solver.mesh.topology import TET_FACES_P2, boundary_faces
 from afterslip_solver.model import Bool, Float, Int, TetMesh
 

@@ -7,9 +7,9 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
+from afterslip_common.errors import MeshError
 from afterslip_common.geometry import Box, PlaneFault
 from afterslip_solver.mesh.curved import CurvedSurface, place_curved
-from afterslip_solver.mesh.errors import MeshError
 from afterslip_solver.mesh.geometry import (
     CurvedFault,
     Geometry,

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from afterslip_common.errors import MeshError
 from afterslip_common.geometry import Box
-from afterslip_solver.mesh.errors import MeshError
 from afterslip_solver.mesh.fault import Unrolled, curved_fault_mesh
 from afterslip_solver.mesh.geometry import CurvedFault
 from afterslip_solver.mesh.interface import Interface

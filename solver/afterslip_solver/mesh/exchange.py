@@ -10,7 +10,7 @@ from pathlib import Path
 import meshio
 import numpy as np
 
-from afterslip_solver.mesh.errors import MeshError
+from afterslip_common.errors import MeshError
 from afterslip_solver.mesh.exodus import read_exodus
 from afterslip_solver.mesh.external import External, checked
 from afterslip_solver.mesh.geometry import Geometry

@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 from scipy.io import netcdf_file
 
-from afterslip_solver.mesh.errors import MeshError
+from afterslip_common.errors import MeshError
 from afterslip_solver.mesh.external import External
 from afterslip_solver.model import Int
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from afterslip_solver.mesh.errors import MeshError
+from afterslip_common.errors import MeshError
 from afterslip_solver.mesh.numbering import signed_volumes
 from afterslip_solver.mesh.topology import cell_faces, face_keys
 from afterslip_solver.model import Float, Int

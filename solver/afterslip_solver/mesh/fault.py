@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from afterslip_common.errors import MeshError
 from afterslip_common.geometry import PlaneFault
-from afterslip_solver.mesh.errors import MeshError
 from afterslip_solver.mesh.numbering import edge_midpoints
 from afterslip_solver.model import FaultMesh, Float, Int, TetMesh
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from afterslip_solver.mesh.errors import MeshError
+from afterslip_common.errors import MeshError
 from afterslip_solver.mesh.fault import Unrolled, curved_fault_mesh, triangle_normals
 from afterslip_solver.mesh.region import band_edges
 from afterslip_solver.mesh.topology import edge_keys

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial import cKDTree
 
-from afterslip_solver.mesh.errors import MeshError
+from afterslip_common.errors import MeshError
 from afterslip_solver.model import TET_EDGES, Float, Int, TetMesh
 
 # a point may lie outside its element by this share of the element's size

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from afterslip_common.errors import MeshError
 from afterslip_common.geometry import Box
-from afterslip_solver.mesh.errors import MeshError
 from afterslip_solver.mesh.geometry import MeshSize
 from afterslip_solver.model import Float, Int
 

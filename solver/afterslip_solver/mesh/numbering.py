@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
+from afterslip_common.errors import MeshError
 from afterslip_solver.jit.threads import over
-from afterslip_solver.mesh.errors import MeshError
 from afterslip_solver.mesh.tables import tetrahedra
 from afterslip_solver.mesh.tables.edges import number_edges
 from afterslip_solver.mesh.topology import cell_edges, edge_keys

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from afterslip_common.errors import MeshError
 from afterslip_common.sphere import onto_sphere
-from afterslip_solver.mesh.errors import MeshError
 from afterslip_solver.mesh.fault import triangle_normals
 from afterslip_solver.mesh.quality import element_shapes
 from afterslip_solver.model import (

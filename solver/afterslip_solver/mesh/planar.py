@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from afterslip_common.errors import MeshError
 from afterslip_common.geometry import Box, PlaneFault
-from afterslip_solver.mesh.errors import MeshError
 from afterslip_solver.mesh.fault import plane_fault_mesh
 from afterslip_solver.mesh.mesher import Mesher
 from afterslip_solver.model import FaultMesh, Float, Int, TetMesh

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from afterslip_solver.mesh.errors import MeshError
+from afterslip_common.errors import MeshError
 from afterslip_solver.mesh.numbering import triple_product
 from afterslip_solver.model import TET_EDGES, Float, Int, TetMesh
 

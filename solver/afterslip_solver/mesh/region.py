@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from afterslip_solver.mesh.errors import MeshError
+from afterslip_common.errors import MeshError
 from afterslip_solver.mesh.geometry import CurvedFault
 from afterslip_solver.mesh.interface import Interface
 from afterslip_solver.model import Float

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from afterslip_solver.mesh.errors import MeshError
+from afterslip_common.errors import MeshError
 from afterslip_solver.mesh.topology import (
     TET_FACES_P2,
     cell_faces,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from afterslip_solver.mesh.errors import MeshError
+from afterslip_common.errors import MeshError
 from afterslip_solver.mesh.topology import TET_FACES_P2, boundary_faces
 from afterslip_solver.model import Surface, TetMesh
 

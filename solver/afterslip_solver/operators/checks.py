@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from afterslip_common.errors import InputError
 from afterslip_solver.jit.threads import over
 from afterslip_solver.mesh.tables import tetrahedra
 from afterslip_solver.mesh.tables.sorting import pieces
@@ -22,7 +23,7 @@ MOTIONS = (
 )
 
 
-class ModelError(ValueError):
+class ModelError(InputError, ValueError):
     """The model has no unique solution; the message says how to repair it."""
 
 

@@ -14,6 +14,7 @@ import pymetis
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from afterslip_common.errors import InputError
 from afterslip_solver.mesh.tables.bisection import centres, compact_order
 from afterslip_solver.model import (
     Bool,
@@ -33,7 +34,7 @@ _CLUSTERS = 1 << 15
 _FINE = 10
 
 
-class PartitionError(ValueError):
+class PartitionError(InputError, ValueError):
     """The mesh cannot be cut into so many parts; the message says why."""
 
 

@@ -19,6 +19,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from afterslip_common.errors import RankLostError
 from afterslip_solver.backend import Backend
 from afterslip_solver.parallel import messages
 from afterslip_solver.parallel.communicator import Communicator
@@ -29,10 +30,6 @@ _PATIENCE_S = 10.0
 
 # in a rank's process, what it computes with; ranks agree through ``ask``
 Opening = Callable[[int, int, Callable[[str, Any], Any]], tuple[Backend, Communicator]]
-
-
-class RankLostError(RuntimeError):
-    """A process of the ranks ended; the message says how."""
 
 
 class _ProcessEndpoint:

@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
+from afterslip_common.errors import InputError
 from afterslip_common.geometry import EdgeCondition, Ends, bspline_spacing
 from afterslip_common.terms import (
     GROUP_SIZE,
@@ -27,7 +28,7 @@ Shape = Literal["patch", "bspline"]
 _LEAST_PEAK, _LEAST_NODES = 0.3, 4
 
 
-class SourceError(ValueError):
+class SourceError(InputError, ValueError):
     """Slip that the fault's mesh cannot carry."""
 
 

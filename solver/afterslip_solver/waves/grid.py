@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from afterslip_common.errors import InputError
 from afterslip_common.geometry import Box
 from afterslip_solver.model import Float
 
 
-class WaveError(ValueError):
+class WaveError(InputError, ValueError):
     """Voxels, steps or sources that cannot give right waves."""
 
 

@@ -169,7 +169,7 @@ class Engine(Protocol):
     def failures(self) -> Mapping[type[Exception], ErrorClass]:
         """What its errors mean.
 
-        Those of other types are known by name, see `afterslip_workers.errors`.
+        Those that derive from `afterslip_common.errors` need not be named.
         """
 
     def build(

@@ -20,7 +20,7 @@ from afterslip.physics.waves.spec import WaveCampaign
 from afterslip.physics.waves.store import Sizes, fixed_arrays
 from afterslip.spec.files import Files
 from afterslip.spec.inputs import Inputs
-from afterslip_solver.waves.grid import Medium, WaveError
+from afterslip_solver.waves.grid import Medium
 from afterslip_solver.waves.march import UnstableError
 from afterslip_workers.engines.base import (
     Arrays,
@@ -43,7 +43,6 @@ class WaveEngine:
     physics = physics
     failures: ClassVar[dict[type[Exception], ErrorClass]] = {
         UnstableError: ErrorClass.UNSTABLE,
-        WaveError: ErrorClass.BAD_INPUT,
     }
 
     def build(
