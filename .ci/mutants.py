@@ -1,10 +1,13 @@
 """Mutation testing: change the product's code a little, and see whether a test fails.
 
     python .ci/mutants.py FOLDER [--count 100] [--seed 1] [--minutes 60] [--floor 0.8]
+        [--jobs 1] [--leave-out]
 
 mutmut makes the mutants of one folder (see ``FOLDERS``) in a scratch copy of the tree,
 where the fast tests run once, to know which functions each reaches. A random sample is
-tried, each in a fork of this process and with the tests that reach its function.
+tried, each in a fork of this process and with the tests that reach its function;
+``--jobs`` processes share both. ``--leave-out``: where a package is missing (gmsh), go
+on without the tests that then fail, and name them.
 Mutants that change nothing but prose (a text with a space in it, such as a message) are
 not drawn, and what PostgreSQL alone runs is not tried: databases are SQLite here.
 """
@@ -25,6 +28,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
@@ -164,6 +168,7 @@ class Reached:
     def __init__(self) -> None:
         self.functions: set[str] = set()
         self.tests: dict[str, tuple[float, list[str]]] = {}
+        self.failed: set[str] = set()
 
     def call(self, function: str, **_: str | None) -> None:
         """Note one call of a mutated function."""
@@ -179,13 +184,42 @@ class Reached:
         self.tests[item.nodeid] = seconds, sorted(self.functions)
         return result
 
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note a failure, also of what a test stands on."""
+        if report.failed:
+            self.failed.add(report.nodeid)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Note a file that cannot be imported."""
+        if report.failed:
+            self.failed.add(report.nodeid)
+
+
+def share(work: Callable[[int], int], jobs: int) -> None:
+    """Do so many shares of some work in forks, side by side."""
+    children = []
+    for index in range(jobs):
+        child = os.fork()
+        if not child:
+            code = 1
+            try:
+                code = work(index)
+            except BaseException:  # noqa: BLE001 - what is above belongs to the parent
+                traceback.print_exc()
+            os._exit(code)
+        children.append(child)
+    codes = [os.waitstatus_to_exitcode(os.waitpid(c, 0)[1]) for c in children]
+    if any(codes):
+        sys.exit(f"a share of the work failed: {codes}")
+
 
 def forked(scratch: Path, work: Callable[[], int], limit: float) -> str:
     """Do some work in a fork, where all is imported already; say how it ended."""
     child = os.fork()
     if not child:
         os.setpgid(0, 0)
-        os.dup2(os.open(scratch / "output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1)
+        output = scratch / f"output-{os.getppid()}"
+        os.dup2(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1)
         os.dup2(1, 2)
         os._exit(work())
     # by whom comes first
@@ -219,23 +253,40 @@ def run_tests(tests: list[str], *more: str, plugins: Sequence[object] = ()) -> i
     return int(pytest.main([*options, *tests], plugins=plugins))
 
 
-def survey(scratch: Path, tests: list[str]) -> dict[str, tuple[float, list[str]]]:
+def survey(
+    scratch: Path, files: list[str], jobs: int, leave_out: bool
+) -> dict[str, tuple[float, list[str]]]:
     """Run all tests without a mutant; return test → (seconds, functions reached)."""
     from mutmut.mutation import trampoline
 
-    def work() -> int:
+    def work(index: int) -> int:
         reached = Reached()
         # not by the environment, which processes that a test starts would inherit
         trampoline.get_mutant_under_test = lambda: "stats"
         trampoline.record_trampoline_hit = reached.call
-        code = run_tests(tests, plugins=[reached])
-        (scratch / "reached").write_text(json.dumps(reached.tests))
-        return code
+        mine, more = files[index::jobs], ["--maxfail=0"]
+        if leave_out:
+            more.append("--continue-on-collection-errors")
+        code = run_tests(mine, *more, plugins=[reached]) if mine else 0
+        done = [reached.tests, sorted(reached.failed)]
+        (scratch / f"reached-{index}").write_text(json.dumps(done))
+        # 1: some failed; 5: none is meant for here
+        return 0 if code in {0, 5} or (leave_out and code == 1) else 1
 
-    if forked(scratch, work, 3600.0) != "survived":
-        sys.exit(f"without a mutant:\n{(scratch / 'output').read_text()}")
-    found: dict[str, tuple[float, list[str]]]
-    found = json.loads((scratch / "reached").read_text())
+    def fork(index: int) -> int:
+        if forked(scratch, lambda: work(index), 3600.0) == "survived":
+            return 0
+        text = (scratch / f"output-{os.getpid()}").read_text()
+        print(f"without a mutant:\n{text}", flush=True)
+        return 1
+
+    share(fork, jobs)
+    found: dict[str, tuple[float, list[str]]] = {}
+    for index in range(jobs):
+        tests, failed = json.loads((scratch / f"reached-{index}").read_text())
+        for name in failed:
+            print(f"left out: {name}", flush=True)
+        found.update({name: tests[name] for name in tests if name not in failed})
     return found
 
 
@@ -280,17 +331,26 @@ def sample(asked: argparse.Namespace, scratch: Path) -> dict[str, Any]:
         files = {*everywhere, *(test for more in special.values() for test in more)}
         tests = [f"tests/{test}" for test in sorted(files)]
         run_tests(tests, "--collect-only")
-    reached = survey(scratch, tests)
+    reached = survey(scratch, tests, asked.jobs, asked.leave_out)
     began = time.monotonic()
+
+    def work(index: int) -> int:
+        tried: dict[str, str] = {}
+        for name in names[index : asked.count : asked.jobs]:
+            if tried and time.monotonic() - began > 60 * asked.minutes:
+                break
+            module = name.rsplit(".", 2)[-2]
+            tests = [f"tests/{t}" for t in (*special.get(module, []), *everywhere)]
+            tried[name] = ends(scratch, name, tests, reached)
+            if tried[name] == "survived":
+                print(f"{name}\n{mutants[name]}\n", flush=True)
+        (scratch / f"ended-{index}").write_text(json.dumps(tried))
+        return 0
+
+    share(work, asked.jobs)
     ended: dict[str, str] = {}
-    for name in names[: asked.count]:
-        if ended and time.monotonic() - began > 60 * asked.minutes:
-            break
-        module = name.rsplit(".", 2)[-2]
-        tests = [f"tests/{t}" for t in (*special.get(module, []), *everywhere)]
-        ended[name] = ends(scratch, name, tests, reached)
-        if ended[name] == "survived":
-            print(f"{name}\n{mutants[name]}\n", flush=True)
+    for index in range(asked.jobs):
+        ended.update(json.loads((scratch / f"ended-{index}").read_text()))
     # an endless loop is noticed as well
     killed = sum(how != "survived" for how in ended.values())
     low, high = interval(killed, len(ended))
@@ -311,6 +371,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--floor", type=float, default=0.0)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--leave-out", action="store_true")
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="afterslip-mutants-") as folder:

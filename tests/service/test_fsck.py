@@ -84,6 +84,21 @@ def test_damaged_shard_comes_back_from_another_campaign(solved, run, settings):
     assert run()[0] == 0
 
 
+def test_lost_shard_comes_back_from_another_campaign(solved, run, settings):
+    (one, _), _ = solved
+    path = shard(settings, one)
+    whole = path.read_bytes()
+    path.unlink()
+    status, report = run()
+    assert (status, kinds(report)) == (1, ["missing"])
+    status, report = run("--repair")
+    assert status == 0
+    key = str(path.relative_to(settings.store))
+    assert report["repaired"] == {key: "copied from where it is whole"}
+    assert path.read_bytes() == whole
+    assert run()[0] == 0
+
+
 def test_lost_shard_that_nobody_else_has_is_solved_again(
     solved, run, settings, database, turn, worker
 ):

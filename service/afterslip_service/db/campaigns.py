@@ -348,7 +348,7 @@ def unfinished(connection: Connection) -> list[str]:
     groups = (jobs.c.campaign_id == c.id) & (jobs.c.kind == JobKind.GROUP)
     query = sa.select(c.id).where(
         c.finished_at.is_(None),
-        c.wake_at.is_(None),
+        c.wake_at.is_(None),  # else a group waits, which costs no look at the jobs
         c.state.in_([CampaignState.RUNNING, CampaignState.PAUSED]),
         sa.exists().where(groups),
         ~sa.exists().where(groups, jobs.c.state != JobState.ACCEPTED),
