@@ -62,8 +62,8 @@ def test_event_of_each_move_says_why(database, grouped):
             error_message="too coarse",
         )
     with database.read() as connection:
-        (told,) = events.after(connection, before, campaign=grouped)
-    assert told.data["error"] == {"class": "mesh", "message": "too coarse"}
+        (event,) = events.after(connection, before, campaign=grouped)
+    assert event.data["error"] == {"class": "mesh", "message": "too coarse"}
 
 
 def test_campaign_is_unfinished_when_its_last_group_is_accepted(database, grouped):

@@ -1,4 +1,4 @@
-"""What the numerics raise means the same to every worker, whoever calls them."""
+"""What the numerics raise means the same to every worker, whatever has called them."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -57,13 +58,19 @@ def backend(tmp_path: Path) -> StoreBackend:
     return backend
 
 
+def _json(backend: StoreBackend, key: str) -> dict[str, Any]:
+    found = read_json(backend, key)
+    assert found is not None
+    return found
+
+
 def _root(tmp_path: Path) -> Path:
     return tmp_path / "campaigns" / "c1" / "greens.zarr"
 
 
 def test_columns_of_the_sources_follow_the_order_and_others_stay(backend, tmp_path):
     assert order.arrange(backend, "c1", NEW) == NEW
-    group = zarr.open_group(_root(tmp_path), mode="r")
+    group: Any = zarr.open_group(_root(tmp_path), mode="r")
     assert list(group["source_area"][:]) == [4.0, 1.0, 5.0, 2.0, 3.0]
     assert list(group["source_rigidity"][:]) == [40.0, 10.0, 50.0, 20.0, 30.0]
     assert list(group["node_x"][:]) == AREA
@@ -76,8 +83,8 @@ def test_manifest_and_facts_name_the_files_as_they_are_in_the_new_order(
     order.arrange(backend, "c1", NEW)
     found = _sums(_root(tmp_path))
     assert found != before
-    manifest = read_json(backend, paths.accepted_manifest("c1", "model"))
-    facts = read_json(backend, paths.model_facts("c1"))
+    manifest = _json(backend, paths.accepted_manifest("c1", "model"))
+    facts = _json(backend, paths.model_facts("c1"))
     assert manifest["files"] == facts["files"] == found
     # and says all else as before
     assert {k: v for k, v in manifest.items() if k != "files"} == {
@@ -113,9 +120,9 @@ def test_second_order_is_not_taken_and_the_first_may_be_finished(backend, tmp_pa
     del facts["order"]  # as if it had died before its last file
     (tmp_path / paths.model_facts("c1")).write_text(json.dumps(facts))
     assert order.arrange(backend, "c1", [4, 3, 2, 1, 0]) == NEW
-    group = zarr.open_group(_root(tmp_path), mode="r")
+    group: Any = zarr.open_group(_root(tmp_path), mode="r")
     assert list(group["source_area"][:]) == [4.0, 1.0, 5.0, 2.0, 3.0]
-    assert read_json(backend, paths.model_facts("c1"))["order"] == NEW
+    assert _json(backend, paths.model_facts("c1"))["order"] == NEW
 
 
 def test_order_may_be_chosen_before_the_model_is_there(tmp_path):
