@@ -1,7 +1,8 @@
-"""Time of whole inversions and of draws, beside other solvers on the same matrices.
+r"""Time of whole inversions and of draws, beside other solvers on the same matrices.
 
     python benchmarks/inversion_speed.py --json benchmarks/inversion-speed-2core.json
-    python benchmarks/inversion_speed.py --along 100 --down 25 --stations 33334
+    python benchmarks/inversion_speed.py --along 100 --down 25 --stations 33334 \
+        --large --draws 200 --cores 2
 
 A thrust of rectangles (Okada 1985), both components with positive dip slip, and three
 components of motion at each station. `choice` is `invert` with its defaults: smoothness
@@ -11,7 +12,9 @@ once at the smoothness that was chosen (CVXPY with Clarabel, bounded least squar
 SciPy's `lsq_linear`, and `Lasso` of scikit-learn with `positive` and next to no
 weight, for slip that is all positive); emcee draws slip alone, its scales given, for
 as long as ours took, with twice as many walkers as unknowns. Peers that are not
-installed are left out.
+installed are left out, and all of them with `--large`, which times the whole inversion
+alone: with fewer than 1000 draws, its record says how long each 100 took and what 1000
+would take in all.
 """
 
 from __future__ import annotations
@@ -20,9 +23,11 @@ import argparse
 import importlib.util
 import json
 import os
+import resource
 import subprocess
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -56,11 +61,16 @@ def problem_of(along: int, down: int, stations: int) -> InversionProblem:
     places = [(i, j) for i in range(along) for j in range(down)]
     grid = np.array([[0, c, i, j] for c in (0, 1) for i, j in places])
     G = np.empty((3 * stations, len(grid)))
-    for k, (_, c, i, j) in enumerate(grid):
+
+    def fill(k: int) -> None:
+        _, c, i, j = grid[k]
         top = 5e3 + j * SIZE * sin
         middle = (i - (along - 1) / 2) * SIZE
         patch = Rectangles(j * SIZE * cos, middle, top, 0.0, DIP, SIZE, SIZE)
         G[:, k] = surface_displacement(xy, patch, np.eye(3)[c]).ravel()
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(fill, range(len(grid))))
     off = (
         (grid[:, 2] - 0.5 * along) / (0.2 * along),
         (grid[:, 3] - 0.4 * down) / (0.3 * down),
@@ -81,6 +91,13 @@ def problem_of(along: int, down: int, stations: int) -> InversionProblem:
         open_top=np.array([False]),
         position=xy,
     )
+
+
+def pin(cores: int) -> None:
+    """Leave some cores alone to all threads of this process."""
+    chosen = sorted(os.sched_getaffinity(0))[:cores]
+    for thread in Path("/proc/self/task").iterdir():
+        os.sched_setaffinity(int(thread.name), chosen)
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float, float]:
@@ -156,6 +173,37 @@ def emcee_rate(problem: InversionProblem, smoothness: float, seconds: float) -> 
     return least * chain.shape[1] / took
 
 
+def large(problem: InversionProblem, draws: int) -> list[dict[str, object]]:
+    """Time one whole inversion, its draws hundred by hundred; return records."""
+    begun = time.perf_counter()
+    marks: list[float] = []
+
+    def report(count: int, misfit: float) -> None:
+        # draws report each hundred, then folds trial by trial
+        if count == 100 * len(marks) and count < draws:
+            marks.append(time.perf_counter() - begun)
+        print(
+            f"{time.perf_counter() - begun:8.1f} s: {count}, {misfit:.3g}", flush=True
+        )
+
+    out, wall, cpu = timed(
+        lambda: invert(problem, InversionSettings(draws=draws), report)
+    )
+    what = f"{problem.G.shape[1]} unknowns, {len(problem.data)} data, {draws} draws"
+    hundred = (marks[-1] - marks[0]) / max(len(marks) - 1, 1)
+    whole = wall + (1000 - draws) / 100 * hundred
+    effective = out.posterior.effective if out.posterior else 0.0
+    gib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return [
+        _record("inversion_large_s", wall, "s", 1800.0,
+                f"{what}, {effective:.0f} effective; processor {cpu:.0f} s"),
+        _record("inversion_large_1000_draws_s", whole, "s", 1800.0,
+                f"{what}: {hundred:.1f} s for each 100, first one after "
+                f"{marks[0]:.0f} s; 1000 draws extrapolated"),
+        _record("inversion_large_gib", gib, "GiB", 16.0, f"{what}; most memory"),
+    ]  # fmt: skip
+
+
 def study(problem: InversionProblem, patience: float) -> list[dict[str, object]]:
     """Time everything and return records."""
     n, rows = problem.G.shape[1], len(problem.data)
@@ -215,10 +263,18 @@ def main() -> None:
     parser.add_argument("--down", type=int, default=6)
     parser.add_argument("--stations", type=int, default=3334)
     parser.add_argument("--patience", type=float, default=60.0, help="s, for emcee")
+    parser.add_argument("--large", action="store_true", help="one whole inversion")
+    parser.add_argument("--cores", type=int, help="to run on once the problem is posed")
+    parser.add_argument("--draws", type=int, default=1000, help="with --large")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     posed = problem_of(arguments.along, arguments.down, arguments.stations)
-    records = study(posed, arguments.patience)
+    if arguments.cores:
+        pin(arguments.cores)
+    if arguments.large:
+        records = large(posed, arguments.draws)
+    else:
+        records = study(posed, arguments.patience)
     for item in records:
         print(
             f"{item['metric']:24s} {item['value']:10.3f} {item['unit']} {item['note']}"

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from summed import groups_of
 from test_inversion import build, fixed
 
 from afterslip_solver.inversion import Laplacian, invert
@@ -11,7 +12,6 @@ from afterslip_solver.inversion.convex import minimise
 from afterslip_solver.inversion.hierarchy import (
     Hierarchy,
     effective_size,
-    groups_of,
     sample,
 )
 

@@ -7,6 +7,7 @@ import pytest
 import scipy.optimize
 
 from afterslip_solver.inversion import Block, InversionProblem
+from afterslip_solver.inversion.normal import independent_rows
 from afterslip_solver.inversion.robust import (
     KNEE,
     huber_weights,
@@ -33,7 +34,7 @@ def problem(data):
 
 
 def least_squares(posed):
-    design, data = posed.whitened()
+    ((_, design, data),) = independent_rows(posed)
     return np.linalg.lstsq(design, data, rcond=None)[0]
 
 

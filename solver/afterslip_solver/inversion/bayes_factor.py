@@ -19,8 +19,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.linalg
 
-from afterslip_solver.inversion.hierarchy import Quadratic, effective_size, sample
-from afterslip_solver.inversion.normal import normal_equations
+from afterslip_solver.inversion.hierarchy import effective_size, sample
+from afterslip_solver.inversion.normal import (
+    Quadratic,
+    normal_equations,
+    roughness_of,
+)
 from afterslip_solver.inversion.posterior import hierarchy_of, start_of
 from afterslip_solver.inversion.problem import (
     InversionError,
@@ -64,12 +68,14 @@ def log_bayes_factor(
         Where something else differs, or data and prior leave slip undetermined.
     """
     _refuse_others(reference, model)
-    basis = reference.coefficients
-    roughness = basis.T @ settings.regulariser.precision(reference.sources) @ basis
+    roughness = roughness_of(reference, settings.regulariser)
     smoothness = None if settings.smoothness == "auto" else settings.smoothness
-    ends = [hierarchy_of(p, roughness, smoothness) for p in (reference, model)]
-    normal = normal_equations(reference, roughness)
-    value = start_of(normal, *normal.bounds)
+    sums = [normal_equations(p, roughness) for p in (reference, model)]
+    ends = [
+        hierarchy_of(p, normal, smoothness)
+        for p, normal in zip((reference, model), sums, strict=True)
+    ]
+    value = start_of(sums[0], *sums[0].bounds)
     rng = np.random.default_rng(settings.seed)
     draws = max(2, settings.draws // POINTS)
     point, weight = np.polynomial.legendre.leggauss(POINTS)

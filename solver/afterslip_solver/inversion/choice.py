@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from afterslip_solver.inversion.convex import minimise
+from afterslip_solver.inversion.convex import settle
 from afterslip_solver.inversion.folds import deal_stations, spatial_blocks
-from afterslip_solver.inversion.normal import Normal, normal_equations
+from afterslip_solver.inversion.normal import (
+    Normal,
+    Quadratic,
+    cuts_blocks,
+    normal_of,
+    quadratics,
+    together,
+)
 from afterslip_solver.inversion.problem import (
     InversionError,
     InversionProblem,
@@ -78,12 +85,10 @@ class _Trials:
         self.deals = [
             _folds(problem, settings, repeat) for repeat in range(settings.repeats)
         ]
-        self.folds = []
+        self.folds: list[tuple[Normal, Quadratic]] = []
         for fold in self.deals:
-            for k in range(settings.folds):
-                test = fold == k
-                rest = normal_equations(problem, normal.roughness, ~test)
-                self.folds.append((rest, *problem.whitened(test)))
+            self.folds += _rest_and_test(problem, normal.roughness, fold)
+        self.starts = [np.zeros(len(normal.right)) for _ in self.folds]
         self.pairs: dict[tuple[float, float], tuple[float, float]] = {}
         self.scores: dict[tuple[float, float], Float] = {}
         self.failures = 0
@@ -93,17 +98,20 @@ class _Trials:
         if key in self.scores:
             return
         scores = np.empty(len(self.folds))
-        for k, (rest, design, data) in enumerate(self.folds):
-            found = minimise(
+        for k, (rest, test) in enumerate(self.folds):
+            found = settle(
                 rest.with_roughness(weights[0], self.normal.roughness),
                 rest.right,
                 rest.l1(weights[1]),
                 *self.normal.bounds,
+                self.starts[k],
                 self.settings.max_iterations,
             )
             self.failures += not found.converged
-            misfit = data - design @ found.value
-            scores[k] = np.mean(misfit**2) if found.converged else np.inf
+            scores[k] = np.inf
+            if found.converged:
+                self.starts[k] = found.value
+                scores[k] = test.misfit(found.value) / test.count
         self.scores[key] = scores
         self.pairs[key] = weights
         if self.report is not None:
@@ -202,6 +210,23 @@ def check_by_folds(
     for decades in ABOUT:
         trials.run((decades, NONE), (smoothness * 10.0**decades, 0.0))
     return trials.table((0.0, NONE))
+
+
+def _rest_and_test(
+    problem: InversionProblem, roughness: Float, fold: Int
+) -> list[tuple[Normal, Quadratic]]:
+    """Return of each fold the other folds' normal equations, and its own squares."""
+    names = np.unique(fold)
+    tests = [together(quadratics(problem, fold == k)) for k in names]
+    found = []
+    for position, k in enumerate(names):
+        others = [*tests[:position], *tests[position + 1 :]]
+        if cuts_blocks(problem, fold):
+            # what is held out must say nothing through correlated errors
+            others = list(quadratics(problem, fold != k))
+        rest = normal_of(problem, roughness, (together(others),))
+        found.append((replace(rest, groups=()), tests[position]))
+    return found
 
 
 def _folds(problem: InversionProblem, settings: InversionSettings, repeat: int) -> Int:

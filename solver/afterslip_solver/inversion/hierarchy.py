@@ -8,34 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.special
 
+from afterslip_solver.inversion.normal import Quadratic, together
 from afterslip_solver.inversion.truncated import TruncatedGaussian
-from afterslip_solver.model import Bool, Float, Int
+from afterslip_solver.model import Bool, Float
 
 LEAST_SHARE = 1e-12
 LEAST_ROWS = 2  # a variance estimated from fewer rows has no proper posterior
-
-
-@dataclass(frozen=True, slots=True)
-class Quadratic:
-    """What the posterior needs to know of the rows of one data set.
-
-    Attributes
-    ----------
-    matrix : (n, n) float64, G' W G of all unknowns.
-    right : (n,) float64, G' W d.
-    power : d' W d.
-    count : number of rows.
-    """
-
-    matrix: Float
-    right: Float
-    power: float
-    count: int
-
-    def misfit(self, value: Float) -> float:
-        """Sum of squared whitened residuals, never below zero."""
-        found = self.power - 2.0 * value @ self.right + value @ self.matrix @ value
-        return max(float(found), 1e-12 * self.power)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +104,7 @@ def sample(
     n_par = len(model.precision)
     value = start.copy()
     variance = np.ones(len(model.groups))
-    tau = _first_scale(model, value[:n_par])
+    tau = first_scale(model, value[:n_par])
     recorded = Chain(
         np.empty((draws, len(value))), np.empty((draws, len(variance))), np.empty(draws)
     )
@@ -149,24 +127,20 @@ def sample(
 
 def _gaussian(model: Hierarchy, variance: Float, tau: float) -> TruncatedGaussian:
     """Slip given the scales."""
-    pairs = list(zip(model.groups, variance, strict=True))
-    matrix = precision_of(model, variance, tau)
-    right = sum((g.right / v for g, v in pairs), np.zeros(len(matrix)))
-    return TruncatedGaussian(matrix, right, model.lower, model.upper)
+    given = conditional(model, variance, tau)
+    return TruncatedGaussian(given.matrix, given.right, model.lower, model.upper)
 
 
-def precision_of(model: Hierarchy, variance: Float, tau: float) -> Float:
-    """(n, n) float64, of slip given the scales, without bounds."""
+def conditional(model: Hierarchy, variance: Float, tau: float) -> Quadratic:
+    """Sum of squares of data and prior given the scales, without bounds."""
     n_par = len(model.precision)
-    pairs = zip(model.groups, variance, strict=True)
-    matrix = sum(
-        (g.matrix / v for g, v in pairs), np.zeros(model.groups[0].matrix.shape)
-    )
-    matrix[:n_par, :n_par] += tau * model.precision
-    return np.asarray(matrix)
+    given = together(model.groups, variance)
+    given.matrix[:n_par, :n_par] += tau * model.precision
+    return given
 
 
-def _first_scale(model: Hierarchy, slip: Float) -> float:
+def first_scale(model: Hierarchy, slip: Float) -> float:
+    """Precision of a prior that makes slip (n_par,) likely, or the given one."""
     if model.smoothness is not None:
         return model.smoothness
     return len(slip) / max(float(slip @ model.precision @ slip), 1e-300)
@@ -272,20 +246,3 @@ def effective_size(draws: Float) -> float:
     ends = np.flatnonzero(pairs <= 0.0)
     total = pairs[: ends[0]].sum() if len(ends) else pairs.sum()
     return float(n / max(2.0 * total - 1.0, 1e-3))
-
-
-def groups_of(design: Float, data: Float, dataset: Int) -> tuple[Quadratic, ...]:
-    """Sum up whitened rows by data set.
-
-    Parameters
-    ----------
-    design : (n_obs, n) float64. data : (n_obs,) float64. dataset : (n_obs,) int64.
-    """
-    found = []
-    for k in range(int(dataset.max()) + 1):
-        rows = dataset == k
-        part, right = design[rows], data[rows]
-        found.append(
-            Quadratic(part.T @ part, part.T @ right, float(right @ right), len(right))
-        )
-    return tuple(found)

@@ -1,17 +1,44 @@
-"""Normal equations of a choice of rows."""
+"""Normal equations of a choice of rows, summed up some rows at a time."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg
 
 from afterslip_solver.inversion.problem import InversionProblem
-from afterslip_solver.model import Bool, Float
+from afterslip_solver.inversion.regularisers import Regulariser
+from afterslip_solver.model import Bool, Float, Int
 
 # An offset that no row of a fold determines must come out as zero; this much of
 # the mean diagonal decides nothing else.
 NUISANCE_DAMPING = 1e-10
+VALUES_AT_ONCE = 2**25  # of the design, made independent: 256 MB
+
+
+@dataclass(frozen=True, slots=True)
+class Quadratic:
+    """What least squares need to know of some rows.
+
+    Attributes
+    ----------
+    matrix : (n, n) float64, G' W G of all unknowns.
+    right : (n,) float64, G' W d.
+    power : d' W d.
+    count : number of rows.
+    """
+
+    matrix: Float
+    right: Float
+    power: float
+    count: int
+
+    def misfit(self, value: Float) -> float:
+        """Sum of squared whitened residuals, never below zero."""
+        found = self.power - 2.0 * value @ self.right + value @ self.matrix @ value
+        return max(float(found), 1e-12 * self.power)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +47,12 @@ class Normal:
 
     Attributes
     ----------
-    matrix : (n, n) float64, G' W G.
+    matrix : (n, n) float64, G' W G, with the known sums and a damping of offsets.
     right : (n,) float64, G' W d.
     roughness : (n_par, n_par) float64, L.
     bounds : (n,) float64 each, m, lower and upper, infinite where there is none.
     n_nuisance : number of nuisance unknowns.
+    groups : sums of squares of the data, in one or by data set.
     """
 
     matrix: Float
@@ -32,6 +60,7 @@ class Normal:
     roughness: Float
     bounds: tuple[Float, Float]
     n_nuisance: int
+    groups: tuple[Quadratic, ...]
 
     @property
     def n_par(self) -> int:
@@ -71,6 +100,77 @@ class Normal:
         return weights
 
 
+def independent_rows(
+    problem: InversionProblem, rows: Bool | None = None
+) -> Iterator[tuple[int, Float, Float]]:
+    """Yield data set, design and data of rows made independent, some at a time.
+
+    A large G needs no second copy in memory. Where only some rows are taken the
+    covariance is that of these rows, so rows held out say nothing.
+
+    Parameters
+    ----------
+    rows : (n_obs,) bool; None: all.
+
+    Yields
+    ------
+    Index of the data set, (k, n) float64, (k,) float64; errors of variance one.
+    """
+    taken = np.ones(len(problem.data), dtype=bool) if rows is None else rows.copy()
+    dataset = problem.dataset_of_row
+    for block in problem.covariance:
+        mine = taken[block.rows]
+        chosen = block.rows[mine]
+        if not len(chosen):
+            continue
+        factor = np.linalg.cholesky(block.matrix[np.ix_(mine, mine)])
+        both = np.column_stack((problem.design_of(chosen), problem.data[chosen]))
+        white = scipy.linalg.solve_triangular(factor, both, lower=True)
+        taken[chosen] = False
+        yield int(dataset[chosen[0]]), white[:, :-1], white[:, -1]
+    at_once = max(1, VALUES_AT_ONCE // problem.n_unknown)
+    for k in np.unique(dataset[taken]).tolist():
+        index = np.flatnonzero(taken & (dataset == k))
+        for first in range(0, len(index), at_once):
+            part = index[first : first + at_once]
+            sigma = problem.sigma[part]
+            yield (
+                k,
+                problem.design_of(part) / sigma[:, None],
+                problem.data[part] / sigma,
+            )
+
+
+def quadratics(
+    problem: InversionProblem, rows: Bool | None = None
+) -> tuple[Quadratic, ...]:
+    """Sum up the given rows (all where None) by data set."""
+    n, sets = problem.n_unknown, len(problem.free_variances)
+    matrix, right = [np.zeros((n, n)) for _ in range(sets)], np.zeros((sets, n))
+    power, count = np.zeros(sets), np.zeros(sets, dtype=int)
+    for k, design, data in independent_rows(problem, rows):
+        matrix[k] += design.T @ design
+        right[k] += design.T @ data
+        power[k] += data @ data
+        count[k] += len(data)
+    return tuple(
+        Quadratic(matrix[k], right[k], float(power[k]), int(count[k]))
+        for k in range(sets)
+    )
+
+
+def together(groups: Sequence[Quadratic], variance: Float | None = None) -> Quadratic:
+    """Return the sum of groups, each divided by a factor of its variance."""
+    factor = np.ones(len(groups)) if variance is None else 1.0 / variance
+    matrix, right = np.zeros_like(groups[0].matrix), np.zeros_like(groups[0].right)
+    power = 0.0
+    for group, f in zip(groups, factor.tolist(), strict=True):
+        matrix += f * group.matrix
+        right += f * group.right
+        power += f * group.power
+    return Quadratic(matrix, right, power, sum(group.count for group in groups))
+
+
 def normal_equations(
     problem: InversionProblem, roughness: Float, rows: Bool | None = None
 ) -> Normal:
@@ -80,9 +180,15 @@ def normal_equations(
     ----------
     roughness : (n_par, n_par) float64, L of the coefficients.
     """
-    design, data = problem.whitened(rows)
-    matrix = design.T @ design
-    right = design.T @ data
+    return normal_of(problem, roughness, quadratics(problem, rows))
+
+
+def normal_of(
+    problem: InversionProblem, roughness: Float, groups: tuple[Quadratic, ...]
+) -> Normal:
+    """Return the normal equations of rows that are summed up, with the known sums."""
+    whole = together(groups)
+    matrix, right = whole.matrix, whole.right
     n_par = len(roughness)
     extra = np.arange(n_par, len(matrix))
     if len(extra):
@@ -97,12 +203,24 @@ def normal_equations(
         roughness=roughness,
         bounds=problem.bounds,
         n_nuisance=len(extra),
+        groups=groups,
     )
 
 
 def known_rows(problem: InversionProblem) -> list[tuple[Float, float]]:
     """Return row (n_par,) and value of each known sum, over its error."""
     return [
-        (problem.coefficients.T @ known.row / known.sigma, known.value / known.sigma)
+        (problem.on_coefficients(known.row) / known.sigma, known.value / known.sigma)
         for known in problem.known
     ]
+
+
+def roughness_of(problem: InversionProblem, regulariser: Regulariser) -> Float:
+    """(n, n) float64, L of the coefficients."""
+    of_slip = regulariser.precision(problem.sources)
+    return problem.on_coefficients(problem.on_coefficients(of_slip).T)
+
+
+def cuts_blocks(problem: InversionProblem, fold: Int) -> bool:
+    """Whether rows with correlated errors lie in different folds."""
+    return any(np.ptp(fold[block.rows]) > 0 for block in problem.covariance)

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
 
-from afterslip_solver.inversion.convex import nearest
-from afterslip_solver.inversion.hierarchy import (
-    Chain,
-    Hierarchy,
+from afterslip_solver.inversion.convex import nearest, nearest_by_covariance
+from afterslip_solver.inversion.hierarchy import Chain, Hierarchy, conditional
+from afterslip_solver.inversion.marginal import State, draw_free
+from afterslip_solver.inversion.normal import (
+    Normal,
     Quadratic,
-    groups_of,
-    precision_of,
-    sample,
+    known_rows,
+    normal_of,
+    together,
 )
-from afterslip_solver.inversion.normal import Normal, known_rows, normal_equations
 from afterslip_solver.inversion.problem import InversionProblem, InversionSettings
 from afterslip_solver.model import Float
-
-WARM_UP = 0.3  # of the draws, discarded before them
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +71,13 @@ def draw_posterior(
     Parameters
     ----------
     smoothness : lambda where it is given; None: estimated.
-    report : called now and then with the number of steps and the misfit per datum.
+    report : called now and then with the number of draws and the misfit per datum.
     """
-    model = hierarchy_of(problem, normal.roughness, smoothness)
+    model = hierarchy_of(problem, normal, smoothness)
     rng = np.random.default_rng(settings.seed)
     start = start_of(normal, *normal.bounds)
-    warm_up = int(np.ceil(WARM_UP * settings.draws))
     try:
-        chain = to_bounds(model, start, settings.draws, warm_up, rng, report)
+        chain = to_bounds(model, start, settings.draws, rng, report)
     except scipy.linalg.LinAlgError:
         return None
     return _posterior(chain, problem, normal.n_par, len(model.data))
@@ -90,7 +87,6 @@ def to_bounds(
     model: Hierarchy,
     start: Float,
     draws: int,
-    warm_up: int,
     rng: np.random.Generator,
     report: Callable[[int, float], None] | None = None,
 ) -> Chain:
@@ -104,45 +100,55 @@ def to_bounds(
 
     Parameters
     ----------
-    model, start, draws, warm_up, rng, report : as of `hierarchy.sample`.
+    model, start, draws, rng, report : as of `marginal.draw_free`.
 
     Raises
     ------
     scipy.linalg.LinAlgError
         Where data and prior together leave an unknown undetermined.
     """
-    none = np.full(len(model.lower), np.inf)
-    free = replace(model, lower=-none, upper=none)
-    chain = sample(free, start, draws, warm_up, rng, report)
-    inside, value = np.empty_like(chain.value), np.clip(start, model.lower, model.upper)
-    for k, drawn in enumerate(chain.value):
+    n = len(start)
+    chain = Chain(
+        np.empty((draws, n)), np.empty((draws, len(model.groups))), np.empty(draws)
+    )
+    value = np.clip(start, model.lower, model.upper)
+    for k, (state, drawn) in enumerate(draw_free(model, start, draws, rng, report)):
         if ((model.lower <= drawn) & (drawn <= model.upper)).all():
             value = drawn
         else:
-            scales = chain.variance[k], float(chain.precision_scale[k])
-            precision = precision_of(model, *scales)
-            value = nearest(precision, drawn, model.lower, model.upper, value)
-        inside[k] = value
-    return replace(chain, value=inside)
+            value = _inside(model, state, drawn, value)
+        chain.value[k] = value
+        chain.variance[k], chain.precision_scale[k] = state.variance, state.tau
+    return chain
+
+
+def _inside(model: Hierarchy, state: State, drawn: Float, start: Float) -> Float:
+    """Return the slip between bounds that is nearest to a draw."""
+    sides = (model.lower, model.upper, start)
+    try:
+        return nearest_by_covariance(state.covariance, drawn, *sides)
+    except scipy.linalg.LinAlgError:
+        # hardly any smoothness: the covariance has too many sizes to be inverted
+        precision = conditional(model, state.variance, state.tau).matrix
+        return nearest(precision, drawn, *sides)
 
 
 def hierarchy_of(
-    problem: InversionProblem, roughness: Float, smoothness: float | None
+    problem: InversionProblem, normal: Normal, smoothness: float | None
 ) -> Hierarchy:
     """Return the posterior that is drawn from.
 
     Parameters
     ----------
-    roughness : (n, n) float64, L of the coefficients.
+    normal : of the problem, its groups by data set.
     smoothness : lambda where it is given; None: estimated.
     """
-    lower, upper = problem.bounds
-    groups = groups_of(*problem.whitened(), problem.dataset_of_row)
+    lower, upper = normal.bounds
     sums = tuple(_known_sum(*row, len(lower)) for row in known_rows(problem))
     return Hierarchy(
-        groups=(*groups, *sums),
+        groups=(*normal.groups, *sums),
         free=np.append(problem.free_variances, np.zeros(len(sums), dtype=bool)),
-        precision=roughness,
+        precision=normal.roughness,
         lower=lower,
         upper=upper,
         smoothness=smoothness,
@@ -189,8 +195,12 @@ def medians(posterior: Posterior) -> tuple[Float, float]:
 
 
 def reweigh(
-    problem: InversionProblem, roughness: Float, variance: Float
+    problem: InversionProblem, normal: Normal, variance: Float
 ) -> tuple[InversionProblem, Normal]:
     """Return the problem whose errors have the estimated variances."""
     changed = problem.reweighted(variance)
-    return changed, normal_equations(changed, roughness)
+    groups = tuple(
+        together((group,), np.array([factor]))
+        for group, factor in zip(normal.groups, variance, strict=True)
+    )
+    return changed, normal_of(changed, normal.roughness, groups)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from afterslip_common.errors import InputError
-from afterslip_solver.inversion.covariance import Block, is_positive_definite, whiten
+from afterslip_solver.inversion.covariance import Block, is_positive_definite
 from afterslip_solver.inversion.regularisers import Laplacian, Regulariser, SourceGrid
 from afterslip_solver.model import Bool, Float, Int
 
@@ -93,9 +93,18 @@ class InversionProblem:
     known: tuple[KnownSum, ...] = ()
 
     @property
-    def coefficients(self) -> Float:
-        """(n_par, n_coefficient) float64, slip of a unit of each unknown."""
-        return self.basis if self.basis.size else np.eye(self.G.shape[1])
+    def n_unknown(self) -> int:
+        """Number of coefficients of slip and of unknowns beside it."""
+        slip = int((self.basis if self.basis.size else self.G).shape[1])
+        return slip + (self.nuisance.shape[1] if self.nuisance.size else 0)
+
+    def slip_of(self, values: Float) -> Float:
+        """(n_par, ...) float64, slip of coefficients (n_coefficient, ...)."""
+        return np.asarray(self.basis @ values) if self.basis.size else values
+
+    def on_coefficients(self, values: Float) -> Float:
+        """(n_coefficient, ...) float64, the transpose of `slip_of` on (n_par, ...)."""
+        return np.asarray(self.basis.T @ values) if self.basis.size else values
 
     @property
     def bounds(self) -> tuple[Float, Float]:
@@ -135,26 +144,18 @@ class InversionProblem:
         )
         return replace(self, sigma=self.sigma * np.sqrt(factor), covariance=blocks)
 
-    def whitened(self, rows: Bool | None = None) -> tuple[Float, Float]:
-        """Return (design, data) of some rows with independent errors of variance one.
-
-        A row stays a row of its data set: no block reaches into another one.
-
-        Parameters
-        ----------
-        rows : (n_obs,) bool; None: all.
-        """
-        both = np.column_stack((self.design, self.data))
-        white = whiten(self.covariance, self.sigma, both, rows)
-        return white[:, :-1], white[:, -1]
-
-    @property
-    def design(self) -> Float:
-        """(n_obs, n_coefficient + n_nuisance) columns of all unknowns."""
-        columns = self.G @ self.basis if self.basis.size else self.G
+    def design_of(self, rows: Int | slice) -> Float:
+        """(k, n_unknown) float64, columns of all unknowns in some rows."""
+        columns = self.G[rows] @ self.basis if self.basis.size else self.G[rows]
         if self.nuisance.size == 0:
             return columns
-        return np.hstack((columns, self.nuisance))
+        return np.hstack((columns, self.nuisance[rows]))
+
+    def predicted(self, value: Float) -> Float:
+        """(n_obs,) float64, m, what all unknowns (n_unknown,) make of the data."""
+        n = self.n_unknown - (self.nuisance.shape[1] if self.nuisance.size else 0)
+        made = self.G @ self.slip_of(value[:n])
+        return made + self.nuisance @ value[n:] if self.nuisance.size else made
 
     @property
     def sources(self) -> SourceGrid:
@@ -373,7 +374,7 @@ def _check_block(p: InversionProblem, block: Block, taken: Bool) -> None:
 
 
 def _check_constraints(p: InversionProblem) -> None:
-    n = p.coefficients.shape[1]
+    n = (p.basis if p.basis.size else p.G).shape[1]
     if p.basis.size and len(p.basis) != p.G.shape[1]:
         raise InversionError(
             f"basis has {len(p.basis)} rows, expected {p.G.shape[1]}, one per source"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
@@ -14,8 +14,13 @@ from afterslip_solver.inversion.choice import (
     cross_validate,
 )
 from afterslip_solver.inversion.convex import ConvexResult, minimise
-from afterslip_solver.inversion.covariance import whiten
-from afterslip_solver.inversion.normal import Normal, normal_equations
+from afterslip_solver.inversion.normal import (
+    Normal,
+    normal_equations,
+    quadratics,
+    roughness_of,
+    together,
+)
 from afterslip_solver.inversion.posterior import (
     Posterior,
     draw_posterior,
@@ -66,8 +71,7 @@ def invert(
     settings = settings or InversionSettings()
     problem.check()
     settings.check(len(np.unique(problem.station)))
-    basis = problem.coefficients
-    roughness = basis.T @ settings.regulariser.precision(problem.sources) @ basis
+    roughness = roughness_of(problem, settings.regulariser)
     normal = normal_equations(problem, roughness)
     choice = _choose(problem, normal, settings, report)
     found = minimise(
@@ -109,7 +113,7 @@ def _choose(
             "or give smoothness a number"
         )
     variance, smoothness = medians(posterior)
-    problem, normal = reweigh(problem, normal.roughness, variance)
+    problem, normal = reweigh(problem, normal, variance)
     table = None
     if settings.folds:
         table = check_by_folds(problem, settings, normal, smoothness, report)
@@ -145,20 +149,17 @@ def _choose_by_folds(
 def _describe(choice: _Choice, found: ConvexResult) -> InversionSolution:
     problem, normal, table = choice.problem, choice.normal, choice.table
     n = normal.n_par
-    basis = problem.coefficients
-    slip = basis @ found.value[:n]
-    predicted = problem.design @ found.value
+    slip = problem.slip_of(found.value[:n])
+    predicted = problem.predicted(found.value)
     residual = problem.data - predicted
     inverse = _inverse(normal.with_roughness(choice.smoothness, normal.roughness))
-    covariance = basis @ inverse[:n, :n] @ basis.T
-    design, whitened = problem.whitened()
-    sources = design[:, :n]
-    if problem.basis.size:
-        sources = whiten(problem.covariance, problem.sigma, problem.G)
-    resolution = basis @ inverse[:n] @ _information(problem, design, sources)
+    covariance = problem.slip_of(problem.slip_of(inverse[:n, :n]).T)
+    known_of, own = _information(problem, normal)
+    resolution = problem.slip_of(inverse[:n] @ known_of)
+    power = sum(group.power for group in normal.groups)
     moment = moment_of(problem, slip)
     with np.errstate(divide="ignore"):
-        detectable = 1.0 / np.sqrt((sources**2).sum(axis=0))
+        detectable = 1.0 / np.sqrt(own)
     largest = float(np.abs(slip).max())
     return InversionSolution(
         outcome="converged" if found.converged else "not_converged",
@@ -171,7 +172,7 @@ def _describe(choice: _Choice, found: ConvexResult) -> InversionSolution:
         sparsity=choice.sparsity,
         variance=choice.variance,
         posterior=choice.posterior,
-        optimality_gap=found.gap / max(float(whitened @ whitened), 1e-300),
+        optimality_gap=found.gap / max(power, 1e-300),
         cross_validation=table,
         fit=fit_of(problem.data, residual, problem.sigma),
         fit_by_kind=_fit_by_kind(problem, residual),
@@ -193,19 +194,28 @@ def _near_bound(value: Float, covariance: Float, bounds: tuple[Float, Float]) ->
     return np.asarray((value - lower < width) | (upper - value < width))
 
 
-def _information(problem: InversionProblem, design: Float, sources: Float) -> Float:
-    """(n, n_par) what all that is known says of the unknowns per slip of each source.
+def _information(problem: InversionProblem, normal: Normal) -> tuple[Float, Float]:
+    """Sum up what is known of unknowns per slip of sources.
 
-    Parameters
-    ----------
-    design, sources : (n_obs, n) and (n_obs, n_par), rows with independent errors.
+    Returns
+    -------
+    (n, n_par) float64, what all that is known says of each unknown per slip of each
+    source; (n_par,) float64, what the data alone say of a source's slip.
     """
-    found = design.T @ sources
-    basis = problem.coefficients
+    n_par = problem.G.shape[1]
+    if problem.basis.size:
+        every = together(quadratics(replace(problem, basis=np.zeros((0, 0))))).matrix
+    else:
+        every = together(normal.groups).matrix
+    own = np.diag(every)[:n_par].copy()
+    known_of = every[:, :n_par]
     for known in problem.known:
-        weighed = np.outer(basis.T @ known.row, known.row) / known.sigma**2
-        found[: basis.shape[1]] += weighed
-    return np.asarray(found)
+        known_of[:n_par] += np.outer(known.row, known.row) / known.sigma**2
+    if problem.basis.size:
+        known_of = np.vstack(
+            (problem.on_coefficients(known_of[:n_par]), known_of[n_par:])
+        )
+    return known_of, own
 
 
 def _fit_by_kind(problem: InversionProblem, residual: Float) -> dict[str, Fit]:
