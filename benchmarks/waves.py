@@ -15,66 +15,89 @@ import numpy as np
 
 from afterslip_common.record import device_name, document
 from afterslip_solver.backend.base import LANES
+from afterslip_solver.backend.waves import Voxels
 from afterslip_solver.benchmarks import waves
 
-TILES = ((16, 8), (8, 8), (16, 16), (32, 4), (32, 8))
-PLANES = (32, 128)
+TILES = {
+    np.float32: ((32, 8), (30, 8), (16, 16), (15, 17), (17, 15), (20, 12), (23, 11)),
+    np.float64: ((16, 8), (14, 9), (15, 8), (9, 14), (17, 7)),
+}
+# of INT8: columns, resident blocks, and ways
+BLOCKS = tuple(
+    (block, ways)
+    for block, ways in itertools.product(
+        ((8, 8, 2), (12, 10, 1), (12, 8, 1), (16, 8, 1)),
+        itertools.product((1, 2), (0, 1), (0, 1)),
+    )
+)
+CHUNKS = (1, 3, 4, 7, 8)
+
+
+def fields(n: int, real):
+    """Return voxels of one rock, u, its next, v and coefficients of a march."""
+    import cupy
+
+    one = np.ones((n - 1,) * 3, np.float32)
+    u = cupy.random.standard_normal((3, n**3, LANES)).astype(real)
+    coef = cupy.full(3 * n**3, 1e-12, dtype=real)
+    return one, (u, cupy.zeros_like(u), cupy.zeros_like(u), coef, 1e-3)
+
+
+def timed(what: str, n: int, make, arguments) -> None:
+    """Time a march after its check; what does not fit is left out."""
+    import cupy
+
+    from afterslip_solver.benchmarks.kernels import milliseconds
+
+    try:
+        taken = milliseconds(cupy, make().march, *arguments, repeats=5)
+    except (cupy.cuda.driver.CUDADriverError, ArithmeticError) as error:
+        print(f"    -   {what}: {error}", flush=True)
+        return
+    print(f"{LANES * n**3 / taken / 1e6:7.2f} G/s {what}", flush=True)
 
 
 def sweep(n: int, real) -> None:
-    """Time the march alone in other sizes of blocks; what does not fit is left out."""
+    """Time the march alone in other sizes of blocks."""
     import cupy
 
-    from afterslip_solver.backend.cuda.variants import VoxelShape
+    from afterslip_solver.backend.cuda.variants import VoxelShape, voxel_shape
     from afterslip_solver.backend.cuda.wave_steps import GpuWaveSteps
-    from afterslip_solver.benchmarks.kernels import milliseconds
 
-    voxels = waves.prepared("gpu", "fp32", n).steps.voxels
-    u = cupy.random.standard_normal((3, n**3, LANES), dtype=real)
-    then, v = cupy.zeros_like(u), cupy.zeros_like(u)
-    coef = cupy.full(3 * n**3, 1e-12, dtype=real)
-    lanes, residents = ((1, 2, 4) if real == np.float32 else (1, 2)), (1, 2, 3)
-    for (x, y), per, resident in itertools.product(TILES, lanes, residents):
-        threads = x * y * (LANES // per)
-        if threads * resident > 2048 or threads > 1024:
-            continue
-        for planes in PLANES:
-            shape = VoxelShape(x, y, planes, per, resident)
-            try:
-                waves.check(lambda w, s=shape: GpuWaveSteps(w, real, s), real)
-                steps = GpuWaveSteps(voxels, real, shape)
-                taken = milliseconds(
-                    cupy, steps.march, u, then, v, coef, 1e-3, repeats=5
-                )
-            except (cupy.cuda.driver.CUDADriverError, ArithmeticError) as error:
-                print(f"    -   {np.dtype(real)} {shape}: {error}", flush=True)
-                continue
-            rate = LANES * n**3 / taken / 1e6
-            print(f"{rate:7.2f} G/s {np.dtype(real)} {shape}", flush=True)
+    one, arguments = fields(n, real)
+    voxels = Voxels((n,) * 3, 400.0, one, one, 0.0, 0.9)
+    processors = cupy.cuda.Device().attributes["MultiProcessorCount"]
+    shapes = [voxel_shape(real, voxels.shape, processors)]
+    for (x, y), chunks in itertools.product(TILES[real], CHUNKS):
+        shapes.append(VoxelShape(x, y, -(-n // chunks), 2, 1))
+    for shape in shapes:
+
+        def make(shape=shape):
+            waves.check(lambda w: GpuWaveSteps(w, real, shape), real)
+            return GpuWaveSteps(voxels, real, shape)
+
+        timed(f"{np.dtype(real)} {shape}", n, make, arguments)
 
 
 def sweep_int8(n: int) -> None:
-    """Time the march with seven digits in other sizes of blocks."""
-    import cupy
-
+    """Time the march with seven digits in other sizes of blocks, and in other ways."""
     from afterslip_solver.backend.cuda.variants import VoxelShape
     from afterslip_solver.backend.cuda.wave_steps import GpuInt8Steps
-    from afterslip_solver.benchmarks.kernels import milliseconds
 
-    voxels = waves.prepared("gpu", "int8", n, "orthogonal").steps.voxels
-    u = cupy.random.standard_normal((3, n**3, LANES))
-    then, v = cupy.zeros_like(u), cupy.zeros_like(u)
-    coef = cupy.full(3 * n**3, 1e-12)
-    blocks = ((16, 8, 1), (8, 8, 2), (8, 8, 1), (16, 4, 2), (8, 4, 4))
-    for (x, y, resident), planes in itertools.product(blocks, PLANES):
-        shape = VoxelShape(x, y, planes, 1, resident)
-        try:
-            steps = GpuInt8Steps(voxels, 7, shape)
-            taken = milliseconds(cupy, steps.march, u, then, v, coef, 1e-3, repeats=5)
-        except cupy.cuda.driver.CUDADriverError as error:
-            print(f"    -   int8 {shape}: {error}", flush=True)
-            continue
-        print(f"{LANES * n**3 / taken / 1e6:7.2f} G/s int8 {shape}", flush=True)
+    one, arguments = fields(n, np.float64)
+    voxels = Voxels((n,) * 3, 400.0, one, one, 0.75, 0.75)
+    for ((x, y, resident), ways), chunks in itertools.product(BLOCKS, (1, 4)):
+        shape = VoxelShape(x, y, -(-n // chunks), 1, resident)
+
+        def make(shape=shape, ways=ways):
+            def small(w):
+                return GpuInt8Steps(w, 7, shape, ways)
+
+            # the same bits make the same error
+            print(repr(waves.check(small, np.float64, "orthogonal")), end=" ")
+            return GpuInt8Steps(voxels, 7, shape, ways)
+
+        timed(f"int8 {shape} buffers, staged, split {ways}", n, make, arguments)
 
 
 def main() -> None:

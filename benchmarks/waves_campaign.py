@@ -3,8 +3,9 @@
     python benchmarks/waves_campaign.py [--sources 31 6] [--duration 120] [--json FILE]
 
 240 x 240 x 60 km at 0.5 Hz with 15 voxels in the shortest wave, 30 stations. The
-default is all of it: 372 sources through two minutes. With fewer sources or a shorter
-series the record is of a group, and its note says of what.
+default is all of it: 372 sources through two minutes. With fewer sources the time of all
+of them follows from that of the groups which find the voxels prepared, and the record
+says so.
 """
 
 import argparse
@@ -21,6 +22,8 @@ from afterslip.spec import parse_campaign
 from afterslip_common.record import Record, device_name, document, record
 
 SOURCES, DURATION = (31, 6), 120.0
+# of four sources, two components a patch
+GROUPS = 93
 
 
 def spec(sources: tuple[int, int], duration: float, backend: str) -> dict[str, object]:
@@ -83,22 +86,27 @@ def run(options: argparse.Namespace, folder: Path) -> list[Record]:
         f"{nodes / 1e6:.1f} M nodes, {steps} steps for {options.duration:g} s, FP32, "
         f"{len(groups)} groups of four sources; kinetic energy left {left:.1e}"
     )
+    print("groups, s:", *(f"{value:.3g}" for value in seconds), flush=True)
+    warm = float(np.median(seconds[:-1] if len(seconds) > 1 else seconds))
     whole = sources == SOURCES and options.duration == DURATION
+    total = wall + (GROUPS - len(groups)) * warm
+    measured = "measured" if whole else f"{wall:.4g} s of these groups and {warm:.4g} s"
     return [
         record(
-            "waves_372_s" if whole else "waves_campaign_s",
-            wall,
+            "waves_372_s",
+            total,
             "s",
             None,
-            f"{size}; from the request to the closed store",
+            f"{size}; from the request to the closed store; {measured}"
+            + ("" if whole else f" for each of {GROUPS - len(groups)} others"),
         ),
         record(
             "waves_group_s",
-            float(np.median(seconds)),
+            warm,
             "s",
             float(seconds[-1]),
-            f"{size}; median of the groups, 372 sources are 93 of them; baseline: the "
-            "slowest, which also prepares the voxels",
+            f"{size}; median of the groups but the slowest, which prepares the voxels "
+            "and is the baseline",
         ),
     ]
 

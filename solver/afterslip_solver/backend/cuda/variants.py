@@ -99,6 +99,12 @@ def basis(x: Any) -> tuple[str, ...]:
     return (f"X={name_of(x)}",)
 
 
+# threads of a column of four lanes, two each
+_HALF = 2
+# columns of a block along x at least: rows of u are read in whole lines
+_NARROWEST = 14
+
+
 @dataclass(frozen=True, slots=True)
 class VoxelShape:
     """Sizes that voxel.cu is compiled for.
@@ -116,10 +122,37 @@ class VoxelShape:
     resident: int
 
 
-def voxel_shape(real: Any) -> VoxelShape:
-    """Return the best sizes of those that `benchmarks/waves.py --sweep` measures."""
-    single = np.dtype(real) == np.float32
-    return VoxelShape(32, 8, 32, 2, 1) if single else VoxelShape(16, 8, 64, 2, 1)
+def voxel_shape(real: Any, nodes: tuple[int, int, int], processors: int) -> VoxelShape:
+    """Return the sizes that march a grid in the least time by a simple count.
+
+    Columns at the edges of blocks are computed twice, a block at the end of the grid
+    has idle columns, and so has a multiprocessor in the last round of blocks. Half of
+    the time of a plane is taken to be as long for few threads as for many.
+
+    Parameters
+    ----------
+    nodes : of the grid along x, y, z. processors : multiprocessors of the GPU.
+    """
+    most = 256 if np.dtype(real) == np.float32 else 128
+    nx, ny, nz = nodes
+    chunks = sorted({-(-nz // count) for count in range(1, max(2, nz // 16 + 1))})
+
+    def cost(shape: tuple[int, int, int]) -> float:
+        x, y, planes = shape
+        blocks = -(-nx // (x - 1)) * -(-ny // (y - 1)) * -(-nz // planes)
+        warps = -(-x * y * _HALF // 32)
+        rounds = -(-blocks // processors)
+        return rounds * (planes + 1.5) * (most * _HALF // 32 + warps)
+
+    sizes = (
+        (x, y, planes)
+        for x in range(_NARROWEST, 49)
+        for y in range(most // x, 3, -1)
+        if x * y >= 0.85 * most
+        for planes in chunks
+    )
+    x, y, planes = min(sizes, key=cost)
+    return VoxelShape(x, y, planes, 2, 1)
 
 
 def voxel_staged(real: Any, relaxing: bool) -> bool:
@@ -153,7 +186,9 @@ def int8_shape() -> VoxelShape:
     return VoxelShape(8, 8, 64, 1, 2)
 
 
-def int8(shape: VoxelShape, digits: int, bits: int) -> tuple[str, ...]:
+def int8(
+    shape: VoxelShape, digits: int, bits: int, ways: tuple[int, int, int]
+) -> tuple[str, ...]:
     """Return the definitions of voxel_int8.cu."""
     return (
         f"DIGITS={digits}",
@@ -161,4 +196,7 @@ def int8(shape: VoxelShape, digits: int, bits: int) -> tuple[str, ...]:
         f"TX={shape.x}",
         f"TY={shape.y}",
         f"RESIDENT={shape.resident}",
+        f"BUFFERS={ways[0]}",
+        f"STAGED={ways[1]}",
+        f"SPLIT={ways[2]}",
     )

@@ -253,3 +253,21 @@ extern "C" __global__ void push(REAL* v, const REAL* coef, const i64* rows, cons
   if (r >= n) return;
   v[rows[r] * 4 + t % 4] += coef[rows[r]] * moment * loads[t];
 }
+
+// sums of v v / coef over the rows of a block, whose threads are a power of two
+extern "C" __global__ void kinetic(const REAL* v, const REAL* coef, double* parts, i64 rows) {
+  __shared__ double sum[128];
+  const int tid = threadIdx.x, lane = tid % 4;
+  const i64 stride = (i64)gridDim.x * blockDim.x / 4;
+  double own = 0.0;
+  for (i64 r = ((i64)blockIdx.x * blockDim.x + tid) / 4; r < rows; r += stride) {
+    const double mass = coef[r] > (REAL)0 ? 1.0 / (double)coef[r] : 0.0;
+    own += mass * (double)v[r * 4 + lane] * (double)v[r * 4 + lane];
+  }
+  sum[tid] = own;
+  for (int half = blockDim.x / 2; half >= 4; half /= 2) {
+    __syncthreads();
+    if (tid < half) sum[tid] += sum[tid + half];
+  }
+  if (tid < 4) parts[blockIdx.x * 4 + tid] = sum[tid];
+}

@@ -20,6 +20,8 @@ from afterslip_solver.backend.cuda.variants import (
 )
 
 _FEW = 128
+# thread blocks that add up energies
+_PARTS = 1024
 
 
 class GpuWaveSteps:
@@ -42,7 +44,9 @@ class GpuWaveSteps:
         self.voxels, self.real = voxels, np.dtype(real)
         self._shape = (3, voxels.n_row // 3, LANES)
         self._lam, self._mu = cupy.asarray(voxels.lam), cupy.asarray(voxels.mu)
-        own = shape or voxel_shape(self.real)
+        device = cupy.cuda.Device().attributes
+        processors = device["MultiProcessorCount"]
+        own = shape or voxel_shape(self.real, voxels.shape, processors)
         betas = voxels.beta_lam, voxels.beta_mu
         self._definitions = voxel(self.real, own, *betas)
         self._launch = _launch(own, voxels.shape)
@@ -149,12 +153,12 @@ class GpuWaveSteps:
 
     def kinetic(self) -> Any:
         """Return the kinetic energy of each lane."""
-        total = cupy.zeros(LANES)
-        for c, coef in enumerate(self._coef.reshape(3, -1)):
-            # dt over the mass, which no node of air has
-            mass = cupy.where(coef > 0.0, self._dt / coef, 0.0)[:, None]
-            total += (mass * self.v[c] * self.v[c]).sum(axis=0, dtype=np.float64)
-        return 0.5 * total.get()
+        parts = cupy.empty((_PARTS, LANES))
+        call = kernel("voxel.cu", "kinetic", *self._definitions)
+        rows = np.int64(self.voxels.n_row)
+        call((_PARTS,), (_FEW,), (self.v, self._coef, parts, rows))
+        # coefficients are dt over the mass
+        return 0.5 * self._dt * parts.get().sum(axis=0)
 
     def state(self) -> dict[str, Any]:
         """Return u and v, and the memory of Zener bodies."""
@@ -175,17 +179,24 @@ class GpuInt8Steps(GpuWaveSteps):
     """Steps in FP64 on one GPU whose forces INT8 tensor cores find."""
 
     def __init__(
-        self, voxels: Any, digits: int, shape: VoxelShape | None = None
+        self,
+        voxels: Any,
+        digits: int,
+        shape: VoxelShape | None = None,
+        ways: tuple[int, int, int] = (2, 0, 0),
     ) -> None:
         super().__init__(voxels, np.float64)
         own = shape or int8_shape()
-        definitions = int8(own, digits, bits(digits))
+        definitions = int8(own, digits, bits(digits), ways)
         self._digits = kernel("voxel_int8.cu", "march", *definitions)
         tiles = (own.x - 1, own.y - 1, own.planes)
         sizes = zip(voxels.shape, tiles, strict=True)
         columns = own.x * own.y
-        # two buffers of four corners in a plane on two planes
-        shared = 2 * 4 * (6 * 4 * columns + 4) * 8
+        # buffers of four corners in a plane on two planes, and three planes of u
+        shared = ways[0] * 4 * (6 * 4 * columns + 4) * 8
+        if ways[1]:
+            cells = 3 * (own.x + 1) * (own.y + 1) * LANES
+            shared += 3 * (-(-cells // 16) * 16 + 8) * 8
         self._tiled = tuple(-(-n // size) for n, size in sizes), (4 * columns,), shared
         self._planes = np.int32(own.planes)
         self._digits.max_dynamic_shared_size_bytes = shared
