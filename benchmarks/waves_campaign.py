@@ -3,9 +3,9 @@
     python benchmarks/waves_campaign.py [--sources 31 6] [--duration 120] [--json FILE]
 
 240 x 240 x 60 km at 0.5 Hz with 15 voxels in the shortest wave, 30 stations. The
-default is all of it: 372 sources through two minutes. With fewer sources the time of all
-of them follows from that of the groups which find the voxels prepared, and the record
-says so.
+default is all of it: 372 sources through two minutes. With fewer sources the time of
+all of them follows from that of the groups which find the voxels prepared, and the
+record says so.
 """
 
 import argparse

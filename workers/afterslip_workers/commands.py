@@ -14,9 +14,9 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
 from afterslip.cli.options import PAGE, Backend
 from afterslip.errors import one_problem
+from afterslip.physics.registry import DEFAULT
 
 if TYPE_CHECKING:
-    import xarray as xr
     from rich.table import Table
 
     from afterslip_solver.verification import Check
@@ -54,9 +54,14 @@ def forward(
 
     Exit code 4: it is written, but misses mesh.accuracy or solver.time_tolerance.
     """
+    from afterslip_workers.engines.forward import engine_of
+    from afterslip_workers.engines.registry import failures_of
     from afterslip_workers.engines.viscoelastic import synthetic
-    from afterslip_workers.engines.viscoelastic.forward import run_forward
 
+    engine = engine_of(spec)
+    if observations is not None and engine.physics.name != DEFAULT:
+        text = f"are not made of {engine.physics.name}"
+        raise one_problem("--observations", str(observations), text, "leave it out")
     errors = _noise(noise)
     console = Console(stderr=True)
     started = time.monotonic()
@@ -74,8 +79,12 @@ def forward(
         def report(news: dict[str, Any]) -> None:
             _advance(bars, bar, news)
 
-        result = run_forward(spec, out, report, backend.value if backend else None)
-    _say(result, out, time.monotonic() - started)
+        own = backend.value if backend else None
+        with failures_of(engine):
+            result = engine.forward(spec, out, report, own)
+    for line in engine.summary(result, time.monotonic() - started):
+        typer.echo(line)
+    typer.echo(f"wrote {out}")
     if observations is not None:
         lines = synthetic.write_observations(result, observations, errors, seed)
         typer.echo(f"wrote {observations}: {lines} lines, errors of seed {seed}")
@@ -98,57 +107,15 @@ def _advance(bars: Progress, bar: Any, news: dict[str, Any]) -> None:
         detail = f"{size:,} unknowns" if size else ""
         bars.update(bar, description=news["phase"], detail=detail)
         return
-    detail = (
-        f"solve {news['solve'] + 1}, iteration {news['iteration']}, "
-        f"residual {news['residual']:.1e}"
-    )
-    bars.update(
-        bar,
-        description=news["phase"],
-        total=expected,
-        completed=min(news["solve"], expected),
-        detail=detail,
-    )
-
-
-def _say(result: xr.Dataset, out: Path, seconds: float) -> None:
-    import numpy as np
-
-    motion = result["displacement"].values
-    attrs = result.attrs
-    size = np.linalg.norm(motion, axis=2)
-    typer.echo(
-        f"{attrs['title']}: {attrs['n_unknowns']:,} unknowns, {attrs['solves']} solves "
-        f"of {attrs['iterations']} iterations in all, residual "
-        f"{attrs['residual']:.1e}, {seconds:.1f} s"
-    )
-    typer.echo(
-        f"slip: moment {attrs['moment']:.3g} N m, Mw {attrs['magnitude']:.2f}, largest "
-        f"{attrs['peak_slip']:.3g} m"
-    )
-    quality = json.loads(attrs["quality"])
-    typer.echo(
-        f"aspect ratio of elements {quality['aspect_median']:.1f} median, "
-        f"{quality['aspect_max']:.1f} at most; error of the curve in time "
-        f"{attrs['time_error']:.1e}"
-    )
-    for note in json.loads(attrs["notes"]):
-        typer.echo(note if note.startswith("warning") else f"note: {note}")
-    errors = _errors(result)
-    for when, sizes, error in zip(result["time"].values, size, errors, strict=True):
-        typer.echo(f"  {when:8.3f} yr: largest displacement {sizes.max():.4g} m{error}")
-    typer.echo(f"wrote {out}")
-
-
-def _errors(result: xr.Dataset) -> list[str]:
-    """Say at each time what the mesh's error is estimated to be."""
-    if "space_error" not in result:
-        return [""] * result.sizes["time"]
-    elastic, change = result["space_error"].max("point").values
-    return [
-        f", error of the mesh up to {first:.2g} m (elastic), {second:.2g} m (change)"
-        for first, second in zip(elastic, change, strict=True)
-    ]
+    done, detail = news.get("solves_done"), ""
+    if done is None:
+        done = min(news["solve"], expected)
+        detail = (
+            f"solve {news['solve'] + 1}, iteration {news['iteration']}, "
+            f"residual {news['residual']:.1e}"
+        )
+    text = news["phase"]
+    bars.update(bar, description=text, total=expected, completed=done, detail=detail)
 
 
 def verify(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Self, cast
+from typing import Annotated, Any, ClassVar, Self, cast
 
 from pydantic import BeforeValidator, Discriminator, Field, StrictBool, Tag
 
 from afterslip.errors import Problem, one_problem
-from afterslip.physics.registry import DEFAULT, find
+from afterslip.physics.registry import DEFAULT, find, name_of
 from afterslip.schemas.base import Schema, refusal
 from afterslip.schemas.campaign import Spec, known_name
 from afterslip.schemas.earth import Model
@@ -78,10 +78,14 @@ Points = Annotated[
 class Forward(Spec):
     """A model, slip on its faults, and points where the motion is wanted.
 
-    `from_dict` returns the class of the physics that specs mean by default.
+    `from_dict` returns the physics' own.
     """
 
+    # a spec of a release without this key has the same canonical form
+    implied: ClassVar[dict[str, Any]] = {"physics": DEFAULT}
+
     name: Title = Field(default="forward", description="name of the run")
+    physics: Name = Field(default=DEFAULT, description="what is solved")
     model: Model = Field(description="geometry, materials, mesh")
     slip: Slip = Field(description="[{fault, strike, dip}] in m, or {file}")
     taper: StrictBool = Field(
@@ -92,9 +96,10 @@ class Forward(Spec):
     @classmethod
     def from_dict(cls, data: Any, base: str | Path | None = None) -> Self:
         """Return a forward run with what its physics adds; see `Spec.from_dict`."""
-        own = find(DEFAULT).forward if cls is Forward else cls
+        name = name_of(data)
+        own = find(name).forward if cls is Forward else cls
         if own is None:
-            raise one_problem("slip", None, f"{DEFAULT} has no forward runs")
+            raise one_problem("physics", name, "has no forward runs")
         # the class of a physics is a subclass of this one
         return cast("Self", super(Forward, own).from_dict(data, base))
 

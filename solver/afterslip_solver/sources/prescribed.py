@@ -36,11 +36,24 @@ def uniform_slip(
     (n_fault_node, 3) float64, m, in x, y, z.
     """
     if taper:
-        shape = taper_profile(fault.along, fault.length, _TAPER, open_start=False)
-        shape = shape * taper_profile(fault.down, fault.width, _TAPER, fault.open_top)
+        size = fault.length, fault.width, fault.open_top
+        shape = tapered(fault.along, fault.down, *size)
     else:
         shape = box_values(fault, (0.0, fault.length), (0.0, fault.width))
     return np.asarray(shape[:, None] * (strike * fault.strike + dip * fault.updip))
+
+
+def tapered(
+    along: Float, down: Float, length: float, width: float, open_top: bool
+) -> Float:
+    """(n,) share of slip that falls to zero at the buried edges of a fault.
+
+    Parameters
+    ----------
+    along, down : (n,) m from the start and the top edge. length, width : m.
+    """
+    shape = taper_profile(along, length, _TAPER, open_start=False)
+    return np.asarray(shape * taper_profile(down, width, _TAPER, open_top))
 
 
 def interpolated_slip(
@@ -61,11 +74,41 @@ def interpolated_slip(
     (n_fault_node, 3) float64, m, in x, y, z. Raises SourceError where the table
     does not lie on the fault.
     """
+    on_fault = mesh.nodes[fault.nodes]
+    limit = max(_OFF_ELEMENTS * element_width(fault), _OFF_WIDTH * fault.width)
+    value = scattered_slip(fault.name, on_fault, points, slip, limit)
+    near = 1e-9 * (fault.length + fault.width)
+    inside = (fault.along > -near) & (fault.along < fault.length + near)
+    inside &= (fault.down > -near) & (fault.down < fault.width + near)
+    value[~inside] = 0.0
+    return np.asarray(value[:, :1] * fault.strike + value[:, 1:] * fault.updip)
+
+
+def scattered_slip(
+    name: str, on_fault: Float, points: Float, slip: Float, limit: float
+) -> Float:
+    """Scattered values at places of a fault, linear on the places' mean plane.
+
+    Parameters
+    ----------
+    name : of the fault. on_fault : (m, 3) float64, m, its places.
+    points, slip : of `interpolated_slip`.
+    limit : m, how far the table may lie off the fault, in the median.
+
+    Returns
+    -------
+    (m, 2) float64, m, zero beyond the table's hull. Raises SourceError.
+    """
     points, slip = np.asarray(points, np.float64), np.asarray(slip, np.float64)
     if not (np.isfinite(points).all() and np.isfinite(slip).all()):
         raise SourceError("slip: the table holds values that are not finite")
-    on_fault = mesh.nodes[fault.nodes]
-    _check_near(fault, on_fault, points)
+    off = float(np.median(cKDTree(on_fault).query(points)[0]))
+    if off > limit:
+        raise SourceError(
+            f"slip: the table's points lie {off / 1e3:.1f} km from fault {name} "
+            "(median); check the units (km), the frame and the sign of depth "
+            "(positive down)"
+        )
     centre = on_fault.mean(axis=0)
     axes = np.linalg.svd(on_fault - centre, full_matrices=False)[2][:2]
     try:
@@ -74,21 +117,4 @@ def interpolated_slip(
         raise SourceError(
             "slip: the table needs at least three points that are not on one line"
         ) from error
-    value = np.asarray(table((on_fault - centre) @ axes.T), dtype=np.float64)
-    near = 1e-9 * (fault.length + fault.width)
-    inside = (fault.along > -near) & (fault.along < fault.length + near)
-    inside &= (fault.down > -near) & (fault.down < fault.width + near)
-    value[~inside] = 0.0
-    return np.asarray(value[:, :1] * fault.strike + value[:, 1:] * fault.updip)
-
-
-def _check_near(fault: FaultMesh, on_fault: Float, points: Float) -> None:
-    distance = cKDTree(on_fault).query(points)[0]
-    limit = max(_OFF_ELEMENTS * element_width(fault), _OFF_WIDTH * fault.width)
-    off = float(np.median(distance))
-    if off > limit:
-        raise SourceError(
-            f"slip: the table's points lie {off / 1e3:.1f} km from fault {fault.name} "
-            "(median); check the units (km), the frame and the sign of depth "
-            "(positive down)"
-        )
+    return np.asarray(table((on_fault - centre) @ axes.T), dtype=np.float64)

@@ -12,10 +12,13 @@ from afterslip_solver.mesh.interface import Interface
 from afterslip_solver.mesh.region import Region, region_of
 from afterslip_solver.model import Float
 from afterslip_solver.sources import UnitSource
+from afterslip_solver.sources.prescribed import scattered_slip, tapered
 from afterslip_solver.sources.profile import bspline_profile
 
 # lines down dip on which a curved fault's arc length is tabulated
 _DEPTHS = 401
+# a table of slip may lie off the fault by this share of its width
+_OFF_WIDTH = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,3 +178,27 @@ def shape_at(source: UnitSource, fault: FaultPoints) -> Float:
         high = np.minimum(at + 0.5 * size, (number + 1) * side / count)
         found *= np.maximum(high - low, 0.0) / size
     return found
+
+
+def given_slip(
+    fault: FaultPoints, strike: float, dip: float, taper: bool = False
+) -> Float:
+    """(n, 3) m, the same slip in all cells; with a taper as `sources.uniform_slip`."""
+    share = np.ones(len(fault.along))
+    if taper:
+        size = fault.length, fault.width, fault.open_top
+        share = tapered(fault.along, fault.down, *size)
+    return np.asarray(share[:, None] * (strike * fault.strike + dip * fault.updip))
+
+
+def table_slip(fault: FaultPoints, points: Float, slip: Float) -> Float:
+    """(n, 3) m, slip of a table; see `sources.interpolated_slip`.
+
+    Raises
+    ------
+    SourceError
+        The table does not lie on the fault.
+    """
+    limit = max(2.0 * float(fault.cell.max()), _OFF_WIDTH * fault.width)
+    value = scattered_slip(fault.name, fault.position, points, slip, limit)
+    return np.asarray(value[:, :1] * fault.strike + value[:, 1:] * fault.updip)

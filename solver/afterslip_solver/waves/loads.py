@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from afterslip_common.geometry import PlaneFault
 from afterslip_solver.backend.base import LANES
 from afterslip_solver.model import Bool, Float, Int
 from afterslip_solver.waves.element import SIGNS, corner_offsets
@@ -102,6 +103,30 @@ def slip_moment(mu: Float, slip: Float, normal: Float) -> Float:
     """
     one = np.einsum("q,qli,qj->qlij", mu, slip, normal)
     return np.asarray(one + one.swapaxes(2, 3))
+
+
+def couple_moment(strike: float, dip: float, rake: float, magnitude: float) -> Float:
+    """Moment tensor of a double couple.
+
+    Parameters
+    ----------
+    strike, dip, rake : degrees, as Aki & Richards have them: rake 0 left-lateral, 90
+        reverse. magnitude : moment magnitude, M0 = 10^(1.5 Mw + 9.1) N m.
+
+    Returns
+    -------
+    (3, 3) N m, x east, y north, z up.
+    """
+    along, updip, normal = PlaneFault("", 0.0, 0.0, 0.0, strike, dip, 1.0, 1.0).axes
+    angle = np.radians(rake)
+    slip = np.cos(angle) * along + np.sin(angle) * updip
+    size = np.array([10.0 ** (1.5 * magnitude + 9.1)])
+    return np.asarray(slip_moment(size, slip[None, None], normal[None])[0, 0])
+
+
+def scalar_moment(moment: Float) -> float:
+    """Size of a (3, 3) moment tensor: that of a double couple is its M0."""
+    return float(np.sqrt(0.5 * (moment**2).sum()))
 
 
 def force_load(grid: VoxelGrid, node: tuple[int, int, int]) -> Loads:

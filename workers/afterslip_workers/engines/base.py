@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -252,3 +253,30 @@ class Engine(Protocol):
         self, spec: Any, model: Any, order: Sequence[int] | None
     ) -> SlipModel | None:
         """Return what inversions need; None where this physics has none."""
+
+
+@runtime_checkable
+class ForwardEngine(Engine, Protocol):
+    """An engine that also computes the motion of given slip, without a service."""
+
+    def forward(
+        self,
+        spec: str | Path | Mapping[str, Any],
+        out: str | Path | None = None,
+        report: Callable[[dict[str, Any]], None] | None = None,
+        backend: str | None = None,
+        base: str | Path | None = None,
+    ) -> xr.Dataset:
+        """Run a forward spec.
+
+        Parameters
+        ----------
+        spec : path of a YAML or JSON file, or its content.
+        out : NetCDF file to write; None for none.
+        report : called with {"phase", ...} and, while solving, with progress.
+        backend : "auto", "cpu" or "gpu"; None for the spec's own.
+        base : folder of the spec's files, where ``spec`` is its content.
+        """
+
+    def summary(self, result: xr.Dataset, seconds: float) -> list[str]:
+        """Say in lines what a run found, and how."""

@@ -49,6 +49,9 @@ class ViscoelasticCampaign(Campaign):
 class ViscoelasticForward(Forward):
     """A model, slip on its faults, points and times where the motion is wanted."""
 
+    physics: Literal["viscoelastic"] = Field(
+        default="viscoelastic", description="what is solved: quasi-static deformation"
+    )
     times: Times = Field(
         default=Times(until=_ZERO, output=[_ZERO]), description="{until, output}"
     )

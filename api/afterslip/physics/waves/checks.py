@@ -8,10 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from afterslip.errors import Problem, SpecError
+from afterslip.physics.waves.forward import WaveForward
 from afterslip.physics.waves.spec import MOST_VP_VS, WaveCampaign
 from afterslip.spec.inputs import Inputs
 from afterslip.units import KM
 from afterslip_common.geometry import Box
+
+WaveSpec = WaveCampaign | WaveForward
 
 # of the wavefield of one source
 MOST_BYTES = 2e9
@@ -41,7 +44,7 @@ class VoxelPlan:
         return float(np.prod(np.array(self.voxels, dtype=float)))
 
 
-def plan_voxels(spec: WaveCampaign, inputs: Inputs) -> VoxelPlan:
+def plan_voxels(spec: WaveSpec, inputs: Inputs) -> VoxelPlan:
     """Return the voxels that carry the frequency in the slowest material."""
     parts = [*spec.model.layers, *spec.model.bodies]
     slowest = [part.vs * KM for part in parts]
@@ -60,20 +63,20 @@ def _counts(box: Box, h: float) -> tuple[int, int, int]:
     return x, y, z
 
 
-def surface_step(spec: WaveCampaign, h: float) -> int:
+def surface_step(spec: WaveSpec, h: float) -> int:
     """Voxels between points of the ground; 0 where none are recorded."""
     surface = spec.waves.surface
     return 0 if surface is None else max(1, round(surface.spacing * KM / h))
 
 
-def samples(spec: WaveCampaign) -> int:
+def samples(spec: WaveSpec) -> int:
     """Length of the series, the sample at 0 included."""
     count = float(spec.waves.duration) / float(spec.waves.sampling)
     return int(np.floor(count * (1.0 + 1e-12))) + 1
 
 
-def check(spec: WaveCampaign, inputs: Inputs) -> VoxelPlan:
-    """Return the voxels of a campaign whose files fit them.
+def check(spec: WaveSpec, inputs: Inputs) -> VoxelPlan:
+    """Return the voxels of a campaign or forward run whose files fit them.
 
     Raises
     ------
@@ -88,7 +91,7 @@ def check(spec: WaveCampaign, inputs: Inputs) -> VoxelPlan:
     return plan
 
 
-def _of_voxels(plan: VoxelPlan, spec: WaveCampaign) -> Iterator[Problem]:
+def _of_voxels(plan: VoxelPlan, spec: WaveSpec) -> Iterator[Problem]:
     least = _LEAST_VOXELS + 2 * spec.waves.absorbing.width
     for axis, count in zip(("x", "y", "depth"), plan.voxels, strict=True):
         if count < least:
@@ -100,7 +103,7 @@ def _of_voxels(plan: VoxelPlan, spec: WaveCampaign) -> Iterator[Problem]:
             )
 
 
-def _of_surface(plan: VoxelPlan, spec: WaveCampaign) -> Iterator[Problem]:
+def _of_surface(plan: VoxelPlan, spec: WaveSpec) -> Iterator[Problem]:
     surface = spec.waves.surface
     if surface is None:
         return
@@ -126,10 +129,9 @@ def _of_surface(plan: VoxelPlan, spec: WaveCampaign) -> Iterator[Problem]:
         )
 
 
-def _of_stations(
-    plan: VoxelPlan, spec: WaveCampaign, inputs: Inputs
-) -> Iterator[Problem]:
-    stations, width = inputs.stations, spec.waves.absorbing.width * plan.h
+def _of_stations(plan: VoxelPlan, spec: WaveSpec, inputs: Inputs) -> Iterator[Problem]:
+    stations = inputs.stations or inputs.points
+    width = spec.waves.absorbing.width * plan.h
     if stations is None or not width:
         return
     box = inputs.box
@@ -145,7 +147,7 @@ def _of_stations(
         )
 
 
-def _of_grid(spec: WaveCampaign, inputs: Inputs) -> Iterator[Problem]:
+def _of_grid(spec: WaveSpec, inputs: Inputs) -> Iterator[Problem]:
     grid = inputs.grid
     if grid is None or spec.waves.scheme != "orthogonal":
         return

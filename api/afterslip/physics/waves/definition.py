@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from afterslip.identity import plain
 from afterslip.physics.base import Quality, Work
+from afterslip.physics.waves.forward import WaveForward
 from afterslip.physics.waves.spec import WaveCampaign
 from afterslip_common.terms import GROUP_SIZE
 
@@ -34,7 +35,7 @@ class Waves:
     inverts = False
     unit = "m per m of slip"
     spec = WaveCampaign
-    forward = None
+    forward = WaveForward
     parts: ClassVar[dict[str, tuple[str, ...]]] = {
         "model": ("model",),
         "slip": ("sources",),

@@ -17,7 +17,7 @@ from afterslip.physics.waves.attenuation import (
 from afterslip.schemas.base import Schema
 from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.earth import Boundary, Gravity, Material, Mesh, MeshSize, Model
-from afterslip.schemas.fault import Sources
+from afterslip.schemas.fault import Fault, Sources
 from afterslip.schemas.values import Count, Duration, FileRef, Within
 from afterslip_common import source_time
 from afterslip_common.source_time import SourceTime as Function
@@ -213,6 +213,7 @@ class WaveModel(Model):
     layers: list[WaveLayer] = Field(  # type: ignore[assignment]
         min_length=1, max_length=1000, description="materials by depth, from the top"
     )
+    faults: list[Fault] = Field(default=[], max_length=100, description="the faults")
     mesh: Mesh = Field(default=_VOXELS, exclude=True, description="none: voxels")
 
     def problems(self) -> Iterator[Problem]:
@@ -271,27 +272,27 @@ class WaveCampaign(Campaign):
             text = "is missing: nothing would be recorded"
             hint = "name a file of stations, or give waves.surface"
             yield Problem("stations", None, text, hint)
-        yield from self._of_attenuation()
-        if self.waves.scheme != "orthogonal":
-            return
-        for path, item in self.model.materials():
-            ratio = item.vp / item.vs
-            if ratio > MOST_VP_VS:
-                yield Problem(
-                    f"model.{path}.vs",
-                    item.vs,
-                    f"makes vp/vs {ratio:.2f}, and the orthogonal element is worse "
-                    f"than others above {MOST_VP_VS:g}",
-                    "write waves.scheme: selective",
-                )
+        yield from fitting(self.model, self.waves)
 
-    def _of_attenuation(self) -> Iterator[Problem]:
-        how, model = self.waves.attenuation, self.model
-        for path, problem in layer_problems(model.layers, how is not None):
-            yield problem.under(path)
-        if how is None:
-            return
+
+def fitting(model: WaveModel, waves: WaveSettings) -> Iterator[Problem]:
+    """Say where materials do not go with attenuation or with the element."""
+    for path, problem in layer_problems(model.layers, waves.attenuation is not None):
+        yield problem.under(path)
+    if waves.attenuation is not None:
         for key in ("bodies", "grid"):
             if getattr(model, key):
                 text = "has no quality factors, and waves.attenuation is given"
                 yield Problem(f"model.{key}", None, text, "remove one of them")
+    if waves.scheme != "orthogonal":
+        return
+    for path, item in model.materials():
+        ratio = item.vp / item.vs
+        if ratio > MOST_VP_VS:
+            yield Problem(
+                f"model.{path}.vs",
+                item.vs,
+                f"makes vp/vs {ratio:.2f}, and the orthogonal element is worse "
+                f"than others above {MOST_VP_VS:g}",
+                "write waves.scheme: selective",
+            )

@@ -38,6 +38,7 @@ from afterslip_workers.engines.viscoelastic import adopting, model_file, solving
 from afterslip_workers.engines.viscoelastic.accuracy import adapted, of_sources
 from afterslip_workers.engines.viscoelastic.building import build_model
 from afterslip_workers.engines.viscoelastic.faults import FaultSlip
+from afterslip_workers.engines.viscoelastic.forward import run_forward, summary
 from afterslip_workers.engines.viscoelastic.keys import reuse_facts
 from afterslip_workers.engines.viscoelastic.modes import modes_of, steps_of
 from afterslip_workers.engines.viscoelastic.planning import plan
@@ -53,6 +54,9 @@ class ViscoelasticEngine:
     physics = physics
     # the solver's errors are known by name, see `afterslip_workers.errors`
     failures: ClassVar[dict[type[Exception], ErrorClass]] = {}
+    # see `afterslip_workers.engines.base.ForwardEngine`
+    forward = staticmethod(run_forward)
+    summary = staticmethod(summary)
 
     def build(
         self,

@@ -25,6 +25,7 @@ from afterslip_solver.mesh import placed, placed_slip
 from afterslip_solver.mesh.split import elements_beside
 from afterslip_solver.model import Float, GroupResult, Model
 from afterslip_solver.sources import interpolated_slip, potency, uniform_slip
+from afterslip_workers.engines.forward import place_coordinates, write
 from afterslip_workers.engines.viscoelastic.accuracy import (
     Shares,
     adapted,
@@ -46,7 +47,6 @@ from afterslip_workers.engines.viscoelastic.space import (
     richardson_of,
 )
 from afterslip_workers.errors import TaskError
-from afterslip_workers.store import durable
 from afterslip_workers.versions import versions
 
 Report = Callable[[dict[str, Any]], None]
@@ -111,7 +111,7 @@ def run_forward(
         result = results[0]
     result.attrs.update(_attributes(forward, files, facts, result))
     if out is not None:
-        _write(result, Path(out))
+        write(result, Path(out))
     return result
 
 
@@ -266,35 +266,19 @@ def _error_variable(error: Float) -> xr.Variable:
 
 
 def _dataset(inputs: Inputs, points: Points, times: Float, motion: Float) -> xr.Dataset:
-    metres = {"units": "m"}
-    coords: dict[str, Any] = {
-        "station": ("point", np.array(points.name, dtype=str)),
-        "time": (
-            "time",
-            times / YEAR,
-            {"units": "yr", "long_name": "time after the slip, Julian years"},
-        ),
-        "component": ("component", ["east", "north", "up"]),
-        "x": ("point", points.x, {**metres, "long_name": "east of the origin"}),
-        "y": ("point", points.y, {**metres, "long_name": "north of the origin"}),
-        "depth": (
-            "point",
-            points.depth,
-            {**metres, "positive": "down", "standard_name": "depth"},
-        ),
-    }
-    if inputs.frame.geographic:
-        lon = {"units": "degrees_east", "standard_name": "longitude"}
-        lat = {"units": "degrees_north", "standard_name": "latitude"}
-        coords["lon"] = ("point", points.lon, lon)
-        coords["lat"] = ("point", points.lat, lat)
+    coords = place_coordinates(inputs.frame, points)
+    coords["time"] = (
+        "time",
+        times / YEAR,
+        {"units": "yr", "long_name": "time after the slip, Julian years"},
+    )
     long_name = "displacement since before the slip"
     return xr.Dataset(
         {
             "displacement": (
                 ("time", "point", "component"),
                 motion,
-                {**metres, "long_name": long_name},
+                {"units": "m", "long_name": long_name},
             )
         },
         coords,
@@ -347,13 +331,36 @@ def _warnings(forward: ViscoelasticForward, result: xr.Dataset) -> list[str]:
     ]
 
 
-def _write(result: xr.Dataset, path: Path) -> None:
-    """Write the file beside its name first, so that no torn one can be read."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = durable.scratch_beside(path)
-    try:
-        result.to_netcdf(scratch, engine="h5netcdf")
-        durable.sync_file(scratch)
-        scratch.replace(path)
-    finally:
-        scratch.unlink(missing_ok=True)
+def summary(result: xr.Dataset, seconds: float) -> list[str]:
+    """Say in lines what a run found, and how."""
+    attrs, quality = result.attrs, json.loads(result.attrs["quality"])
+    size = np.linalg.norm(result["displacement"].values, axis=2)
+    notes = json.loads(attrs["notes"])
+    return [
+        f"{attrs['title']}: {attrs['n_unknowns']:,} unknowns, {attrs['solves']} solves "
+        f"of {attrs['iterations']} iterations in all, residual "
+        f"{attrs['residual']:.1e}, {seconds:.1f} s",
+        f"slip: moment {attrs['moment']:.3g} N m, Mw {attrs['magnitude']:.2f}, largest "
+        f"{attrs['peak_slip']:.3g} m",
+        f"aspect ratio of elements {quality['aspect_median']:.1f} median, "
+        f"{quality['aspect_max']:.1f} at most; error of the curve in time "
+        f"{attrs['time_error']:.1e}",
+        *(note if note.startswith("warning") else f"note: {note}" for note in notes),
+        *(
+            f"  {when:8.3f} yr: largest displacement {sizes.max():.4g} m{error}"
+            for when, sizes, error in zip(
+                result["time"].values, size, _errors(result), strict=True
+            )
+        ),
+    ]
+
+
+def _errors(result: xr.Dataset) -> list[str]:
+    """Say at each time what the mesh's error is estimated to be."""
+    if "space_error" not in result:
+        return [""] * result.sizes["time"]
+    elastic, change = result["space_error"].max("point").values
+    return [
+        f", error of the mesh up to {first:.2g} m (elastic), {second:.2g} m (change)"
+        for first, second in zip(elastic, change, strict=True)
+    ]

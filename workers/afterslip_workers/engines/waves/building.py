@@ -12,8 +12,8 @@ import numpy as np
 from afterslip.errors import Problem, SpecError, one_problem
 from afterslip.identity import digest, model_digest, plain
 from afterslip.physics.waves import physics
-from afterslip.physics.waves.checks import VoxelPlan, check
-from afterslip.physics.waves.spec import WaveCampaign, too_fast
+from afterslip.physics.waves.checks import VoxelPlan, WaveSpec, check
+from afterslip.physics.waves.spec import too_fast
 from afterslip.schemas import earth
 from afterslip.spec.coverage import plane_fault
 from afterslip.spec.files import Files
@@ -34,7 +34,7 @@ _FINER = 0.5
 Phase = Callable[[str], None]
 
 
-def ground_digest(spec: WaveCampaign, inputs: Inputs, files: Files) -> str:
+def ground_digest(spec: WaveSpec, inputs: Inputs, files: Files) -> str:
     """Return the digest of all that voxels, faults and records follow from."""
     plan = check(spec, inputs)
     table, stations = _table(spec, files), _stations(inputs)
@@ -45,7 +45,7 @@ def ground_digest(spec: WaveCampaign, inputs: Inputs, files: Files) -> str:
 
 
 def build_ground(
-    spec: WaveCampaign, inputs: Inputs, files: Files, phase: Phase
+    spec: WaveSpec, inputs: Inputs, files: Files, phase: Phase
 ) -> tuple[WaveGround, dict[str, Any]]:
     """Cut a domain into voxels.
 
@@ -123,7 +123,7 @@ def _stations(inputs: Inputs) -> Float:
     return np.zeros((0, 2)) if found is None else np.column_stack([found.x, found.y])
 
 
-def _quality(spec: WaveCampaign, grid: VoxelGrid) -> Float:
+def _quality(spec: WaveSpec, grid: VoxelGrid) -> Float:
     """Return Qp and Qs of planes of voxels, which are those of their middles."""
     layers = spec.model.layers
     if spec.waves.attenuation is None:
@@ -135,7 +135,7 @@ def _quality(spec: WaveCampaign, grid: VoxelGrid) -> Float:
     return np.asarray(values[which].T)
 
 
-def _table(spec: WaveCampaign, files: Files) -> Float:
+def _table(spec: WaveSpec, files: Files) -> Float:
     """Return the rows of the source-time function's file, if one is named."""
     name = spec.waves.source_time.file
     if name is None:
@@ -158,7 +158,7 @@ def _table(spec: WaveCampaign, files: Files) -> Float:
     return np.asarray(rows)
 
 
-def _facts(spec: WaveCampaign, plan: VoxelPlan, ground: WaveGround) -> dict[str, Any]:
+def _facts(spec: WaveSpec, plan: VoxelPlan, ground: WaveGround) -> dict[str, Any]:
     nx, ny, nz = (n - 1 for n in ground.grid.shape)
     slowest, fastest, ratio = ground.medium.speeds()
     note = (

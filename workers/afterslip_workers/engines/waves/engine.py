@@ -32,6 +32,7 @@ from afterslip_workers.engines.base import (
 )
 from afterslip_workers.engines.models import get_or_build, load_model
 from afterslip_workers.engines.waves import building, model_file, solving
+from afterslip_workers.engines.waves.forward import run_forward, summary
 from afterslip_workers.engines.waves.model_file import WaveGround
 from afterslip_workers.engines.waves.sources import WaveSources
 from afterslip_workers.store.backend import StoreBackend
@@ -41,6 +42,9 @@ class WaveEngine:
     """See `afterslip_workers.engines.base.Engine`."""
 
     physics = physics
+    # see `afterslip_workers.engines.base.ForwardEngine`
+    forward = staticmethod(run_forward)
+    summary = staticmethod(summary)
     failures: ClassVar[dict[type[Exception], ErrorClass]] = {
         UnstableError: ErrorClass.UNSTABLE,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +10,7 @@ import numpy as np
 
 from afterslip.error_class import ErrorClass
 from afterslip.physics.waves import physics
-from afterslip.physics.waves.checks import samples, surface_step
-from afterslip.physics.waves.spec import WaveCampaign
+from afterslip.physics.waves.checks import WaveSpec, samples, surface_step
 from afterslip_common.source_time import SourceTime
 from afterslip_solver.backend.cpu.digits import MOST
 from afterslip_solver.backend.waves import bytes_needed
@@ -84,14 +84,22 @@ def solve(work: GroupWork) -> Solved:
     return Solved(values, {**stats, **keeper.stats()}, _history(found, waves))
 
 
-def source_time(spec: WaveCampaign, ground: WaveGround) -> SourceTime:
+def backend_of(asked: str, offered: str) -> str:
+    """Return "cpu" or "gpu" for what a spec asks for, where that may be "auto"."""
+    found = offered if asked == "auto" else asked
+    if found == "auto":
+        return "gpu" if device.graphics() else "cpu"
+    return found
+
+
+def source_time(spec: WaveSpec, ground: WaveGround) -> SourceTime:
     """Return how slip grows."""
     found = spec.waves.source_time.function or ground.source_time
     assert found is not None  # noqa: S101 - the schema has one of them
     return found
 
 
-def surface_axes(spec: WaveCampaign, grid: VoxelGrid) -> tuple[Float, Float]:
+def surface_axes(spec: WaveSpec, grid: VoxelGrid) -> tuple[Float, Float]:
     """Return x (n_column,) and y (n_row,), m, of the points of the ground."""
     every = surface_step(spec, grid.h)
     if not every:
@@ -103,23 +111,15 @@ def surface_axes(spec: WaveCampaign, grid: VoxelGrid) -> tuple[Float, Float]:
 def _ready(work: GroupWork) -> _Ready:
     """Prepare the voxels, unless an earlier group left them warm."""
     waves, facts = work.spec.waves, work.facts
-    wanted = work.backend if waves.backend == "auto" else waves.backend
-    if wanted == "auto":
-        wanted = "gpu" if device.graphics() else "cpu"
+    wanted = backend_of(waves.backend, work.backend)
 
     def build() -> _Ready:
         work.phase("preparing the voxels")
         ground: WaveGround = work.model()
-        _require(ground.grid, wanted, work)
+        require(work.spec, ground.grid, wanted, work.warm.clear)
         units = WaveSources.of(work.spec.sources, ground, facts.get("order"))
-        sides = Sides(
-            waves.absorbing.kind, waves.absorbing.width, centre=units.centre()
-        )
-        scheme = SCHEMES[waves.scheme]
-        parts = ground.grid, ground.medium, scheme, sides, waves.precision, wanted
-        how = _attenuation(work.spec, ground)
-        ready = Prepared.of(*parts, waves.digits or MOST, how)
-        return _Ready(ground, ready, units)
+        made = prepare(work.spec, ground, wanted, units.centre())
+        return _Ready(ground, made, units)
 
     parts = facts["digest"], facts.get("order"), work.spec.sources, waves.absorbing
     how = waves.scheme, waves.precision, waves.digits, waves.attenuation
@@ -128,21 +128,43 @@ def _ready(work: GroupWork) -> _Ready:
     return ready
 
 
-def _attenuation(spec: WaveCampaign, ground: WaveGround) -> Attenuation | None:
-    how = spec.waves.attenuation
-    return None if how is None else Attenuation(how.band, how.at, *ground.quality)
+def prepare(
+    spec: WaveSpec,
+    ground: WaveGround,
+    backend: str,
+    centre: tuple[float, float, float],
+) -> Prepared:
+    """Put voxels into a backend's memory.
+
+    Parameters
+    ----------
+    centre : m, of the sources, from which springs at the sides are.
+    """
+    waves, how = spec.waves, None
+    if waves.attenuation is not None:
+        given = waves.attenuation
+        how = Attenuation(given.band, given.at, *ground.quality)
+    sides = Sides(waves.absorbing.kind, waves.absorbing.width, centre=centre)
+    parts = ground.grid, ground.medium, SCHEMES[waves.scheme], sides
+    return Prepared.of(*parts, waves.precision, backend, waves.digits or MOST, how)
 
 
-def _require(grid: VoxelGrid, backend: str, work: GroupWork) -> None:
-    """Refuse voxels that need more memory than is free, before any is taken."""
-    waves = work.spec.waves
-    real = np.float32 if waves.precision == "fp32" else np.float64
-    needed = bytes_needed(grid.shape, real, waves.attenuation is not None)
-    needed += _recorded(work, grid)
+def require(
+    spec: WaveSpec, grid: VoxelGrid, backend: str, clear: Callable[[], None]
+) -> None:
+    """Refuse voxels that need more memory than is free, before any is taken.
+
+    Parameters
+    ----------
+    clear : gives memory of others back.
+    """
+    real = np.float32 if spec.waves.precision == "fp32" else np.float64
+    needed = bytes_needed(grid.shape, real, spec.waves.attenuation is not None)
+    needed += _recorded(spec, grid)
     device.trim()
     free = free_on_gpu() if backend == "gpu" else free_on_host()
     if free is not None and free < needed:
-        work.warm.clear()
+        clear()
         device.trim()
         free = free_on_gpu() if backend == "gpu" else free_on_host()
     if free is not None and free < needed:
@@ -154,9 +176,9 @@ def _require(grid: VoxelGrid, backend: str, work: GroupWork) -> None:
         )
 
 
-def _recorded(work: GroupWork, grid: VoxelGrid) -> int:
-    x, y = surface_axes(work.spec, grid)
-    return 2 * _SINGLE * 12 * len(x) * len(y) * samples(work.spec)
+def _recorded(spec: WaveSpec, grid: VoxelGrid) -> int:
+    x, y = surface_axes(spec, grid)
+    return 2 * _SINGLE * 12 * len(x) * len(y) * samples(spec)
 
 
 def _record(work: GroupWork, grid: VoxelGrid) -> Recording:
