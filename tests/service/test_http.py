@@ -16,6 +16,7 @@ from sqlalchemy.exc import OperationalError
 from afterslip_service.db import campaigns
 from afterslip_service.errors import BindRefusedError
 from afterslip_service.http.deps import encode_cursor
+from afterslip_service.http.meanings import EXAMPLES
 from afterslip_service.settings import check_bind
 from afterslip_workers import entry
 
@@ -149,6 +150,34 @@ def test_openapi_describes_the_spec_and_the_problems(client):
         part.split("'")[0] for part in text.split("#/components/schemas/")[1:]
     ):
         assert name in schemas, name
+
+
+def test_every_field_of_openapi_says_what_it_means(client):
+    schemas = client.get("/openapi.json").json()["components"]["schemas"]
+    silent = [
+        f"{name}.{field}"
+        for name, schema in schemas.items()
+        for field, value in schema.get("properties", {}).items()
+        if not value.get("description")
+    ]
+    assert silent == []
+    # generators of clients make one class of each title
+    titles = [schema["title"] for schema in schemas.values() if "title" in schema]
+    assert sorted(titles) == sorted(set(titles))
+
+
+def test_examples_of_openapi_are_taken_as_they_are(client):
+    schemas = client.get("/openapi.json").json()["components"]["schemas"]
+    examples = {n: s["examples"][0] for n, s in schemas.items() if "examples" in s}
+    assert set(examples) == set(EXAMPLES)
+    made = client.post("/v1/campaigns", json=tiny_worker.spec()).json()["id"]
+    (spec,) = (value for value in examples.values() if "model" in value)
+    assert client.post("/v1/plan", json=spec).status_code == 200
+    data = examples["DatasetRequest"]
+    assert client.post("/v1/datasets", json=data).status_code == 201
+    request = examples["InversionRequest"] | {"campaign": made}
+    answer = client.post("/v1/inversions", json=request)
+    assert answer.status_code in (201, 202), answer.text
 
 
 def test_page_is_served_with_a_policy(client):

@@ -10,8 +10,8 @@ import typer
 from afterslip.errors import one_problem
 
 # these take options of their own; all others are in `afterslip.exports.FORMATS`
-WITH_OPTIONS = ("fsp", "surface")
-ENDINGS = {"surface": "surface.vtu"}
+WITH_OPTIONS = ("altar", "fsp", "surface")
+ENDINGS = {"altar": "altar", "surface": "surface.vtu"}
 
 
 def export(
@@ -20,14 +20,15 @@ def export(
         str,
         typer.Option(
             help="csv, fsp, geojson, gmt, vtu: slip; surface: displacement of the "
-            "ground, as VTU."
+            "ground, as VTU; altar: the linear problem, a folder for AlTar."
         ),
     ],
     out: Annotated[
-        Path | None, typer.Option(help="File; slip.FORMAT beside the result.")
+        Path | None, typer.Option(help="File or folder; slip.FORMAT beside the result.")
     ] = None,
     greens: Annotated[
-        Path | None, typer.Option(help="greens.zarr of the campaign, for surface.")
+        Path | None,
+        typer.Option(help="greens.zarr of the campaign, for altar, surface."),
     ] = None,
     time: Annotated[
         list[str] | None,
@@ -61,10 +62,12 @@ def export(
             "give result.nc, or the folder that run, fetch or invert --out wrote",
         ) from None
     path = out or source.parent / ENDINGS.get(format, f"slip.{format}")
-    if format == "surface":
-        if greens is None:
-            raise one_problem("--greens", None, "is needed for surface")
-        exports.write_surface(found, greens, _seconds(time or ["0 d"]), path)
+    if format in ("altar", "surface") and greens is None:
+        raise one_problem("--greens", None, f"is needed for {format}")
+    if format == "altar":
+        exports.write_altar(found, greens or "", path)
+    elif format == "surface":
+        exports.write_surface(found, greens or "", _seconds(time or ["0 d"]), path)
     elif format == "fsp":
         place = _hypocentre(hypocentre)
         exports.write_fsp(found, path, exports.Event(event, date, place))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import xarray as xr
 
+from afterslip.exports.altar import write_altar
 from afterslip.exports.fsp import Event, write_fsp
 from afterslip.exports.geojson import write_geojson
 from afterslip.exports.gmt import write_gmt
@@ -22,6 +23,7 @@ FORMATS: dict[str, Callable[[xr.Dataset, Path], Path]] = {
 __all__ = [
     "FORMATS",
     "Event",
+    "write_altar",
     "write_fsp",
     "write_geojson",
     "write_gmt",

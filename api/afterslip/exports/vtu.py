@@ -67,7 +67,7 @@ def write_surface(
     """
     store = GreensStore(greens)
     slip = np.asarray(result["slip"].values, dtype=np.float64)
-    _check(result, store, slip.size)
+    check_greens(result, store, slip.size)
     total: float | np.ndarray[tuple[int, ...], np.dtype[np.float64]] = 0.0
     # a few sources at once: all of a large campaign would not fit into memory
     for first in range(0, slip.size, _CHUNK):
@@ -88,7 +88,8 @@ def write_surface(
     return path
 
 
-def _check(result: xr.Dataset, store: GreensStore, n_source: int) -> None:
+def check_greens(result: xr.Dataset, store: GreensStore, n_source: int) -> None:
+    """Refuse Green's functions that are not those of a result, or not complete."""
     own, other = result.attrs.get("campaign"), store.dataset.attrs.get("campaign")
     place = np.asarray(result["source_position"].values)
     there = np.asarray(store.dataset["source_position"].values)

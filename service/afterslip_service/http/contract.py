@@ -14,6 +14,7 @@ from afterslip.physics.registry import find, installed
 from afterslip.schemas.inversion import Inversion
 from afterslip.schemas.observation import Dataset
 from afterslip_service.http.access import COOKIE, needed
+from afterslip_service.http.meanings import describe
 from afterslip_service.http.paths import PUBLIC, SESSION
 from afterslip_service.http.problems import MEDIA
 
@@ -57,6 +58,7 @@ def openapi(
             routes=app.routes,
         )
         _add_specs(schema["components"]["schemas"], bodies or {})
+        describe(schema["components"]["schemas"])
         schema["components"]["securitySchemes"] = SECURITY
         for path, item in schema["paths"].items():
             for method, operation in item.items():
@@ -72,6 +74,8 @@ def _add_specs(known: dict[str, Any], bodies: Mapping[str, type[BaseModel]]) -> 
     data = _schema(Dataset)
     data["properties"]["csv"] = {"type": "string"}
     data["required"] = ["name"]
+    # generators of clients name their classes by it, and want each name once
+    request["title"], data["title"] = "InversionRequest", "DatasetRequest"
     schemas = {
         "InversionRequest": request,
         "DatasetRequest": data,

@@ -245,6 +245,8 @@ def dataset_facts(
             "name": name,
             "count": int(mine.sum()),
             "sigma_of_file": int((mine & rows.given).sum()),
+            "correlated": dataset.covariance is not None
+            or any(bool(mine[index].any()) for index, _ in rows.blocks),
             "errors": dataset.model_dump(
                 mode="json",
                 exclude_none=True,

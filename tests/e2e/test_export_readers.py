@@ -1,0 +1,164 @@
+"""Exports give other programs the displacements that the result predicted.
+
+pyrocko, in an environment of its own (its extensions want another NumPy), computes them
+with Okada's half-space from the subfaults of FSP; what AlTar's static model does with
+its files is done here as documented.
+"""
+
+import csv
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+import pytest
+
+from afterslip import Client, open_result
+from afterslip.errors import SpecError
+from afterslip.exports import Event, write_altar, write_fsp
+
+SPEC = """
+name: half-space
+model:
+  frame: {kind: geographic, lon0: 13.25, lat0: 42.8}
+  layers: [{name: rock, bottom: 60, vp: 6.0, vs: 3.4641016, rho: 2700}]
+  faults:
+    - name: main
+      plane: {x: 0, y: 0, top: 3, strike: 155, dip: 45, length: 20, width: 14}
+  mesh: {size: {fault: 1.7, far: 25}}
+sources: {fault: main, along_strike: 2, down_dip: 1, shape: patch}
+times: {until: 1 d, output: [0 d]}
+datasets: [{name: gnss, file: data.csv, sigma: {horizontal: 0.003, vertical: 0.01}}]
+inversions:
+  - {name: only, datasets: [gnss], smoothness: 1.0e-6, model_error: {mesh: false}}
+"""
+
+
+def data():
+    """Twelve stations around the fault; any displacements, for they are not judged."""
+    rng = np.random.default_rng(3)
+    angle = np.linspace(0, 2 * np.pi, 12, endpoint=False)
+    reach = np.tile([0.12, 0.25, 0.4], 4)
+    lines = ["station,lon,lat,east,north,up"]
+    for number, (a, r) in enumerate(zip(angle, reach, strict=True)):
+        lon, lat = 13.2 + r * np.cos(a), 42.77 + 0.7 * r * np.sin(a)
+        motion = ",".join(f"{v:.4f}" for v in rng.normal(scale=0.05, size=3))
+        lines.append(f"S{number},{lon:.4f},{lat:.4f},{motion}")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("readers")
+    (folder / "data.csv").write_text(data())
+    (folder / "campaign.yaml").write_text(SPEC)
+    with Client.embedded(folder / "service", workers=1) as client:
+        campaign = client.submit(folder / "campaign.yaml").wait(timeout=500)
+        campaign.fetch(folder / "out")
+        campaign.inversions()[0].save(folder / "out")
+    result = open_result(next((folder / "out").rglob("result.nc")))
+    return result, folder / "out" / "greens.zarr"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_altar_finds_the_predictions_from_its_files(finished, tmp_path):
+    result, greens = finished
+    folder = write_altar(result, greens, tmp_path / "altar")
+    arrays = {}
+    for name in ("gf", "data", "Cd"):
+        with h5py.File(folder / f"static.{name}.h5") as file:
+            # AlTar takes the first data set of the file
+            arrays[name] = np.asarray(file[next(iter(file))])
+    n, m = result.sizes["obs"], result.sizes["source"]
+    assert [a.shape for a in arrays.values()] == [(n, m), (n,), (n, n)]
+    with (folder / "parameters.csv").open() as file:
+        names = [row["component"] for row in csv.DictReader(file)]
+    assert names == ["strike"] * (m // 2) + ["dip"] * (m // 2)
+    slip = result["slip"].values
+    component = result["source_component"].values
+    theta = np.concatenate([slip[component == 0], slip[component == 1]])
+    predicted = arrays["gf"] @ theta
+    np.testing.assert_allclose(predicted, result["predicted"], atol=1e-6)
+    misfit = arrays["data"] - predicted
+    own = np.sum((result["residual"].values / result["sigma"].values) ** 2)
+    assert misfit @ np.linalg.solve(arrays["Cd"], misfit) == pytest.approx(
+        own, rel=1e-4
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_what_altar_cannot_have_is_refused(finished, tmp_path):
+    result, greens = finished
+    wrong = result.copy()
+    wrong["slip"] = result["slip"] * 1.01
+    with pytest.raises(SpecError, match="miss the result's predictions"):
+        write_altar(wrong, greens, tmp_path / "a")
+    correlated = result.copy()
+    text = '[{"name": "gnss", "correlated": true}]'
+    correlated.attrs = {**result.attrs, "datasets": text}
+    with pytest.raises(SpecError, match="correlated errors"):
+        write_altar(correlated, greens, tmp_path / "a")
+    assert not (tmp_path / "a").exists()
+
+
+PYROCKO = """
+import re, sys
+import numpy as np
+from pyrocko.modelling import okada_ext
+from pyrocko.orthodrome import latlon_to_ne_numpy
+
+# the layout of SRCMOD: keys in comments, the last of them names the columns
+lines = open(sys.argv[1]).read().splitlines()
+heads = [line for line in lines if line.startswith("%")]
+keys = {}
+for key, value in re.findall(r"(\\w+)\\s*=\\s*([-+\\d.eE]+)", "\\n".join(heads)):
+    keys.setdefault(key, float(value))
+names = heads[-2].lstrip("% ").split()
+rows = [dict(zip(names, map(float, x.split()))) for x in lines if x[0] != "%"]
+origin = 42.8, 13.25
+along, down = 500 * keys["Dx"], 500 * keys["Dz"]
+patches, slips = [], []
+for row in rows:
+    north, east = latlon_to_ne_numpy(*origin, row["LAT"], row["LON"])
+    patches.append([float(north), float(east), 1e3 * row["Z"], keys["STRK"],
+                    keys["DIP"], -along, along, -down, down])
+    rake = np.radians(row["RAKE"])
+    slips.append([row["SLIP"] * np.cos(rake), row["SLIP"] * np.sin(rake), 0.0])
+lat, lon = np.loadtxt(sys.argv[2])
+north, east = latlon_to_ne_numpy(*origin, lat, lon)
+places = np.column_stack([north, east, np.zeros(len(north))])
+moved = okada_ext.okada(np.array(patches), np.array(slips), places, 3.24e10, 3.24e10,
+                        nthreads=1, rotate_sdn=0, stack_sources=1)
+moved = moved.reshape(len(north), -1)[:, :3]
+np.savetxt(sys.argv[3], moved[:, [1, 0, 2]] * [1, 1, -1])
+"""
+
+
+def pyrocko(*args):
+    """Run the script in an environment of pyrocko; skip where none can be made."""
+    base = [sys.executable, "-m", "uv", "run", "--quiet", "--no-project", "--isolated",
+            "--with", "pyrocko==2026.6.2", "--with", "numpy<2",
+            "python", "-c"]  # fmt: skip
+    try:
+        subprocess.run([*base, "import pyrocko"], check=True, timeout=300, cwd="/")
+    except subprocess.SubprocessError:
+        pytest.skip("pyrocko cannot be installed here")
+    subprocess.run([*base, PYROCKO, *map(str, args)], check=True, timeout=120)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_pyrocko_computes_our_displacements_from_the_subfaults(finished, tmp_path):
+    result, _ = finished
+    path = write_fsp(result, tmp_path / "slip.fsp", Event("made up", "01/01/2020"))
+    stations = [result["station_lat"].values, result["station_lon"].values]
+    np.savetxt(tmp_path / "stations.txt", stations)
+    pyrocko(path, tmp_path / "stations.txt", tmp_path / "moved.txt")
+    moved = np.loadtxt(tmp_path / "moved.txt")
+    own = result["predicted"].values
+    theirs = moved[result["obs_station"].values, result["obs_component"].values]
+    # slip of patches falls to zero over an element of 1.7 km at their edges, and the
+    # mesh has an error of some per cent: see docs/verification.md
+    assert np.abs(own - theirs).max() < 0.06 * np.abs(theirs).max()
