@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -132,6 +133,8 @@ def bring_up(app: FastAPI) -> None:
     migrate.upgrade(service.database)
     entry.prepare(service.settings.store)
     service.up = True
+    # the first plan would wait for the imports; a request that comes meanwhile does
+    threading.Thread(target=entry.load_engines, name="engines", daemon=True).start()
     service.listener = Listener(service.database, service.wake)
     service.listener.start()
     if placement is None:

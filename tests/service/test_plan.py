@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import tiny_worker
@@ -124,3 +127,30 @@ def test_a_plan_after_a_campaign_has_its_rates_and_its_model(client, wait_for):
         sources={"fault": "main", "along_strike": 6, "down_dip": 1}
     )
     assert plan(client, finer)["reuse"] == {"model": made, "sources": None}
+
+
+STARTED = """
+import sys, time
+from pathlib import Path
+from afterslip_service.main import bring_down, bring_up, create_app
+from afterslip_service.settings import Settings
+ENGINE = "afterslip_workers.engines.viscoelastic.planning"
+folder = Path(sys.argv[1])
+settings = Settings(store=folder / "store", database=str(folder / "db.sqlite"))
+app = create_app(settings, placement=None)
+assert ENGINE not in sys.modules
+bring_up(app)
+for _ in range(1200):
+    if hasattr(sys.modules.get(ENGINE), "plan"):
+        break
+    time.sleep(0.05)
+else:
+    sys.exit("nobody imported the engine")
+bring_down(app)
+"""
+
+
+def test_a_started_service_has_the_engines_before_the_first_plan(tmp_path):
+    command = [sys.executable, "-c", STARTED, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from afterslip_workers.bench import measure
+from afterslip_workers.engines import registry
+from afterslip_workers.engines.registry import load_all as load_engines
 from afterslip_workers.errors import TaskError, classify
 from afterslip_workers.machine import device
 from afterslip_workers.machine.limit import SHARES_ENV
@@ -74,6 +76,7 @@ __all__ = [
     "is_bucket",
     "keep_content",
     "keep_file",
+    "load_engines",
     "measure",
     "open_store",
     "plan",
@@ -277,8 +280,6 @@ def plan(
     "least_bytes", "parts"}, "trial"}; None where the physics' engine is not installed
     here, or cannot say.
     """
-    from afterslip_workers.engines import registry
-
     return registry.plan(campaign, inputs, files, mesh_bytes, backend, trial=trial)
 
 

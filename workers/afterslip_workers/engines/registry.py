@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
@@ -60,6 +60,13 @@ def check_rheologies(spec: Mapping[str, Any]) -> None:
             f"this worker lacks a rheology of the spec, {missing}: install its package "
             "where workers run, then retry",
         ) from missing
+
+
+def load_all() -> None:
+    """Import every engine; one that cannot be imported is reported by `find`."""
+    for point in entry_points(group=GROUP):
+        with suppress(TaskError):
+            find(point.name)
 
 
 @contextmanager
