@@ -270,3 +270,11 @@ def test_intervals_follow_each_other(ends, words):
     with pytest.raises(SpecError) as caught:
         validate(Inversion, asked)
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("amplitude", [0, -1, "large"])
+def test_afterslip_of_no_size_is_refused(amplitude):
+    increments = {"ends": ["1 yr"], "amplitude": amplitude}
+    with pytest.raises(SpecError) as caught:
+        validate(Inversion, {"name": "i", "datasets": ["d"], "increments": increments})
+    assert "increments.amplitude" in str(caught.value)

@@ -48,7 +48,7 @@ def design(problem):
 
 
 def test_precision_is_that_of_a_random_walk_and_of_changes_of_the_rate(problem):
-    prior = InTime(Laplacian(), DAYS, coupling=0.3)
+    prior = InTime(Laplacian(), DAYS, coupling=0.3, amplitude=0.5)
     sources = problem.sources
     L = Laplacian().precision(sources)
     n = len(L)
@@ -62,11 +62,11 @@ def test_precision_is_that_of_a_random_walk_and_of_changes_of_the_rate(problem):
     share = np.array(DAYS) / 100
     penalty = slip[0] @ L @ slip[0]
     for k in range(3):
-        penalty += slip[k + 1] @ L @ slip[k + 1] / share[k]
+        penalty += 4.0 * slip[k + 1] @ L @ slip[k + 1] / share[k]
     middle = [0.05, 0.2, 0.65]
     for k in range(2):
         change = slip[k + 2] / share[k + 1] - slip[k + 1] / share[k]
-        penalty += 0.3 * change @ L @ change / (middle[k + 1] - middle[k])
+        penalty += 4.0 * 0.3 * change @ L @ change / (middle[k + 1] - middle[k])
     flat = slip.ravel()
     assert flat @ found @ flat == pytest.approx(penalty)
 

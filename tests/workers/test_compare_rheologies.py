@@ -102,7 +102,7 @@ def test_the_rheology_of_the_data_has_the_evidence_and_the_score(solved):
     runs = {
         name: posed(root, name, spec, table, sign=sign) for name, spec in specs.items()
     }
-    found = compare(runs, 0.0, lambda _phase: None)
+    found = compare(runs, (0.0, 1.0), lambda _phase: None)
     log = found["log_evidence"]
     assert float(log.sel(model="true")) == 0.0
     assert (log.drop_sel(model="true") < -20.0).all()
@@ -123,7 +123,7 @@ def test_slip_through_time_is_compared_with_its_increments(solved):
     root, specs, table = solved
     more = {"increments": {"ends": ["1 yr", "5 yr"]}, "sign": {"dip": "positive"}}
     runs = {n: posed(root, n, specs[n], table, **more) for n in ("stiff", "true")}
-    found = compare(runs, 0.1, lambda _phase: None)
+    found = compare(runs, (0.1, 1.0), lambda _phase: None)
     assert float(found["log_evidence"].sel(model="true")) == 0.0
     assert float(found["log_evidence"].sel(model="stiff")) < -3.0
 
@@ -139,7 +139,7 @@ def test_runs_that_cannot_be_compared_are_refused_by_name(solved):
         ({"weak": one, "stiff": three}, "differ in data"),
     ):
         with pytest.raises(SpecError, match=said):
-            compare(runs, 0.0, lambda _phase: None)
+            compare(runs, (0.0, 1.0), lambda _phase: None)
 
 
 @pytest.mark.slow

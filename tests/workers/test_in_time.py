@@ -147,6 +147,7 @@ def estimated():
         design,
         ENDS,
         (0.0, 0.1),
+        (1.0,),
         lambda posed, settings: (invert(posed, settings), np.ones(len(data))),
     )
 
@@ -170,3 +171,54 @@ def test_rock_that_does_not_flow_fits_worse_and_finds_another_moment(estimated):
     truth = SLIP.sum() * 1e8 * 3e10
     wrong = abs(history.moment_elastic[-1] - truth)
     assert wrong > 5 * abs(history.moment[-1] - truth)
+
+
+def test_afterslip_far_smaller_than_coseismic_slip_is_smoothed_on_its_own_scale():
+    """Slip of 40 m, then of 0.4 m, with noise that drowns what is rough of the latter.
+
+    A prior that allows increments as large as the earthquake leaves them to the noise.
+    """
+    rng = np.random.default_rng(7)
+    n = 30
+    x = np.linspace(0.0, 1.0, n)
+    bump = np.exp(-0.5 * ((x - 0.5) / 0.15) ** 2)
+    slip = np.array([40.0 * bump, 0.4 * bump])
+    stations = 45
+    seat = np.linspace(-0.2, 1.2, stations)
+    kernel = np.exp(-0.5 * ((seat[:, None] - x) / 0.12) ** 2) / n
+    # each station once at the event and once after it
+    design = np.zeros((2 * stations, 2, n))
+    design[:, 0] = np.tile(kernel, (2, 1))
+    design[stations:, 1] = kernel
+    sigma = np.full(2 * stations, 0.02)
+    data = np.einsum("rbs,bs->r", design, slip) + rng.normal(0, sigma)
+    problem = InversionProblem(
+        G=np.zeros((2 * stations, n)),
+        data=data,
+        sigma=sigma,
+        station=np.tile(np.arange(stations), 2),
+        kind=np.full(2 * stations, "gnss"),
+        grid=np.array([[0, 1, i, 0] for i in range(n)]),
+        area=np.full(n, 1e8),
+        rigidity=np.full(n, 3e10),
+        sign=np.zeros(n, dtype=np.int64),
+        spacing=np.array([[1e4, 1e4]]),
+        open_top=np.array([False]),
+    )
+
+    def afterslip(amplitudes):
+        *_, history = solve_in_time(
+            problem,
+            InversionSettings(sparsity=0.0, folds=5),
+            (design, design),
+            [YEAR],
+            (0.0,),
+            amplitudes,
+            lambda posed, settings: (invert(posed, settings), np.ones(len(data))),
+        )
+        return history
+
+    as_large, chosen = afterslip((1.0,)), afterslip((1.0, 0.3, 0.1, 0.03))
+    assert chosen.amplitude < 1.0
+    error = [np.std(found.slip[1] - slip[1]) for found in (as_large, chosen)]
+    assert error[1] < 0.5 * error[0]

@@ -45,13 +45,16 @@ def compare_rheologies(
     console = Console(stderr=True)
     results = [_result(run, inversion) for run in runs]
     names = _names(runs, results)
-    coupling = float(results[0].attrs.get("increment_smoothness", 0.0))
+    prior = tuple(
+        float(results[0].attrs.get(f"increment_{name}", default))
+        for name, default in (("smoothness", 0.0), ("amplitude", 1.0))
+    )
     with console.status("reading data") as status:
         posed = {
             name: _posed(run, result)
             for name, run, result in zip(names, runs, results, strict=True)
         }
-        found = compare(posed, coupling, status.update)
+        found = compare(posed, prior, status.update)
     out.mkdir(parents=True, exist_ok=True)
     found.to_netcdf(out / "comparison.nc", engine="h5netcdf")
     plot.save(plot.comparison(found), out / "comparison.png")

@@ -23,12 +23,20 @@ def _strength(value: Any) -> Any:
     return Within(least=0, most=1e30).parse(value)
 
 
+def _amplitude(value: Any) -> Any:
+    found = _strength(value)
+    if found != "auto" and not 1e-6 <= found <= 1e6:
+        raise refusal("must be auto or a share from 1e-6 to 1e6", "1 is as large")
+    return found
+
+
 def _prior(value: Any) -> Any:
     """Read a name alone as a prior with the parameters' defaults."""
     return {value: {}} if isinstance(value, str) else value
 
 
 Strength = Annotated[float | Literal["auto"], BeforeValidator(_strength)]
+Amplitude = Annotated[float | Literal["auto"], BeforeValidator(_amplitude)]
 Prior = Annotated[dict[Name, dict[str, float]], BeforeValidator(_prior)]
 
 
@@ -40,6 +48,9 @@ class Increments(Schema):
     )
     smoothness: Strength = Field(
         default="auto", description="weight of changes of the rate; auto: as smoothness"
+    )
+    amplitude: Amplitude = Field(
+        default="auto", description="size of afterslip over that of coseismic slip"
     )
 
     def problems(self) -> Iterator[Problem]:
@@ -106,7 +117,7 @@ class Inversion(Schema):
     )
 
     increments: Increments | None = Field(
-        default=None, description="{ends, smoothness} of afterslip; none: at once"
+        default=None, description="{ends, smoothness, amplitude} of afterslip"
     )
 
     model_error: ModelErrors = Field(

@@ -39,11 +39,14 @@ class InTime:
     space : prior of slip at one time.
     durations : of the intervals, any unit.
     coupling : weight of changes of the rate; 0 for none.
+    amplitude : size of all afterslip over that of the coseismic slip, which is usually
+        far larger: all precisions of increments are divided by its square.
     """
 
     space: Regulariser
     durations: tuple[float, ...]
     coupling: float = 0.0
+    amplitude: float = 1.0
 
     def precision(self, sources: SourceGrid) -> Float:
         """(n_par, n_par) float64, blocks in the order of the unknowns."""
@@ -67,6 +70,7 @@ class InTime:
             change = np.diff(np.diag(1.0 / share), axis=0)
             change /= np.sqrt(np.diff(middle))[:, None]
             matrix[1:, 1:] += self.coupling * change.T @ change
+        matrix[1:, 1:] /= self.amplitude**2
         return matrix
 
 

@@ -22,8 +22,9 @@ from afterslip_solver.inversion import (
 )
 from afterslip_solver.model import Float, Int
 
-# weights of changes of the rate that "auto" tries
+# weights of changes of the rate, and sizes of afterslip, that "auto" tries
 COUPLINGS = (0.0, 1e-3, 1e-2, 1e-1, 1.0)
+AMPLITUDES = (1.0, 0.3, 0.1, 0.03)
 
 # Gauss-Legendre points of one interval; the curves are smooth
 _POINTS = 12
@@ -145,6 +146,7 @@ class History:
     moment_elastic : (n_block,) N m, the same where rock does not flow.
     variance_reduction_elastic : of the data, with their errors, in that case.
     coupling : weight of changes of the rate.
+    amplitude : size of afterslip over that of the coseismic slip, in the prior.
     """
 
     ends: Float
@@ -155,6 +157,7 @@ class History:
     moment_elastic: Float
     variance_reduction_elastic: float
     coupling: float
+    amplitude: float
 
 
 Solve = Callable[[InversionProblem, InversionSettings], tuple[InversionSolution, Float]]
@@ -166,9 +169,10 @@ def solve_in_time(
     design: tuple[Float, Float],
     ends: Sequence[float],
     couplings: Sequence[float],
+    amplitudes: Sequence[float],
     solve: Solve,
 ) -> tuple[InversionSolution, Float, History]:
-    """Estimate coseismic slip and increments; the score chooses the coupling.
+    """Estimate coseismic slip and increments; the score chooses their prior.
 
     The same slip is then sought with rock that does not flow, at the same weights,
     to say how much of the afterslip is flow that was taken for slip.
@@ -179,36 +183,31 @@ def solve_in_time(
     settings : with the prior in space.
     design : as `designs` returns.
     ends : s, of the intervals.
-    couplings : to choose from.
+    couplings, amplitudes : to choose from, the amplitude first, at the first coupling.
     solve : returns a solution and the weights of its data.
 
     Returns
     -------
     The solution for all slip together, the weights of the data, and the history.
     """
-    durations = tuple(np.diff([0.0, *ends]).tolist())
     posed = in_blocks(problem, design[0])
-    tried = []
-    for coupling in couplings:
-        prior = InTime(settings.regulariser, durations, coupling)
-        tried.append(replace(settings, regulariser=prior))
-    best = 0
-    if len(tried) > 1:
+    durations = tuple(np.diff([0.0, *ends]).tolist())
+    chosen = InTime(settings.regulariser, durations, couplings[0], amplitudes[0])
+
+    def score(prior: InTime) -> float:
         # in units of the errors as stated, which are the same for all
-        scored = [replace(one, choice="cross_validation", draws=0) for one in tried]
-        scores = [_score(solve(posed, one)[0]) for one in scored]
-        best = int(np.argmin(scores))
-    chosen = tried[best]
-    solution, weight = solve(posed, chosen)
-    held = replace(
-        chosen,
-        smoothness=solution.smoothness,
-        sparsity=solution.sparsity,
-        folds=0,
-        draws=0,
-    )
-    elastic = in_blocks(problem, design[1]).reweighted(solution.variance)
-    still = invert(reweighted(elastic, weight), held)
+        tried = replace(settings, regulariser=prior, choice="cross_validation", draws=0)
+        return _score(solve(posed, tried)[0])
+
+    if len(amplitudes) > 1:
+        sizes = [replace(chosen, amplitude=amplitude) for amplitude in amplitudes]
+        chosen = min(sizes, key=score)
+    if len(couplings) > 1:
+        weights = [replace(chosen, coupling=coupling) for coupling in couplings]
+        chosen = min(weights, key=score)
+    settings = replace(settings, regulariser=chosen)
+    solution, weight = solve(posed, settings)
+    still = _elastic(problem, design[1], settings, solution, weight)
     moment, limits = moment_history(problem, solution)
     blocks = 1 + len(ends)
     sigma = np.sqrt(np.maximum(np.diag(solution.covariance), 0.0))
@@ -222,9 +221,29 @@ def solve_in_time(
         interval=limits,
         moment_elastic=moment_history(problem, still)[0],
         variance_reduction_elastic=still.fit.weighted_variance_reduction,
-        coupling=float(couplings[best]),
+        coupling=chosen.coupling,
+        amplitude=chosen.amplitude,
     )
     return total(problem, design[0], solution), weight, history
+
+
+def _elastic(
+    problem: InversionProblem,
+    design: Float,
+    settings: InversionSettings,
+    solution: InversionSolution,
+    weight: Float,
+) -> InversionSolution:
+    """Return slip at the same weights in rock that does not flow."""
+    held = replace(
+        settings,
+        smoothness=solution.smoothness,
+        sparsity=solution.sparsity,
+        folds=0,
+        draws=0,
+    )
+    posed = in_blocks(problem, design).reweighted(solution.variance)
+    return invert(reweighted(posed, weight), held)
 
 
 def _score(solution: InversionSolution) -> float:

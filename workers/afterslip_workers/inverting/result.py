@@ -142,6 +142,7 @@ def history_figures(history: History | None) -> dict[str, float]:
         return {}
     return {
         "increment_smoothness": history.coupling,
+        "increment_amplitude": history.amplitude,
         "variance_reduction_elastic": history.variance_reduction_elastic,
     }
 

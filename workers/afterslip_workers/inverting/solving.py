@@ -122,10 +122,13 @@ def _once(
     if request.increments is None or design is None:
         solution, weight = one(problem, settings)
         return Solved(problem, solution, weight, None, solution.variance)
-    given = request.increments.smoothness
-    couplings = in_time.COUPLINGS if given == "auto" else (float(given),)
+    asked = request.increments
+    tried = (
+        in_time.COUPLINGS if asked.smoothness == "auto" else (float(asked.smoothness),),
+        in_time.AMPLITUDES if asked.amplitude == "auto" else (float(asked.amplitude),),
+    )
     solution, weight, history = in_time.solve_in_time(
-        problem, settings, design, ends, couplings, one
+        problem, settings, design, ends, *tried, one
     )
     return Solved(problem, solution, weight, history, solution.variance)
 

@@ -46,7 +46,7 @@ class _Model:
 
 def compare(
     runs: Mapping[str, Posed],
-    coupling: float,
+    prior: tuple[float, ...],
     report: Callable[[str], None],
 ) -> xr.Dataset:
     """Compare models by evidence, by data held out and by the motion they predict.
@@ -54,7 +54,8 @@ def compare(
     Parameters
     ----------
     runs : by name; the first is the reference.
-    coupling : weight of changes of the rate, where slip goes on in increments.
+    prior : weight of changes of the rate and amplitude of afterslip, as of `InTime`,
+        where slip goes on in increments.
     report : called with what begins.
 
     Returns
@@ -75,7 +76,7 @@ def compare(
     _refuse(runs)
     increments = first.request.increments
     ends = [float(end) for end in increments.ends] if increments else []
-    settings = _settings(first, ends, coupling)
+    settings = _settings(first, ends, prior)
     models = {}
     for name, posed in runs.items():
         report(f"{name}: slip")
@@ -121,13 +122,15 @@ def _refuse(runs: Mapping[str, Posed]) -> None:
             raise one_problem(wrong[0], theirs[wrong[0]], "differs between runs", hint)
 
 
-def _settings(posed: Posed, ends: list[float], coupling: float) -> InversionSettings:
+def _settings(
+    posed: Posed, ends: list[float], prior: tuple[float, ...]
+) -> InversionSettings:
     settings = settings_of(posed.request, len(np.unique(posed.problem.station)))
     if not ends:
         return settings
     durations = tuple(np.diff([0.0, *ends]).tolist())
-    prior = InTime(settings.regulariser, durations, coupling)
-    return replace(settings, regulariser=prior)
+    in_time = InTime(settings.regulariser, durations, *prior)
+    return replace(settings, regulariser=in_time)
 
 
 def _evidence(
