@@ -22,6 +22,7 @@ NEED_FIGURES = (
 TESTS = {
     "": ["tests/api", *(f"--ignore={path}" for path in NEED_FIGURES)],
     "plot": [*NEED_FIGURES],
+    "seismology": ["tests/api/test_export_seismograms.py"],
     "workers": ["tests/workers/test_forward.py", "tests/workers/test_commit.py"],
     "service": ["tests/service/test_campaigns.py"],
 }
@@ -29,6 +30,7 @@ TESTS = {
 FOREIGN = {
     "": ("matplotlib", "numba", "gmsh", "dask", "sqlalchemy", "fastapi"),
     "plot": ("numba", "gmsh", "dask", "sqlalchemy", "fastapi"),
+    "seismology": ("numba", "gmsh", "dask", "fastapi"),
     "workers": ("sqlalchemy", "fastapi", "alembic"),
     "service": (),
 }

@@ -234,7 +234,10 @@ def test_the_verb_writes_beside_the_result(name, result, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        (["--format", "kml"], "use one of altar, csv, fsp, geojson, gmt, surface, vtu"),
+        (
+            ["--format", "kml"],
+            "use one of altar, csv, fsp, geojson, gmt, miniseed, surface, vtu",
+        ),
         (["--format", "surface"], "--greens: is needed"),
         (["--format", "fsp", "--hypocentre", "142"], "must be LON,LAT,DEPTH_KM"),
         (["--format", "fsp", "--hypocentre", "142,99,3"], "is no place"),

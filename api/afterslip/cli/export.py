@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from afterslip.errors import one_problem
 
+if TYPE_CHECKING:
+    import xarray as xr
+
 # these take options of their own; all others are in `afterslip.exports.FORMATS`
-WITH_OPTIONS = ("altar", "fsp", "surface")
+WITH_OPTIONS = ("altar", "fsp", "miniseed", "surface")
 ENDINGS = {"altar": "altar", "surface": "surface.vtu"}
 
 
 def export(
-    result: Annotated[Path, typer.Argument(help="result.nc, or the folder it is in.")],
+    result: Annotated[
+        Path,
+        typer.Argument(
+            help="result.nc, or the folder it is in; for miniseed the file of a "
+            "forward run or a greens.zarr."
+        ),
+    ],
     format: Annotated[
         str,
         typer.Option(
             help="csv, fsp, geojson, gmt, vtu: slip; surface: displacement of the "
-            "ground, as VTU; altar: the linear problem, a folder for AlTar."
+            "ground, as VTU; altar: the linear problem, a folder for AlTar; "
+            "miniseed: series of waves, with StationXML."
         ),
     ],
     out: Annotated[
@@ -40,28 +50,45 @@ def export(
         str | None,
         typer.Option(metavar="LON,LAT,DEPTH_KM", help="For fsp."),
     ] = None,
+    quantity: Annotated[
+        str, typer.Option(help="velocity or displacement, for miniseed.")
+    ] = "velocity",
+    source: Annotated[
+        int | None, typer.Option(help="Number of a unit source, for miniseed.")
+    ] = None,
+    begin: Annotated[
+        str, typer.Option(help="Begin of slip, UTC, for miniseed.")
+    ] = "1970-01-01T00:00:00",
+    network: Annotated[str, typer.Option(help="Its code, for miniseed.")] = "XX",
 ) -> None:
-    """Write an inversion's result in the format of other programs."""
+    """Write an inversion's result, or series of waves, in the format of others."""
     from afterslip import exports
     from afterslip.result import open_result
 
     known = sorted([*exports.FORMATS, *WITH_OPTIONS])
+    if format == "miniseed":
+        waves = _waves(result)
+        folder = out or result.parent
+        how = quantity, source, begin, network
+        for file in exports.write_seismograms(waves, folder, *how):
+            typer.echo(str(file))
+        return
     if format not in known:
         hint = f"use one of {', '.join(known)}"
         raise one_problem("--format", format, "is no format of an export", hint)
-    source = _source(result)
+    file = _source(result)
     try:
-        found = open_result(source)
+        found = open_result(file)
     except ValueError as error:
-        raise one_problem(str(source), None, str(error)) from None
+        raise one_problem(str(file), None, str(error)) from None
     except OSError:
         raise one_problem(
-            str(source),
+            str(file),
             None,
             "is no result of an inversion: it is not a NetCDF file",
             "give result.nc, or the folder that run, fetch or invert --out wrote",
         ) from None
-    path = out or source.parent / ENDINGS.get(format, f"slip.{format}")
+    path = out or file.parent / ENDINGS.get(format, f"slip.{format}")
     if format in ("altar", "surface") and greens is None:
         raise one_problem("--greens", None, f"is needed for {format}")
     if format == "altar":
@@ -74,6 +101,22 @@ def export(
     else:
         exports.FORMATS[format](found, path)
     typer.echo(str(path))
+
+
+def _waves(path: Path) -> xr.Dataset:
+    """Return the series of a forward run's file or of a campaign's store."""
+    import xarray as xr
+
+    from afterslip.archive import open_greens
+
+    if path.is_dir():
+        return open_greens(path)
+    try:
+        return xr.load_dataset(path, engine="h5netcdf")
+    except (OSError, ValueError):
+        text = "is no file of a forward run"
+        hint = "give what afterslip forward wrote, or greens.zarr of a campaign"
+        raise one_problem(str(path), None, text, hint) from None
 
 
 def _source(result: Path) -> Path:
