@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -52,7 +53,7 @@ def test_commands_are_ones_that_the_command_line_knows(command):
         assert verb == "scheduler"
         return
     assert program == "afterslip"
-    group = get_command(app)
+    group: Any = get_command(app)
     _, known, _ = group.resolve_command(click.Context(group), [verb])
     flags = {f for p in known.params for f in [*p.opts, *p.secondary_opts]}
     assert {o for o in options if o.startswith("--")} <= flags

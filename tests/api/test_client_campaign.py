@@ -4,7 +4,9 @@ import hashlib
 import json
 import re
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import httpx
 import numpy as np
@@ -49,7 +51,7 @@ class Server:
 
     def __call__(self, request):
         path, method = request.url.path, request.method
-        routes = [
+        routes: list[tuple[str, str, Callable[..., Any]]] = [
             ("POST", r"/v1/files", self.upload),
             ("POST", r"/v1/campaigns", self.create),
             ("GET", r"/v1/campaigns", self.list),

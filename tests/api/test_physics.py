@@ -2,18 +2,20 @@
 
 import hashlib
 import json
+from typing import Any
 
 import pytest
 
 from afterslip import Campaign, SpecError
 from afterslip.identity import canonical_spec, greens_digest
 from afterslip.physics import registry
+from afterslip.physics.viscoelastic.spec import ViscoelasticCampaign
 from afterslip.spec import parse_campaign
 
 # of SPEC with patches, whose form has not changed, by release 0.1.0
 DIGEST = "49cbbf15340e788f2b7f6e69a5864f3a14be937f70caebd1acd5d7c761054658"
 GOOD = {"until": 3e8, "tolerance": 1e-8, "time_tolerance": 1e-6}
-SPEC = {
+SPEC: dict[str, Any] = {
     "name": "small",
     "model": {
         "frame": {"kind": "local"},
@@ -93,6 +95,7 @@ def test_the_default_physics_changes_no_digest_and_reaches_no_worker():
     facts = [greens_digest(named), canonical_spec(named)]
     text = json.dumps(facts, sort_keys=True)
     assert hashlib.sha256(text.encode()).hexdigest() == DIGEST
+    assert isinstance(named, ViscoelasticCampaign)
     assert named.end == named.times.until
 
 

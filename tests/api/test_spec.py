@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 
 from afterslip.errors import SpecError
+from afterslip.physics.viscoelastic.spec import (
+    ViscoelasticCampaign,
+    ViscoelasticForward,
+)
 from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.forward import Forward, SlipFile
 from afterslip.spec import load, loads, parse, parse_campaign, parse_forward
@@ -40,6 +44,14 @@ def put(data: dict, path: str, value: object) -> dict:
     return data
 
 
+def viscosity(spec: Campaign) -> float:
+    """Return that of the mantle."""
+    law = spec.model.layers[1].rheology
+    assert law is not None
+    assert law.maxwell is not None
+    return law.maxwell.viscosity
+
+
 def only_problem(data: dict):
     with pytest.raises(SpecError) as caught:
         parse(data)
@@ -49,10 +61,11 @@ def only_problem(data: dict):
 
 def test_the_documented_campaign_parses(campaign: dict) -> None:
     spec = parse_campaign(campaign)
+    assert isinstance(spec, ViscoelasticCampaign)
     assert float(spec.times.until) == 10 * YEAR
     assert [float(t) for t in spec.times.output][:2] == [0.0, 30 * DAY]
     assert spec.times.until.text == "10 yr"
-    assert spec.model.layers[1].rheology.maxwell.viscosity == 1e19
+    assert viscosity(spec) == 1e19
     assert spec.model.layers[0].rheology is None
     assert spec.sources.count == 144
     assert spec.inversions[0].sign == {"dip": "positive"}
@@ -71,8 +84,11 @@ def test_a_spec_with_slip_is_a_forward_run(forward: dict) -> None:
     assert isinstance(spec, Forward)
     assert not isinstance(spec.slip, SlipFile)
     assert spec.tapered(spec.slip[0])
+    assert isinstance(spec.points, list)
     assert spec.points[2] == (20.0, -5.0, 3.0)
-    assert parse_forward(put(forward, "times", KeyError)).times.until == 0.0
+    at_once = parse_forward(put(forward, "times", KeyError))
+    assert isinstance(at_once, ViscoelasticForward)
+    assert at_once.times.until == 0.0
 
 
 @pytest.mark.parametrize("name", ["tohoku", "forward"])
@@ -80,6 +96,7 @@ def test_plain_data_of_a_spec_make_the_same_spec(name: str) -> None:
     spec = parse(load(SPECS / f"{name}.yaml"))
     assert parse(spec.to_dict()) == spec
     assert pickle.loads(pickle.dumps(spec)) == spec
+    assert isinstance(spec, ViscoelasticCampaign | ViscoelasticForward)
     assert pickle.loads(pickle.dumps(spec)).times.until.text == spec.times.until.text
 
 
@@ -291,7 +308,7 @@ def test_what_is_no_spec_at_all_is_reported_so(data: object) -> None:
 def test_numbers_in_any_notation_are_numbers(text: str, campaign: dict) -> None:
     law = loads(f"maxwell: {{viscosity: {text}}}")
     spec = parse_campaign(put(campaign, "model.layers[1].rheology", law))
-    assert spec.model.layers[1].rheology.maxwell.viscosity == 1e19
+    assert viscosity(spec) == 1e19
 
 
 def test_units_of_the_same_kind_are_converted(campaign: dict) -> None:

@@ -3,6 +3,7 @@
 import csv
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -189,7 +190,7 @@ def test_what_cannot_be_used_is_reported(read, says):
 @pytest.mark.parametrize("kind", ["tenv3", "pos", "neu 7", "neu 9"])
 def test_damaged_files_are_refused_or_read_but_never_crash(kind):
     content = {"tenv3": tenv3(), "pos": pos(), "neu 7": neu(7), "neu 9": neu(9)}[kind]
-    read = {"tenv3": read_tenv3, "pos": read_pos}.get(
+    read: Any = {"tenv3": read_tenv3, "pos": read_pos}.get(
         kind, lambda text: read_neu(text, "A", 1.0, 2.0)
     )
     rng = np.random.default_rng(3)

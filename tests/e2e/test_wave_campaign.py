@@ -20,6 +20,7 @@ from afterslip.archive import GreensStore
 from afterslip.client.errors import ApiError
 from afterslip.errors import ArchiveError
 from afterslip.physics.waves.checks import plan_voxels
+from afterslip.physics.waves.spec import WaveCampaign
 from afterslip.spec import parse_campaign
 from afterslip.spec.files import LocalFiles
 from afterslip.spec.inputs import resolve
@@ -265,8 +266,14 @@ def test_what_only_slow_deformation_has_is_refused():
         parse_campaign(orthogonal)
 
 
-def checked(spec, folder):
+def of_waves(spec, folder):
     campaign = parse_campaign(spec, folder)
+    assert isinstance(campaign, WaveCampaign)
+    return campaign
+
+
+def checked(spec, folder):
+    campaign = of_waves(spec, folder)
     inputs = resolve(campaign, LocalFiles(folder))
     return engine.physics.work(campaign, inputs)
 
@@ -320,7 +327,7 @@ def test_a_source_time_function_is_read_from_a_file(folder, tmp_path):
 
 def test_keys_know_the_numbers_and_nothing_else(folder, tmp_path):
     def keys(**changes):
-        campaign = parse_campaign({**with_waves(**changes), "name": "x"}, folder)
+        campaign = of_waves({**with_waves(**changes), "name": "x"}, folder)
         model = prepared(folder, tmp_path / "k", SPEC)["model"]()
         units = engine.units(campaign, model)
         return json.dumps(engine.keys(campaign, model, units)["keys"])
@@ -347,7 +354,7 @@ def test_voxels_follow_the_slowest_material(folder):
     spec = {**SPEC, "model": {**SPEC["model"]}}
     soft = {"name": "soft", "bottom": 2, "vp": 3.0, "vs": 1.5, "rho": 2200}
     spec["model"]["layers"] = [soft, *SPEC["model"]["layers"]]
-    campaign = parse_campaign(spec, folder)
+    campaign = of_waves(spec, folder)
     plan = plan_voxels(campaign, resolve(campaign, LocalFiles(folder)))
     assert plan.h == pytest.approx(1500.0 / 6.0)
     assert plan.slowest == 1500.0

@@ -13,8 +13,11 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from collections.abc import Callable
+
 import postgres
 import tiny_worker
+from fastapi import FastAPI
 
 from afterslip_service import clock, logs
 from afterslip_service.db import campaigns, jobs, migrate, tokens
@@ -153,6 +156,20 @@ def turn(database):
     return until
 
 
+class ServerInThread(Server):
+    """A server with what its tests need."""
+
+    url: str
+    stop: Callable[[], None]
+    app: FastAPI
+
+
+class ServedClient(httpx.Client):
+    """A client that knows its server."""
+
+    server: ServerInThread
+
+
 @pytest.fixture
 def serve(settings, worker):
     """Start services on a real socket, with the tiny worker."""
@@ -161,7 +178,7 @@ def serve(settings, worker):
     def start(**changes):
         chosen = settings.model_copy(update=changes)
         app = create_app(chosen, lambda _: InProcess(worker, 2))
-        server = Server(app, "127.0.0.1", 0)
+        server = ServerInThread(app, "127.0.0.1", 0)
         thread = threading.Thread(target=server.serve_here)
         thread.start()
         deadline = time.monotonic() + 20
@@ -189,7 +206,7 @@ def serve(settings, worker):
 @pytest.fixture
 def client(serve):
     server = serve()
-    with httpx.Client(base_url=server.url, timeout=20) as client:
+    with ServedClient(base_url=server.url, timeout=20) as client:
         client.server = server
         yield client
 

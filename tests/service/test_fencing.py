@@ -23,6 +23,7 @@ from afterslip_service.errors import LeaseLostError
 from afterslip_service.placement.base import Ended
 from afterslip_service.reconcile import acceptance, failures, receipts, watch
 from afterslip_service.reconcile.context import Context
+from afterslip_service.settings import Settings
 from afterslip_workers import entry
 from afterslip_workers.messages import TaskError
 
@@ -38,7 +39,7 @@ class OneGroup:
 
     def __init__(self, database):
         self.database = database
-        settings = SimpleNamespace(store="/nowhere", spool_wait=60.0, lost_limit=3)
+        settings = Settings(store="/nowhere", spool_wait=60.0, lost_limit=3)
         placement = SimpleNamespace(forget=lambda token: None)
         self.context = Context(database, placement, settings, "d")
         with database.write() as connection:
@@ -146,9 +147,11 @@ def test_acceptance_that_another_dispatcher_made_and_an_operator_undid(group):
 def test_acceptance_made_twice_counts_once(group, database):
     token = group.claim()
     group.store(token)
-    assert not acceptance.accept_all(
-        group.context, lambda: acceptance.accept_all(group.context)
-    )
+
+    def meanwhile():
+        acceptance.accept_all(group.context)
+
+    assert not acceptance.accept_all(group.context, meanwhile)
     with database.read() as connection:
         assert campaigns.get(connection, group.campaign).recent == (2.5,)
     assert group.job.token == token

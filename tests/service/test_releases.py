@@ -8,6 +8,7 @@ import time
 import pytest
 
 from afterslip.errors import SpecError
+from afterslip.physics import registry
 from afterslip_service.db import attempts, bulk, campaigns, jobs, migrate, sources
 from afterslip_service.engine import retry
 from afterslip_service.engine.states import CampaignState, JobKind, JobState
@@ -153,7 +154,7 @@ def test_physics_that_is_not_installed_is_named_and_the_campaign_goes_on_later(
 
 def test_missing_physics_is_an_error_of_the_spec():
     with pytest.raises(SpecError, match="physics"):
-        reuse.find("nothing of the kind")
+        registry.find("nothing of the kind")
 
 
 def test_result_of_a_later_release_is_solved_again_by_one_of_this(
@@ -178,7 +179,7 @@ def test_result_of_a_later_release_is_solved_again_by_one_of_this(
         job = jobs.of_campaign(connection, campaign, JobKind.GROUP)[1]
         tries = attempts.of_job(connection, job.id)
     assert job.failures == {"other_release": 2}
-    said = [attempt.error_message for attempt in tries[:2]]
+    said = [attempt.error_message or "" for attempt in tries[:2]]
     assert [text.partition(",")[0] for text in said] == [
         "the receipt has version 3",
         "the manifest has version 3",

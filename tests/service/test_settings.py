@@ -47,15 +47,20 @@ def test_the_default_database_is_beside_the_store_wherever_one_stands(
 
 def test_a_second_service_with_its_own_database_is_refused_on_a_store(tmp_path):
     one, other = (Database(str(tmp_path / name)) for name in ("a.sqlite", "b.sqlite"))
-    first = store_use.use(tmp_path, one)
-    beside = store_use.use(tmp_path, one)
+
+    def use(database):
+        held = store_use.use(tmp_path, database)
+        assert held is not None
+        return held
+
+    first, beside = use(one), use(one)
     with pytest.raises(StoreBusyError, match=r"with the database sqlite:.*a\.sqlite"):
-        store_use.use(tmp_path, other)
+        use(other)
     first.close()
     with pytest.raises(StoreBusyError):
-        store_use.use(tmp_path, other)
+        use(other)
     beside.close()
-    store_use.use(tmp_path, other).close()
+    use(other).close()
 
 
 def test_a_run_refuses_the_folder_of_another_campaign(tmp_path):

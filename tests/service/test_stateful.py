@@ -25,6 +25,7 @@ from afterslip_service.engine.states import AttemptState, JobKind, JobState
 from afterslip_service.placement.base import Ended
 from afterslip_service.reconcile import acceptance, failures, receipts, watch
 from afterslip_service.reconcile.context import Context
+from afterslip_service.settings import Settings
 
 N_GROUP = 3
 FINAL = {JobState.ACCEPTED, JobState.CANCELLED}
@@ -45,7 +46,7 @@ class Groups(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        chosen = SimpleNamespace(store="/nowhere", spool_wait=60.0, lost_limit=3)
+        chosen = Settings(store="/nowhere", spool_wait=60.0, lost_limit=3)
         self.context = Context(self.database, SimpleNamespace(forget=lambda t: None),
                                chosen, "model")  # fmt: skip
         with self.database.write() as connection:

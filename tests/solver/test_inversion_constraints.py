@@ -18,6 +18,12 @@ from afterslip_solver.inversion import (
 from afterslip_solver.inversion.convex import duality_gap, minimise
 
 
+def draws_of(found):
+    """Return the slip of each draw."""
+    assert found.posterior is not None
+    return found.posterior.slip
+
+
 @pytest.fixture(scope="module")
 def thrust():
     return build(n_station=20, noise=0.05)
@@ -81,10 +87,10 @@ def test_gap_bounds_the_excess_of_a_worse_value_between_bounds():
 
 def test_draws_stay_between_bounds_that_the_data_push_against(thrust):
     out = invert(bounded(thrust, -0.2, 2.0), InversionSettings(draws=300, folds=0))
-    assert out.posterior.slip.min() >= -0.2
-    assert out.posterior.slip.max() <= 2.0
+    assert draws_of(out).min() >= -0.2
+    assert draws_of(out).max() <= 2.0
     # 5 m in truth: draws crowd below the bound
-    assert np.quantile(out.posterior.slip.max(axis=1), 0.1) > 1.9
+    assert np.quantile(draws_of(out).max(axis=1), 0.1) > 1.9
     assert (out.slip <= 2.0).all()
 
 
@@ -112,7 +118,7 @@ def test_a_single_rake_is_the_inversion_of_sources_turned_to_it(thrust):
     one = invert(alone, InversionSettings(draws=200, folds=0))
     np.testing.assert_allclose(out.slip[half:], sin * one.slip, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(out.slip[:half], cos * one.slip, rtol=1e-6, atol=1e-9)
-    along, up = out.posterior.slip[:, :half], out.posterior.slip[:, half:]
+    along, up = draws_of(out)[:, :half], draws_of(out)[:, half:]
     # draws are zero, without a rake, where they lie on the bound
     np.testing.assert_allclose(along * sin, up * cos, atol=1e-12)
     assert (up > 0).any()
@@ -129,7 +135,7 @@ def test_rakes_stay_in_their_cone_in_solution_and_draws(thrust):
     posed = along_rakes(thrust, [80.0, 100.0])
     out = invert(posed, InversionSettings(smoothness=2.0, folds=0, draws=200))
     half = thrust.G.shape[1] // 2
-    for slip in (out.slip[None], out.posterior.slip):
+    for slip in (out.slip[None], draws_of(out)):
         rake = np.rad2deg(np.arctan2(slip[:, half:], slip[:, :half]))
         slips = np.hypot(slip[:, half:], slip[:, :half]) > 1e-9
         assert ((rake > 80 - 1e-6) & (rake < 100 + 1e-6))[slips].all()
@@ -152,11 +158,11 @@ def test_known_moment_is_one_more_datum_of_solution_and_draws(thrust):
     posed = dataclasses.replace(free, known=(known,))
     settings = InversionSettings(draws=400, folds=0)
     before, after = invert(free, settings), invert(posed, settings)
-    found = after.posterior.slip @ size
+    found = draws_of(after) @ size
     assert np.median(found) == pytest.approx(value, rel=0.01)
     assert found.std() == pytest.approx(known.sigma, rel=0.3)
     assert after.slip @ size == pytest.approx(value, rel=0.02)
-    spread = moment_parts(free, before.posterior.slip).sum(axis=1).std()
+    spread = moment_parts(free, draws_of(before)).sum(axis=1).std()
     assert spread > 5 * known.sigma
     # closed form with a smoothness that is given
     ridge = invert(dataclasses.replace(posed, sign=0 * free.sign), fixed(2.0))

@@ -37,9 +37,8 @@ SELECTIVE = SCHEMES["selective"]
 def prepare(request):
     """Return `Prepared.of` on each backend."""
 
-    def make(*arguments):
-        precision = arguments[4] if len(arguments) > 4 else "fp32"
-        return Prepared.of(*arguments[:4], precision, request.param)
+    def make(grid, medium, sides, scheme, precision="fp32"):
+        return Prepared.of(grid, medium, sides, scheme, precision, request.param)
 
     return make
 

@@ -18,9 +18,12 @@ import xarray as xr
 from afterslip_common.terms import YEAR
 
 sys.path.insert(0, str(Path(__file__).parent))
+from typing import Any
+
 from small_campaign import NAMES, SPEC, X_KM, Y_KM, SmallCampaign, observations, stored
 
 from afterslip.identity import model_digest
+from afterslip.physics.viscoelastic.spec import ViscoelasticCampaign
 from afterslip.result import check
 from afterslip.spec import parse_campaign
 from afterslip.spec.files import StoredFiles
@@ -139,6 +142,7 @@ def test_damaged_cache_is_built_anew(built, tmp_path):
 
 def test_stored_responses_are_those_of_the_solver(solved):
     campaign = parse_campaign(solved.spec)
+    assert isinstance(campaign, ViscoelasticCampaign)
     digest = model_digest(campaign, StoredFiles(solved.root))
     model = load_model(entry.open_store(solved.root), digest, model_file)
     units = UnitSources.of(campaign.grids, model)
@@ -155,12 +159,8 @@ def test_stored_responses_are_those_of_the_solver(solved):
     late = entry.sample(solved.root, "c1", x, y, [10 * YEAR]).values[4:6, 0]
     assert np.abs(late).max() < np.abs(expected).max() * 1.2
     scale = np.abs(expected).max()
-    at_nodes = entry.sample(
-        solved.root,
-        "c1",
-        *model.mesh.nodes[trace.nodes[:40], :2].T,
-        [10 * YEAR],
-    ).values[4:6, 0]
+    x, y = model.mesh.nodes[trace.nodes[:40], :2].T
+    at_nodes = entry.sample(solved.root, "c1", x, y, [10 * YEAR]).values[4:6, 0]
     plain = ~np.isin(np.arange(40), trace.sides[0].rows)
     assert at_nodes[:, plain] == pytest.approx(
         expected[:, :40][:, plain], abs=1e-5 * scale
@@ -181,7 +181,8 @@ def test_stations_hold_what_sampling_gives(solved):
 def test_idle_lanes_of_the_last_group_are_masked(solved):
     import zarr
 
-    group = zarr.open_group(solved.root / "attempts" / "g1" / "group.zarr", mode="r")
+    path = solved.root / "attempts" / "g1" / "group.zarr"
+    group: Any = zarr.open_group(path, mode="r")
     assert group["mode_count"].shape == (4,)
     with xr.open_zarr(solved.greens) as store:
         assert (store["mode_count"].values > 1).all()

@@ -1,9 +1,12 @@
 """Slip through time against the convolution written out, and against elastic rock."""
 
+from typing import cast
+
 import numpy as np
 import pytest
 import xarray as xr
 
+from afterslip.archive import GreensStore
 from afterslip.readers.rows import Rows
 from afterslip_common.terms import YEAR
 from afterslip_solver.inversion import InversionProblem, InversionSettings, invert
@@ -35,6 +38,9 @@ class FakeStore:
 
     def sample(self, x, y, times):
         return xr.DataArray(step(times)[:, :, np.asarray(x, dtype=int)])
+
+
+STORE = cast("GreensStore", FakeStore())
 
 
 def rows(epochs):
@@ -82,7 +88,7 @@ SLIP = np.array([[1.0, 2.0, 0.5, 1.5], [0.2, 0.1, 0.3, 0.2],
 def test_response_to_increments_is_the_convolution_with_every_earlier_one():
     epochs = np.array([0.0, 0.05, 0.3, 0.5, 2.0, 5.0])
     data = rows(epochs)
-    G, elastic = designs(FakeStore(), data, ENDS)
+    G, elastic = designs(STORE, data, ENDS)
     found = np.einsum("rbs,bs->r", G, SLIP).reshape(len(epochs), N_STATION, 3)
     expected = [convolved(SLIP, t * YEAR) for t in epochs]
     # the last partial step of the midpoint rule is 1/4000 of an increment
@@ -114,9 +120,9 @@ def test_increment_that_has_not_begun_moves_nothing():
 
 def test_series_is_what_the_design_predicts():
     data = rows(np.array([0.3, 2.0]))
-    G, _ = designs(FakeStore(), data, ENDS)
+    G, _ = designs(STORE, data, ENDS)
     times = np.array([0.3, 2.0]) * YEAR
-    moved = series(FakeStore(), data.x, data.y, SLIP, ENDS, times)
+    moved = series(STORE, data.x, data.y, SLIP, ENDS, times)
     np.testing.assert_allclose(moved.ravel(), np.einsum("rbs,bs->r", G, SLIP))
 
 
@@ -140,7 +146,7 @@ def estimated():
         spacing=np.array([[1e4, 1e4]]),
         open_top=np.array([False]),
     )
-    design = designs(FakeStore(), data, ENDS)
+    design = designs(STORE, data, ENDS)
     return solve_in_time(
         problem,
         InversionSettings(sparsity=0.0, folds=4),

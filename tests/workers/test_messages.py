@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
+from typing import Any
+
 from small_campaign import SmallCampaign
 
 from afterslip_workers import entry
@@ -65,7 +67,7 @@ FIRST = {
     "history": [{"solves": 1, "residual": 0.1}],
     "covers": {"4": {**FLAT, "origin": "c0", "origin_position": 3}},
 }
-FIRST_MODEL = {
+FIRST_MODEL: dict[str, Any] = {
     "version": 1,
     "token": "t0",
     "kind": "model",
@@ -238,6 +240,7 @@ def test_progress_that_an_engine_says_wrongly_is_left_out(tmp_path):
     said.update({"phase": "solving", "solves_done": "many"})
     said.beat(force=True)
     found = progress_file.read(LocalBackend(tmp_path), "t1")
+    assert found is not None
     assert found == Progress(
         token="t1", phase="solving", solves_done=2, updated=found.updated
     )
@@ -250,7 +253,7 @@ def test_receipt_arrives_as_it_was_sent(receipt):
 
 def test_infinite_and_undefined_figures_survive_the_way():
     sent = Stats(seconds=1.0, residual=float("inf"), time_error=float("nan"))
-    there = Stats.model_validate(travelled(sent))
+    there: Any = Stats.model_validate(travelled(sent))
     assert there.residual == float("inf")
     assert there.time_error != there.time_error
 
@@ -283,7 +286,7 @@ def test_receipt_of_the_first_release_which_had_no_version_is_read():
     receipt = {"token": "t1", "outcome": "stored", "manifest": FIRST, "error": None}
     read = read_receipt({**receipt, "stats": FIRST["stats"]})
     assert read.manifest == read_manifest(FIRST)
-    assert read.stats.modes == [6, 6]
+    assert read.stats.as_json()["modes"] == [6, 6]
 
 
 @pytest.mark.parametrize(
@@ -344,6 +347,7 @@ def test_worker_refuses_an_envelope_of_a_later_release_before_anything_begins(
     campaign = SmallCampaign(tmp_path)
     content = {**campaign.envelope("model", "m1"), "version": VERSION + 1}
     receipt = read_receipt(entry.execute(content))
+    assert receipt.error is not None
     assert receipt.error.error_class == "other_release"
     assert f"version {VERSION + 1}, this worker reads 1 and 2" in receipt.error.message
     assert receipt.token == "m1"
@@ -361,6 +365,8 @@ def test_result_of_a_later_release_stays_in_the_spool_and_holds_up_no_other(
         receipt = {"version": version, "token": token, "outcome": "cancelled"}
         durable.write_json(folder / "receipt.json", receipt)
     assert delivery.deliver_all() == 0
-    assert entry.read_receipt(store.root, "ours")["outcome"] == "cancelled"
+    ours = entry.read_receipt(store.root, "ours")
+    assert ours is not None
+    assert ours["outcome"] == "cancelled"
     assert entry.read_receipt(store.root, "late") is None
     assert (spool.entry(store, "late") / "receipt.json").exists()

@@ -51,6 +51,7 @@ def test_the_coarser_model_goes_with_a_model(broken_ground, tmp_path):
     model_file.save(tmp_path / "model.npz", replace(broken_ground, coarser=other))
     back = model_file.load(tmp_path / "model.npz")
     assert np.array_equal(back.fixed, broken_ground.fixed)
+    assert back.coarser is not None
     assert np.array_equal(back.coarser.fixed, other.fixed)
     for part in ("mesh", "materials", "surface"):
         _same(getattr(other, part), getattr(back.coarser, part))

@@ -49,12 +49,12 @@ def driver(monkeypatch, tmp_path):
 def test_the_fullest_of_the_gpus_that_share_a_model_counts(driver, monkeypatch):
     asked = driver(9000, 300, 5000)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,GPU-x, 0")
-    assert preflight.free_on_gpu(3) == 300 << 20
+    assert free.free_on_gpu(3) == 300 << 20
     assert "--id 2,GPU-x,0" in asked.read_text()
-    assert preflight.free_on_gpu() == 9000 << 20
+    assert free.free_on_gpu() == 9000 << 20
     assert "--id 2\n" in asked.read_text()
     driver()
-    assert preflight.free_on_gpu() is None
+    assert free.free_on_gpu() is None
 
 
 def test_context_that_is_still_to_come_is_counted(driver, monkeypatch, broken_ground):

@@ -1,9 +1,12 @@
 """Data sets become rows: what is missing is left out, what is observed is projected."""
 
+from typing import cast
+
 import numpy as np
 import pytest
 import xarray as xr
 
+from afterslip.archive import GreensStore
 from afterslip.errors import SpecError
 from afterslip.frame import Frame
 from afterslip.readers.observations import read_observations
@@ -50,6 +53,9 @@ class FakeStore:
         return xr.DataArray(source * (1 + when) * (1 + where) * axis)
 
 
+STORE = cast("GreensStore", FakeStore())
+
+
 def test_missing_components_make_no_row():
     found = rows()
     assert found.stations == ("A", "B", "P", "px1")
@@ -68,7 +74,7 @@ def test_epoch_of_a_line_goes_before_that_of_its_data_set():
 
 def test_each_row_sees_its_place_its_time_and_its_direction():
     found = rows()
-    G = design_matrix(FakeStore(), found)
+    G = design_matrix(STORE, found)
     assert G[:, 1] == pytest.approx(2 * G[:, 0])
     assert G[0, 0] == pytest.approx(1.0)  # A east at 0
     assert G[3, 0] == pytest.approx(10 * 11)  # B north at 0, x = 10
@@ -89,7 +95,7 @@ def test_series_begins_with_the_elastic_response_and_ends_with_the_curve():
     assert times[0] == 0.0
     assert times[-1] == pytest.approx(10 * YEAR)
     x, y = np.zeros(600), np.zeros(600)
-    series = station_series(FakeStore(), x, y, np.array([1.0, 0.5]), times)
+    series = station_series(STORE, x, y, np.array([1.0, 0.5]), times)
     assert series.shape == (len(times), 600, 3)
     assert series[0, -1] == pytest.approx([2.0, 20.0, 200.0])
     assert series[-1, 0] == pytest.approx([22.0, 220.0, 2200.0])

@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from small_campaign import SPEC, X_KM, Y_KM, SmallCampaign, stored
 
 from afterslip.archive import GreensStore
+from afterslip.physics.viscoelastic.reader import CurveReader
 from afterslip.physics.viscoelastic.store import Sizes, layout_of
 from afterslip_workers import entry
 from afterslip_workers.engines.viscoelastic import adopting
@@ -40,6 +41,11 @@ def run(root, spec, identity):
     return campaign
 
 
+def curves(store: GreensStore) -> CurveReader:
+    assert isinstance(store.reader, CurveReader)
+    return store.reader
+
+
 def response(campaign):
     with xr.open_zarr(campaign.greens) as data:
         return data["response"].values
@@ -55,8 +61,8 @@ def test_error_of_the_mesh_is_stored_with_every_source(solved):
     # a few elements across the fault: some per cent
     share = np.sqrt((error[:, 0] ** 2).mean(axis=1) / (size**2).mean(axis=1))
     assert ((share > 0.003) & (share < 0.3)).all()
-    places = [X_KM * 1e3, Y_KM * 1e3]
-    found = store.reader.space_error(*places, [0.0, 15 * YEAR / 365.25, 10 * YEAR])
+    places = (X_KM * 1e3, Y_KM * 1e3)
+    found = curves(store).space_error(*places, [0.0, 15 * YEAR / 365.25, 10 * YEAR])
     assert found.dims == ("source", "part", "time", "station")
     elastic, change = found.values[:, 0], found.values[:, 1]
     assert np.array_equal(elastic[:, 0], elastic[:, 2])
@@ -65,7 +71,7 @@ def test_error_of_the_mesh_is_stored_with_every_source(solved):
 
 
 def test_the_worst_source_sums_up_a_store(solved):
-    found = GreensStore(solved.greens).reader.largest_space_error()
+    found = curves(GreensStore(solved.greens)).largest_space_error()
     with xr.open_zarr(solved.greens) as data:
         error, response = data["space_error"].values, data["response"].values[:, 0]
     size = (response**2).sum(axis=2).mean(axis=1)
@@ -74,13 +80,13 @@ def test_the_worst_source_sums_up_a_store(solved):
     assert 0.01 < found["change"] < 1.0
     with xr.open_zarr(solved.greens) as data:
         old = GreensStore(data.drop_vars(["space_error", "error_time"]))
-        assert old.reader.largest_space_error() == {}
+        assert curves(old).largest_space_error() == {}
 
 
 def test_a_store_without_errors_of_the_mesh_says_that_it_knows_none(solved):
     with xr.open_zarr(solved.greens) as data:
         old = GreensStore(data.drop_vars(["space_error", "error_time"]))
-        found = old.reader.space_error([0.0], [50e3], [0.0])
+        found = curves(old).space_error([0.0], [50e3], [0.0])
     assert np.isnan(found.values).all()
 
 
@@ -105,7 +111,9 @@ def test_a_source_that_is_taken_keeps_its_error(solved):
             source=6, mode=1, node=stored.shape[1], face=1, error_time=1 + len(years)
         )
         wanted = adopting.Wanted(layout_of(sizes), times, 10 * YEAR, 1e-6, None)
-        taken = adopting.adopt(store, 2, wanted)["space_error"]
+        found = adopting.adopt(store, 2, wanted)
+        assert found is not None
+        taken = found["space_error"]
         assert taken[0] == pytest.approx(stored[0])
         for row, year in zip(taken[1:], years, strict=True):
             part = (year - known[1]) / (known[2] - known[1])
@@ -129,7 +137,7 @@ def test_a_refined_mesh_is_compared_with_the_one_that_it_came_from(tmp_path):
 def test_sampled_displacements_have_the_error_of_the_mesh(solved):
     places, times = (X_KM * 1e3, Y_KM * 1e3), [0.0, 10 * YEAR]
     sampled = entry.sample(solved.root, "c1", *places, times)
-    error = GreensStore(solved.greens).reader.space_error(*places, times)
+    error = curves(GreensStore(solved.greens)).space_error(*places, times)
     assert sampled["space_error"].dims == ("source", "time", "station")
     assert sampled["space_error"].values == pytest.approx(error.sum("part").values)
     assert (sampled["space_error"].values[:, 0] > 0.0).all()
