@@ -88,6 +88,35 @@ def test_rows_held_out_are_weighed_by_their_own_marginal_covariance(problem):
         assert table.fold_scores[0, k] == pytest.approx(score, rel=1e-9)
 
 
+def test_offsets_of_series_held_out_are_not_in_the_score(problem):
+    """Two epochs with an offset say what their difference over root 2 says."""
+    rng = np.random.default_rng(4)
+    n, later = len(problem.data), 1.5 * problem.G
+    moved = later @ np.ones(later.shape[1]) + rng.normal(0, problem.sigma)
+    series = replace(
+        problem,
+        G=np.vstack([problem.G, later]),
+        data=np.concatenate([problem.data, moved]) + np.tile(rng.normal(0, 20, n), 2),
+        sigma=np.tile(problem.sigma, 2),
+        station=np.tile(problem.station, 2),
+        kind=np.tile(problem.kind, 2),
+        nuisance=np.tile(np.eye(n), (2, 1)),
+    )
+    change = replace(
+        problem,
+        G=(later - problem.G) / np.sqrt(2.0),
+        data=(moved - problem.data) / np.sqrt(2.0),
+    )
+    settings = InversionSettings(smoothness=5.0, sparsity=0.0, folds=3)
+    L = Laplacian().precision(problem.sources)
+    found, expected = (
+        cross_validate(posed, settings, normal_equations(posed, L)).fold_scores
+        for posed in (series, change)
+    )
+    # offsets are damped by 1e-10 of the mean diagonal
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
 def test_whitened_noise_has_unit_covariance():
     rng = np.random.default_rng(0)
     x, y = rng.uniform(0, 30e3, (2, 8))

@@ -22,7 +22,7 @@ from afterslip_solver.inversion.problem import (
     InversionProblem,
     InversionSettings,
 )
-from afterslip_solver.model import Float, Int
+from afterslip_solver.model import Bool, Float, Int
 
 # exponents of ten relative to the scales of the problem
 SMOOTHNESS_RANGE = (-6.0, 2.0)
@@ -224,9 +224,31 @@ def _rest_and_test(
         if cuts_blocks(problem, fold):
             # what is held out must say nothing through correlated errors
             others = list(quadratics(problem, fold != k))
-        rest = normal_of(problem, roughness, (together(others),))
-        found.append((replace(rest, groups=()), tests[position]))
+        known = together(others)
+        rest = normal_of(problem, roughness, (known,))
+        test = _without(tests[position], np.diag(known.matrix) == 0.0, len(roughness))
+        found.append((replace(rest, groups=()), test))
     return found
+
+
+def _without(test: Quadratic, alone: Bool, n_par: int) -> Quadratic:
+    """Leave to the data held out what is unknown beside slip and theirs alone.
+
+    The offset of a station's series is in no other station's data: nothing predicts it,
+    and a score that took it for zero would be of the offsets.
+    """
+    own = np.flatnonzero(alone & (np.diag(test.matrix) > 0.0))
+    own = own[own >= n_par]
+    if not len(own):
+        return test
+    inverse = np.linalg.pinv(test.matrix[np.ix_(own, own)], hermitian=True)
+    across = test.matrix[:, own] @ inverse
+    return Quadratic(
+        test.matrix - across @ test.matrix[own],
+        test.right - across @ test.right[own],
+        test.power - float(test.right[own] @ inverse @ test.right[own]),
+        test.count - int(np.linalg.matrix_rank(inverse, hermitian=True)),
+    )
 
 
 def _folds(problem: InversionProblem, settings: InversionSettings, repeat: int) -> Int:
