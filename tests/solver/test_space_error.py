@@ -7,6 +7,7 @@ from afterslip_common.terms import KM
 from afterslip_solver.greens.space_error import (
     BUILT,
     NESTED,
+    elastic_and_change,
     space_error,
     space_error_between,
     without_trace,
@@ -22,7 +23,7 @@ from afterslip_solver.mesh import (
     coarsened,
     surface_trace,
 )
-from afterslip_solver.model import Materials, Model
+from afterslip_solver.model import GroupResult, Materials, Model
 
 BOX = Box((-150 * KM, 150 * KM), (-120 * KM, 120 * KM), 100 * KM)
 SIZE = MeshSize(12 * KM, 80 * KM, 0.5)
@@ -99,13 +100,36 @@ def test_error_is_a_share_of_the_difference():
     assert space_error(fine, coarse, BUILT)[1, 3] == 2.5
 
 
-def test_a_coarse_mesh_is_interpolated_for_the_difference():
-    random = np.random.default_rng(4)
-    fine, coarse = random.standard_normal((2, 3, 50, 3)), random.random((2, 3, 20, 3))
+def result_of(response, recurrence, step_times=()):
+    """A group of which only the curve matters; the second lane has a mode less."""
+    lanes, modes = response.shape[:2]
+    return GroupResult(
+        outcome="converged",
+        advice="",
+        response=response,
+        recurrence=recurrence,
+        start_norm=np.full(lanes, 2.0),
+        shift=np.zeros(lanes),
+        mode_count=np.array([modes, modes - 1]),
+        step_times=np.array(step_times),
+        residual=np.zeros(lanes),
+        time_error=np.zeros(lanes),
+        iterations=0,
+        solves=modes,
+    )
+
+
+@pytest.mark.parametrize("steps", [(), (0.0, 0.7, 3.0)])
+def test_a_coarse_mesh_is_interpolated_for_the_difference(steps):
+    random, times = np.random.default_rng(4), np.array([0.5, 2.0])
+    response = random.standard_normal((2, 3, 50, 3))
+    fine = result_of(response, 1.0 + random.random((2, 3, 2)), steps)
+    coarse = random.standard_normal((2, 3, 20, 3))
     nodes, weights = random.integers(0, 20, (50, 6)), random.standard_normal((50, 6))
     there = np.einsum("nk,ltnkc->ltnc", weights, coarse[:, :, nodes])
-    found = space_error_between(fine, coarse, nodes, weights, NESTED)
-    assert found == pytest.approx(space_error(fine, there, NESTED), rel=1e-13)
+    found = space_error_between(fine, times, coarse, nodes, weights, NESTED)
+    expected = space_error(elastic_and_change(fine, times), there, NESTED)
+    assert found == pytest.approx(expected, rel=1e-6)
 
 
 def test_on_the_trace_of_a_fault_the_largest_error_beside_it_counts():

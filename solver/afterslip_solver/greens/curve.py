@@ -36,6 +36,30 @@ def evaluate_curve(result: GroupResult, times: Float) -> Float:
     return out
 
 
+def curve_weights(result: GroupResult, times: Float) -> Float:
+    """Weights of what a solved group recorded in the displacement at any times.
+
+    Returns
+    -------
+    (n_lane, n_time, n_mode) float64; a lane's modes that do not exist weigh nothing.
+    """
+    times = np.asarray(times, dtype=np.float64)
+    out = np.zeros((len(result.response), len(times), result.response.shape[1]))
+    if len(result.step_times) > 1:
+        after, part = step_intervals(result.step_times, times)
+        rows = np.arange(len(times))
+        out[:, rows, after - 1] = 1.0 - part
+        out[:, rows, after] += part
+        return out
+    out[:, :, 0] = 1.0
+    if len(result.step_times):
+        return out
+    for lane, count in enumerate(result.mode_count):
+        known = result.recurrence[lane, 1:count], float(result.start_norm[lane])
+        out[lane, :, 1:count] = mode_weights(*known, float(result.shift[lane]), times)
+    return out
+
+
 def _between_steps(response: Float, steps: Float, times: Float) -> Float:
     if len(steps) == 1:
         return np.repeat(response[:, :1], len(times), axis=1)

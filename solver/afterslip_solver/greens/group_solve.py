@@ -45,6 +45,8 @@ class GroupSolve:
     checkpointer : where states are left, or None.
     digest : makes the digest of the problem, for the checkpointer.
     precision : of the iterations, see `pcg`.
+    guesses : of solves that are given no other guess, by their number; or None.
+    keep : called with every solution, or None.
     """
 
     def __init__(
@@ -58,8 +60,11 @@ class GroupSolve:
         checkpointer: Checkpointer | None,
         digest: Callable[[], NDArray[np.uint8]],
         precision: Precision = "mixed",
+        guesses: Callable[[int], Any] | None = None,
+        keep: Callable[[Any], None] | None = None,
     ) -> None:
         self.backend = backend
+        self._guesses, self._keep = guesses, keep
         self._precision = precision
         self.tolerance = tolerance
         self._max_iterations = max_iterations
@@ -116,6 +121,9 @@ class GroupSolve:
             self._report(phase, iteration, counted(relative))
             return self._should_stop is not None and self._should_stop()
 
+        nested = guess is None and self._guesses is not None
+        if nested and self._guesses is not None:
+            guess = self._guesses(len(self.history))
         result = pcg(
             system.operator,
             system.cycle,
@@ -128,7 +136,10 @@ class GroupSolve:
             needed=None if source is None else lanes == 0,
             criterion=criterion,
             precision=self._precision,
+            fitted=nested,
         )
+        if self._keep is not None:
+            self._keep(result.values)
         self.iterations += result.iterations
         relative = counted(result.relative)
         self.residual = np.maximum(self.residual, relative)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import fields
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from afterslip_solver.backend import LANES, Backend
 from afterslip_solver.greens.checkpoint import Checkpointer
 from afterslip_solver.greens.elastic_model import ElasticModel
 from afterslip_solver.greens.group_solve import GroupSolve, Modes
+from afterslip_solver.greens.nested_guess import Guesses, Solutions
 from afterslip_solver.greens.relaxation import Relaxation
 from afterslip_solver.greens.settings import check_settings
 from afterslip_solver.greens.source import Slip, padded
@@ -122,6 +124,8 @@ class Prepared:
         progress: Progress | None = None,
         should_stop: ShouldStop | None = None,
         checkpointer: Checkpointer | None = None,
+        guesses: Guesses | None = None,
+        keep: Solutions | None = None,
     ) -> GroupResult:
         """Responses of the trace to at most four slip distributions.
 
@@ -136,6 +140,8 @@ class Prepared:
         should_stop : asked at the same moments.
         checkpointer : stores states after solves, and returns an earlier one to go
             on from.
+        guesses : of the solves, from `NestedGuess.guesses`.
+        keep : gets the solutions.
 
         Returns
         -------
@@ -158,7 +164,11 @@ class Prepared:
             checkpointer,
             lambda: self._digest(by_fault, trace_nodes),
             settings.precision,
+            guesses,
+            None if keep is None else partial(keep.add, self.backend),
         )
+        if keep is not None:
+            keep.slip = by_fault
         integrator = relaxation.integrator
         state = run.resumed() if integrator is not None else None
         if state is not None and integrator is not None:

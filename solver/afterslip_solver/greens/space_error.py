@@ -10,15 +10,21 @@ a factor of two where faults and layers leave no room: they are given 2^p - 1 = 
 
 from __future__ import annotations
 
-import numpy as np
+from functools import partial
+from typing import Any
 
-from afterslip_solver.greens.curve import evaluate_curve
+import numpy as np
+from numpy.typing import NDArray
+
+from afterslip_solver.greens.curve import curve_weights, evaluate_curve
 from afterslip_solver.jit.compiling import compiled
 from afterslip_solver.jit.threads import over
 from afterslip_solver.model import Float, GroupResult, Int
 
 # 2^p - 1
 NESTED, BUILT = 3.0, 2.0
+# nodes of a trace that are worth a thread
+_FEW = 2000
 
 
 def elastic_and_change(result: GroupResult, times: Float) -> Float:
@@ -55,64 +61,75 @@ def space_error(fine: Float, coarse: Float, richardson: float) -> Float:
 
 
 def space_error_between(
-    fine: Float, coarse: Float, nodes: Int, weights: Float, richardson: float
-) -> Float:
+    fine: GroupResult,
+    times: Float,
+    coarse: Float,
+    nodes: Int,
+    weights: Float,
+    richardson: float,
+) -> NDArray[np.float32]:
     """Estimate as `space_error` does, where the coarse mesh is interpolated.
 
-    Of many millions of values; a GPU waits for them.
+    Neither the curve of the fine mesh nor that of the coarse one at its nodes is ever
+    stored: these are hundreds of megabytes, and a GPU waits for them.
 
     Parameters
     ----------
-    fine : (n_lane, n_time, n_trace, 3) float64, m.
-    coarse : (n_lane, n_time, n_coarse_trace, 3) float64, m.
+    fine : of n_trace nodes. times : (n_time,) s, after the slip.
+    coarse : (n_lane, 1 + n_time, n_coarse_trace, 3) float64, m, `elastic_and_change`.
     nodes, weights : (n_trace, n_node) rows of the coarse trace, and their weights, at
         each row of the fine one.
 
     Returns
     -------
-    (n_lane, n_time, n_trace) float64, m.
+    (n_lane, 1 + n_time, n_trace) float32, m.
     """
-    out = np.empty(fine.shape[:-1])
-    flat = fine.reshape(-1, *fine.shape[2:]), coarse.reshape(-1, *coarse.shape[2:])
-    error = out.reshape(-1, len(nodes))
-
-    def differ(start: int, stop: int) -> None:
-        _differ(*flat, nodes, weights, richardson, start, stop, error)
-
-    over(len(nodes), differ)
+    factors = curve_weights(fine, np.append(0.0, times))
+    factors[:, 1:] -= factors[:, :1]
+    out = np.empty((*factors.shape[:2], len(nodes)), dtype=np.float32)
+    parts = fine.response, factors, coarse, nodes, weights, richardson, out
+    over(len(nodes), partial(_differ, *parts), _FEW)
     return out
 
 
 @compiled()
 def _differ(
     fine: Float,
+    factors: Float,
     coarse: Float,
     nodes: Int,
     weights: Float,
     richardson: float,
+    error: NDArray[np.float32],
     start: int,
     stop: int,
-    error: Float,
 ) -> None:
-    for curve in range(len(fine)):
+    for lane, time in np.ndindex(*factors.shape[:2]):
+        modes = np.flatnonzero(factors[lane, time])
         for row in range(start, stop):
             total = 0.0
             for axis in range(3):
-                difference = fine[curve, row, axis]
+                difference = 0.0
+                for mode in modes:
+                    own = fine[lane, mode, row, axis]
+                    difference += factors[lane, time, mode] * own
                 for k in range(nodes.shape[1]):
-                    difference -= weights[row, k] * coarse[curve, nodes[row, k], axis]
+                    there = coarse[lane, time, nodes[row, k], axis]
+                    difference -= weights[row, k] * there
                 total += difference**2
-            error[curve, row] = np.sqrt(total) / richardson
+            error[lane, time, row] = np.sqrt(total) / richardson
 
 
-def without_trace(error: Float, faces: Int, rows: Int) -> Float:
+def without_trace(
+    error: NDArray[np.floating[Any]], faces: Int, rows: Int
+) -> NDArray[np.floating[Any]]:
     """Replace the error on a fault's trace by the largest beside it.
 
     Meshes do not agree on which side a point on the trace is.
 
     Parameters
     ----------
-    error : (..., n_trace) float64. faces : (n_face, 6) rows of the trace.
+    error : (..., n_trace). faces : (n_face, 6) rows of the trace.
     rows : those on the fault's trace.
 
     Returns

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from afterslip.frame import Frame
@@ -58,7 +59,9 @@ class Shares:
         return max(self.elastic, self.change or 0.0)
 
     @classmethod
-    def of(cls, motion: Float, error: Float, counted: Bool) -> Shares:
+    def of(
+        cls, motion: Float, error: NDArray[np.floating[Any]], counted: Bool
+    ) -> Shares:
         """Compare errors with displacements.
 
         Parameters
@@ -233,15 +236,16 @@ def of_sources(spec: ViscoelasticCampaign, backend: str) -> Measure:
         second = prepared_coarse(coarse, settings, spec.solver, backend)
         trace = two_sided(model)
         frame = Frame.of(spec.model.frame)
-        compared = Coarse.of(coarse, second, model, trace, frame)
+        compared = Coarse.of(coarse, second, prepared, model, trace, frame)
         counted = beyond_traces(model, model.mesh.nodes[trace.nodes])
         found: list[Shares] = []
         for chosen in _probes(units):
             slip = unit_slip(units, chosen)
-            fine = prepared.solve(slip, trace.nodes)
+            there = compared.solve(units, chosen, times, lambda: False)
+            fine = prepared.solve(slip, trace.nodes, guesses=there.guesses)
             whole = len(fine.step_times) > 0
             trace.add_offsets(fine.response if whole else fine.response[:, :1], slip)
-            error = compared.error(fine, units, chosen, times, lambda: False)
+            error = compared.error(fine, there, times)
             if fine.outcome != "converged" or error is None:
                 return Shares(np.inf)
             found.append(Shares.of(elastic_and_change(fine, times), error, counted))

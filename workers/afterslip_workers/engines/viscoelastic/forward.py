@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ from afterslip.spec import load
 from afterslip.spec.files import Files, LocalFiles
 from afterslip.spec.inputs import Inputs, resolve
 from afterslip_common.terms import SLIP_COMPONENTS, YEAR
+from afterslip_solver.greens import Prepared
+from afterslip_solver.greens.nested_guess import NestedGuess, Solutions
 from afterslip_solver.greens.space_error import space_error
 from afterslip_solver.inversion import magnitude_of
 from afterslip_solver.mesh import placed, placed_slip
@@ -130,25 +134,27 @@ def _solved(
     points = inputs.points
     assert points is not None  # noqa: S101 - resolve reads them for forward specs
     places = locate(model, points, inputs.topography)
-    found = _solve(forward, model, slip, places, say, backend)
     times = np.array([float(time) for time in forward.times.output])
+    coarse = coarse_model(model, forward.solver)
+    there = None
+    if coarse is not None:
+        say({"phase": "estimating the error of the mesh"})
+        there = _coarse(forward, inputs, coarse, times, say, backend)
+    found = _solve(forward, model, slip, places, say, backend, there)
     motion = at_points(found, model, slip, places, times)
     motion = local_motion(motion, inputs.frame, places.xy)
     result = _dataset(inputs, points, times, motion)
     result = _with_slip(result, model, inputs, given)
     result.attrs.update(_size(model, slip))
     result.attrs.update(_numbers(found))
-    coarse = coarse_model(model, forward.solver)
-    if coarse is None:
+    if coarse is None or there is None:
         return result, Shares(np.inf)
-    say({"phase": "estimating the error of the mesh"})
     parts = elastic_and_change(found, model, slip, places, times)
     parts = local_motion(parts, inputs.frame, places.xy)
-    there, iterations = _coarse(forward, inputs, coarse, times, say, backend)
-    error = space_error(parts, there, richardson_of(model))
+    error = space_error(parts, there.motion, richardson_of(model))
     result["space_error"] = _error_variable(error)
     share = len(coarse.mesh.nodes) / len(model.mesh.nodes)
-    result.attrs["space_error_cost"] = share * iterations / found.iterations
+    result.attrs["space_error_cost"] = share * there.iterations / found.iterations
     counted = beyond_traces(model, np.column_stack([points.x, points.y]))
     return result, Shares.of(parts[None], error[None], counted)
 
@@ -216,17 +222,37 @@ def _solve(
     places: Places,
     report: Report,
     backend: str | None,
+    coarse: _Coarse | None,
 ) -> GroupResult:
     settings = settings_of(forward.times, forward.solver)
     device = backend or forward.solver.backend
     prepared = prepared_for(model, settings, forward.solver, device)
     report({"phase": "solving"})
-    found = prepared.solve(slip, places.trace, report)
+    solve = partial(prepared.solve, slip, places.trace, report)
+    if coarse is not None and model.coarser is None and isinstance(prepared, Prepared):
+        nested = NestedGuess(coarse.prepared.elastic, prepared.elastic)
+        guesses = nested.guesses(coarse.solutions)
+        solve = partial(prepared.solve, slip, places.trace, report, guesses=guesses)
+    found = solve()
     if found.outcome != "converged":
         bad = found.outcome == "nan"
         kind = ErrorClass.NAN if bad else ErrorClass.NOT_CONVERGED
         raise TaskError(kind, f"{found.advice} (residual {found.residual.max():.1e})")
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Coarse:
+    """A coarse model, solved.
+
+    ``motion`` (1 + n_time, n_point, 3) m is `elastic_and_change`; NaN where there is no
+    solution.
+    """
+
+    prepared: Prepared
+    solutions: Solutions
+    motion: Float
+    iterations: int
 
 
 def _coarse(
@@ -236,11 +262,8 @@ def _coarse(
     times: Float,
     report: Report,
     backend: str | None,
-) -> tuple[Float, int]:
-    """Return `elastic_and_change` on a coarse model, and the iterations that it took.
-
-    It is NaN where the coarse model has no solution.
-    """
+) -> _Coarse:
+    """Solve a coarse model, before the fine one."""
     points = inputs.points
     assert points is not None  # noqa: S101 - resolve reads them for forward specs
     slip = placed_slip(coarse, _slip(forward, inputs, coarse))
@@ -248,12 +271,13 @@ def _coarse(
     device = backend or forward.solver.backend
     settings = settings_of(forward.times, forward.solver)
     prepared = prepared_coarse(coarse, settings, forward.solver, device)
-    found = prepared.solve(slip, places.trace, report)
+    keep = Solutions()
+    found = prepared.solve(slip, places.trace, report, keep=keep)
     there = elastic_and_change(found, coarse, slip, places, times)
     if found.outcome != "converged":
         there[:] = np.nan
     there = local_motion(there, inputs.frame, places.xy)
-    return there, found.iterations
+    return _Coarse(prepared, keep, there, found.iterations)
 
 
 def _error_variable(error: Float) -> xr.Variable:

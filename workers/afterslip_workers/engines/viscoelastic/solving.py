@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from afterslip.archive import StationTable, SurfaceInterpolator
 from afterslip.archive.tables import POLYGON_ORDER
@@ -32,6 +34,7 @@ from afterslip_workers.engines.viscoelastic.settings import (
 from afterslip_workers.engines.viscoelastic.sources import UnitSources, unit_slip
 from afterslip_workers.engines.viscoelastic.space import (
     Coarse,
+    CoarseGroup,
     coarse_model,
     prepared_coarse,
 )
@@ -95,9 +98,10 @@ def solve(work: GroupWork) -> Solved:
     work.phase("making sources")
     units = ready.sources(spec.grids, facts.get("order"))
     slip = placed_slip(ready.model, unit_slip(units, work.sources))
+    coarse = _coarse_group(work, ready, units)
     work.phase("solving")
     keeper = _keeper(work)
-    found = _run(work, ready, slip, keeper)
+    found = _run(work, ready, slip, keeper, coarse)
     _refuse(found)
     work.phase("evaluating")
     ready.trace.add_offsets(_slipping(found), slip)
@@ -107,7 +111,7 @@ def solve(work: GroupWork) -> Solved:
     values = _values(work, found, ready)
     if "error_time" in _dims(work):
         work.phase("estimating the error of the mesh")
-        values["space_error"] = _space_error(work, ready, units, found)
+        values["space_error"] = _space_error(work, ready, coarse, found)
     names = [variable.name for variable in physics.layout(facts).grouped]
     stats = {**_stats(found, ready.prepared), **keeper.stats()}
     return Solved({n: values[n] for n in names}, stats, found.history)
@@ -117,19 +121,33 @@ def _dims(work: GroupWork) -> set[str]:
     return {dim for v in physics.layout(work.facts).grouped for dim in v.dims}
 
 
-def _space_error(
-    work: GroupWork, ready: _Ready, units: UnitSources, found: GroupResult
-) -> Float:
-    """(n_lane, error_time, n_trace) float64, m per m; NaN: nothing is estimated."""
+def _coarse_group(
+    work: GroupWork, ready: _Ready, units: UnitSources
+) -> CoarseGroup | None:
+    """Solve the group on the coarse model, if there is one."""
+    if ready.coarse is None:
+        return None
+    work.phase("solving on the coarse mesh")
+    chosen, times = list(work.sources), _error_times(work)
+    return ready.coarse.solve(units, chosen, times, work.should_stop)
+
+
+def _error_times(work: GroupWork) -> Float:
+    """(n_time,) s, after the slip, at which the error of the mesh is estimated."""
     count = physics.layout(work.facts).of("error_time")
-    output = [float(time) for time in work.spec.times.output]
-    times = error_times(output)[: count - 1]
-    error = None
-    if ready.coarse is not None:
-        chosen = list(work.sources)
-        error = ready.coarse.error(found, units, chosen, times, work.should_stop)
+    return error_times([float(time) for time in work.spec.times.output])[: count - 1]
+
+
+def _space_error(
+    work: GroupWork, ready: _Ready, coarse: CoarseGroup | None, found: GroupResult
+) -> NDArray[np.floating[Any]]:
+    """(n_lane, error_time, n_trace), m per m; NaN: nothing is estimated."""
+    error, times = None, _error_times(work)
+    if ready.coarse is not None and coarse is not None:
+        error = ready.coarse.error(found, coarse, times)
     if error is None:
-        return np.full((len(work.sources), count, len(ready.trace.nodes)), np.nan)
+        shape = len(work.sources), 1 + len(times), len(ready.trace.nodes)
+        return np.full(shape, np.nan)
     return error
 
 
@@ -145,7 +163,11 @@ def _keeper(work: GroupWork) -> Checkpoints:
 
 
 def _run(
-    work: GroupWork, ready: _Ready, slip: dict[str, Float], keeper: Checkpoints
+    work: GroupWork,
+    ready: _Ready,
+    slip: dict[str, Float],
+    keeper: Checkpoints,
+    coarse: CoarseGroup | None,
 ) -> GroupResult:
     """Solve, from where an earlier attempt was ended if there is such a state."""
     send = _reporter(work)
@@ -155,12 +177,15 @@ def _run(
         send(news)
 
     arguments = slip, ready.trace.nodes, report, work.should_stop, keeper
+    solve = partial(ready.prepared.solve, *arguments)
+    if coarse is not None and isinstance(ready.prepared, Prepared):
+        solve = partial(ready.prepared.solve, *arguments, coarse.guesses)
     try:
-        return ready.prepared.solve(*arguments)
+        return solve()
     except StateError as error:
         keeper.notes.append(f"a checkpoint was ignored: {error}")
         keeper.drop()
-        return ready.prepared.solve(*arguments)
+        return solve()
 
 
 def _ready(work: GroupWork) -> _Ready:
@@ -180,8 +205,8 @@ def _ready(work: GroupWork) -> _Ready:
             return _Ready(model, prepared, trace, size)
         second = prepared_coarse(like, settings, solver, backend)
         frame = Frame.of(work.spec.model.frame)
-        coarse = Coarse.of(like, second, model, trace, frame)
-        return _Ready(model, prepared, trace, size + second.bytes, coarse)
+        coarse = Coarse.of(like, second, prepared, model, trace, frame)
+        return _Ready(model, prepared, trace, size + coarse.bytes, coarse)
 
     ready: _Ready = work.warm.get(f"{digest} {settings} {backend} {gpus}", build)
     return ready

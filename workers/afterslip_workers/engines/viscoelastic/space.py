@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from afterslip.archive import SurfaceInterpolator
 from afterslip.archive.tables import POLYGON_ORDER
 from afterslip.frame import Frame
 from afterslip.physics.viscoelastic.solver import Solver
 from afterslip_solver.greens import Prepared, prepare
+from afterslip_solver.greens.nested_guess import Guesses, NestedGuess, Solutions
 from afterslip_solver.greens.space_error import (
     BUILT,
     NESTED,
@@ -29,6 +32,7 @@ from afterslip_solver.model import (
     ShouldStop,
     SolverSettings,
 )
+from afterslip_solver.parallel import DistributedModel
 from afterslip_workers.engines.viscoelastic.ground import local_motion
 from afterslip_workers.engines.viscoelastic.settings import backend_of
 from afterslip_workers.engines.viscoelastic.sources import UnitSources, unit_slip
@@ -71,6 +75,21 @@ def prepared_coarse(
 
 
 @dataclass(frozen=True, slots=True)
+class CoarseGroup:
+    """A group of sources, solved on the coarse model.
+
+    Attributes
+    ----------
+    curve : (n_lane, 1 + n_time, n_coarse_trace, 3) float64, m, `elastic_and_change`;
+        None where the solves did not converge.
+    guesses : of the same solves on the fine model; None where it was not refined.
+    """
+
+    curve: Float | None
+    guesses: Guesses | None
+
+
+@dataclass(frozen=True, slots=True)
 class Coarse:
     """A coarse model, ready for the groups of the fine one.
 
@@ -81,6 +100,7 @@ class Coarse:
     faces, on_fault : of the fine trace: its faces, and its rows on traces of faults.
     richardson : of `richardson_of`.
     frame : of the models.
+    nested : takes solutions to the fine model; None where that was not refined.
     """
 
     model: Model
@@ -92,24 +112,34 @@ class Coarse:
     on_fault: Int
     richardson: float
     frame: Frame
+    nested: NestedGuess | None
 
     @classmethod
     def of(
         cls,
         coarse: Model,
         prepared: Prepared,
-        fine: Model,
+        fine: Prepared | DistributedModel,
+        unplaced: Model,
         fine_trace: Trace,
         frame: Frame,
     ) -> Coarse:
-        """Find the fine trace in the coarse one."""
+        """Find the fine trace in the coarse one.
+
+        Parameters
+        ----------
+        prepared : of the coarse model. fine : of the fine one, ``unplaced``.
+        """
         trace = two_sided(coarse)
         xy = coarse.mesh.nodes[trace.nodes, :2]
         found = SurfaceInterpolator(xy, trace.faces[:, list(POLYGON_ORDER)])
-        at = fine.mesh.nodes[fine_trace.nodes]
+        at = unplaced.mesh.nodes[fine_trace.nodes]
         nodes, weights = found.weights(at[:, 0], at[:, 1])
         rows = [side.rows for side in fine_trace.sides]
         on_fault = np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64)
+        nested = None
+        if unplaced.coarser is None and isinstance(fine, Prepared):
+            nested = NestedGuess(prepared.elastic, fine.elastic)
         return cls(
             coarse,
             prepared,
@@ -118,43 +148,65 @@ class Coarse:
             weights,
             fine_trace.faces,
             on_fault,
-            richardson_of(fine),
+            richardson_of(unplaced),
             frame,
+            nested,
         )
 
-    def error(
+    @property
+    def bytes(self) -> int:
+        """Memory on the backend between groups."""
+        return self.prepared.bytes + (self.nested.bytes if self.nested else 0)
+
+    def solve(
         self,
-        fine: GroupResult,
         units: UnitSources,
         chosen: list[int],
         times: Float,
         should_stop: ShouldStop,
-    ) -> Float | None:
+    ) -> CoarseGroup:
+        """Solve a group, before the fine model is solved for it.
+
+        Parameters
+        ----------
+        units, chosen : the fine model's sources, and those that will be solved.
+        times : (n_time,) s, of the estimate.
+        """
+        faults = {name: self.model.faults[name] for name in units.faults}
+        slip = unit_slip(UnitSources(faults, units.sources), chosen)
+        slip = placed_slip(self.model, slip)
+        keep = None if self.nested is None else Solutions()
+        found = self.prepared.solve(
+            slip, self.trace.nodes, should_stop=should_stop, keep=keep
+        )
+        if found.outcome != "converged":
+            return CoarseGroup(None, None)
+        elastic_only = not len(found.step_times)
+        slipping = found.response[:, :1] if elastic_only else found.response
+        self.trace.add_offsets(slipping, slip)
+        at = self.model.mesh.nodes[self.trace.nodes]
+        curve = local_motion(elastic_and_change(found, times), self.frame, at)
+        if self.nested is None or keep is None:
+            return CoarseGroup(curve, None)
+        return CoarseGroup(curve, self.nested.guesses(keep))
+
+    def error(
+        self, fine: GroupResult, coarse: CoarseGroup, times: Float
+    ) -> NDArray[np.floating[Any]] | None:
         """Estimate the error of a group's responses.
 
         Parameters
         ----------
         fine : with the motion of each side along faults.
-        units, chosen : the fine model's sources, and those that were solved.
-        times : (n_time,) s.
+        times : as `solve` was given.
 
         Returns
         -------
-        (n_lane, 1 + n_time, n_trace) float64, m: of the elastic response, then of the
-        change since. None where the coarse solves did not converge.
+        (n_lane, 1 + n_time, n_trace), m: of the elastic response, then of the change
+        since. None where the coarse solves did not converge.
         """
-        faults = {name: self.model.faults[name] for name in units.faults}
-        slip = unit_slip(UnitSources(faults, units.sources), chosen)
-        slip = placed_slip(self.model, slip)
-        found = self.prepared.solve(slip, self.trace.nodes, should_stop=should_stop)
-        if found.outcome != "converged":
+        if coarse.curve is None:
             return None
-        elastic_only = not len(found.step_times)
-        slipping = found.response[:, :1] if elastic_only else found.response
-        self.trace.add_offsets(slipping, slip)
-        at = self.model.mesh.nodes[self.trace.nodes]
-        coarse = local_motion(elastic_and_change(found, times), self.frame, at)
-        curve = elastic_and_change(fine, times)
         parts = self.nodes, self.weights, self.richardson
-        error = space_error_between(curve, coarse, *parts)
+        error = space_error_between(fine, times, coarse.curve, *parts)
         return without_trace(error, self.faces, self.on_fault)
