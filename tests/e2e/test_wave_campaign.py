@@ -30,6 +30,7 @@ from afterslip_solver.sources import UnitSource
 from afterslip_solver.waves.fault import plane_points, shape_at
 from afterslip_workers.engines.waves import model_file
 from afterslip_workers.engines.waves.engine import engine
+from afterslip_workers.errors import classify
 
 
 @pytest.fixture(scope="module")
@@ -305,9 +306,9 @@ def test_a_step_above_the_limit_is_refused_with_it(folder, tmp_path):
     parts = prepared(folder, tmp_path, with_waves(step="0.3 s"))
     with pytest.raises(
         WaveError, match=r"above the stable limit of these voxels, 0\.0"
-    ):
+    ) as refused:
         solve(parts)
-    assert engine.failures[WaveError] == "bad_input"
+    assert classify(refused.value).error_class == "bad_input"
 
 
 def test_a_source_time_function_is_read_from_a_file(folder, tmp_path):
