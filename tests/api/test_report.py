@@ -11,6 +11,7 @@ from example_result import example_result
 from afterslip.exports import write_slip
 from afterslip.report import write_report
 from afterslip.report.caveats import caveats
+from afterslip.report.methods import methods
 from afterslip.report.page import (
     applicable,
     headline,
@@ -270,3 +271,48 @@ def test_times_of_the_spec_stand_as_people_write_them(result):
     assert "until: 5 yr" in page
     assert "30 d" in page
     assert "157788000" not in page
+
+
+def test_methods_say_the_numbers_of_the_result(result):
+    spec = json.loads(result.attrs["spec"])
+    spec["model"]["layers"] = [
+        {"name": "crust", "bottom": 30},
+        {"name": "mantle", "rheology": {"maxwell": {"viscosity": 1e19}}},
+    ]
+    spec["datasets"] = [{"name": "gnss", "file": "sha256:" + "1" * 64}]
+    request = {"datasets": ["gnss", "seafloor"], "sign": {"dip": "positive"}}
+    html = page(
+        result,
+        spec=json.dumps(spec),
+        request=json.dumps(request),
+        variance_factors=[1.5, 0.25],
+        effective_draws=812.3,
+        magnitude_interval=[8.7, 8.9],
+        greens_digest="sha256:" + "2" * 64,
+    )
+    for words in (
+        "144 unit sources: 12 by 6 bicubic B-splines of strike and dip slip on main",
+        "16,310 elements and 68,412 unknowns in 2 layers and bodies",
+        "mantle (maxwell) flow",
+        "96 of gnss, 20 of seafloor",
+        "factors (gnss 1.5, seafloor 0.25)",
+        "1 times the squared Laplacian of slip",
+        "Dip slip was positive.",
+        "812 of them effective",
+        "Mw 8.81 (8.70 to 8.90)",
+    ):
+        assert words in html.replace("&#39;", "'"), words
+    for digest in ("1" * 64, "2" * 64, "0" * 64):
+        assert f"sha256:{digest}" in html
+    assert "datasets gnss" in html
+
+
+def test_methods_leave_out_what_a_result_does_not_know(result):
+    bare = result.drop_attrs(deep=False).assign_attrs(
+        {k: result.attrs[k] for k in ("magnitude", "moment", "peak_slip")},
+        variance_reduction=0.5,
+    )
+    said = methods(bare)
+    assert said.startswith("Slip is a sum of 144 unit sources.")
+    assert "None" not in said
+    assert "nan" not in said

@@ -37,7 +37,7 @@ def pixels(n):
     return rows("\n".join(lines), PIXELS)
 
 
-def said(tables, fault=FAULT, settings=None, **request):
+def said(tables, fault=FAULT, settings=None, faults=None, **request):
     settings = settings or {}
     asked = {"name": "i", "datasets": list(tables), **request}
     sets = {
@@ -46,7 +46,9 @@ def said(tables, fault=FAULT, settings=None, **request):
         )
         for name in tables
     }
-    found = data_problems(validate(Inversion, asked), sets, tables, fault)
+    found = data_problems(
+        validate(Inversion, asked), sets, tables, faults or {"main": fault}
+    )
     return "\n".join(map(str, found))
 
 
@@ -84,6 +86,17 @@ def test_data_of_another_earthquake():
     text = said({"a": stations(8, "a")}, fault=far)
     assert "have no station within" in text
     assert "another earthquake?" in text
+
+
+def test_a_fault_that_no_datum_is_near_is_named_beside_others():
+    table = {"a": stations(8, "a")}
+    far = {"main": FAULT, "other": FAULT + 400e3}
+    text = said(table, faults=far)
+    assert "km of the fault other" in text
+    assert "leave other out of sources" in text
+    # a small fault beside a large one may lie as far from land as the large one
+    near = {"main": FAULT, "splay": 0.01 * FAULT + 90e3}
+    assert said(table, faults=near) == ""
 
 
 @pytest.mark.parametrize(

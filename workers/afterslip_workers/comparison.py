@@ -62,6 +62,12 @@ def compare_rheologies(
     if not page.is_terminal:
         page.width = PAGE
     page.print(_table(found))
+    largest = float(found.attrs["model_error_m"])
+    if largest > 0.0:
+        typer.echo(
+            "the covariance holds the errors of the mesh, the same for all models: "
+            f"up to {1e3 * largest:.2g} mm"
+        )
     for line in sentences(found):
         typer.echo(line)
     typer.echo(f"wrote {out / 'comparison.nc'} and {out / 'comparison.png'}")

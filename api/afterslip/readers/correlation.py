@@ -72,22 +72,31 @@ def read_matrix(content: bytes, n: int, label: str) -> Float:
     try:
         matrix = np.loadtxt(io.StringIO(text), ndmin=2)
     except ValueError as error:
-        raise one_problem(label, None, f"is no table of numbers: {error}") from None
+        hint = f"write {n} lines of {n} numbers in m²"
+        text = f"is no table of numbers: {error}"
+        raise one_problem(label, None, text, hint) from None
     if matrix.shape != (n, n):
         size = " x ".join(map(str, matrix.shape))
         hint = f"write {n} lines of {n} numbers, data in the order of the file"
         raise one_problem(label, None, f"is {size}, and there are {n} data", hint)
     if not np.isfinite(matrix).all():
-        raise one_problem(label, None, "has a number that is not finite")
+        i, j = np.argwhere(~np.isfinite(matrix))[0].tolist()
+        text = f"has a number that is not finite in line {i + 1}, column {j + 1}"
+        hint = "leave out the datum and its line and column"
+        raise one_problem(label, str(matrix[i, j]), text, hint)
     if not np.allclose(matrix, matrix.T, rtol=1e-6, atol=0.0):
-        raise one_problem(label, None, "is not symmetric")
+        i, j = np.unravel_index(np.argmax(np.abs(matrix - matrix.T)), matrix.shape)
+        pair = f"{matrix[i, j]:g} and {matrix[j, i]:g}"
+        text = f"is not symmetric: lines {i + 1} and {j + 1} say two things"
+        raise one_problem(label, pair, text, "write the same number on both sides")
     matrix = 0.5 * (matrix + matrix.T)
     try:
         np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
+        least = float(np.linalg.eigvalsh(matrix)[0])
         raise one_problem(
             label,
-            None,
+            f"smallest eigenvalue {least:.3g} m²",
             "covariance is not positive definite",
             "add the variance that each datum has of its own to the diagonal",
         ) from None

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from afterslip import plot
 from afterslip.exports.table import write_slip
 from afterslip.physics.registry import find, name_of
+from afterslip.report.methods import inputs, methods
 from afterslip.report.tables import (
     beside_rows,
     dataset_rows,
@@ -194,6 +195,8 @@ def render(
         model=model_facts(result, greens),
         request=facts(result, "request"),
         spec=_yaml(spec) if spec else "",
+        methods=methods(result),
+        digests=inputs(result),
         digest=str(result.attrs.get("digest", "")),
         versions=facts(result, "versions") or {"afterslip": __version__},
     )

@@ -98,14 +98,15 @@ def data_problems(
     request: Inversion,
     settings: Mapping[str, Dataset],
     tables: Mapping[str, Rows],
-    fault: Float | None,
+    faults: Mapping[str, Float],
 ) -> Iterator[Problem]:
     """Say why data cannot be inverted as a request asks; paths are within it.
 
     Parameters
     ----------
     settings, tables : by name, of all data sets that the request names.
-    fault : (n, 2) float64, m, points of the fault in the plane; None: not known yet.
+    faults : (n, 2) float64, m, points in the plane of each fault that slips, of those
+        that are known yet.
     """
     parts = [tables[name] for name in request.datasets]
     yield from together(parts)
@@ -125,8 +126,7 @@ def data_problems(
         for problem in _of_one(settings[name], tables[name]):
             yield problem.under(f"datasets[{index}]")
     yield from _increments(request, parts)
-    if fault is not None and len(fault) > 1:
-        yield from _far_away(parts, fault)
+    yield from _far_away(parts, faults)
 
 
 def _increments(request: Inversion, parts: Sequence[Rows]) -> Iterator[Problem]:
@@ -149,18 +149,26 @@ def _increments(request: Inversion, parts: Sequence[Rows]) -> Iterator[Problem]:
         )
 
 
-def _far_away(parts: Sequence[Rows], fault: Float) -> Iterator[Problem]:
-    corners = fault if len(fault) < 500 else fault[:: len(fault) // 250]
-    size = float(pdist(corners).max())
+def _far_away(parts: Sequence[Rows], faults: Mapping[str, Float]) -> Iterator[Problem]:
+    """Name faults whose slip moves no datum that could tell."""
     places = np.concatenate([np.column_stack([rows.x, rows.y]) for rows in parts])
-    nearest = float(cKDTree(fault).query(places)[0].min())
-    if nearest > FARTHEST * size:
+    sizes, apart = {}, {}
+    for name, points in faults.items():
+        corners = points if len(points) < 500 else points[:: len(points) // 250]
+        sizes[name] = float(pdist(corners).max(initial=0.0))
+        apart[name] = float(cKDTree(points).query(places)[0].min())
+    size = max(sizes.values(), default=0.0)
+    far = [name for name in faults if apart[name] > FARTHEST * size > 0.0]
+    for name in far:
+        every = len(far) == len(faults)
         yield Problem(
             "datasets",
             [str(rows.dataset[0]) for rows in parts],
-            f"have no station within {nearest / KM:.0f} km of the fault, which is "
-            f"{size / KM:.0f} km large",
-            "are these data of another earthquake?",
+            f"have no station within {apart[name] / KM:.0f} km of the fault {name}, "
+            f"and faults are up to {size / KM:.0f} km large",
+            "are these data of another earthquake?"
+            if every
+            else f"leave {name} out of sources, or add data that its slip moves",
         )
 
 

@@ -46,6 +46,7 @@ from afterslip.spec.grid import grid_of
 from afterslip.spec.ground import raised, read_ground, read_surface
 from afterslip.spec.reach import moment_problems
 from afterslip.spec.references import refs, with_content_refs, with_refs
+from afterslip.units import YEAR
 from afterslip_common.geometry import Box
 from afterslip_common.properties import PropertyGrid
 
@@ -166,7 +167,7 @@ def observations_of(
     )
 
 
-def fault_points(spec: Campaign, files: Files) -> Float | None:
+def fault_points(spec: Campaign, files: Files) -> dict[str, Float]:
     """Read the files of the model and return `source_points`.
 
     Raises
@@ -236,8 +237,8 @@ class _Reader:
             self.problems.append(
                 Problem(
                     found.place(int(late[0])),
-                    None,
-                    f"is later than times.until ({end.text})",
+                    f"{found.time[late[0]] / YEAR:.6g} yr",
+                    f"is later than times.until ({float(end) / YEAR:.6g} yr)",
                     f"{len(late)} lines are: make times.until later or remove them",
                 )
             )
@@ -351,27 +352,24 @@ def _campaign_inputs(spec: Campaign, inputs: Inputs, reader: _Reader) -> Inputs:
         problems = moment_problems(spec, request)
         reader.problems += [p.under(f"inversions[{index}]") for p in problems]
         if all(name in datasets for name in request.datasets):
-            fault = source_points(spec, inputs)
-            problems = data_problems(request, settings, datasets, fault)
+            faults = source_points(spec, inputs)
+            problems = data_problems(request, settings, datasets, faults)
             reader.problems += [p.under(f"inversions[{index}]") for p in problems]
     return inputs
 
 
-def source_points(spec: Campaign, inputs: Inputs) -> Float | None:
-    """(n, 2) float64, m, points of the faults that slip; None where a mesh has one."""
+def source_points(spec: Campaign, inputs: Inputs) -> dict[str, Float]:
+    """(n, 2) float64, m, points of each fault that slips; not of one in a mesh file."""
     by_name = {fault.name: fault for fault in spec.model.faults}
-    found = []
-    for grid in spec.grids:
-        plane, known = by_name[grid.fault].plane, inputs.interfaces.get(grid.fault)
+    found = {}
+    for name in dict.fromkeys(grid.fault for grid in spec.grids):
+        plane, known = by_name[name].plane, inputs.interfaces.get(name)
         if plane is not None:
-            found.append(plane_corners(plane, inputs.frame)[:, :2])
-        elif known is None:
-            return None
-        else:
-            found.append(
-                known.points[:, :2] if known.outline is None else known.outline
-            )
-    return np.concatenate(found)
+            found[name] = plane_corners(plane, inputs.frame)[:, :2]
+        elif known is not None:
+            points = known.points[:, :2]
+            found[name] = points if known.outline is None else known.outline
+    return found
 
 
 def _forward_inputs(spec: Forward, inputs: Inputs, reader: _Reader) -> Inputs:

@@ -178,8 +178,8 @@ def check_inversion(
         except SpecError as error:
             problems += [item.under(name) for item in error.problems]
     if not problems:
-        fault = fault_points(spec, service.files)
-        problems += data_problems(request, settings, rows, fault)
+        faults = fault_points(spec, service.files)
+        problems += data_problems(request, settings, rows, faults)
     if problems:
         raise SpecError(problems)
     extra = [plain(item) for item in found]

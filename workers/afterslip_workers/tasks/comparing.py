@@ -17,15 +17,22 @@ from afterslip_solver.inversion import (
     InversionProblem,
     InversionSettings,
     InversionSolution,
+    ModelError,
     in_blocks,
     interval,
     invert,
     log_bayes_factor,
     magnitude_of,
     moment_parts,
+    with_model_error,
 )
 from afterslip_solver.model import Float
 from afterslip_workers.inverting.in_time import designs, lag_rule
+from afterslip_workers.inverting.model_error import (
+    estimates_error,
+    mesh_sigma,
+    shared_errors,
+)
 from afterslip_workers.tasks.posing import Posed, settings_of
 
 EVIDENCE_DRAWS = 4000
@@ -65,7 +72,8 @@ def compare(
     in units of the same errors, ``score_less_best`` of the same folds and its error,
     ``magnitude`` and its interval; over ``model, time, station, component``:
     ``change`` since the event, m, with ``change_interval``, 95 %; ``decides`` (time,
-    station, component), where one model says up and another says down.
+    station, component), where one model says up and another says down. The attribute
+    ``model_error_m`` is the largest error of a prediction in the covariance.
 
     Raises
     ------
@@ -85,6 +93,9 @@ def compare(
             problem = in_blocks(problem, designs(posed.store, posed.rows, ends)[0])
         solution = invert(problem, replace(settings, folds=0, choice="evidence"))
         models[name] = _Model(posed, ends, problem, solution)
+    error = _model_error(models) if first.request.model_error.mesh else None
+    if error is not None:
+        models = _with_model_error(models, settings, error, report)
     found = {**_evidence(models, settings, report), **_figures(models)}
     best = models[list(models)[int(np.argmax(found["log_evidence"][1]))]]
     report("data held out")
@@ -98,8 +109,57 @@ def compare(
             "station": list(first.rows.stations),
             "component": ["east", "north", "up"],
         },
-        attrs={"inversion": first.request.name, "least_m": LEAST},
+        attrs={
+            "inversion": first.request.name,
+            "least_m": LEAST,
+            "model_error_m": 0.0 if error is None else float(error.total.max()),
+        },
     )
+
+
+def _model_error(models: Mapping[str, _Model]) -> ModelError | None:
+    """Return errors of the predictions that hold for all models; None: not known.
+
+    Likelihoods compare where the data's covariance is the same: that of the models'
+    mean, which has the mean of their variances.
+    """
+    found = []
+    for model in models.values():
+        store, rows = model.posed.store, model.posed.rows
+        slip = model.solution.slip.reshape(-1, len(model.posed.problem.area))
+        starts = [0.0, 0.0, *model.ends[:-1]] if model.ends else [0.0]
+        if estimates_error(store):
+            found.append(mesh_sigma(store, rows, slip, starts))
+    if not found:
+        return None
+    rows = next(iter(models.values())).posed.rows
+    sigma = np.sqrt((np.stack(found) ** 2).sum(axis=0) / len(models))
+    return ModelError(sigma, shared_errors(rows))
+
+
+def _with_model_error(
+    models: Mapping[str, _Model],
+    settings: InversionSettings,
+    error: ModelError,
+    report: Callable[[str], None],
+) -> dict[str, _Model]:
+    """Return the models solved again with errors of the predictions in the covariance.
+
+    The data's variances are those that the model with the least of them has found.
+    """
+    counts = np.bincount(next(iter(models.values())).problem.dataset_of_row)
+
+    def size(model: _Model) -> float:
+        return float(counts @ np.log(model.solution.variance))
+
+    variance = min(models.values(), key=size).solution.variance
+    found = {}
+    for name, model in models.items():
+        report(f"{name}: slip, with errors of the predictions")
+        problem = with_model_error(model.problem.reweighted(variance), error)
+        solution = invert(problem, replace(settings, folds=0, choice="evidence"))
+        found[name] = replace(model, problem=problem, solution=solution)
+    return found
 
 
 def _refuse(runs: Mapping[str, Posed]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from functools import partial
 from pathlib import Path
@@ -26,6 +27,7 @@ from afterslip_solver.inversion import (
     make_regulariser,
     reweighted,
 )
+from afterslip_solver.model import Float
 from afterslip_workers.engines.base import SlipModel
 from afterslip_workers.errors import TaskError
 from afterslip_workers.inverting import data as data_of
@@ -78,6 +80,7 @@ def run(context: Context) -> tuple[Manifest, Stats]:
         weighed = reweighted(solved.problem, solved.weight)
         found = found.assign(_resolved(request, weighed, solution, found))
     _annotate(found, context, campaign, request, posed.facts, solution)
+    found.attrs["greens_digest"] = _digest(problem.G)
     found.attrs["solver"] = json.dumps(model.solver_facts(store.dataset))
     found.attrs["datasets"] = json.dumps(
         data_of.dataset_facts(rows, posed.datasets, posed.variograms)
@@ -202,6 +205,12 @@ def _annotate(
             [*warnings_of(solution, facts.get("notes") or []), *caveats(found)]
         ),
     )
+
+
+def _digest(values: Float) -> str:
+    """Digest of numbers, to the last bit."""
+    content = np.ascontiguousarray(values, dtype="<f8")
+    return f"sha256:{hashlib.sha256(content.data).hexdigest()}"
 
 
 _MODEL_FACTS = ("n_unknowns", "n_elements", "n_node", "quality", "notes")
