@@ -89,19 +89,15 @@ def run(factor: float, folder: Path, workers: int) -> tuple[xr.Dataset, float]:
     return xr.load_dataset(found), time.perf_counter() - begun
 
 
-def main() -> None:
-    """Print and write the records."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seed", type=int, default=100)
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--json", type=Path)
-    arguments = parser.parse_args()
+def study(seed: int, workers: int) -> list[Record]:
+    """Run both campaigns; return records."""
     grid, values = twin.shapes("free")
+    records: list[Record] = []
     found = []
     with TemporaryDirectory() as name:
-        write_data(Path(name) / "data.csv", arguments.seed)
+        write_data(Path(name) / "data.csv", seed)
         for factor in (1.0, 0.5):
-            result, seconds = run(factor, Path(name), arguments.workers)
+            result, seconds = run(factor, Path(name), workers)
             place = np.column_stack(
                 (result["source_component"].values, result["source_patch"].values)
             )
@@ -109,22 +105,28 @@ def main() -> None:
             slip = peak(result["slip"].values[None, order], values)[0]
             draws = peak(result["slip_draws"].values[:, order], values)
             low, high = interval(draws, 0.68)
-            found.append((slip, low, high, result.attrs["magnitude"], seconds))
-    records: list[Record] = []
-    for factor, (slip, low, high, magnitude, seconds) in zip(
-        (1, 0.5), found, strict=True
-    ):
-        note = (
-            f"elements of {FAULT_KM * factor:g} km on the fault; 68 % interval "
-            f"{low:.3f} to {high:.3f} m; Mw {magnitude:.3f}; {seconds:.0f} s"
-        )
-        records.append(record("halved_mesh_peak", slip, "m", twin.SLIP, note))
-    (first, low, high, *_), (second, *_) = found
-    records.append(
-        record("halved_mesh_change", abs(second - first) / (high - low),
-               "widths of the 68 % interval", 1.0,
-               "change of the largest slip with elements half as large")
-    )  # fmt: skip
+            note = (
+                f"elements of {FAULT_KM * factor:g} km on the fault; 68 % interval "
+                f"{low:.3f} to {high:.3f} m; Mw {result.attrs['magnitude']:.3f}; "
+                f"{seconds:.0f} s"
+            )
+            records.append(record("halved_mesh_peak", slip, "m", twin.SLIP, note))
+            found.append((slip, high - low))
+    (first, width), (second, _) = found
+    note = "change of the largest slip with elements half as large"
+    change = abs(second - first) / width
+    unit = "widths of the 68 % interval"
+    return [*records, record("halved_mesh_change", change, unit, 1.0, note)]
+
+
+def main() -> None:
+    """Print and write the records."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seed", type=int, default=100)
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    records = study(arguments.seed, arguments.workers)
     for item in records:
         print(
             f"{item['metric']:20s} {item['value']:8.3f} {item['unit']} {item['note']}"

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
+from afterslip_solver.inversion import convex
 from afterslip_solver.inversion.convex import minimise
 
 
@@ -98,3 +99,19 @@ def test_singular_without_constraints_gives_the_smallest_solution():
     G /= np.abs(G).max(0)
     out = minimise(G.T @ G, G.T @ d, np.zeros(30), *FREE)
     assert out.value == pytest.approx(np.linalg.pinv(G) @ d, abs=1e-6)
+
+
+def test_many_unknowns_have_the_minimiser_of_solves_for_all_that_are_free(monkeypatch):
+    """Where an inverse finds the set that rests, the value is as exact as without."""
+    G, d = problem(120, 200, seed=5)
+    Q, b = G.T @ G + 1e-3 * np.diag((G**2).sum(0)), G.T @ d
+    bounds = signed(np.arange(120) % 2)
+    found = []
+    for many in (10**6, 1):
+        monkeypatch.setattr(convex, "MANY_UNKNOWNS", many)
+        out = minimise(Q, b, np.zeros(120), *bounds)
+        assert 0 <= out.gap < 1e-12 * (d @ d)
+        found.append(out)
+    assert found[1].value == pytest.approx(found[0].value, rel=1e-9)
+    assert ((found[1].value == 0) == (found[0].value == 0)).all()
+    assert found[1].iterations == 1 < found[0].iterations

@@ -18,9 +18,11 @@ from afterslip.errors import SpecError
 from afterslip_common.terms import YEAR
 from afterslip_workers import entry
 from afterslip_workers.comparison import compare_rheologies
+from afterslip_workers.inverting.model_error import mesh_sigma
 from afterslip_workers.messages import read_manifest
 from afterslip_workers.store import uploads
 from afterslip_workers.store.open import open_store
+from afterslip_workers.tasks import comparing
 from afterslip_workers.tasks.comparing import compare
 from afterslip_workers.tasks.posing import pose
 
@@ -117,6 +119,28 @@ def test_the_rheology_of_the_data_has_the_evidence_and_the_score(solved):
     decides, change = found["decides"].values, found["change"].values
     assert (change.min(axis=0)[decides] < 0).all()
     assert (change.max(axis=0)[decides] > 0).all()
+
+
+def test_errors_of_the_mesh_are_in_what_is_compared(solved, monkeypatch):
+    """Predictions that the mesh may have wrong say less of the rheology."""
+    root, specs, table = solved
+    of_mesh, logs, errors = mesh_sigma, [], []
+    for mesh, factor in ((False, 1.0), (True, 1.0), (True, 20.0)):
+        runs = {
+            name: posed(root, name, specs[name], table, model_error={"mesh": mesh})
+            for name in ("weak", "true")
+        }
+
+        def larger(*given, factor=factor):
+            return factor * of_mesh(*given)
+
+        monkeypatch.setattr(comparing, "mesh_sigma", larger)
+        found = compare(runs, (0.0, 1.0), lambda _phase: None)
+        logs.append(float(found["log_evidence"].sel(model="weak")))
+        errors.append(found.attrs["model_error_m"])
+    assert errors[0] == 0.0 < errors[1]
+    assert errors[2] == pytest.approx(20.0 * errors[1], rel=0.05)
+    assert logs[1] < logs[2] < 0.0
 
 
 def test_slip_through_time_is_compared_with_its_increments(solved):

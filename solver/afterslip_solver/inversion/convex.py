@@ -14,6 +14,7 @@ from afterslip_solver.model import Float
 
 MOST_ITERATIONS = 200  # of the interior point
 EXCHANGES = 30  # solves after which sets that have not settled mostly cycle
+MANY_UNKNOWNS = 500  # from which an inverse is worth its while
 PATIENCE = 10  # exchanges of whole sets that make nothing better
 MOST_EXCHANGES = 300
 
@@ -161,6 +162,9 @@ def settle(
     # exchanging whole sets mostly settles in a few solves; where it cycles, an
     # interior point says which set is right
     begin = np.clip(start * width / size, *scaled[3:])
+    rests = np.count_nonzero((begin == scaled[3]) | (begin == scaled[4]))
+    if len(b) > MANY_UNKNOWNS and not l1.any() and 2 * rests <= len(b):
+        begin = _by_covariance(scaled[0], scaled[1], *scaled[3:], begin)
     value, steps = _exchange(*scaled, begin, max_iterations)
     result = ConvexResult(value, True, "exchange", steps)
     if steps > min(EXCHANGES, max_iterations):
@@ -172,6 +176,34 @@ def settle(
     back = np.where(value == scaled[3], lower, value * size / width)
     value = np.clip(np.where(value == scaled[4], upper, back), lower, upper)
     return replace(result, value=value)
+
+
+def _by_covariance(
+    Q: Float, b: Float, lower: Float, upper: Float, start: Float
+) -> Float:
+    """Return the minimiser to the accuracy of an inverse, or the start.
+
+    One inverse costs three of the solves for all unknowns that are free, of which
+    exchanges need many; solving for the few that rest then costs next to nothing.
+    """
+    factor, wrong = scipy.linalg.lapack.dpotrf(Q.T, lower=True)
+    if wrong:
+        return start
+    free, _ = scipy.linalg.lapack.dpotrs(factor, b, lower=True)
+    try:
+        return nearest_by_covariance(
+            inverse_of_factor(factor), free, lower, upper, start
+        )
+    except scipy.linalg.LinAlgError:
+        return start
+
+
+def inverse_of_factor(factor: Float) -> Float:
+    """(n, n) float64, inverse of L L' from its lower Cholesky factor L, zero above."""
+    inverse, _ = scipy.linalg.lapack.dpotri(factor, lower=True)
+    # the driver leaves the other triangle as it was: zero
+    inverse += np.triu(inverse.T, 1)
+    return np.asarray(inverse)
 
 
 def duality_gap(

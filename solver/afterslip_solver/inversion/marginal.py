@@ -22,6 +22,7 @@ from functools import cached_property
 import numpy as np
 import scipy.linalg
 
+from afterslip_solver.inversion.convex import inverse_of_factor
 from afterslip_solver.inversion.hierarchy import (
     LEAST_ROWS,
     Hierarchy,
@@ -71,11 +72,7 @@ class State:
     @cached_property
     def covariance(self) -> Float:
         """(n, n) float64, of slip."""
-        inverse, _ = scipy.linalg.lapack.dpotri(self.factor, lower=True)
-        upper = np.triu(inverse.T, 1)
-        # the driver leaves the other triangle as it was: zero
-        inverse += upper
-        return np.asarray(inverse)
+        return inverse_of_factor(self.factor)
 
 
 class Scales:
