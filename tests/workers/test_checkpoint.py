@@ -111,10 +111,104 @@ def test_only_what_nobody_came_back_for_is_swept(backend):
     Checkpoints(backend, KEY, limit_s=0.0).save(state(1))
     written = (read_json(backend, f"checkpoints/{KEY}/latest.json") or {})["time"]
     assert checkpoint.sweep(backend, written + 86400.0) == 0
-    assert checkpoint.sweep(backend, written + 8 * 86400.0) == 1
+    assert checkpoint.sweep(backend, written + 7 * 86400.0) == 0
+    assert checkpoint.sweep(backend, written + 7 * 86400.0 + 1.0) == 1
     assert backend.keys("checkpoints") == []
 
 
 def test_other_numerics_have_other_checkpoints():
     keys = {digest_of("model", [1, 2]), digest_of("model", [2, 1]), digest_of("m")}
     assert len(keys) == 3
+
+
+def test_key_of_the_same_numerics_is_the_same_in_any_order_of_names():
+    assert digest_of({"a": 1, "b": 2}) == digest_of({"b": 2, "a": 1})
+    assert len(digest_of("m")) == 40
+
+
+def test_limits_come_from_the_environment(backend, monkeypatch):
+    clock = Clock()
+    monkeypatch.setenv(checkpoint.LIMIT_ENV, "100")
+    monkeypatch.setenv(checkpoint.BYTES_ENV, "1000")
+    keeper = Checkpoints(backend, KEY, clock=clock)
+    keeper.note_progress({"solves_expected": 10})
+    clock.now = 9.9
+    assert not keeper.due(), "ten solves of 9.9 s"
+    clock.now = 20.0
+    assert keeper.due(), "ten solves of 10 s: the limit counts as reached"
+    keeper.save(state(2))
+    assert "too large" in keeper.stats()["notes"][0]
+    monkeypatch.delenv(checkpoint.LIMIT_ENV)
+    keeper = Checkpoints(backend, KEY, clock=clock)
+    keeper.note_progress({"solves_expected": 10})
+    clock.now += 5.9
+    assert not keeper.due(), "a minute without a setting"
+    clock.now += 6.1
+    assert keeper.due()
+
+
+def test_state_of_just_the_size_that_is_allowed_is_written(backend):
+    size = sum(array.nbytes for array in state(1).values())
+    keeper = Checkpoints(backend, KEY, limit_s=0.0, most=float(size))
+    keeper.save(state(1))
+    assert "notes" not in keeper.stats()
+    keeper = Checkpoints(backend, KEY, limit_s=0.0, most=size - 1.0)
+    for _ in range(2):
+        keeper.save(state(1))
+    assert keeper.stats()["notes"] == ["a state of 0.0 GB is too large to be stored"]
+
+
+def test_repeated_solves_are_those_beyond_the_state_and_the_one_under_way(
+    backend, monkeypatch
+):
+    clock = Clock()
+    keeper = Checkpoints(backend, KEY, limit_s=1.0, clock=clock)
+    keeper.note_progress({"solves_expected": 100})
+    clock.now = 1.0
+    assert keeper.due()
+    real = keeper._write
+
+    def slow(state):
+        real(state)
+        clock.now += 10.0
+
+    monkeypatch.setattr(keeper, "_write", slow)
+    keeper.save(state(1))
+    for solves in (2, 3, 4):
+        clock.now += 1.0
+        assert not keeper.due(), solves
+    successor = Checkpoints(backend, KEY, limit_s=1.0, clock=clock)
+    assert successor.load() is not None
+    assert successor.stats() == {
+        "checkpoint": KEY,
+        "resumed_from": 1,
+        "solves_repeated": 4,
+    }
+    # a run that begins behind others measures its own solves alone
+    clock.now += 1.0
+    successor.note_progress({"solves_expected": 4})
+    assert successor.due(), "four solves of 1 s take more than a second"
+
+
+def test_states_that_are_dropped_are_forgotten(backend):
+    Checkpoints(backend, KEY, limit_s=0.0).save(state(5))
+    successor = Checkpoints(backend, KEY, limit_s=0.0)
+    assert successor.load() is not None
+    successor.drop()
+    assert successor.stats() == {"checkpoint": KEY}
+    assert backend.keys("checkpoints") == []
+    assert Checkpoints(backend, KEY).load() is None
+
+
+def test_nothing_stored_is_nothing_to_say(backend):
+    fresh = Checkpoints(backend, KEY, limit_s=0.0)
+    assert fresh.load() is None
+    assert fresh.stats() == {"checkpoint": KEY}
+
+
+def test_the_same_state_twice_is_one_file(backend):
+    keeper = Checkpoints(backend, KEY, limit_s=0.0)
+    keeper.save(state(1))
+    keeper.save(state(1))
+    assert len(backend.keys(f"checkpoints/{KEY}")) == 2
+    assert Checkpoints(backend, KEY).load() is not None
