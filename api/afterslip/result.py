@@ -272,3 +272,9 @@ def vectors(result: xr.Dataset) -> Vectors:
         np.array([k[2] for k in heads], dtype=np.float64),
         *tables,
     )
+
+
+def mesh_error(result: xr.Dataset) -> str:
+    """Say how wrong the mesh makes displacements; empty where it was not estimated."""
+    shares = (facts(result, "solver") or {}).get("space_error") or {}
+    return ", ".join(f"{part} {value:.1%}" for part, value in shares.items())

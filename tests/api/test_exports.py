@@ -134,12 +134,38 @@ def test_vtu_of_the_ground_has_the_displacement_of_the_slip(result, tmp_path):
         corners = mesh.points[face[:3]]
         middles = 0.5 * (corners + np.roll(corners, -1, axis=0))
         np.testing.assert_allclose(mesh.points[face[3:]], middles)
+    assert not any(name.startswith("space_error") for name in found)
     other = store.assign(source_position=store.source_position + 1e3)
     with pytest.raises(SpecError, match="are of another campaign"):
         write_surface(result, other, [0.0], tmp_path / "x.vtu")
     store["mode_count"][0] = 0
     with pytest.raises(SpecError, match="lack 1 of 144"):
         write_surface(result, store, [0.0], tmp_path / "x.vtu")
+
+
+def test_vtu_of_the_ground_has_the_error_of_the_mesh(result, tmp_path):
+    x, y = np.meshgrid([0.0, 1e3, 2e3], [0.0, 1e3, 2e3])
+    store = greens(result, np.column_stack([x.ravel(), y.ravel(), np.zeros(9)]))
+    error = np.random.default_rng(2).random((result.sizes["source"], 3, 9))
+    store["space_error"] = (("source", "error_time", "node"), error)
+    store["error_time"] = ("error_time", [0.0, 4.0, 8.0])
+    path = tmp_path / "ground.vtu"
+    found = meshio.read(write_surface(result, store, [0, 6 * YEAR], path)).point_data
+    # each source may be wrong in any direction
+    elastic, *later = np.einsum("s,stn->tn", abs(result.slip.values), error)
+    np.testing.assert_allclose(found["space_error_0yr"], elastic)
+    expected = elastic + 0.5 * (later[0] + later[1])
+    np.testing.assert_allclose(found["space_error_6yr"], expected)
+
+
+def test_files_of_slip_say_how_wrong_the_mesh_makes_it(result, tmp_path):
+    known = result.copy()
+    solver = {"space_error": {"elastic": 0.0123, "change": 0.04}}
+    known.attrs["solver"] = json.dumps(solver)
+    for write in (write_gmt, write_fsp):
+        text = write(known, tmp_path / "slip").read_text()
+        assert "error of the mesh, of displacements: elastic 1.2%, change 4.0%" in text
+        assert "error of the mesh" not in write(result, tmp_path / "slip").read_text()
 
 
 def read_fsp(path):

@@ -116,7 +116,7 @@ def table(shown):
     return np.array(values).reshape(-1, 3)
 
 
-def sampled(client, campaign, places):
+def sampled(client, campaign, places, name="data"):
     """(source, time, station, component), by the service."""
     stations = [
         {"name": str(number), "x_km": x, "y_km": y}
@@ -126,7 +126,17 @@ def sampled(client, campaign, places):
         f"{client.url}/v1/campaigns/{campaign.id}/sample",
         json={"stations": stations, "times": TIMES},
     ).raise_for_status()
-    return np.array(answer.json()["data"])
+    return np.array(answer.json()[name])
+
+
+def errors(shown):
+    """(time,) estimated errors of the mesh beside the time series."""
+    return np.array(
+        shown.run(
+            "[...document.querySelectorAll('td[data-error]')]"
+            ".map((cell) => Number(cell.dataset.error))"
+        )
+    )
 
 
 @pytest.mark.slow
@@ -136,6 +146,8 @@ def test_series_are_those_that_the_service_samples(view, client, campaigns, inte
     """Both sum the same numbers of single precision in double, in another order."""
     expected = sampled(client, campaigns[integrator], PLACES)
     largest = np.abs(expected).max()
+    wrong = sampled(client, campaigns[integrator], PLACES, "space_error")
+    assert (wrong[:, -1] > wrong[:, 0]).any()
     # relaxation is there to be compared, not only the elastic response
     assert np.abs(expected[:, -1] - expected[:, 0]).max() > 0.01 * largest
     shown = view(integrator)
@@ -151,9 +163,26 @@ def test_series_are_those_that_the_service_samples(view, client, campaigns, inte
             )
             found = table(shown)
             np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-11 * largest)
+            np.testing.assert_allclose(errors(shown), wrong[source, :, number], 1e-9)
     choose(shown, "Displacement", 1)
     change = wanted - wanted[0]
     np.testing.assert_allclose(table(shown), change, rtol=0, atol=1e-9 * largest)
+    grown = wrong[source, :, number] - wrong[source, 0, number]
+    np.testing.assert_allclose(errors(shown), grown, rtol=1e-9, atol=1e-18)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_error_of_the_mesh_can_be_coloured(view):
+    shown = view()
+    choose(shown, "Colours", 4)
+    legend = "document.querySelector('.ends').textContent"
+    shown.until(f"{legend}.includes('estimated error')")
+    most = float(shown.run(legend).split("error")[1].split()[0])
+    choose(shown, "Colours", 3)
+    length = float(shown.run(legend).split("length")[1].split()[0])
+    # a few elements across the fault
+    assert 0.005 * length < most < length
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ import xarray as xr
 from afterslip.errors import one_problem
 from afterslip.exports.subfaults import Float, Subfaults, subfaults
 from afterslip.frame import Frame
-from afterslip.result import facts, is_geographic, labels
+from afterslip.result import facts, is_geographic, labels, mesh_error
 from afterslip.schemas import earth
 
 # the format's word for what is not known
@@ -196,8 +196,10 @@ def _structure(layers: list[dict[str, Any]]) -> list[str]:
 
 def _introduction(result: xr.Dataset, parts: list[Subfaults]) -> list[str]:
     version = (facts(result, "versions") or {}).get("afterslip", "")
+    error = mesh_error(result)
     return [
         f"% created by afterslip {version}".rstrip(),
+        *([f"% estimated error of the mesh, of displacements: {error}"] * bool(error)),
         _RULE,
         "%",
         "% SOURCE MODEL PARAMETERS",

@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from afterslip.exports.triangles import triangles
+from afterslip.result import mesh_error
 
 
 def write_gmt(result: xr.Dataset, path: str | Path) -> Path:
@@ -18,6 +19,8 @@ def write_gmt(result: xr.Dataset, path: str | Path) -> Path:
     """
     found = triangles(result)
     lines = []
+    if error := mesh_error(result):
+        lines.append(f"# estimated error of the mesh, of displacements: {error}")
     for corners, depth, slip in zip(
         found.corners, found.depth, found.slip, strict=True
     ):

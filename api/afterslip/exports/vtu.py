@@ -11,6 +11,7 @@ import xarray as xr
 
 from afterslip.archive import GreensStore
 from afterslip.errors import one_problem
+from afterslip.physics.base import EstimatesError
 from afterslip.result import slip_magnitude
 from afterslip.units import YEAR
 
@@ -58,7 +59,8 @@ def write_surface(
     ----------
     greens : the campaign's ``greens.zarr``, of which the result is.
     times : s after the event; data of points ``displacement_<years>yr`` (m; east,
-        north, up) are written for each.
+        north, up) are written for each, and ``space_error_<years>yr`` (m), at most
+        the length of what the mesh makes wrong, where that was estimated.
 
     Raises
     ------
@@ -82,6 +84,14 @@ def write_surface(
         f"displacement_{t / YEAR:.6g}yr": values
         for t, values in zip(times, field, strict=True)
     }
+    if isinstance(store.reader, EstimatesError):
+        errors = store.reader.space_error_of_slip(slip, times)
+        known = zip(times, errors, strict=True)
+        named |= {
+            f"space_error_{t / YEAR:.6g}yr": error
+            for t, error in known
+            if np.isfinite(error).any()
+        }
     mesh = meshio.Mesh(xyz, [("triangle6", faces)], named)
     path = Path(path)
     mesh.write(path, file_format="vtu")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from afterslip.schemas.forward import Forward
     from afterslip.spec.inputs import Inputs
 
+Float = NDArray[np.float64]
 # what stored numbers are good for, by the physics' own names; JSON
 Quality = Mapping[str, float]
 
@@ -87,6 +88,9 @@ class EstimatesError(Protocol):
         Parts are the elastic displacement and its change since, lengths of errors in
         the unit of the Green's functions.
         """
+
+    def space_error_of_slip(self, slip: Float, times: ArrayLike) -> Float:
+        """Return (time, node) bounds of the error of all sources together."""
 
     def largest_space_error(self) -> dict[str, float]:
         """Return the error of each part of the worst source, empty without any."""

@@ -162,18 +162,12 @@ class CurveReader:
         rows = self._positions("source", sources)
         nodes, weights = self.interpolator.weights(x, y, names)
         found = np.full((len(rows), 2, len(t), len(nodes)), np.nan)
-        if "space_error" in self.dataset:
-            moments = values(self.dataset, "error_time") * YEAR
-            # (n_time, n_moment), linear between moments
-            units = np.eye(len(moments))
-            between = np.column_stack([np.interp(t, moments, unit) for unit in units])
-            for place, row in enumerate(rows):
-                stored = self.dataset["space_error"][int(row)].values
-                # a quadratic through errors may undershoot zero
-                at = np.maximum(np.einsum("sk,tsk->ts", weights, stored[:, nodes]), 0.0)
-                found[place, 0] = at[0]
-                at[0] = 0.0
-                found[place, 1] = between @ at
+        for place, between, stored in self._errors(rows, t):
+            # a quadratic through errors may undershoot zero
+            at = np.maximum(np.einsum("sk,tsk->ts", weights, stored[:, nodes]), 0.0)
+            found[place, 0] = at[0]
+            at[0] = 0.0
+            found[place, 1] = between @ at
         labels = list(names) if names is not None else np.arange(len(nodes))
         return xr.DataArray(
             found,
@@ -187,6 +181,40 @@ class CurveReader:
             name="space_error",
             attrs={"units": "m m-1"},
         )
+
+    def space_error_of_slip(self, slip: Float, times: ArrayLike) -> Float:
+        """Return a bound of the mesh's error under slip, over the whole surface.
+
+        Parameters
+        ----------
+        slip : (n_source,) m, of all unit sources. times : (n_time,) s.
+
+        Returns
+        -------
+        (time, node) float64, m: lengths of errors of the elastic displacements and the
+        changes since, summed up over the sources. NaN where nothing was estimated.
+        """
+        t, size = self._times(times), np.abs(slip)
+        total = np.zeros((len(t), self.dataset.sizes["node"]))
+        if "space_error" not in self.dataset:
+            return np.full_like(total, np.nan)
+        for row, between, stored in self._errors(np.arange(len(size)), t):
+            later = stored.copy()
+            later[0] = 0.0
+            total += size[row] * (stored[0] + between @ later)
+        return total
+
+    def _errors(self, rows: Int, t: Float) -> Iterator[tuple[int, Float, Float]]:
+        """Yield place, (n_time, n_moment) weights in time, (n_moment, node) errors."""
+        if "space_error" not in self.dataset:
+            return
+        moments = values(self.dataset, "error_time") * YEAR
+        # linear between moments
+        units = np.eye(len(moments))
+        between = np.column_stack([np.interp(t, moments, unit) for unit in units])
+        for place, row in enumerate(rows):
+            stored = self.dataset["space_error"][int(row)].values
+            yield place, between, stored.astype(np.float64)
 
     def largest_space_error(self) -> dict[str, float]:
         """Return the error of the mesh over the whole surface, of the worst source.

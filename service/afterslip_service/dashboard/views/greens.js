@@ -9,7 +9,9 @@ import { SurfaceMap } from "/dashboard/elements/surface-map.js";
 import { explorable } from "/dashboard/views/campaign.js";
 import { Greens, YEAR } from "/dashboard/physics/viscoelastic/greens.js";
 
-const SHOWN = ["east", "north", "up", "length"];
+const SHOWN = ["east", "north", "up", "length", "estimated error"];
+// of colours: the error of the mesh
+const ERROR = 4;
 // besides the output times, for smooth curves
 const POINTS = 100;
 // output times that the ends of the colours are taken from, at most
@@ -38,7 +40,8 @@ class GreensView {
     this.map = new SurfaceMap(/** @type {any} */ (greens.surface), greens.sources, (x, y) => this.click(x, y));
     this.source = select("Unit source", greens.sources.map(({ label }) => label), (row) => this.choose(row));
     this.clicks = select("A click on the map picks", ["a place", "a unit source"], () => {});
-    this.shown = select("Colours", ["east", "north", "up", "length of the vector"], () => this.fields(), 3);
+    this.shown = select("Colours", ["east", "north", "up", "length of the vector",
+      ...(greens.moments ? ["estimated error of the mesh"] : [])], () => this.fields(), 3);
     this.part = select("Displacement", ["all", "only the change since the event"], () => this.fields());
     this.time = h("input", {
       type: "range", min: 0, max: greens.times.length - 1, value: 0, id: "time",
@@ -102,21 +105,27 @@ class GreensView {
     if (!this.curve) return;
     this.first = this.part.field.value === "1" ? this.curve.at(0) : null;
     this.axis = Number(this.shown.field.value);
+    const length = this.axis >= 3;
     this.most = this.longest = 0;
+    if (this.unknown()) { this.frame(); return; }
     const { times } = this.greens, every = Math.ceil(times.length / RANGED);
     for (const t of times.filter((_, i) => (times.length - 1 - i) % every === 0)) {
       const field = this.field(t);
       for (let i = 0; i < field.length; i += 3) {
         const flat = Math.hypot(field[i], field[i + 1]);
         this.longest = Math.max(this.longest, flat);
-        this.most = Math.max(this.most, this.axis === 3 ? Math.hypot(flat, field[i + 2]) : Math.abs(field[i + this.axis]));
+        this.most = Math.max(this.most, length ? Math.hypot(flat, field[i + 2]) : Math.abs(field[i + this.axis]));
       }
     }
     this.frame();
   }
 
+  /** Whether an error is to be shown that was not estimated. */
+  unknown() { return this.axis === ERROR && !this.curve?.errors; }
+
   /** @param {number} t s @returns {Float64Array} (node, 3) */
   field(t) {
+    if (this.axis === ERROR) return /** @type {any} */ (this.curve).errors.at(t, this.first !== null);
     const found = /** @type {any} */ (this.curve).at(t);
     const { first } = this;
     if (first) for (let i = 0; i < found.length; i += 1) found[i] -= first[i];
@@ -125,13 +134,19 @@ class GreensView {
 
   frame() {
     if (!this.curve) return;
+    if (this.unknown()) {
+      this.map.clear();
+      put(this.legend, h("span", {}, "not estimated for this unit source"));
+      this.series();
+      return;
+    }
     const years = this.greens.times[this.step] / YEAR;
     this.when.value = `${Number(years.toPrecision(4))} yr`;
     this.time.setAttribute("aria-valuetext", this.when.value);
-    this.map.show(this.field(this.greens.times[this.step]), this.axis, this.most, this.longest);
+    this.map.show(this.field(this.greens.times[this.step]), Math.min(this.axis, 3), this.most, this.longest);
     const end = `${this.most.toPrecision(3)} m/m`;
-    put(this.legend, h("span", {}, this.axis === 3 ? "0" : `−${end}`), h("span", {}, SHOWN[this.axis]), h("span", {}, end),
-      h("span.all", {}, `longest arrow: ${this.longest.toPrecision(3)} m/m`));
+    put(this.legend, h("span", {}, this.axis >= 3 ? "0" : `−${end}`), h("span", {}, SHOWN[this.axis]), h("span", {}, end),
+      this.longest > 0 && h("span.all", {}, `longest arrow: ${this.longest.toPrecision(3)} m/m`));
     this.series();
   }
 
@@ -172,13 +187,16 @@ class GreensView {
     const first = this.part.field.value === "1" ? this.curve.series(found, [0])[0] : [0, 0, 0];
     const less = (/** @type {number[]} */ row) => row.map((v, i) => v - first[i]);
     const output = this.curve.series(found, times).map(less);
+    const { errors } = this.curve, names = ["yr", "east", "north", "up", ...(errors ? ["error"] : [])];
     put(this.chart,
       series(dense.map((t) => t / YEAR), this.curve.series(found, dense).map(less), times[this.step] / YEAR),
       h("div.scroll", {}, h("table", {},
-        h("thead", {}, h("tr", {}, ["yr", "east", "north", "up"].map((name, i) => h(`th.${i ? name : "year"}`, { scope: "col" }, name)))),
+        h("thead", {}, h("tr", {}, names.map((name, i) => h(`th.${i ? name : "year"}`, { scope: "col" }, name)))),
         h("tbody", {}, times.map((t, i) => h("tr", { "aria-current": i === this.step && "true" },
           h("td", {}, String(Number((t / YEAR).toPrecision(4)))),
-          output[i].map((v) => h("td", { "data-value": v }, v.toExponential(4)))))))));
-    this.say("Displacement in m per m of slip:");
+          output[i].map((v) => h("td", { "data-value": v }, v.toExponential(4))),
+          errors && ((/** @type {number} */ v) => h("td", { "data-error": v }, v.toExponential(1)))(
+            errors.near(found, t, this.part.field.value === "1"))))))));
+    this.say(`Displacement in m per m of slip${errors ? ", and the estimated error of the mesh (length of the vector)" : ""}:`);
   }
 }

@@ -83,6 +83,8 @@ class Shares:
 
 
 Measure = Callable[[Model, dict[str, Any]], Shares]
+# how many times larger a model may be that can be solved here
+Room = Callable[[Model], float]
 
 
 @dataclass(slots=True)
@@ -94,6 +96,7 @@ class _Search:
     files: Files
     phase: Phase
     measure: Measure
+    room: Room
     asked: float
     most: float = np.inf
     tried: list[dict[str, Any]] = field(default_factory=list)
@@ -118,6 +121,9 @@ class _Search:
                     f"because it would be more than {_LARGER:g} times larger than "
                 )
                 stopped += "the first"
+                break
+            if smaller**-3 > self.room(model):
+                stopped = "because it would not fit into the memory that is free"
                 break
             factor *= smaller
         facts["accuracy"] = {
@@ -184,6 +190,7 @@ def adapted(
     phase: Phase,
     measure: Measure,
     grids: Sequence[Sources] = (),
+    room: Room = lambda _: np.inf,
 ) -> tuple[Model, dict[str, Any]]:
     """Build a model whose mesh has the accuracy that its spec asks for.
 
@@ -192,6 +199,7 @@ def adapted(
     spec : with ``mesh.accuracy``.
     measure : returns the errors of a model, given its facts too.
     grids : unit sources; without them faults slip as a whole.
+    room : says how many times larger than a model the next one may be.
 
     Returns
     -------
@@ -200,7 +208,7 @@ def adapted(
     """
     assert spec.mesh.accuracy is not None  # noqa: S101 - asked by the caller
     asked = 0.01 * spec.mesh.accuracy
-    search = _Search(spec, inputs, files, phase, measure, asked)
+    search = _Search(spec, inputs, files, phase, measure, room, asked)
     return search.run(sized(spec, inputs, grids))
 
 

@@ -34,7 +34,12 @@ from afterslip_workers.engines.base import (
     Units,
 )
 from afterslip_workers.engines.models import get_or_build, load_model
-from afterslip_workers.engines.viscoelastic import adopting, model_file, solving
+from afterslip_workers.engines.viscoelastic import (
+    adopting,
+    model_file,
+    preflight,
+    solving,
+)
 from afterslip_workers.engines.viscoelastic.accuracy import adapted, of_sources
 from afterslip_workers.engines.viscoelastic.building import build_model
 from afterslip_workers.engines.viscoelastic.faults import FaultSlip
@@ -196,8 +201,14 @@ def _built(
     """Build the model, of the accuracy that its mesh is to have."""
     if spec.model.mesh.accuracy is None:
         return build_model(spec.model, inputs, files, phase)
-    measure = of_sources(spec, backend_of(spec.solver, "auto"))
-    return adapted(spec.model, inputs, files, phase, measure, spec.grids)
+    backend = backend_of(spec.solver, "auto")
+    measure = of_sources(spec, backend)
+    settings = settings_of(spec.times, spec.solver)
+
+    def room(model: Model) -> float:
+        return preflight.room(model, settings, backend)
+
+    return adapted(spec.model, inputs, files, phase, measure, spec.grids, room)
 
 
 def _error_times(spec: ViscoelasticCampaign, model: Model, modes: int) -> int:

@@ -30,6 +30,7 @@ from afterslip_solver.mesh.split import elements_beside
 from afterslip_solver.model import Float, GroupResult, Model
 from afterslip_solver.sources import interpolated_slip, potency, uniform_slip
 from afterslip_workers.engines.forward import place_coordinates, write
+from afterslip_workers.engines.viscoelastic import preflight
 from afterslip_workers.engines.viscoelastic.accuracy import (
     Shares,
     adapted,
@@ -111,7 +112,12 @@ def run_forward(
             results[:] = [made]
             return shares
 
-        _, facts = adapted(forward.model, inputs, files, phase, measure)
+        def room(model: Model) -> float:
+            settings = settings_of(forward.times, forward.solver)
+            device = backend or forward.solver.backend
+            return preflight.room(model, settings, device)
+
+        _, facts = adapted(forward.model, inputs, files, phase, measure, room=room)
         result = results[0]
     result.attrs.update(_attributes(forward, files, facts, result))
     if out is not None:

@@ -62,6 +62,15 @@ def require(
     return needed
 
 
+def room(model: Model, settings: SolverSettings, backend: str) -> float:
+    """Return how many times larger a model may be than this one; infinite: unknown."""
+    chosen = backend if backend != "auto" else "gpu" if graphics() else "cpu"
+    free = _free(chosen, 1)
+    if free is None:
+        return np.inf
+    return free / predict_memory(model, settings, chosen).needed
+
+
 def _free(backend: str, gpus: int) -> int | None:
     """Bytes that the arrays of a model may take here; None where nobody knows."""
     trim()

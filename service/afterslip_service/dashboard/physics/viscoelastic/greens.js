@@ -28,6 +28,8 @@ export class Greens {
     this.sources = [];
     /** s @type {number[]} */
     this.times = [];
+    /** s, of the mesh's error; null where that was not estimated @type {number[] | null} */
+    this.moments = null;
   }
 
   /** @param {string} path of the store @returns {Promise<Greens>} */
@@ -43,6 +45,10 @@ export class Greens {
       await Promise.all(names.map((name) => greens.read(name)));
     greens.surface = new Surface(x.data, y.data, faces.data);
     greens.times = Array.from(time.data, (t) => t * YEAR);
+    if (Object.keys(files ?? {}).some((file) => file.startsWith("error_time/"))) {
+      const { data: moments } = await greens.read("error_time");
+      greens.moments = Array.from(moments, (t) => t * YEAR);
+    }
     const meaning = (/** @type {any} */ flags, /** @type {number} */ row) =>
       String(flags.attrs.flag_meanings).split(" ")[flags.data[row]];
     greens.sources = Array.from(fault.data, (_, row) => ({
@@ -82,7 +88,63 @@ export class Greens {
       const { data: steps } = await this.read("step_time", [slice(0, count)]);
       weights = (/** @type {number} */ t) => stepWeights(steps.map((/** @type {number} */ s) => s * YEAR), t);
     }
-    return new Curve(modes, count, weights);
+    return new Curve(modes, count, weights, await this.error(source));
+  }
+
+  /** @param {number} source @returns {Promise<MeshError | null>} */
+  async error(source) {
+    if (!this.moments) return null;
+    const { data } = await this.read("space_error", [source, null, null]);
+    return data.every(Number.isFinite) ? new MeshError(data, this.moments) : null;
+  }
+}
+
+/** Estimated error of the mesh: lengths, of the elastic displacement and of the change since. */
+export class MeshError {
+  /**
+   * @param {Float32Array} values (moment, node), at the first moment of the elastic one
+   * @param {number[]} moments s
+   */
+  constructor(values, moments) {
+    this.values = values;
+    this.moments = moments;
+    this.size = values.length / moments.length;
+  }
+
+  /**
+   * @param {number} t s
+   * @param {boolean} change only of the change
+   * @returns {number[]} weights of the moments
+   */
+  weights(t, change) {
+    const { moments } = this, last = moments.length - 1;
+    const found = moments.map(() => 0);
+    // the change, from nothing; after the last moment as then
+    const after = moments.findIndex((moment) => moment > t);
+    if (after < 0) found[last] = last ? 1 : 0;
+    else if (after > 0) {
+      const part = (t - moments[after - 1]) / (moments[after] - moments[after - 1]);
+      found[after - 1] = 1 - part;
+      found[after] = part;
+    }
+    found[0] = change ? 0 : 1;
+    return found;
+  }
+
+  /** @param {number} t s @param {boolean} change @returns {Float64Array} (node, 3), for maps of lengths */
+  at(t, change) {
+    const found = new Float64Array(3 * this.size);
+    this.weights(t, change).forEach((weight, moment) => {
+      if (weight === 0) return;
+      for (let i = 0; i < this.size; i += 1) found[3 * i + 2] += weight * this.values[moment * this.size + i];
+    });
+    return found;
+  }
+
+  /** @param {{nodes: number[], weights: number[]}} place @param {number} t s @param {boolean} change */
+  near(place, t, change) {
+    return this.weights(t, change).reduce((total, weight, moment) => total + weight * Math.max(0,
+      place.nodes.reduce((sum, node, corner) => sum + place.weights[corner] * this.values[moment * this.size + node], 0)), 0);
   }
 }
 
@@ -92,8 +154,10 @@ export class Curve {
    * @param {Float32Array} modes (count, node, 3)
    * @param {number} count
    * @param {(t: number) => number[]} weights of the modes at a time in s
+   * @param {MeshError | null} errors
    */
-  constructor(modes, count, weights) {
+  constructor(modes, count, weights, errors) {
+    this.errors = errors;
     this.modes = modes;
     this.weights = weights;
     this.size = modes.length / count;
