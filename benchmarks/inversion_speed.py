@@ -22,12 +22,12 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import mmap
+import multiprocessing
 import os
 import resource
-import subprocess
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from typing import Any
 import numpy as np
 import scipy.optimize
 
+from afterslip_common.record import Record, document, processor_name, record
 from afterslip_solver.inversion import (
     InversionProblem,
     InversionSettings,
@@ -60,7 +61,9 @@ def problem_of(along: int, down: int, stations: int) -> InversionProblem:
     cos, sin = np.cos(np.deg2rad(DIP)), np.sin(np.deg2rad(DIP))
     places = [(i, j) for i in range(along) for j in range(down)]
     grid = np.array([[0, c, i, j] for c in (0, 1) for i, j in places])
-    G = np.empty((3 * stations, len(grid)))
+    # shared with the processes that fill it
+    G = np.frombuffer(mmap.mmap(-1, 24 * stations * len(grid)))
+    G = G.reshape(3 * stations, len(grid))
 
     def fill(k: int) -> None:
         _, c, i, j = grid[k]
@@ -69,8 +72,7 @@ def problem_of(along: int, down: int, stations: int) -> InversionProblem:
         patch = Rectangles(j * SIZE * cos, middle, top, 0.0, DIP, SIZE, SIZE)
         G[:, k] = surface_displacement(xy, patch, np.eye(3)[c]).ravel()
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(fill, range(len(grid))))
+    in_processes(fill, len(grid))
     off = (
         (grid[:, 2] - 0.5 * along) / (0.2 * along),
         (grid[:, 3] - 0.4 * down) / (0.3 * down),
@@ -91,6 +93,22 @@ def problem_of(along: int, down: int, stations: int) -> InversionProblem:
         open_top=np.array([False]),
         position=xy,
     )
+
+
+def in_processes(work: Callable[[int], None], count: int) -> None:
+    """Do each of some numbered pieces of work, on all cores."""
+    cores = os.cpu_count() or 1
+
+    def share(first: int) -> None:
+        for k in range(first, count, cores):
+            work(k)
+
+    fork = multiprocessing.get_context("fork")
+    started = [fork.Process(target=share, args=(first,)) for first in range(cores)]
+    for process in started:
+        process.start()
+    for process in started:
+        process.join()
 
 
 def pin(cores: int) -> None:
@@ -173,7 +191,7 @@ def emcee_rate(problem: InversionProblem, smoothness: float, seconds: float) -> 
     return least * chain.shape[1] / took
 
 
-def large(problem: InversionProblem, draws: int) -> list[dict[str, object]]:
+def large(problem: InversionProblem, draws: int) -> list[Record]:
     """Time one whole inversion, its draws hundred by hundred; return records."""
     begun = time.perf_counter()
     marks: list[float] = []
@@ -195,29 +213,29 @@ def large(problem: InversionProblem, draws: int) -> list[dict[str, object]]:
     effective = out.posterior.effective if out.posterior else 0.0
     gib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     return [
-        _record("inversion_large_s", wall, "s", 1800.0,
+        record("inversion_large_s", wall, "s", 1800.0,
                 f"{what}, {effective:.0f} effective; processor {cpu:.0f} s"),
-        _record("inversion_large_1000_draws_s", whole, "s", 1800.0,
+        record("inversion_large_1000_draws_s", whole, "s", 1800.0,
                 f"{what}: {hundred:.1f} s for each 100, first one after "
                 f"{marks[0]:.0f} s; 1000 draws extrapolated"),
-        _record("inversion_large_gib", gib, "GiB", 16.0, f"{what}; most memory"),
+        record("inversion_large_gib", gib, "GiB", 16.0, f"{what}; most memory"),
     ]  # fmt: skip
 
 
-def study(problem: InversionProblem, patience: float) -> list[dict[str, object]]:
+def study(problem: InversionProblem, patience: float) -> list[Record]:
     """Time everything and return records."""
     n, rows = problem.G.shape[1], len(problem.data)
     what = f"{n} unknowns, {rows} data"
     out, wall, cpu = timed(lambda: invert(problem, InversionSettings()))
     records = [
-        _record("inversion_choice_s", wall, "s", 60.0, f"{what}; processor {cpu:.0f} s")
+        record("inversion_choice_s", wall, "s", 60.0, f"{what}; processor {cpu:.0f} s")
     ]
     normal = normal_equations(problem, Laplacian().precision(problem.sources))
     settings = InversionSettings(draws=1000)
     drawn, wall, cpu = timed(lambda: draw_posterior(problem, normal, settings, None))
     per = 1000.0 * wall / drawn.effective
     records.append(
-        _record("inversion_1000_draws_s", per, "s", 120.0,
+        record("inversion_1000_draws_s", per, "s", 120.0,
                 f"{what}; {drawn.effective:.0f} effective of 1000 in {wall:.1f} s, "
             f"processor {cpu:.1f} s")
     )  # fmt: skip
@@ -227,7 +245,8 @@ def study(problem: InversionProblem, patience: float) -> list[dict[str, object]]
         f"{what}; emcee, scales given, effective draws per second at most: short chains"
     )
     ours = drawn.effective / wall
-    records.append(_record("inversion_emcee_rate", rate, "1/s", ours, note))
+    if np.isfinite(rate):
+        records.append(record("inversion_emcee_rate", rate, "1/s", ours, note))
     held = InversionSettings(smoothness=out.smoothness, folds=0, draws=0)
     own, one, _ = timed(lambda: invert(weighed, held))
     for name, solve in peers(weighed, out.smoothness).items():
@@ -239,21 +258,8 @@ def study(problem: InversionProblem, patience: float) -> list[dict[str, object]]
         else:
             off = np.abs(own.slip - value).max()
         note += f"; largest difference {off:.1e} m"
-        records.append(_record("inversion_peer_s", seconds, "s", one, note))
+        records.append(record("inversion_peer_s", seconds, "s", one, note))
     return records
-
-
-def _record(
-    metric: str, value: float, unit: str, baseline: float, note: str
-) -> dict[str, object]:
-    return {
-        "metric": metric,
-        "value": value,
-        "unit": unit,
-        "baseline": baseline,
-        "ratio": value / baseline,
-        "note": note,
-    }
 
 
 def main() -> None:
@@ -280,12 +286,9 @@ def main() -> None:
             f"{item['metric']:24s} {item['value']:10.3f} {item['unit']} {item['note']}"
         )
     if arguments.json:
-        commit = subprocess.run(
-            ["git", "rev-parse", "--short", "HEAD"],
-            capture_output=True, text=True, check=True,
-        ).stdout.strip()  # fmt: skip
-        load = f"{os.cpu_count()} cores, others at work: load {os.getloadavg()[0]:.1f}"
-        whole = {"device": load, "commit": commit, "records": records}
+        pinned = f"{arguments.cores} of " if arguments.cores else ""
+        where = f"{pinned}{processor_name()}, load {os.getloadavg()[0]:.1f}"
+        whole = document(records, where)
         arguments.json.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
 
 

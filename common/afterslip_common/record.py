@@ -51,10 +51,11 @@ def device_name() -> str:
     hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
     names = [] if hidden else [name for (name,) in graphics.ask("gpu", "name")]
     count = f"{len(names)} x " if len(names) > 1 else ""
-    return f"{count}{names[0]}" if names else _processor()
+    return f"{count}{names[0]}" if names else processor_name()
 
 
-def _processor() -> str:
+def processor_name() -> str:
+    """Name the processor and its cores."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
