@@ -3,7 +3,7 @@
     python .ci/mutants.py FOLDER [--count 100] [--seed 1] [--minutes 60] [--floor 0.8]
         [--jobs 1] [--leave-out]
 
-mutmut makes the mutants of one folder (see ``FOLDERS``) in a scratch copy of the tree,
+mutmut makes the mutants of one folder (see `mutated.py`) in a scratch copy of the tree,
 where the fast tests run once, to know which functions each reaches. A random sample is
 tried, each in a fork of this process and with the tests that reach its function;
 ``--jobs`` processes share both. ``--leave-out``: where a package is missing (gmsh), go
@@ -35,85 +35,10 @@ from typing import Any
 
 import hypothesis
 import pytest
+from mutated import FOLDERS, SLOW
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("api", "common", "migrations", "service", "solver", "workers")
-# folder → where it lies, the tests of all its modules, and more of some modules
-FOLDERS: dict[str, tuple[str, list[str], dict[str, list[str]]]] = {
-    "db": (
-        "service/afterslip_service/db",
-        ["service/test_database.py"],
-        {
-            "attempts": ["service/test_dispatch.py"],
-            "bulk": ["service/test_claim_races.py", "service/test_fsck_unverified.py"],
-            "campaigns": ["service/test_dispatch.py", "service/test_job_moves.py"],
-            "claims": ["service/test_claim_races.py", "service/test_fairness.py"],
-            "idempotency": ["service/test_http.py"],
-            "inversions": ["service/test_dispatch.py"],
-            "jobs": [
-                "service/test_claim_races.py",
-                "service/test_dispatch.py",
-                "service/test_job_moves.py",
-            ],
-            "leases": ["service/test_fencing.py"],
-            "measured": ["service/test_measured.py"],
-            "queue": ["service/test_fairness.py"],
-            "queue_position": ["service/test_fairness.py"],
-            "scrubbing": ["service/test_scrubber.py"],
-            "sources": ["service/test_reuse.py"],
-            "tokens": ["service/test_access.py"],
-            "usage": ["service/test_usage.py"],
-        },
-    ),
-    "engine": (
-        "service/afterslip_service/engine",
-        ["service/test_engine.py"],
-        {
-            "buckets": ["service/test_rate_limits.py"],
-            "explain": ["service/test_explain.py"],
-            "retry": ["service/test_retry.py"],
-        },
-    ),
-    "store": (
-        "workers/afterslip_workers/store",
-        ["workers/test_commit.py"],
-        {
-            "backend": ["workers/test_store_backends.py"],
-            "bucket": ["workers/test_store_backends.py", "workers/test_bucket.py"],
-            "check": ["service/test_fsck.py"],
-            "checkpoint": ["workers/test_checkpoint.py"],
-            "commit": ["workers/test_fenced_promotion.py"],
-            "findings": ["service/test_fsck.py"],
-            "local": ["workers/test_store_backends.py"],
-            "models": ["workers/test_model_file.py", "workers/test_damaged_model.py"],
-            "order": ["workers/test_order.py", "service/test_fsck.py"],
-            "progress": ["workers/test_progress.py"],
-            "reading": ["workers/test_reading.py"],
-            "repair": ["service/test_fsck.py"],
-            "retract": ["workers/test_scrub.py", "service/test_fsck_unverified.py"],
-            "scrub": ["workers/test_scrub.py"],
-            "seal": ["workers/test_seal.py"],
-            "spool": ["workers/test_spool.py"],
-            "uploads": ["workers/test_uploads.py"],
-        },
-    ),
-    "inversion": (
-        "solver/afterslip_solver/inversion",
-        ["solver/test_inversion.py"],
-        {
-            "convex": ["solver/test_inversion_convex.py"],
-            "covariance": ["solver/test_inversion_covariance.py"],
-            "hierarchy": ["solver/test_inversion_posterior.py"],
-            "in_time": ["solver/test_in_time.py"],
-            "posterior": ["solver/test_inversion_posterior.py"],
-            "restoration": ["solver/test_inversion_restoration.py"],
-            "robust": ["solver/test_inversion_robust.py"],
-            "truncated": ["solver/test_inversion_posterior.py"],
-        },
-    ),
-}
-# minutes long
-SLOW = "test_intervals_cover_slip or test_evidence or cluster"
 
 
 def lay_out(scratch: Path) -> None:
@@ -174,7 +99,7 @@ class Reached:
     def __init__(self) -> None:
         self.functions: set[str] = set()
         self.tests: dict[str, tuple[float, list[str]]] = {}
-        self.failed: set[str] = set()
+        self.failed: dict[str, str] = {}
 
     def call(self, function: str, **_: str | None) -> None:
         """Note one call of a mutated function."""
@@ -193,12 +118,15 @@ class Reached:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note a failure, also of what a test stands on."""
         if report.failed:
-            self.failed.add(report.nodeid)
+            self._fail(report)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note a file that cannot be imported."""
         if report.failed:
-            self.failed.add(report.nodeid)
+            self._fail(report)
+
+    def _fail(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+        self.failed[report.nodeid] = report.longreprtext.rpartition("\nE ")[2].strip()
 
 
 def share(work: Callable[[int], int], jobs: int) -> None:
@@ -274,10 +202,10 @@ def survey(
         if leave_out:
             more.append("--continue-on-collection-errors")
         code = run_tests(mine, *more, plugins=[reached]) if mine else 0
-        done = [reached.tests, sorted(reached.failed)]
+        done = [reached.tests, reached.failed]
         (scratch / f"reached-{index}").write_text(json.dumps(done))
-        # 1: some failed; 5: none is meant for here
-        return 0 if code in {0, 5} or (leave_out and code == 1) else 1
+        # 1: some failed; 2: some files cannot be imported; 5: none is meant for here
+        return 0 if code in {0, 5} or (leave_out and code in {1, 2}) else 1
 
     def fork(index: int) -> int:
         if forked(scratch, lambda: work(index), 3600.0) == "survived":
@@ -290,8 +218,8 @@ def survey(
     found: dict[str, tuple[float, list[str]]] = {}
     for index in range(jobs):
         tests, failed = json.loads((scratch / f"reached-{index}").read_text())
-        for name in failed:
-            print(f"left out: {name}", flush=True)
+        for name, why in failed.items():
+            print(f"left out: {name}: {why[:200]}", flush=True)
         found.update({name: tests[name] for name in tests if name not in failed})
     return found
 
@@ -304,13 +232,16 @@ def ends(
 ) -> str:
     """Run the tests that reach a mutant, the fastest first; say how it ended.
 
-    Where none does, in this process, those of its module are run.
+    Where none does, in this process, those of its module are run; where there are none
+    either, nothing is known of it.
     """
     function = name.partition("__mutmut_")[0]
     tests = sorted(test for test in reached if function in reached[test][1])
     tests.sort(key=lambda test: reached[test][0])
     if not tests:
         tests = [test for test in reached if test.partition("::")[0] in module]
+    if not tests:
+        return "untested"
     os.environ["MUTANT_UNDER_TEST"] = name
     limit = 10.0 + 5 * sum(reached[test][0] for test in tests)
     return forked(scratch, lambda: run_tests(tests), limit)
@@ -332,7 +263,9 @@ def sample(asked: argparse.Namespace, scratch: Path) -> dict[str, Any]:
     names = random.Random(asked.seed).sample(sorted(mutants), len(mutants))
     os.environ["MUTANT_UNDER_TEST"] = ""
     sys.path.insert(0, str(scratch / "src"))
-    os.environ["PYTHONPATH"] = str(scratch / "src")
+    # before what else is named there
+    beside = [str(scratch / "src"), os.environ.get("PYTHONPATH", "")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(beside)
     with (scratch / "collected").open("w") as file, contextlib.redirect_stdout(file):
         files = {*everywhere, *(test for more in special.values() for test in more)}
         tests = [f"tests/{test}" for test in sorted(files)]
@@ -358,11 +291,15 @@ def sample(asked: argparse.Namespace, scratch: Path) -> dict[str, Any]:
     for index in range(asked.jobs):
         ended.update(json.loads((scratch / f"ended-{index}").read_text()))
     # an endless loop is noticed as well
+    left = sum(how == "untested" for how in ended.values())
+    ended = {name: how for name, how in ended.items() if how != "untested"}
+    if not ended:
+        sys.exit("no test of the folder can be run here")
     killed = sum(how != "survived" for how in ended.values())
     low, high = interval(killed, len(ended))
     return {
         "folder": place, "mutants": len(mutants), "seed": asked.seed,
-        "tried": len(ended), "killed": killed,
+        "untested": left, "tried": len(ended), "killed": killed,
         "score": round(killed / len(ended), 3),
         "interval_95": [round(low, 3), round(high, 3)],
         "survivors": [name for name, how in ended.items() if how == "survived"],
