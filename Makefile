@@ -83,9 +83,11 @@ test-dashboard: setup
 VENDORED := service/afterslip_service/dashboard/vendor
 vendor:
 	cd service/vendor && npm ci && npm run build
+	cp service/vendor/node_modules/world-atlas/land-50m.json $(VENDORED)
 	cd service/vendor/node_modules && for name in zarrita @zarrita/storage fzstd \
 	  ml-matrix ml-array-max ml-array-min ml-array-rescale is-any-array jsfive pako yaml \
-	  @codemirror/* @lezer/* @marijn/find-cluster-break crelt style-mod w3c-keyname; do \
+	  @codemirror/* @lezer/* @marijn/find-cluster-break crelt style-mod w3c-keyname \
+	  world-atlas; do \
 	  echo; echo "== $$name"; cat $$name/LICENSE*; done > $(CURDIR)/$(VENDORED)/licences.txt
 
 setup: system $(STAMP)

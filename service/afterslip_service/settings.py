@@ -104,6 +104,13 @@ class Settings(BaseSettings):
     scrub_every: float = Field(
         24.0, gt=0, description="h from the beginning of one such reading to the next"
     )
+    price: float | None = Field(
+        None,
+        ge=0,
+        description="of an hour of one worker (of one GPU, on GPUs): plans then say "
+        "what a campaign would cost",
+    )
+    currency: str = Field("EUR", max_length=8, description="of the price")
     max_upload: int = Field(2 * 1024**3, gt=0, description="bytes of one uploaded file")
     max_table: int = Field(
         128 * 1024**2, gt=0, description="bytes of one table or grid that a spec names"

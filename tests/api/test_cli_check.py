@@ -17,6 +17,7 @@ PLANNED = {
     "memory": {"backend": "cpu", "bytes": 5e8, "least_bytes": 4e8},
     "time": {"group": 12.0, "low": 9.0, "high": 15.0, "model": 20.0, "total": 240.0,
              "worker": 450.0, "slots": 2, "campaigns": 3},
+    "cost": {"amount": 0.25, "currency": "EUR", "price": 2.0},
     "reuse": {"model": "c7f3", "sources": None},
     "warnings": [{"path": "model.faults[0]", "message": "is 3 km from a side",
                   "hint": "leave more"}],

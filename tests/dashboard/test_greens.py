@@ -311,6 +311,8 @@ def test_vendored_modules_are_what_the_lock_file_builds(tmp_path):
     subprocess.run(words, cwd=VENDOR, check=True, capture_output=True)
     ours = {module.name: module.read_bytes() for module in MODULES.glob("*.js")}
     assert {m.name: m.read_bytes() for m in tmp_path.iterdir()} == ours
+    coast = VENDOR / "node_modules" / "world-atlas" / "land-50m.json"
+    assert (MODULES / coast.name).read_bytes() == coast.read_bytes()
 
 
 def test_the_first_page_is_small():

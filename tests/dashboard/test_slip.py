@@ -169,3 +169,90 @@ def test_it_is_readable_on_any_screen(view, width, dark):
     shown.until(has("residual"))
     assert shown.run("document.documentElement.scrollWidth - innerWidth") <= 0
     assert shown.run(CONTRAST) == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_fault_is_drawn_in_space_as_the_result_has_it(view, results):
+    shown = view()
+    result = results["smooth"][1]
+    # straight down it is the map, from the side it is a section
+    script = (
+        "import('/dashboard/slip/fault-view.js').then(({ FaultView }) => {"
+        "const points = [[0, 0, -3], [8, 0, -7], [0, 6, -3]];"
+        "const result = {points, triangles: [[0, 1, 2]], field: () => [0, 1, 2],"
+        "inversion: {name: 'made up'}};"
+        "const seen = new FaultView(result, {shade: 'slip', most: 2});"
+        "const all = () => points.map((p) => seen.project(p));"
+        "seen.turn = 0; seen.tilt = 90; const above = all();"
+        "seen.tilt = 0; const side = all();"
+        "return [seen.scale, above, side]; })"
+    )
+    scale, above, side = shown.run(script)
+    above, side = (np.array(p) / [scale, scale, 1] for p in (above, side))
+    np.testing.assert_allclose(above[1] - above[0], [8, 0, -4], atol=1e-9)
+    np.testing.assert_allclose(above[2] - above[0], [0, -6, 0], atol=1e-9)
+    np.testing.assert_allclose(side[1] - side[0], [8, 4, 0], atol=1e-9)
+    np.testing.assert_allclose(side[2] - side[0], [0, 0, -6], atol=1e-9)
+    drawn = shown.run("document.querySelectorAll('.solid .shade').length")
+    assert 1 < drawn <= result.sizes["fault_triangle"]
+    before = shown.run("document.querySelector('.solid svg').innerHTML")
+    shown.run(
+        "document.querySelector('.solid').dispatchEvent("
+        "new KeyboardEvent('keydown', {key: 'ArrowLeft'}))"
+    )
+    assert shown.run("document.querySelector('.solid svg').innerHTML") != before
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_scores_are_those_that_were_tried_and_the_line_is_the_choice(view, results):
+    shown = view()
+    # the smoothness of these was given
+    shown.until(has("nothing was tried"))
+    found = shown.run(
+        "import('/dashboard/slip/scores.js').then(({ scores }) => {"
+        "const element = scores({scores: () => ({smoothness: [0.1, 1, 10],"
+        "sparsity: [0, 0, 0], score: [2, 1, 4], error: [0.5, 0.1, 1],"
+        "chosen: {smoothness: 1, sparsity: 0}})});"
+        "const at = (c) => ['cx', 'cy'].map((k) => Number(c.getAttribute(k)));"
+        "const line = element.querySelector('.chosen').getAttribute('d');"
+        "return [[...element.querySelectorAll('circle')].map(at),"
+        " Number(line.slice(1).split(' ')[0]), element.textContent]; })"
+    )
+    points, line, text = np.array(found[0]), found[1], found[2]
+    gaps = np.diff(points[:, 0])
+    assert gaps[0] == pytest.approx(gaps[1], abs=0.2)
+    assert line == points[1, 0]
+    # a smaller score is lower on the chart: twice as good is half of four times
+    assert points[0, 1] - points[1, 1] == pytest.approx(
+        (points[2, 1] - points[1, 1]) / 2, abs=0.2
+    )
+    assert "least 1.00" in text
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_coast_lies_where_the_frame_puts_it(view):
+    pyproj = pytest.importorskip("pyproj")
+    shown = view()
+    places = [[141.0, 38.3], [142.4, 40.0], [135.0, 34.0]]
+    script = (
+        "import('/dashboard/elements/coast.js').then(async (m) => {"
+        "const place = m.projection(142.4, 38.3);"
+        "const coast = await m.coast({kind: 'geographic', lon0: 142.4, lat0: 38.3});"
+        f"return [{places}.map(([lon, lat]) => place(lon, lat)),"
+        " coast.lines.flat().filter(([x, y]) => Math.hypot(x, y) < 400),"
+        " await m.coast({kind: 'local'})]; })"
+    )
+    found, line, local = shown.run(script)
+    crs = "+proj=aeqd +lon_0=142.4 +lat_0=38.3 +ellps=WGS84"
+    to_frame = pyproj.Transformer.from_crs("EPSG:4326", crs, always_xy=True)
+    expected = np.array([to_frame.transform(*p) for p in places]) / 1e3
+    # the coast itself is generalised by kilometres
+    np.testing.assert_allclose(found, expected, rtol=2e-3, atol=0.5)
+    # Kinkasan and the Oshika peninsula, 38.3 N, 141.5 E: 78 km to the west
+    line = np.array(line)
+    assert np.hypot(line[:, 0] + 78, line[:, 1]).min() < 15
+    assert line[:, 0].max() < 100  # the ocean is to the east
+    assert local is None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 
+import httpx
 import numpy as np
 import pytest
 import tiny_worker
@@ -116,10 +118,11 @@ def test_a_plan_after_a_campaign_has_its_rates_and_its_model(client, wait_for):
     wait_for(made, "complete")
     found = plan(client)
     assert found["reuse"] == {"model": made, "sources": made}
-    time = found["time"]
-    assert time["campaigns"] == 1
-    assert time["low"] == time["high"] == time["group"] > 0
-    assert time["worker"] >= 3 * time["group"]
+    timed = found["time"]
+    assert timed["campaigns"] == 1
+    assert timed["low"] == timed["high"] == timed["group"] > 0
+    assert timed["worker"] >= 3 * timed["group"]
+    assert found["cost"] is None
     other = tiny_worker.spec()
     other["model"]["faults"][0]["plane"]["dip"] = 45
     assert plan(client, other)["reuse"] == {"model": None, "sources": None}
@@ -127,6 +130,25 @@ def test_a_plan_after_a_campaign_has_its_rates_and_its_model(client, wait_for):
         sources={"fault": "main", "along_strike": 6, "down_dip": 1}
     )
     assert plan(client, finer)["reuse"] == {"model": made, "sources": None}
+
+
+def test_a_plan_says_what_the_workers_cost_at_the_price_of_the_service(serve):
+    server = serve(price=36.0, currency="CHF")
+    with httpx.Client(base_url=server.url, timeout=20) as client:
+        assert plan(client)["cost"] is None  # nothing was timed yet
+        made = client.post("/v1/campaigns", json=tiny_worker.spec("first")).json()["id"]
+        deadline = time.monotonic() + 60
+        while client.get(f"/v1/campaigns/{made}").json()["state"] != "complete":
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        found = plan(client)
+        cost = found["cost"]
+        assert cost["amount"] == pytest.approx(found["time"]["worker"] * 36 / 3600)
+        assert (cost["currency"], cost["price"]) == ("CHF", 36.0)
+        wide = tiny_worker.spec(solver={"gpus": 2, "backend": "auto"})
+        both = plan(client, wide)
+        ratio = both["cost"]["amount"] / both["time"]["worker"]
+        assert ratio == pytest.approx(2 * 36 / 3600)
 
 
 STARTED = """

@@ -107,7 +107,9 @@ def lines(found: dict[str, Any]) -> list[str]:
             f"group {remaining(time['group'])} ({time['low']:.3g} to "
             f"{time['high']:.3g} s), by {time['campaigns']} campaigns solved here"
         )
-        out.append(f"  cost        {remaining(time['worker'])} of workers")
+        cost = found.get("cost") or {}
+        money = f", {cost['amount']:.2g} {cost['currency']}" if cost else ""
+        out.append(f"  cost        {remaining(time['worker'])} of workers{money}")
     elif "server" not in found:
         out.append("  time        unknown: nothing of this physics was solved here yet")
     reuse = found.get("reuse") or {}

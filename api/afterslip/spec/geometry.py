@@ -31,7 +31,7 @@ def geometry(campaign: Campaign, inputs: Inputs) -> dict[str, Any]:
 
     Returns
     -------
-    {"domain": {"x", "y", "depth"}, "faults": [{"name", "outline": [[x, y, z]],
+    {"frame", "domain": {"x", "y", "depth"}, "faults": [{"name", "outline": [[x, y, z]],
     "top": [[x, y, z]] of a plane's upper edge, "sources": [[x, y, z]],
     "line": [[s, z]] in the section}], "stations": [{"name", "x", "y"}],
     "layers": [{"name", "bottom", "creeps"}],
@@ -44,6 +44,7 @@ def geometry(campaign: Campaign, inputs: Inputs) -> dict[str, Any]:
     depth = box.depth / KM
     section = _section(campaign, inputs)
     return {
+        "frame": model.frame.model_dump(mode="json"),
         "domain": {
             "x": [side / KM for side in box.x],
             "y": [side / KM for side in box.y],

@@ -19,7 +19,7 @@ from afterslip.spec.geometry import geometry
 from afterslip.spec.inputs import Inputs
 from afterslip_service.db import measured
 from afterslip_service.db.measured import Measured
-from afterslip_service.engine.forecast import forecast
+from afterslip_service.engine.forecast import Forecast, forecast
 from afterslip_service.http.body import JsonRoute
 from afterslip_service.http.deps import Service, ServiceDep
 from afterslip_service.http.problems import responses
@@ -44,6 +44,14 @@ class TimeResponse(BaseModel):
     worker: float = Field(description="of all workers together; GPU-seconds on GPUs")
     slots: int = Field(description="groups at a time")
     campaigns: int = Field(description="how many it was estimated from")
+
+
+class CostResponse(BaseModel):
+    """What the time of all workers costs at the price that the service was given."""
+
+    amount: float = Field(description="without electricity, storage and people")
+    currency: str = Field(description="as the operator names it")
+    price: float = Field(description="of an hour of one worker, or of one GPU")
 
 
 class ReusePlan(BaseModel):
@@ -82,6 +90,7 @@ class PlanResponse(BaseModel):
         description="lengths of its edges: fault, far, km; growth; null where imported"
     )
     time: TimeResponse | None = Field(description="null where nothing was measured")
+    cost: CostResponse | None = Field(description="null without a price or a time")
     reuse: ReusePlan
     warnings: list[WarningResponse]
     geometry: dict[str, Any] = Field(description="where everything lies, km")
@@ -133,9 +142,23 @@ def plan_campaign(
         trial=needs.get("trial"),
         mesh=needs.get("mesh"),
         time=None if found is None else TimeResponse(**asdict(found)),
+        cost=_cost(service, campaign, found),
         reuse=_reuse(physics, campaign, canonical, others),
         warnings=_warnings(campaign, inputs, count),
         geometry=geometry(campaign, inputs),
+    )
+
+
+def _cost(
+    service: Service, campaign: Campaign, time: Forecast | None
+) -> CostResponse | None:
+    price = service.settings.price
+    if price is None or time is None:
+        return None
+    solver = getattr(campaign, "solver", None)
+    hours = time.worker * getattr(solver, "gpus", 1) / 3600
+    return CostResponse(
+        amount=hours * price, currency=service.settings.currency, price=price
     )
 
 

@@ -2,6 +2,7 @@
 /** A map in km east and north, drawn as SVG, that is moved by hand or by keys. */
 
 import { h, put, svg } from "/dashboard/dom.js";
+import { coast, drawn } from "/dashboard/elements/coast.js";
 
 /** @typedef {[number, number, number, number]} Box west, south, east, north, km */
 
@@ -18,6 +19,8 @@ export class KmMap {
     this.moved = moved;
     this.centre = [0, 0];
     this.span = 100;
+    /** @type {import("/dashboard/elements/coast.js").Coast | null} */
+    this.coast = null;
     this.width = this.height = 0;
     this.svg = svg("svg", { role: "img", "aria-label": label });
     this.element = h("div.map.km", {
@@ -33,6 +36,20 @@ export class KmMap {
     }, this.svg);
     this.resized = new ResizeObserver(() => this.redraw());
     this.resized.observe(this.element);
+  }
+
+  /** Draw the coast too, once it is there; without it the map serves as well. @param {any} frame */
+  async frame(frame) {
+    const found = await coast(frame).catch(() => null);
+    if (found === this.coast) return;
+    this.coast = found;
+    this.redraw();
+  }
+
+  /** @returns {Box} what is shown, km */
+  get part() {
+    const [wide, high] = [this.width, this.height].map((pixels) => (pixels * this.km) / 2);
+    return [this.centre[0] - wide, this.centre[1] - high, this.centre[0] + wide, this.centre[1] + high];
   }
 
   /** @param {Box} box */
@@ -75,7 +92,8 @@ export class KmMap {
     this.height = Math.round(this.element.clientHeight);
     if (!this.width || !this.height) return;
     this.svg.setAttribute("viewBox", `0 0 ${this.width} ${this.height}`);
-    put(this.svg, ...this.marks(this), ...this.#ticks());
+    const shore = this.coast && drawn(this.coast, this.part, (x, y) => this.toPixel(x, y));
+    put(this.svg, shore ? svg("path", { class: "coast", d: shore }) : null, ...this.marks(this), ...this.#ticks());
   }
 
   /** @param {string[]} names which buttons follow, e.g. to fit */
@@ -124,8 +142,7 @@ export class KmMap {
     const rough = (this.km * this.width) / 5;
     const power = 10 ** Math.floor(Math.log10(rough));
     const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough) ?? rough;
-    const [west, east] = [-1, 1].map((s) => this.centre[0] + (s * this.width * this.km) / 2);
-    const [south, north] = [-1, 1].map((s) => this.centre[1] + (s * this.height * this.km) / 2);
+    const [west, south, east, north] = this.part;
     const found = [];
     for (let x = Math.ceil(west / step) * step; x < east; x += step) {
       const [column] = this.toPixel(x, 0);

@@ -6,13 +6,14 @@ import { count, duration } from "/dashboard/format.js";
 
 /** @param {any} plan @param {(path: string) => void} go to a place in the spec */
 export function planFacts(plan, go) {
-  const { time, trial, memory, reuse } = plan;
+  const { time, cost, trial, memory, reuse } = plan;
   const facts = [
     ["Unit sources", `${count(plan.sources)} in ${count(plan.groups)} ${plan.groups === 1 ? "group" : "groups"}`],
     ["Elements", about(plan.elements)],
     ["Unknowns", about(plan.unknowns)],
     ["Memory of a worker", memory ? `${bytes(memory.bytes)} on the ${memory.backend === "gpu" ? "GPU" : "CPU"}${plan.memory_free ? `, of ${bytes(plan.memory_free)}` : ""}` : "–"],
     ["Until all is computed", time ? `about ${duration(time.total)}` : "nothing was measured here yet"],
+    ...(cost ? [["Cost", `about ${Number(cost.amount.toPrecision(2))} ${cost.currency}, at ${cost.price} an hour`]] : []),
     ["A group", time ? `${duration(time.low)} to ${duration(time.high)}` : "–"],
   ];
   return [

@@ -23,6 +23,7 @@ export class PlanMap {
     const first = !this.geometry || this.geometry.name !== geometry.name
       || JSON.stringify(this.geometry.faults) !== JSON.stringify(geometry.faults);
     this.geometry = geometry;
+    this.map.frame(geometry.frame);
     if (first) this.fit();
     else this.map.redraw();
     put(this.section, section(geometry));

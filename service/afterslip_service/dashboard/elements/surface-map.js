@@ -2,6 +2,7 @@
 /** A vector field on the ground: coloured, with arrows, unit sources and a chosen place. */
 
 import { h, put, svg } from "/dashboard/dom.js";
+import { coast, drawn } from "/dashboard/elements/coast.js";
 import { css, table } from "/dashboard/elements/colours.js";
 
 const SPACING = 30, LONGEST = 34;
@@ -41,7 +42,15 @@ export class SurfaceMap {
     this.source = this.sources[0];
     /** @type {{x: number, y: number} | null} */
     this.place = null;
+    /** @type {import("/dashboard/elements/coast.js").Coast | null} */
+    this.coast = null;
     this.focus();
+  }
+
+  /** Draw the coast too, once it is there; without it the map serves as well. @param {any} frame */
+  async frame(frame) {
+    this.coast = await coast(frame).catch(() => null);
+    if (this.coast) this.draw();
   }
 
   /** Show the unit sources and what is around them, or the whole surface. @param {boolean} [whole] */
@@ -113,7 +122,9 @@ export class SurfaceMap {
     const marks = this.sources.map(({ x, y }) => this.toPixel(x, y))
       .map(([cx, cy]) => svg("circle", { class: "source", cx, cy, r: 3 }));
     const [cx, cy] = this.toPixel(this.source.x, this.source.y);
-    put(this.over, ...this.ticks(), ...marks,
+    const [west, south] = this.toPlace(0, this.height), [east, north] = this.toPlace(this.width, 0);
+    const shore = this.coast && drawn(this.coast, [west, south, east, north].map((m) => m / 1e3), (x, y) => this.toPixel(1e3 * x, 1e3 * y));
+    put(this.over, shore ? svg("path", { class: "coast", d: shore }) : null, ...this.ticks(), ...marks,
       svg("path", { class: "halo", d: arrows }), svg("path", { class: "arrows", d: arrows }),
       svg("circle", { class: "source chosen", cx, cy, r: 7 }), this.place && this.cross(this.place));
   }

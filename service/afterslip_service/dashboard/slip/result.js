@@ -30,6 +30,11 @@ export class SlipResult {
     this.triangles = rows(this.read("fault_triangles"), 3);
     /** (node, 2) m @type {number[][]} */
     this.slip = rows(this.read("fault_slip"), 2);
+    const z = this.read("fault_z");
+    /** (node, 3) km, z up @type {number[][]} */
+    this.points = this.nodes.map(([east, north], i) => [east, north, z[i] / KM]);
+    /** of the campaign's model @type {any} */
+    this.frame = null;
     const [strike, updip] = ["fault_strike", "fault_updip"].map((name) => rows(this.read(name), 3));
     /** (node, 2) m, horizontal part of the slip of the side above @type {number[][]} */
     this.vectors = this.slip.map(([s, d], i) => [0, 1].map((axis) => s * strike[i][axis] + d * updip[i][axis]));
@@ -79,6 +84,16 @@ export class SlipResult {
     return {
       years,
       values: years.map((/** @type {number} */ _, /** @type {number} */ t) => [0, 1, 2].map((axis) => all[3 * (t * count + station) + axis])),
+    };
+  }
+
+  /** What was tried, and what was chosen. */
+  scores() {
+    const of = (/** @type {string} */ name) => (this.has(name) ? [...this.read(name)] : []);
+    const { smoothness, sparsity } = this.inversion.summary ?? {};
+    return {
+      smoothness: of("cv_smoothness"), sparsity: of("cv_sparsity"), score: of("cv_score"), error: of("cv_score_se"),
+      chosen: { smoothness: Number(smoothness), sparsity: Number(sparsity) },
     };
   }
 

@@ -14,7 +14,7 @@ const CLASSES = 32, LONGEST = 46, NEAR = 14, PIXELS = 3;
  * @property {number} most value at the end of the colours
  * @property {number} step between contours, 0: none
  * @property {"horizontal" | "up" | "none"} arrows
- * @property {"observed" | "predicted" | "residual"} pixels
+ * @property {"observed" | "predicted" | "residual" | "all"} pixels all: beside each other
  * @property {number} epoch yr
  * @property {boolean} rake
  * @property {boolean} resolution
@@ -29,11 +29,14 @@ export class SlipMap {
    * @param {Look} look
    * @param {(name: string) => void} chosen a station was pointed at
    * @param {() => void} moved
+   * @param {Look["pixels"]} [pixels] of this map alone
    */
-  constructor(result, look, chosen, moved) {
+  constructor(result, look, chosen, moved, pixels) {
+    this.pixels = pixels;
     this.result = result;
     this.look = look;
     this.map = new KmMap(`Slip of ${result.inversion.name}`, () => this.#marks(), moved);
+    this.map.frame(result.frame);
     this.map.element.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => {
       if (event.buttons) return;
       const box = this.map.element.getBoundingClientRect();
@@ -54,8 +57,9 @@ export class SlipMap {
 
   #marks() {
     const { rake, resolution } = this.look;
-    return [...this.#shades(), ...this.#contours(), ...(resolution ? this.#resolution() : []),
-      ...(rake ? this.#rakes() : []), ...this.#stations()];
+    // pixels beside each other are compared: what lies below is lines alone
+    return [...(this.pixels ? [] : this.#shades()), ...this.#contours(), ...(resolution ? this.#resolution() : []),
+      ...(rake && !this.pixels ? this.#rakes() : []), ...this.#stations()];
   }
 
   /** Triangles by their mean value, those of one colour together. */
@@ -114,16 +118,17 @@ export class SlipMap {
       const at = this.map.toPixel(x, y), now = data.filter((datum) => datum.epoch === epoch);
       const line = now.find(({ axis }) => axis === 3);
       if (line) {
-        const value = pixels === "residual" ? line.observed - line.predicted : line[pixels];
+        const kind = this.pixels ?? pixels;
+        const value = kind === "residual" ? line.observed - line.predicted : line[kind === "predicted" ? kind : "observed"];
         const fill = css(colours[Math.max(0, Math.min(255, Math.round(127.5 * (1 + value / (sight || 1)))))]);
-        marks.push(svg("circle", { class: "sight", cx: f(at[0]), cy: f(at[1]), r: PIXELS, fill }));
+        marks.push(svg("circle", { class: "sight", cx: f(at[0]), cy: f(at[1]), r: this.pixels ? PIXELS + 1 : PIXELS, fill }));
       } else {
         marks.push(svg("circle", { class: "place", cx: f(at[0]), cy: f(at[1]), r: 2.2 }, svg("title", {}, name)));
         for (const kind of /** @type {("observed" | "predicted")[]} */ (Object.keys(both))) {
           const [east, north, up] = [0, 1, 2].map((axis) => now.find((datum) => datum.axis === axis)?.[kind] ?? 0);
           // two bars of the vertical stand beside each other
           const from = arrows === "up" ? [at[0] + (kind === "observed" ? -2.5 : 2.5), at[1]] : at;
-          if (arrows !== "none") both[kind] += arrow(from, arrows === "up" ? [0, up] : [east, north], LONGEST / (longest || 1));
+          if (arrows !== "none" && !this.pixels) both[kind] += arrow(from, arrows === "up" ? [0, up] : [east, north], LONGEST / (longest || 1));
         }
       }
       if (name === chosen) {

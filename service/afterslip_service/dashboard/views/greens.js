@@ -74,6 +74,7 @@ class GreensView {
           h("section.card", {}, h("h2", {}, "Time series at a place"),
             h("div.place", {}, h("label", {}, "km east", this.east), h("label", {}, "km north", this.north)),
             this.status, this.chart))));
+    this.map.frame(campaign.spec?.model?.frame);
     this.say("Click on the map, or type a place.");
   }
 

@@ -9,8 +9,10 @@ import { select } from "/dashboard/elements/select.js";
 import { series } from "/dashboard/elements/series.js";
 import { fixed, percent } from "/dashboard/format.js";
 import { step } from "/dashboard/slip/contours.js";
+import { FaultView } from "/dashboard/slip/fault-view.js";
 import { save, standalone } from "/dashboard/slip/download.js";
 import { SlipResult } from "/dashboard/slip/result.js";
+import { scores } from "/dashboard/slip/scores.js";
 import { SlipMap } from "/dashboard/slip/slip-map.js";
 
 const SHADES = /** @type {Record<string, {words: string, needs: string, unit: string}>} */ ({
@@ -19,7 +21,8 @@ const SHADES = /** @type {Record<string, {words: string, needs: string, unit: st
   exceeds: { words: "probability of more than half of the largest slip", needs: "fault_slip_exceeds", unit: "" },
 });
 const ARROWS = { horizontal: "horizontal", up: "vertical", none: "none" };
-const PIXELS = ["observed", "predicted", "residual"];
+const PIXELS = ["observed", "predicted", "residual", "all"];
+const SIGHTS = ["observed", "predicted", "residual", "all three beside each other"];
 
 /** @param {HTMLElement} main @param {string} id */
 export async function slipView(main, id) {
@@ -29,14 +32,16 @@ export async function slipView(main, id) {
   const others = items.filter((/** @type {any} */ other) => other.state === "accepted" && other.id !== id);
   document.title = `Slip of ${inversion.name} · afterslip`;
   put(main, h("div.empty", {}, "Reading the result…"));
-  const view = new SlipView(main, asked, await SlipResult.open(inversion), others);
+  const campaign = await get(`/v1/campaigns/${inversion.campaign}`);
+  const view = new SlipView(main, asked, await SlipResult.open(inversion), others, campaign.spec?.model?.frame);
   await view.beside();
   return () => view.maps.forEach(({ map }) => map.resized.disconnect());
 }
 
 class SlipView {
-  /** @param {HTMLElement} main @param {URLSearchParams} asked @param {SlipResult} result @param {any[]} others */
-  constructor(main, asked, result, others) {
+  /** @param {HTMLElement} main @param {URLSearchParams} asked @param {SlipResult} result @param {any[]} others @param {any} frame */
+  constructor(main, asked, result, others, frame) {
+    this.frame = frame;
     this.asked = asked;
     this.result = result;
     this.others = others;
@@ -60,6 +65,10 @@ class SlipView {
     this.panels = h("div.panels", {});
     this.legend = h("div", {});
     this.detail = h("div", {});
+    this.solids = h("div.panels", {});
+    this.tried = h("div", {});
+    /** @type {FaultView[]} */
+    this.faults = [];
     this.status = h("span.sub", { role: "status" });
     const press = (/** @type {string} */ name, /** @type {() => void} */ act) => h("button", { type: "button", onclick: act }, name);
     this.station = select("Station", ["", ...result.stations.map(({ name }) => name)],
@@ -75,7 +84,9 @@ class SlipView {
         h("div.buttons", {}, press("Closer", () => this.maps[0].map.zoom(0.6)), press("Farther", () => this.maps[0].map.zoom(1 / 0.6)),
           press("Around the fault", () => this.fit()), press("All stations", () => this.fit(true)), this.status)),
       h("section.card", {}, h("h2", {}, "Station"), h("div.station-choice", {}, this.station.label),
-        h("p.sub", {}, "Or point at it on a map."), this.detail));
+        h("p.sub", {}, "Or point at it on a map."), this.detail),
+      h("section.card", {}, h("h2", {}, "In three dimensions"), this.solids, h("p.sub", {}, "Drag it, or turn it by the arrow keys. No height is exaggerated.")),
+      h("section.card", {}, h("h2", {}, "What was tried"), this.tried));
   }
 
   /** @returns {Element[]} */
@@ -86,12 +97,12 @@ class SlipView {
       1 + others.findIndex(({ id }) => id === beside));
     const change = (/** @type {any} */ values) => { Object.assign(look, values); this.redraw(); };
     const names = Object.keys(ARROWS);
-    const lines = result.stations.some(({ data }) => data.some(({ axis }) => axis === 3));
+    const lines = sees(result);
     return [
       select("Colours", this.shades.map((name) => SHADES[name].words), (row) => change({ shade: this.shades[row] }), this.shades.indexOf(look.shade)).label,
       select("Displacements", Object.values(ARROWS), (row) => change({ arrows: names[row] }), names.indexOf(look.arrows)).label,
       ...(epochs.length > 1 ? [select("Time of the data", epochs.map((t) => `${Number(t.toPrecision(4))} yr`), (row) => change({ epoch: epochs[row] }), epochs.indexOf(look.epoch)).label] : []),
-      ...(lines ? [select("Lines of sight", PIXELS, (row) => change({ pixels: PIXELS[row] }), PIXELS.indexOf(look.pixels)).label] : []),
+      ...(lines ? [select("Lines of sight", SIGHTS, (row) => { const before = look.pixels; change({ pixels: PIXELS[row] }); if ([before, look.pixels].includes("all")) this.beside(); }, PIXELS.indexOf(look.pixels)).label] : []),
       ...(others.length ? [this.with.label] : []),
       check("Direction of slip of the side above", look.rake, (on) => change({ rake: on })),
       check("Resolution at the unit sources", look.resolution, (on) => change({ resolution: on })),
@@ -104,10 +115,19 @@ class SlipView {
     const second = row ? await SlipResult.open(this.others[row - 1]) : null;
     const where = this.maps[0]?.map;
     for (const { map } of this.maps) map.resized.disconnect();
-    this.maps = [this.result, second].filter((result) => result !== null)
-      .map((result, i) => new SlipMap(/** @type {SlipResult} */ (result), this.look, (name) => this.choose(name), () => this.follow(i)));
-    this.panels.classList.toggle("two", this.maps.length > 1);
-    put(this.panels, this.maps.map(({ map, result }) => h("figure.panel", {}, map.element, h("figcaption", {}, ...caption(result.inversion)))));
+    const results = /** @type {SlipResult[]} */ ([this.result, second].filter((result) => result !== null));
+    for (const result of results) result.frame = this.frame;
+    const kinds = /** @type {any[]} */ (this.look.pixels === "all" ? PIXELS.slice(0, 3) : [undefined]);
+    this.maps = results.flatMap((result) => (sees(result) ? kinds : [undefined]).map((kind) => ({ result, kind })))
+      .map(({ result, kind }, i) => new SlipMap(result, this.look, (name) => this.choose(name), () => this.follow(i), kind));
+    this.panels.classList.toggle("two", this.maps.length > 1 && kinds.length === 1);
+    this.panels.classList.toggle("three", kinds.length > 1);
+    put(this.panels, this.maps.map(({ map, result, pixels }) => h("figure.panel", {}, map.element,
+      h("figcaption", {}, ...(pixels ? [h("b", {}, pixels), ` line of sight, ${result.inversion.name}`] : caption(result.inversion))))));
+    this.faults = results.map((result) => new FaultView(result, this.look));
+    this.solids.classList.toggle("two", results.length > 1);
+    put(this.solids, this.faults.map(({ element, result }) => h("figure.panel", {}, element, h("figcaption", {}, result.inversion.name))));
+    put(this.tried, results.flatMap((result) => [results.length > 1 ? h("h3", {}, result.inversion.name) : null, scores(result)]));
     const at = (this.asked.get("at") ?? "").split(",").map(Number);
     if (where) this.place(where.centre, where.span, where.box);
     else if (at.length === 3 && at.every(Number.isFinite) && at[2] > 0) this.place(at.slice(0, 2), at[2]);
@@ -147,6 +167,7 @@ class SlipView {
     look.longest = look.arrows === "up" ? largest(values((axis) => axis === 2)) : largest(values((axis) => axis < 2));
     look.sight = largest(values((axis) => axis === 3));
     for (const { map } of this.maps) map.redraw();
+    for (const fault of this.faults) fault.redraw();
     this.#scale();
     this.choose(look.station);
   }
@@ -159,6 +180,9 @@ class SlipView {
         Array.from(colours, (colour, i) => svg("rect", { x: (i * 100) / 256, width: 1, y: 0, height: 4, fill: css(colour) }))),
       h("div.ends", {}, h("span", {}, "0"), h("span", {}, words), h("span", {}, `${Number(look.most.toPrecision(3))}${unit}`),
         look.step ? h("span.all", {}, `lines every ${Number(look.step.toPrecision(3))}${unit}`) : null),
+      ...(look.sight ? [svg("svg", { class: "colours", viewBox: "0 0 100 4", preserveAspectRatio: "none", "aria-hidden": "true" },
+        Array.from(table("two"), (colour, i) => svg("rect", { x: (i * 100) / 256, width: 1, y: 0, height: 4, fill: css(colour) }))),
+      h("div.ends", {}, h("span", {}, `−${Number(look.sight.toPrecision(3))} m`), h("span", {}, "towards the satellite, along the line of sight"), h("span", {}, `${Number(look.sight.toPrecision(3))} m`))] : []),
       h("div.key", {}, look.arrows === "none" ? null : [
         mark("observed", `observed, ${ARROWS[look.arrows]}; the longest is ${Number(look.longest.toPrecision(3))} m`), mark("predicted", "predicted")],
       look.rake ? mark("rake", "motion of the side above") : null));
@@ -170,7 +194,7 @@ class SlipView {
     const row = this.result.stations.findIndex((station) => station.name === name);
     this.station.field.value = String(row + 1);
     for (const { map } of this.maps) map.redraw();
-    put(this.detail, ...(row < 0 ? [] : this.maps.flatMap(({ result }) => this.#station(result, name))));
+    put(this.detail, ...(row < 0 ? [] : this.faults.flatMap(({ result }) => this.#station(result, name))));
     this.remember();
   }
 
@@ -197,7 +221,7 @@ class SlipView {
     if (!first) return;
     const row = Number(/** @type {any} */ (this.with).field.value);
     const query = new URLSearchParams({ shade: look.shade, arrows: look.arrows, epoch: String(look.epoch), rake: look.rake ? "1" : "0", resolution: look.resolution ? "1" : "0" });
-    if (this.result.stations.some(({ data }) => data.some(({ axis }) => axis === 3))) query.set("pixels", look.pixels);
+    if (sees(this.result)) query.set("pixels", look.pixels);
     if (row) query.set("with", this.others[row - 1].id);
     if (look.station) query.set("station", look.station);
     if (first.width) query.set("at", [...first.centre, first.km * Math.min(first.width, first.height)].map((v) => Number(v.toPrecision(12))).join(","));
@@ -219,6 +243,7 @@ class SlipView {
 
   download() {
     for (const { map, result } of this.maps) save(standalone(map.svg, `Slip of ${result.inversion.name}`), `${result.inversion.name}.svg`);
+    for (const { drawing, result } of this.faults) save(standalone(drawing, `Slip of ${result.inversion.name}`), `${result.inversion.name}-3d.svg`);
   }
 }
 
@@ -227,6 +252,9 @@ function grown([west, south, east, north], part) {
   const room = part * Math.max(east - west, north - south);
   return [west - room, south - room, east + room, north + room];
 }
+
+/** Whether there are data along lines of sight. @param {SlipResult} result */
+const sees = (result) => result.stations.some(({ data }) => data.some(({ axis }) => axis === 3));
 
 /** @param {any} inversion */
 function caption({ name, summary }) {
