@@ -182,11 +182,11 @@ def test_the_fault_is_drawn_in_space_as_the_result_has_it(view, results):
         "const points = [[0, 0, -3], [8, 0, -7], [0, 6, -3]];"
         "const result = {points, triangles: [[0, 1, 2]], field: () => [0, 1, 2],"
         "inversion: {name: 'made up'}};"
-        "const seen = new FaultView(result, {shade: 'slip', most: 2});"
-        "const all = () => points.map((p) => seen.project(p));"
-        "seen.turn = 0; seen.tilt = 90; const above = all();"
-        "seen.tilt = 0; const side = all();"
-        "return [seen.scale, above, side]; })"
+        "const made = new FaultView(result, {shade: 'slip', most: 2});"
+        "const all = () => points.map((p) => made.project(p));"
+        "made.turn = 0; made.tilt = 90; const above = all();"
+        "made.tilt = 0; const side = all();"
+        "return [made.scale, above, side]; })"
     )
     scale, above, side = shown.run(script)
     above, side = (np.array(p) / [scale, scale, 1] for p in (above, side))

@@ -11,7 +11,7 @@ export class FaultView {
   constructor(result, look) {
     this.result = result;
     this.look = look;
-    // degrees; seen from the south, from above
+    // degrees: looked at from the south, from above
     this.turn = 30;
     this.tilt = 35;
     const used = [...new Set(result.triangles.flat())], at = (/** @type {number} */ axis) => used.map((i) => result.points[i][axis]);
