@@ -27,9 +27,9 @@ from afterslip.spec import load
 HERE = Path(__file__).parent
 PROGRAM = [sys.executable, "-m", "afterslip"]
 # fewer than of the demo: each increment has as many unknowns
-SOURCES = {"along_strike": 10, "down_dip": 4}
+SOURCES = {"along_strike": 8, "down_dip": 4}
 # ends of the increments, which begin at the event
-ENDS = ["30 d", "180 d", "540 d", "1344 d"]
+ENDS = ["60 d", "1 yr", "1344 d"]
 # afterslip of metres after slip of tens of metres; `auto` takes nine times as long
 PRIOR = {"amplitude": 0.1, "smoothness": 0.01}
 # errors: of the measurements, and as a share of each datum those of the model

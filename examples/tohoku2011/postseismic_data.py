@@ -18,7 +18,7 @@ EVENT_YEAR = 2011 + (69 + 5.77 / 24) / 365  # 05:46 UTC
 LAST = 1344.0  # days, of the fitted curves on land
 DISPLACEMENT = ("east", "north", "up")
 # farther away a flat earth means little; one site on land in each square of this size
-REACH_KM, CELL_KM = 600.0, 50.0
+REACH_KM, CELL_KM = 600.0, 90.0
 # days after the event over which daily positions are averaged
 WINDOWS = (
     (1, 5),

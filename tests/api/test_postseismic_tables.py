@@ -33,10 +33,10 @@ def test_one_site_of_a_square_is_kept_and_none_out_of_reach():
     beside = {"station": "beside", "lon": "141.01", "lat": "38.3"}
     other = {"station": "other", "lon": "140.0", "lat": "39.5"}
     far = {"station": "far", "lon": "130.6", "lat": "31.8"}
-    kept = thinned([near, beside, other, far], ORIGIN)
-    assert len(kept) == 2
-    assert "other" in kept
-    assert "far" not in kept
+    left = thinned([near, beside, other, far], ORIGIN)
+    assert len(left) == 2
+    assert "other" in left
+    assert "far" not in left
 
 
 def test_series_lose_the_rate_before_the_event_and_begin_at_zero(tmp_path):
