@@ -139,11 +139,11 @@ def study(folder: Path, out: Path, names: list[str]) -> None:
     runs = {name: run(name, out) for name in names}
     found = {name: parts_of(path) for name, path in runs.items()}
     print("\n".join(table(found)), flush=True)
+    plot.save(motion(found), out / "motion.png")
+    plot.save(shares(found), out / "shares.png")
     if len(runs) > 1:
         command = [*PROGRAM, "compare-rheologies", *runs.values()]
         subprocess.run([*command, "--out", out / "comparison"], check=True)
-    plot.save(motion(found), out / "motion.png")
-    plot.save(shares(found), out / "shares.png")
 
 
 def main() -> None:
