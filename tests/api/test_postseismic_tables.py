@@ -28,7 +28,7 @@ def test_missing_tables_are_named_with_where_to_get_them(tmp_path):
     assert "watanabe" not in str(caught.value)
 
 
-def test_one_site_of_a_square_is_kept_and_none_out_of_reach():
+def test_one_site_of_a_square_is_taken_and_none_out_of_reach():
     near = {"station": "near", "lon": "141.0", "lat": "38.3"}
     beside = {"station": "beside", "lon": "141.01", "lat": "38.3"}
     other = {"station": "other", "lon": "140.0", "lat": "39.5"}
