@@ -30,6 +30,9 @@ def _migrate(connection: Connection) -> None:
         render_as_batch=True,
         render_item=_render,
         compare_type=True,
+        # SQLite can, where its driver leaves transactions to us as here: a way that is
+        # refused in the middle leaves everything as it was
+        transactional_ddl=True,
     )
     with context.begin_transaction():
         if connection.dialect.name == "postgresql":

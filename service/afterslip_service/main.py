@@ -48,6 +48,7 @@ from afterslip_service.routes import (
     session,
     tokens,
     usage,
+    webhooks,
     workers,
 )
 from afterslip_service.settings import Settings, read_settings
@@ -56,8 +57,8 @@ from afterslip_workers import entry
 MakePlacement = Callable[[Settings], Placement]
 ROUTERS = (
     campaigns, plan, patch, bulk, explain, groups, events, greens, sample, files,
-    datasets, inversions, workers, usage, tokens, session, health, metrics, page,
-    api_page,
+    datasets, inversions, workers, usage, tokens, webhooks, session, health,
+    metrics, page, api_page,
 )  # fmt: skip
 
 

@@ -111,6 +111,20 @@ class Settings(BaseSettings):
         "what a campaign would cost",
     )
     currency: str = Field("EUR", max_length=8, description="of the price")
+    webhook_key: Path | None = Field(
+        None,
+        description="file of 32 bytes or more from which the secrets of webhooks are "
+        "made, for every process of the service; if unset, one beside the folder of "
+        "the store is made",
+    )
+    webhook_networks: list[str] = Field(
+        default_factory=list,
+        description="networks such as 10.1.0.0/16 to which webhooks may be sent beside "
+        "public addresses, there without TLS too",
+    )
+    webhook_retry: float = Field(
+        10.0, gt=0, description="s until a webhook that failed is sent again"
+    )
     max_upload: int = Field(2 * 1024**3, gt=0, description="bytes of one uploaded file")
     max_table: int = Field(
         128 * 1024**2, gt=0, description="bytes of one table or grid that a spec names"
@@ -162,7 +176,14 @@ class Settings(BaseSettings):
             return entry.open_store(value).name
         return Path(value).expanduser().absolute()
 
-    @field_validator("files", "tls_certificate", "tls_key")
+    @field_validator("webhook_networks")
+    @classmethod
+    def _are_networks(cls, value: list[str]) -> list[str]:
+        for text in value:
+            ipaddress.ip_network(text)
+        return value
+
+    @field_validator("files", "tls_certificate", "tls_key", "webhook_key")
     @classmethod
     def _absolute(cls, value: Path | None) -> Path | None:
         """Workers run elsewhere: a path must not hang on our working folder."""

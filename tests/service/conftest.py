@@ -18,7 +18,9 @@ from collections.abc import Callable
 import postgres
 import tiny_worker
 from fastapi import FastAPI
+from receiver import HERE, receiving
 
+from afterslip import Client
 from afterslip_service import clock, logs
 from afterslip_service.db import campaigns, jobs, migrate, tokens
 from afterslip_service.db.jobs import NewJob
@@ -27,6 +29,7 @@ from afterslip_service.engine.access import Role
 from afterslip_service.engine.states import JobKind
 from afterslip_service.main import create_app
 from afterslip_service.placement.inprocess import InProcess
+from afterslip_service.reconcile import sender
 from afterslip_service.reconcile.dispatcher import Dispatcher
 from afterslip_service.server import Server
 from afterslip_service.settings import Settings
@@ -225,3 +228,22 @@ def wait_for(client):
         raise AssertionError(f"still {shown['state']}, not {states}")
 
     return wait
+
+
+@pytest.fixture
+def receiver():
+    with receiving() as found:
+        yield found
+
+
+@pytest.fixture
+def quick_sender(monkeypatch):
+    monkeypatch.setattr(sender, "LOOK_S", 0.02)
+
+
+@pytest.fixture
+def hooked(serve, receiver, quick_sender):
+    """A client of a service that may send to the receiver."""
+    server = serve(webhook_networks=HERE, webhook_retry=0.05)
+    with Client(server.url) as client:
+        yield client

@@ -47,6 +47,10 @@ CLIENT = {
         "afterslip.cli.reproduce:reproduce",
         "Invert again from a result's own record, and compare.",
     ),
+    "webhook": (
+        "afterslip.cli.webhook:app",
+        "Tell an address when campaigns and inversions have ended.",
+    ),
     "usage": ("afterslip.cli.usage:usage", "Say who has used how much."),
 }
 

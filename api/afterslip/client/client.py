@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import TracebackType
@@ -277,3 +277,51 @@ class Client:
         "iterations"}]; seconds are of workers, so GPU-seconds where they have GPUs.
         """
         return list(pages(self._transport, "/v1/usage", by=by, owner=owner))
+
+    def webhooks(self) -> list[dict[str, Any]]:
+        """Return your webhooks, newest first; an administrator gets everybody's."""
+        return list(pages(self._transport, "/v1/webhooks"))
+
+    def add_webhook(
+        self,
+        url: str,
+        events: Sequence[str] | None = None,
+        campaign: str | None = None,
+    ) -> dict[str, Any]:
+        """Tell an address when your campaigns and inversions have ended.
+
+        Parameters
+        ----------
+        url : ``https://…``, which gets signed POST requests.
+        events : campaign.complete, campaign.failed, inversion.complete,
+            inversion.failed; by default all.
+        campaign : id of the only one that it reports; by default all of yours.
+
+        Returns
+        -------
+        {"id", "secret", ...}: the secret signs the messages and is shown this once.
+        """
+        body: dict[str, Any] = {"url": url}
+        if events is not None:
+            body["events"] = list(events)
+        if campaign is not None:
+            body["campaign"] = campaign
+        return dict(self._transport.post("/v1/webhooks", body))
+
+    def delete_webhook(self, identity: str) -> None:
+        """Remove a webhook; messages that wait are not sent any more."""
+        self._transport.request("DELETE", _webhook(identity))
+
+    def test_webhook(self, identity: str) -> dict[str, Any]:
+        """Send a message that tells of nothing, and return it as it waits."""
+        return dict(self._transport.post(f"{_webhook(identity)}/test"))
+
+    def deliveries(self, identity: str) -> Iterator[dict[str, Any]]:
+        """Yield the messages of a webhook, newest first, and how each went."""
+        return pages(self._transport, f"{_webhook(identity)}/deliveries")
+
+
+def _webhook(identity: str) -> str:
+    from urllib.parse import quote
+
+    return f"/v1/webhooks/{quote(identity, safe='')}"

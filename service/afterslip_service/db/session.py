@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from afterslip_service import clock
-from afterslip_service.db import events
+from afterslip_service.db import events, webhooks
 
 # other rooms pass connections on and hear of failures, but never import the library
 __all__ = [
@@ -71,6 +71,7 @@ class Database:
                 yield connection
                 if pending:
                     events.write(connection, pending)
+                    webhooks.enqueue(connection, pending)
                     events.tell(connection, self.mark)
 
     def ping(self) -> None:

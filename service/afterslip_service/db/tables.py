@@ -43,6 +43,7 @@ Serial = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 # conditions of partial indexes; a query that says the same uses them
 QUEUED_CAMPAIGN = "wake_at IS NOT NULL"
 CANCELLING_CAMPAIGN = "cancelling AND state <> 'cancelled'"
+WAITING_DELIVERY = "state = 'waiting'"
 LIVE_JOB = "state IN ('queued', 'running', 'stored')"
 
 campaigns = Table(
@@ -266,4 +267,43 @@ sessions = Table(
     Column("token_id", ForeignKey("tokens.id"), nullable=False, index=True),
     Column("created_at", Moment, nullable=False),
     Column("expires_at", Moment, nullable=False, index=True),
+)
+
+webhooks = Table(
+    "webhooks",
+    metadata,
+    Column("id", sa.String(40), primary_key=True),
+    Column("url", sa.String(2000), nullable=False),
+    # whose campaigns it reports; none where the service knew no users
+    Column("owner", sa.String(200), index=True),
+    Column("events", sa.JSON, nullable=False),
+    # the only campaign that it reports, or none
+    Column("campaign", sa.String(40)),
+    # SHA-256 of the secret, which is stored nowhere
+    Column("hash", sa.String(64), nullable=False),
+    Column("created_at", Moment, nullable=False),
+)
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("id", sa.String(40), primary_key=True),
+    Column("webhook_id", ForeignKey("webhooks.id"), nullable=False),
+    Column("event", sa.String(40), nullable=False),
+    Column("payload", sa.JSON, nullable=False),
+    Column("state", sa.String(20), nullable=False),
+    Column("attempts", sa.Integer, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("not_before", Moment, nullable=False),
+    Column("sent_at", Moment),
+    # of the last answer, or what went wrong without one
+    Column("status", sa.Integer),
+    Column("error", sa.Text),
+    Index(None, "webhook_id", "id"),
+    Index(
+        None,
+        "not_before",
+        postgresql_where=sa.text(WAITING_DELIVERY),
+        sqlite_where=sa.text(WAITING_DELIVERY),
+    ),
 )

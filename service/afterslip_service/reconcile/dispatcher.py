@@ -22,6 +22,7 @@ from afterslip_service.db import (
     jobs,
     leases,
     queue,
+    webhooks,
 )
 from afterslip_service.db.claims import Claim
 from afterslip_service.db.jobs import Job
@@ -34,12 +35,14 @@ from afterslip_service.reconcile import acceptance, receipts, reuse, watch
 from afterslip_service.reconcile.context import Context
 from afterslip_service.reconcile.leadership import RENEWALS, Leadership, holder_name
 from afterslip_service.reconcile.scrubber import Scrubber
+from afterslip_service.reconcile.sender import Sender
 from afterslip_service.settings import Settings
 from afterslip_workers import entry
 from afterslip_workers.messages import Envelope, Group
 
 SWEEP_EVERY_S = 60.0
 KEEP_KEYS = timedelta(days=2)
+KEEP_DELIVERIES = timedelta(days=30)
 WATCH_EVERY_S = 0.5
 CLOSE_EVERY_S = 5.0
 # items of one transaction: it should hold its locks for a moment only
@@ -67,6 +70,7 @@ class Dispatcher:
         self.context = Context(database, placement, settings, holder)
         self.leadership = Leadership(database, holder, settings.lease)
         self.scrubber = Scrubber(self.context)
+        self.sender = Sender(self.context)
         self._stop = threading.Event()
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
@@ -93,6 +97,7 @@ class Dispatcher:
         self._thread = threading.Thread(target=self._run, name="dispatcher")
         self._thread.start()
         self.scrubber.start()
+        self.sender.start()
 
     def wake(self) -> None:
         """Make the loop look at once; losing a wake-up only costs one interval."""
@@ -101,6 +106,7 @@ class Dispatcher:
     def stop(self, timeout: float = 10.0) -> None:
         """Stop the loop and give the lease back."""
         # it gives its own lease back while we lead
+        self.sender.stop(timeout)
         self.scrubber.stop(timeout)
         self._stop.set()
         self._wake.set()
@@ -311,6 +317,7 @@ class Dispatcher:
         with self.context.write() as connection:
             events.prune(connection, [events.GROUP_PROGRESS], clock.now() - keep)
             idempotency.prune(connection, clock.now() - KEEP_KEYS)
+            webhooks.prune(connection, clock.now() - KEEP_DELIVERIES)
             if repaired := queue.repair(connection):
                 log.error("campaigns were missing from the queue", count=repaired)
         self._sweep_attempts()
