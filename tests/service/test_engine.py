@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from afterslip.error_class import ErrorClass
 from afterslip_service.engine import retry
+from afterslip_service.engine.access import EVERYBODY, Principal, Role
 from afterslip_service.engine.campaign import JobTally, derive, greens_done
 from afterslip_service.engine.forecast import forecast
 from afterslip_service.engine.ids import sortable
@@ -189,7 +190,38 @@ def test_times_are_scaled_by_the_unknowns_of_the_nearest_campaigns():
     assert found.group == pytest.approx(6.0)
     assert found.total == pytest.approx(20.0 + 3 * 6.0)
     assert found.worker == pytest.approx(20.0 + 5 * 6.0)
+    assert found.model == pytest.approx(20.0)
+    assert (found.slots, found.campaigns) == (2, 1)
     both = forecast(2000, 5, 2, measured)
     assert both is not None
     assert [both.low, both.high] == pytest.approx([2e-6, 6.0])
     assert forecast(2000, 5, 2, [(0, (1.0,), None), (9, (), None)]) is None
+
+
+def test_each_role_may_do_what_those_before_it_may():
+    order = ["viewer", "submitter", "operator", "admin"]
+    for mine, role in enumerate(map(Role, order)):
+        assert [role.covers(Role(other)) for other in order] == [
+            other <= mine for other in range(4)
+        ]
+
+
+@pytest.mark.parametrize(
+    ("role", "owner", "may"),
+    [
+        ("viewer", "ada", False),
+        ("submitter", "ada", True),
+        ("submitter", "bob", False),
+        ("submitter", None, False),
+        ("operator", "bob", True),
+        ("operator", None, True),
+        ("admin", None, True),
+    ],
+)
+def test_things_are_changed_by_their_owner_and_by_operators(role, owner, may):
+    assert Principal("ada", Role(role)).may_change(owner) is may
+
+
+def test_whom_the_service_does_not_know_owns_nothing():
+    assert not Principal(None, Role.SUBMITTER).may_change(None)
+    assert EVERYBODY.may_change(None)

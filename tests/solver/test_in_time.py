@@ -9,6 +9,7 @@ from afterslip_solver.inversion import (
     InTime,
     InversionProblem,
     InversionSettings,
+    KnownSum,
     Laplacian,
     SourceGrid,
     in_blocks,
@@ -122,3 +123,29 @@ def test_moment_so_far_has_the_limits_of_its_draws(problem, design):
     np.testing.assert_allclose(high, np.quantile(length(draws), 0.975, axis=0))
     bare = invert(in_blocks(problem, design), replace(settings, draws=0))
     assert moment_history(problem, bare)[1] is None
+
+
+def test_two_increments_are_coupled_and_one_has_a_scale_alone():
+    one = InTime(Laplacian(), (30.0,), coupling=0.3, amplitude=0.5)
+    np.testing.assert_allclose(one.in_time(), np.diag([1.0, 4.0]))
+    two = InTime(Laplacian(), (10.0, 30.0), coupling=0.3, amplitude=0.5)
+    first, second = 0.25, 0.75
+    # rates differ by b/second - a/first over the distance of the middles, 1/2
+    change = np.array([-1 / first, 1 / second])
+    expected = np.diag([1 / first, 1 / second]) + 0.3 * np.outer(change, change) / 0.5
+    np.testing.assert_allclose(two.in_time()[1:, 1:], expected / 0.5**2)
+    np.testing.assert_allclose(two.in_time()[0], [1.0, 0.0, 0.0])
+
+
+def test_a_sum_that_is_known_is_of_all_blocks_together(problem, design):
+    row = np.linspace(1.0, 2.0, problem.G.shape[1])
+    known = KnownSum(row, value=50.0, sigma=1e-3)
+    posed = in_blocks(replace(problem, known=(known,)), design)
+    prior = InTime(Laplacian(), DAYS, coupling=0.1)
+    settings = InversionSettings(
+        smoothness=2.0, sparsity=0.0, folds=0, regulariser=prior
+    )
+    slip = invert(posed, settings).slip
+    assert np.tile(row, 4) @ slip == pytest.approx(50.0, abs=0.05)
+    free = invert(in_blocks(problem, design), settings).slip
+    assert abs(np.tile(row, 4) @ free - 50.0) > 5.0

@@ -15,7 +15,10 @@ from afterslip_solver.inversion import (
     invert,
     moment_parts,
 )
+from afterslip_solver.inversion.choice import _grid
 from afterslip_solver.inversion.convex import duality_gap, minimise
+from afterslip_solver.inversion.normal import normal_equations, roughness_of
+from afterslip_solver.inversion.posterior import start_of
 
 
 def draws_of(found):
@@ -176,3 +179,26 @@ def test_known_moment_is_one_more_datum_of_solution_and_draws(thrust):
 def test_bounds_that_leave_nothing_are_refused(thrust):
     with pytest.raises(InversionError, match="not above the lower one"):
         invert(bounded(thrust, 1.0, 1.0), fixed(1.0))
+
+
+@pytest.mark.parametrize("width", [1e-3, 0.3, 2.0, 1e6])
+def test_draws_start_inside_bounds_however_narrow(thrust, width):
+    posed = bounded(thrust, -width, width)
+    normal = normal_equations(posed, roughness_of(posed, Laplacian()))
+    lower, upper = normal.bounds
+    n = posed.G.shape[1]
+    start = start_of(normal, lower, upper)[:n]
+    room = np.minimum(start - lower[:n], upper[:n] - start)
+    assert room.min() > 0.0
+    # a quarter of what is between them, where slip is larger than they allow
+    assert room.min() == pytest.approx(width / 2) or width > 0.1
+
+
+def test_trials_of_two_weights_are_of_every_pair():
+    pairs = set(_grid(smooth=True, sparse=True))
+    first, second = {a for a, _ in pairs}, {b for _, b in pairs}
+    assert first == set(range(-6, 3))
+    assert second == {-np.inf, -4.0, -3.0, -2.0, -1.0}
+    assert len(pairs) == len(first) * len(second)
+    assert set(_grid(smooth=True, sparse=False)) == {(a, 0.0) for a in first}
+    assert set(_grid(smooth=False, sparse=True)) == {(0.0, b) for b in second}
