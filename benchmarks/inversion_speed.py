@@ -286,8 +286,7 @@ def main() -> None:
             f"{item['metric']:24s} {item['value']:10.3f} {item['unit']} {item['note']}"
         )
     if arguments.json:
-        pinned = f"{arguments.cores} of " if arguments.cores else ""
-        where = f"{pinned}{processor_name()}, load {os.getloadavg()[0]:.1f}"
+        where = f"{processor_name()}, load {os.getloadavg()[0]:.1f}"
         whole = document(records, where)
         arguments.json.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
 
