@@ -18,6 +18,7 @@ from afterslip.schemas.base import Schema
 from afterslip.schemas.validation import validate
 from afterslip.schemas.values import Duration, Title, Within
 from afterslip.spec import parse_stored
+from afterslip_common.terms import YEAR
 from afterslip_service.db import campaigns
 from afterslip_service.db.campaigns import Campaign
 from afterslip_service.errors import ConflictError
@@ -33,7 +34,6 @@ router = APIRouter(
 
 Float = NDArray[np.float64]
 
-YEAR_S = 31_557_600.0
 MAX_VALUES = 10_000_000
 COMPONENTS = 3
 # as far as a domain reaches
@@ -121,7 +121,7 @@ def sample(
         dims=[str(dim) for dim in sampled.dims],
         shape=list(data.shape),
         unit=find(found.physics).unit,
-        time_yr=[float(t) / YEAR_S for t in asked.times],
+        time_yr=[float(t) / YEAR for t in asked.times],
         stations=[point.name for point in asked.stations],
         data=data.tolist(),
         space_error=_error(sampled),
