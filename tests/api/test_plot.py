@@ -12,6 +12,7 @@ from matplotlib.collections import TriMesh
 
 from afterslip import plot
 from afterslip.plot import choice, fit, maps, section, series, slip, style
+from afterslip.plot.record_section import apart
 from afterslip.plot.resolution import on_nodes
 from afterslip.result import check, fit_by_type, variance_reduction, vectors
 
@@ -388,3 +389,12 @@ def test_the_border_of_a_fault_is_its_rectangle_not_the_mesh(result):
         assert np.hypot(*np.diff(top, axis=0).T).sum() == pytest.approx(
             length, rel=0.02
         )
+
+
+def test_labels_of_a_record_section_are_apart_and_near_their_traces():
+    places = np.array([1.0, 5.0, 5.1, 5.15, 9.0, 9.4])
+    moved = apart(places, 0.5)
+    assert (np.diff(moved) >= 0.5 - 1e-12).all()
+    assert moved[0] == 1.0
+    np.testing.assert_allclose(moved[1:4].mean(), places[1:4].mean())
+    np.testing.assert_allclose(apart(places, 0.01), places)

@@ -1,5 +1,7 @@
 """Attenuation in campaigns of waves."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from wave_cases import SPEC, prepared, solve, with_waves, write_stations
@@ -50,3 +52,25 @@ def test_attenuation_takes_energy_out_of_series(folder, tmp_path):
     strength = [np.sqrt((v.astype(float) ** 2).sum(axis=-1)) for v in found]
     # half a wavelength to two from the source: at most exp(-2 pi / Q)
     assert 0.5 < np.median(strength[0] / strength[1]) < 0.95
+
+
+def test_integers_make_the_series_of_fp64(folder, tmp_path):
+    own = {"duration": "2.4 s", "points_per_wavelength": 5, "scheme": "orthogonal"}
+    small: dict[str, Any] = {"domain": {"x": [-7, 7], "y": [-7, 7], "depth": 10}}
+    small["layers"] = [{**SPEC["model"]["layers"][0], "bottom": 10}]
+    series = {}
+    for name, how in (
+        ("fp64", {"precision": "fp64"}),
+        ("seven", {"precision": "int8"}),
+        ("three", {"precision": "int8", "digits": 3}),
+    ):
+        spec = with_waves(**own, **how)
+        spec["model"] = {**SPEC["model"], **small}
+        found = solve(prepared(folder, tmp_path / name, spec))
+        series[name] = found.values["displacement"].astype(float)
+    largest = np.abs(series["fp64"]).max()
+    # stored in FP32: 6e-8 of each number
+    np.testing.assert_allclose(series["seven"], series["fp64"], atol=1e-7 * largest)
+    off = np.abs(series["three"] - series["fp64"]).max() / largest
+    # forces of three digits are wrong by 2.4e-7 of the largest of an element
+    assert 1e-7 < off < 1e-4

@@ -13,6 +13,9 @@ from afterslip.units import COMPONENTS, KM
 
 Float = NDArray[np.float64]
 
+# inches from one label to the next
+_LINE = 0.11
+
 
 @styled
 def record_section(
@@ -58,12 +61,17 @@ def record_section(
         panel.set_xlabel("time (s)")
     panels[0].set_ylabel("distance from the slip (km)")
     names = greens["station"].values
-    for station in order:
+    places = distance[order] / KM
+    low, high = panels[2].get_ylim()
+    inches = panels[2].get_position().height * figure.get_figheight()
+    heights = apart(places, (high - low) / inches * _LINE)
+    for station, place, height in zip(order, places, heights, strict=True):
         panels[2].annotate(
             str(names[station]),
-            (times[-1], distance[station] / KM),
-            xytext=(3, 0),
-            textcoords="offset points",
+            (times[-1], place),
+            xytext=(1.04, height),
+            textcoords=panels[2].get_yaxis_transform(),
+            arrowprops={"arrowstyle": "-", "color": FAINT, "linewidth": 0.5},
             fontsize=6.5,
             color=INK,
             va="center",
@@ -71,6 +79,36 @@ def record_section(
     unit = "/s" if variable == "seismogram" else ""
     figure.suptitle(f"{variable}, at most {_size(largest)}{unit}", fontsize=9)
     return figure
+
+
+def apart(places: Float, least: float) -> Float:
+    """Move labels as little as they need, so that none is over another.
+
+    Parameters
+    ----------
+    places : (n,) sorted. least : distance of neighbours at least.
+
+    Returns
+    -------
+    (n,) in the same order.
+    """
+    # labels that touch are one block around the mean of where they want to be
+    blocks: list[list[float]] = []
+    for place in places:
+        blocks.append([float(place)])
+        while len(blocks) > 1 and _overlap(blocks[-2], blocks[-1], least):
+            last = blocks.pop()
+            blocks[-1] += last
+    found = [
+        np.mean(block) + least * (np.arange(len(block)) - 0.5 * (len(block) - 1))
+        for block in blocks
+    ]
+    return np.concatenate(found)
+
+
+def _overlap(first: list[float], second: list[float], least: float) -> bool:
+    room = 0.5 * least * (len(first) + len(second))
+    return bool(np.mean(second) - np.mean(first) < room)
 
 
 def _size(value: float) -> str:

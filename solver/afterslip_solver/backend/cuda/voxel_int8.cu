@@ -9,12 +9,11 @@
 // A warp has 16 columns: four elements along x, four lanes. Thread (g, tig) owns nodes
 // 2 tig and 2 tig + 1 of elements g / 4 and 2 + g / 4, as input and as output. A block
 // owns TX x TY element columns, overlapping its neighbours by one, and marches CZ planes
-// in z; forces of elements go to nodes through shared memory.
+// in z. The next plane of u comes through shared memory while two are used, and forces of
+// elements go to nodes through it. A second buffer of forces would spare a barrier, and
+// was slower.
 //
-// DIGITS 3 to 7; BITS; TX a multiple of 4, TY; RESIDENT blocks of a multiprocessor;
-// BUFFERS of forces, 2 spare a barrier a plane; STAGED whether the next plane of u comes
-// through shared memory while one is used; SPLIT whether FP64 arithmetic converts
-// integers, and not the conversion units.
+// DIGITS 3 to 7; BITS; TX a multiple of 4, TY; RESIDENT blocks of a multiprocessor.
 
 typedef long long i64;
 typedef unsigned long long u64;
@@ -45,32 +44,6 @@ __device__ __forceinline__ void bytes(u32 a, u32 b, u32 c, u32 d, u32* found) {
   found[2] = __byte_perm(r, s, 0x5410); found[3] = __byte_perm(r, s, 0x7632);
 }
 
-// the nearest integer, even at halves, of |v| <= 2^53
-__device__ __forceinline__ u64 integer(double v) {
-#if SPLIT
-  const double magic = 6755399441055744.0;  // 1.5 2^52: adding it rounds to an integer
-  const double t = __fma_rn(v, 2.3283064365386963e-10, magic);
-  const double low = __fma_rn(__dadd_rn(t, -magic), -4294967296.0, v);
-  const u64 rest = __double_as_longlong(__dadd_rn(low, magic)) - 0x4338000000000000ull;
-  return rest + ((u64)(u32)__double2loint(t) << 32);
-#else
-  return (u64)__double2ll_rn(v);
-#endif
-}
-
-// an integer rounded to FP64
-__device__ __forceinline__ double real(u64 n) {
-#if SPLIT
-  const double upper = __hiloint2double(0x45300000, (int)((u32)(n >> 32) ^ 0x80000000u));
-  const double lower = __hiloint2double(0x43300000, (int)(u32)n);
-  // 2^84 + 2^63 + 2^52: the sum of the parts is rounded once
-  return __dadd_rn(__dadd_rn(upper, -0x1.00000801p84), lower);
-#else
-  return __ll2double_rn((i64)n);
-#endif
-}
-
-#if STAGED
 __device__ __forceinline__ void bring(
     double* planes, const double* __restrict__ u, int left, int front, int z, int NX, int NY,
     int NZ) {
@@ -86,36 +59,28 @@ __device__ __forceinline__ void bring(
   }
   asm volatile("cp.async.commit_group;");
 }
-#endif
 
 // forces of four elements, their first at column `first` of the tile
 __device__ __forceinline__ void elements(
-    const double* __restrict__ u, const double* planes, const float* __restrict__ lam,
-    const float* __restrict__ mu, const u32 (&B)[6][2], double* sh, int first, int x0, int y, int z, int NX, int NY, int NZ,
+    const double* planes, const float* __restrict__ lam, const float* __restrict__ mu,
+    const u32 (&B)[6][2], double* sh, int first, int x0, int y, int z, int NX, int NY, int NZ,
     double scale) {
   const int id = threadIdx.x & 31, g = id >> 2, tig = id & 3, lane = g & 3;
-  const u32 P = NX * NY, N = P * NZ;
   const bool row = y >= 0 && y < NY - 1 && z < NZ - 1;
-  const u32 corner = (tig & 1) * NX + (tig >> 1) * P;
   u64 q[2][6];
   double back[2], whole[2], shear[2];
   #pragma unroll
   for (int h = 0; h < 2; h++) {
     const int x = x0 + 2 * h + (g >> 2);
     const bool in = row && x >= 0 && x < NX - 1;
-    const u32 node = in ? (z * NY + y) * NX + x + corner : 0u;
     const u32 e = in ? (z * (NY - 1) + y) * (NX - 1) + x : 0u;
     double v[6];
     u32 top = 0;
     #pragma unroll
     for (int o = 0; o < 6; o++) {
-#if STAGED
       const int at = first + 2 * h + (g >> 2), i = at % TX, j = at / TX + (tig & 1);
       const double* own = planes + (z + (tig >> 1)) % 3 * PLANE + j * ROW + i * 4 + lane;
       v[o] = in ? own[(o % 3) * CELLS + o / 3 * 4] : 0.0;
-#else
-      v[o] = in ? u[((o % 3) * N + node + o / 3) * 4 + lane] : 0.0;
-#endif
     }
     const double m = in ? (double)mu[e] : 0.0, l = in ? (double)lam[e] : 0.0;
     #pragma unroll
@@ -130,7 +95,7 @@ __device__ __forceinline__ void elements(
     shear[h] = __dmul_rn(m, scale);
     #pragma unroll
     for (int o = 0; o < 6; o++) {
-      const u64 k = integer(v[o] * up);
+      const u64 k = (u64)__double2ll_rn(v[o] * up);
       q[h][o] = (k + 0x8080808080808080ull) ^ 0x8080808080808080ull;
     }
   }
@@ -168,7 +133,7 @@ __device__ __forceinline__ void elements(
         // the upper half modulo 2^32: the sum is below 2^63
         const u32 upper = (u32)pair[3][i] * 65536u + (u32)pair[2][i];
         const i64 lower = (i64)pair[1][i] * 65536 + pair[0][i];
-        part[k][i] = real((u64)lower + ((u64)upper << 32));
+        part[k][i] = __ll2double_rn((i64)((u64)lower + ((u64)upper << 32)));
       }
     }
     #pragma unroll
@@ -200,22 +165,18 @@ march(const double* __restrict__ u, double* __restrict__ un, double* __restrict_
     B[t][1] = matrices[(2 * t + 1) * 32 + (tid & 31)];
   }
   double carry[3] = {0.0, 0.0, 0.0};
-  double* planes = shared + BUFFERS * BUFFER;
-#if STAGED
+  double* planes = shared + BUFFER;
   bring(planes, u, left, front, zs, NX, NY, NZ);
   bring(planes, u, left, front, zs + 1, NX, NY, NZ);
   asm volatile("cp.async.wait_group 0;");
   __syncthreads();
-#endif
   for (int z = zs; z < z1; z++) {
-    double* sh = shared + (z & (BUFFERS - 1)) * BUFFER;
-#if STAGED
+    double* sh = shared;
     bring(planes, u, left, front, z + 2, NX, NY, NZ);
-#endif
     #pragma unroll 1
     for (int pass = 0; pass < 2; pass++) {
       const int first = 4 * ((tid >> 5) + pass * (THREADS / 32));
-      elements(u, planes, lam, mu, B, sh, first, left + first % TX, front + first / TX, z, NX, NY, NZ, scale);
+      elements(planes, lam, mu, B, sh, first, left + first % TX, front + first / TX, z, NX, NY, NZ, scale);
     }
     const bool mine = own && z >= z0;
     double speed[3], here[3], factor[3];
@@ -224,17 +185,11 @@ march(const double* __restrict__ u, double* __restrict__ un, double* __restrict_
       for (int c = 0; c < 3; c++) {
         const u32 node = c * N + z * P + y * NX + x;
         speed[c] = v[node * 4 + lane];
-#if STAGED
         here[c] = planes[z % 3 * PLANE + c * CELLS + ty * ROW + tx * 4 + lane];
-#else
-        here[c] = u[node * 4 + lane];
-#endif
         factor[c] = coef[node];
       }
     }
-#if STAGED
     asm volatile("cp.async.wait_group 0;");
-#endif
     __syncthreads();
     if (own) {
       #pragma unroll
@@ -257,6 +212,6 @@ march(const double* __restrict__ u, double* __restrict__ un, double* __restrict_
         }
       }
     }
-    if (BUFFERS == 1) __syncthreads();
+    __syncthreads();
   }
 }

@@ -183,20 +183,18 @@ class GpuInt8Steps(GpuWaveSteps):
         voxels: Any,
         digits: int,
         shape: VoxelShape | None = None,
-        ways: tuple[int, int, int] = (2, 0, 0),
     ) -> None:
         super().__init__(voxels, np.float64)
         own = shape or int8_shape()
-        definitions = int8(own, digits, bits(digits), ways)
+        definitions = int8(own, digits, bits(digits))
         self._digits = kernel("voxel_int8.cu", "march", *definitions)
         tiles = (own.x - 1, own.y - 1, own.planes)
         sizes = zip(voxels.shape, tiles, strict=True)
         columns = own.x * own.y
-        # buffers of four corners in a plane on two planes, and three planes of u
-        shared = ways[0] * 4 * (6 * 4 * columns + 4) * 8
-        if ways[1]:
-            cells = 3 * (own.x + 1) * (own.y + 1) * LANES
-            shared += 3 * (-(-cells // 16) * 16 + 8) * 8
+        # four corners in a plane on two planes, and three planes of u
+        cells = 3 * (own.x + 1) * (own.y + 1) * LANES
+        planes = 3 * (-(-cells // 16) * 16 + 8)
+        shared = (4 * (6 * 4 * columns + 4) + planes) * 8
         self._tiled = tuple(-(-n // size) for n, size in sizes), (4 * columns,), shared
         self._planes = np.int32(own.planes)
         self._digits.max_dynamic_shared_size_bytes = shared
