@@ -34,6 +34,16 @@ class CampaignHandle(Handle):
     _KIND = "Campaign"
     _FOLDER = "/v1/campaigns"
 
+    def _facts(self) -> list[tuple[str, str]]:
+        done, total = self.progress.get("accepted", 0), self.progress.get("total", 0)
+        facts = [*super()._facts(), ("groups", f"{done} of {total} accepted")]
+        facts += [
+            (f"groups {state}", str(self.progress[state]))
+            for state in ("running", "failed", "cancelled")
+            if self.progress.get(state)
+        ]
+        return [*facts, ("inversions", str(len(self.data.get("inversions") or ())))]
+
     @property
     def progress(self) -> dict[str, int]:
         """Number of groups by state, and ``total``."""

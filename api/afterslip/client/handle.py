@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from html import escape
 from typing import Any, ClassVar, Protocol, Self
 
 from afterslip.client.transport import Transport
@@ -28,6 +29,23 @@ class Handle:
 
     def __repr__(self) -> str:
         return f"<{self._KIND} {self.name!r} {self.id} {self.state}>"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: what is at hand, nothing is fetched."""
+        left = "style='text-align:left'"
+        rows = "".join(
+            f"<tr><th {left}>{escape(name)}</th><td {left}>{escape(value)}</td></tr>"
+            for name, value in self._facts()
+        )
+        head = escape(f"{self._KIND} {self.name}")
+        return f"<table><caption>{head}</caption>{rows}</table>"
+
+    def _facts(self) -> list[tuple[str, str]]:
+        """Return names and values, in words."""
+        facts = [("id", self.id), ("state", self.state)]
+        if error := self.data.get("error"):
+            facts.append(("error", f"{error.get('class')}: {error.get('message')}"))
+        return facts
 
     @property
     def id(self) -> str:

@@ -37,6 +37,24 @@ class Inversion(Handle):
         self._result: xr.Dataset | None = None
         self._bytes: bytes | None = None
 
+    def _facts(self) -> list[tuple[str, str]]:
+        facts = super()._facts()
+        summary = self.data.get("summary") or {}
+        for name, key, form in (
+            ("Mw", "magnitude", "{:.2f}"),
+            ("peak slip, m", "peak_slip", "{:.2f}"),
+            ("variance reduction", "variance_reduction", "{:.1%}"),
+            ("score", "score", "{:.2f}"),
+            ("smoothness", "smoothness", "{:.3g}"),
+        ):
+            if summary.get(key) is None:
+                continue
+            value, limits = form.format(summary[key]), self._interval(f"{key}_interval")
+            if limits is not None:
+                value += f" ({form.format(limits[0])} to {form.format(limits[1])})"
+            facts.append((name, value))
+        return facts + [("to doubt", text) for text in self.warnings]
+
     def wait(self, *, timeout: float | None = None) -> Inversion:
         """Wait for the result; returns itself.
 
