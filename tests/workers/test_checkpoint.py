@@ -147,6 +147,14 @@ def test_limits_come_from_the_environment(backend, monkeypatch):
     assert keeper.due()
 
 
+def test_the_first_solve_tells_how_long_the_others_take(backend):
+    clock = Clock()
+    keeper = Checkpoints(backend, KEY, limit_s=60.0, clock=clock)
+    keeper.note_progress({"solves_expected": 10})
+    clock.now = 6.0
+    assert keeper.due(), "ten solves of 6 s"
+
+
 def test_state_of_just_the_size_that_is_allowed_is_written(backend):
     size = sum(array.nbytes for array in state(1).values())
     keeper = Checkpoints(backend, KEY, limit_s=0.0, most=float(size))

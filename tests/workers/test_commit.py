@@ -210,12 +210,15 @@ def test_store_that_is_away_lacks_nothing(store):
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"campaign": "c2"}, {"model_digest": "sha256:other"}],
+    ("change", "says"),
+    [
+        ({"campaign": "c2"}, "belongs to campaign c2, not to c1"),
+        ({"model_digest": "sha256:other"}, "with model sha256:other, campaign c1 has"),
+    ],
 )
-def test_manifest_of_something_else_is_refused(store, change):
+def test_manifest_of_something_else_is_refused(store, change, says):
     manifest = {**attempt(store, 0, "a0"), **change}
-    with pytest.raises(entry.StoreError):
+    with pytest.raises(entry.StoreError, match=says):
         entry.promote(store, "c1", read_manifest(manifest))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from afterslip.errors import SpecError
@@ -45,3 +47,15 @@ def test_upload_with_a_flipped_bit_is_not_read_as_numbers(store, kind):
     assert reference[:20] in str(caught.value)
     entry.keep_content(store, table)
     assert files.read(reference) == table
+
+
+def test_an_upload_that_is_whole_is_not_written_again(store, tmp_path):
+    path = tmp_path / "given"
+    path.write_bytes(b"observations")
+    ref = entry.keep_content(store, b"observations")
+    stored = Path(store) / "files" / ref.removeprefix("sha256:")
+    before = stored.stat().st_ino
+    assert entry.keep_content(store, b"observations") == ref
+    assert entry.keep_file(store, path) == ref
+    assert stored.stat().st_ino == before
+    assert stored.read_bytes() == b"observations"
