@@ -38,7 +38,11 @@ from afterslip_solver.inversion import (
 )
 from afterslip_solver.inversion.convex import nearest
 from afterslip_solver.inversion.normal import normal_equations
-from afterslip_solver.inversion.posterior import draw_posterior, interval
+from afterslip_solver.inversion.posterior import (
+    Posterior,
+    draw_posterior,
+    interval,
+)
 from afterslip_solver.model import Float
 from afterslip_solver.reference import Rectangles, surface_displacement
 
@@ -119,7 +123,7 @@ def study(family: str, signs: str, trials: int) -> list[dict[str, object]]:
         settings = InversionSettings(draws=400, folds=0, seed=trial)
         found = draw_posterior(posed, normal_equations(posed, L), settings, None)
         assert found is not None
-        for name, draws, exact in _quantities(posed, found.slip, truth):
+        for name, draws, exact in _quantities(posed, found, truth):
             for share in SHARES:
                 low, high = interval(draws, share)
                 hit = np.atleast_1d((low <= exact) & (exact <= high))
@@ -131,17 +135,18 @@ def study(family: str, signs: str, trials: int) -> list[dict[str, object]]:
 
 
 def _quantities(
-    problem: InversionProblem, slip: Float, truth: Float
+    problem: InversionProblem, found: Posterior, truth: Float
 ) -> list[tuple[str, Float, Float]]:
     """Name, draws and truth of what has an interval."""
-    both = np.vstack((slip, truth))
+    both = np.vstack((found.free, truth))
     part = moment_parts(problem, both)
     moment, potency = part.sum(axis=1), (part / problem.rigidity).sum(axis=1)
     half = problem.G.shape[1] // 2
     size = problem.rigidity * problem.area * both
     lengths = np.hypot(size[:, :half], size[:, half:]).sum(axis=1)
     magnitude = np.array([magnitude_of(m) for m in moment])
-    named = {"slip": both, "potency": potency, "Mw": magnitude, "lengths": lengths}
+    held = np.vstack((found.held, truth))
+    named = {"slip": held, "potency": potency, "Mw": magnitude, "lengths": lengths}
     return [(name, values[:-1], values[-1]) for name, values in named.items()]
 
 

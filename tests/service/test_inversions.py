@@ -162,3 +162,21 @@ def test_same_upload_twice_is_one_file(client, settings):
         first["ref"].removeprefix("sha256:")
     ]
     assert client.post("/v1/files", content=b"").status_code == 422
+
+
+def test_other_earths_must_be_complete_campaigns_of_the_same_sources(client, complete):
+    def ask(*campaigns):
+        body = {"campaign": complete["id"], "name": "i", "datasets": ["late"]}
+        body["model_error"] = {"campaigns": list(campaigns)}
+        return client.post("/v1/inversions", json=body)
+
+    body = {"name": "late", "csv": CSV, "epoch": "0 d", "sigma": SIGMA}
+    assert client.post("/v1/datasets", json=body).status_code == 201
+    answer = ask("nobody", complete["id"])
+    assert answer.status_code == 422
+    (problem,) = answer.json()["errors"]
+    assert problem["path"] == "model_error.campaigns[0][0]"
+    assert "there is no campaign" in problem["message"]
+    answer = ask([complete["id"]])
+    assert answer.status_code == 422
+    assert "is the same campaign" in answer.text

@@ -26,8 +26,8 @@ def covered(problem, truths, draws=250):
         settings = InversionSettings(draws=draws, folds=0, seed=seed)
         posterior = draw_posterior(posed, normal_equations(posed, L), settings, None)
         assert posterior is not None
-        slip = posterior.slip
-        both = moment_parts(problem, np.vstack((slip, truth))).sum(axis=1)
+        slip = posterior.held
+        both = moment_parts(problem, np.vstack((posterior.free, truth))).sum(axis=1)
         for share, (moment, patch) in hits.items():
             low, high = interval(both[:-1], share)
             moment.append(low <= both[-1] <= high)

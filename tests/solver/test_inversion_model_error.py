@@ -80,7 +80,7 @@ def test_differences_to_other_models_are_a_covariance_of_all_rows(thrust):
     error = ModelError(np.zeros((1, n)), np.arange(n), difference)
     changed = with_model_error(thrust, error)
     changed.check()
-    expected = covariance_of(thrust) + difference.T @ difference / 3
+    expected = covariance_of(thrust) + difference.T @ difference
     np.testing.assert_allclose(covariance_of(changed), expected, atol=1e-15)
 
 

@@ -16,6 +16,7 @@ from small_campaign import NAMES, SPEC, X_KM, Y_KM, SmallCampaign, stored
 
 from afterslip.errors import SpecError
 from afterslip_common.terms import YEAR
+from afterslip_solver.inversion import invert, moment_parts
 from afterslip_workers import entry
 from afterslip_workers.comparison import compare_rheologies
 from afterslip_workers.inverting.model_error import mesh_sigma
@@ -24,7 +25,7 @@ from afterslip_workers.store import uploads
 from afterslip_workers.store.open import open_store
 from afterslip_workers.tasks import comparing
 from afterslip_workers.tasks.comparing import compare
-from afterslip_workers.tasks.posing import pose
+from afterslip_workers.tasks.posing import pose, settings_of
 
 TRUTH = np.array([0.0, 1.0, 0.0, 2.0, 0.5, 1.5])
 VISCOSITIES = {"weak": 3e18, "true": 1e19, "stiff": 1e20}
@@ -184,3 +185,39 @@ def test_the_verb_reads_runs_and_writes_table_and_figure(solved, tmp_path):
     assert said.output.index("true ") < said.output.index("weak ")
     empty = CliRunner().invoke(verb, [folders[0], str(tmp_path), "--inversion", "no"])
     assert "is not in" in str(empty.exception)
+
+
+def test_other_earths_are_changes_of_the_greens_functions(solved):
+    root, specs, table = solved
+    error = {"campaigns": ["weak", ["stiff", "weak"]]}
+    with pytest.raises(SpecError, match="only once"):
+        posed(root, "true", specs["true"], table, model_error=error)
+    error = {"campaigns": [["stiff", "weak"]]}
+    found = posed(root, "true", specs["true"], table, model_error=error).problem
+    plain = posed(root, "true", specs["true"], table).problem
+    weak, stiff = (
+        posed(root, name, specs[name], table).problem for name in ("weak", "stiff")
+    )
+    half = np.sqrt(0.5)
+    np.testing.assert_allclose(found.changes[0], half * (stiff.G - plain.G))
+    np.testing.assert_allclose(found.changes[1], half * (weak.G - plain.G))
+    assert (found.rigidity_changes == 0.0).all()
+
+
+def test_intervals_hold_the_truth_in_a_wrong_earth_that_others_surround(solved):
+    """Data of 10^19 Pa s in an earth of 3·10^18, with and without its error."""
+    root, specs, table = solved
+    sign = {"dip": "positive"}
+    found = []
+    for error in ({}, {"campaigns": ["true"]}):
+        run = posed(root, "weak", specs["weak"], table, model_error=error, sign=sign)
+        settings = settings_of(run.request, 4)
+        found.append((run.problem, invert(run.problem, settings).posterior))
+    miss, width = [], []
+    for problem, posterior in found:
+        moment = moment_parts(problem, posterior.slip, posterior.earth).sum(axis=1)
+        exact = moment_parts(problem, TRUTH[None]).sum()
+        miss.append(abs(np.median(moment) - exact))
+        width.append(moment.std())
+    assert miss[1] < 0.5 * miss[0]
+    assert miss[1] < 3.0 * width[1]

@@ -33,6 +33,13 @@ def invert(
         list[str] | None,
         typer.Option(help="Such as dip=positive; may be repeated."),
     ] = None,
+    model_error: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ID[,ID]",
+            help="Campaign in another earth, with its alternatives; may be repeated.",
+        ),
+    ] = None,
     epoch: Annotated[str, typer.Option(help="Of data that are sent.")] = "0 d",
     sigma: Annotated[
         str | None,
@@ -69,6 +76,7 @@ def invert(
             choice=choice,
             folds=folds,
             sign=signs,
+            earths=[item.split(",") for item in model_error or []],
         )
         if out is not None:
             inversion.save(out)

@@ -17,6 +17,10 @@ CLIENT = {
         "Check a campaign, and say what it will need.",
     ),
     "submit": ("afterslip.cli.submit:submit", "Send a campaign to a server."),
+    "perturb": (
+        "afterslip.cli.perturb:perturb",
+        "Send a campaign in other earths, for its model error.",
+    ),
     "list": ("afterslip.cli.queries:list_campaigns", "List the campaigns of a server."),
     "show": (
         "afterslip.cli.queries:show",

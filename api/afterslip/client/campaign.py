@@ -266,6 +266,7 @@ class CampaignHandle(Handle):
         sign: Mapping[str, str] | None = None,
         constraints: Sequence[Mapping[str, Any]] = (),
         moment: Mapping[str, float] | None = None,
+        earths: Sequence[Sequence[str]] = (),
         wait: bool = True,
         timeout: float | None = None,
     ) -> Inversion:
@@ -281,6 +282,8 @@ class CampaignHandle(Handle):
         sign : such as ``{"dip": "positive"}``.
         constraints : such as ``[{"fault": "slab", "rake": [60, 120]}]``.
         moment : such as ``{"magnitude": 8.1, "error": 0.05, "rake": 90}``.
+        earths : ids of campaigns in other earths, a list for each change with its
+            alternatives; their differences are errors of the Green's functions.
         wait : for the result; else it may not be there yet.
         timeout : s to wait at most.
 
@@ -304,6 +307,8 @@ class CampaignHandle(Handle):
         }
         if moment is not None:
             body["moment"] = dict(moment)
+        if earths:
+            body["model_error"] = {"campaigns": [list(group) for group in earths]}
         inversion = self.ask(body)
         return inversion.wait(timeout=timeout) if wait else inversion
 

@@ -15,7 +15,27 @@ RESOLVED = 0.5
 
 def caveats(result: xr.Dataset) -> list[str]:
     """Sentences about what the data cannot see or the model does not explain."""
-    return [*_unresolved(result), *_edges(result), *_misfits(result)]
+    said = [*_unresolved(result), *_averaged(result), *_edges(result)]
+    return [*said, *_misfits(result)]
+
+
+def _averaged(result: xr.Dataset) -> list[str]:
+    """Over what distance the largest slip is an average."""
+    size = slip_magnitude(result)
+    if "resolution_length" not in result or not size.any():
+        return []
+    most = int(np.argmax(size))
+    node = [float(result[f"fault_{axis}"].values[most]) for axis in "xyz"]
+    place = np.asarray(result["source_position"].values, dtype=np.float64)
+    near = int(np.argmin(((place - node) ** 2).sum(axis=1)))
+    # a source speaks for its own size, however well it is resolved
+    spread = 2.0 * float(result["resolution_length"].values[near])
+    own = float(np.sqrt(result["source_area"].values[near]))
+    return [
+        f"The largest slip, {size[most]:.2g} m, is an average over about "
+        f"{max(spread, own) / 1e3:.2g} km: slip that varies over less may be larger, and "
+        "the interval does not hold it."
+    ]
 
 
 def _unresolved(result: xr.Dataset) -> list[str]:

@@ -40,6 +40,10 @@ Amplitude = Annotated[float | Literal["auto"], BeforeValidator(_amplitude)]
 Prior = Annotated[dict[Name, dict[str, float]], BeforeValidator(_prior)]
 
 
+MOST_CHANGES = 30
+"""Changes of the earth; memory and time of the draws grow with their square."""
+
+
 class Increments(Schema):
     """Afterslip: what each interval adds to the coseismic slip."""
 
@@ -65,12 +69,40 @@ class Increments(Schema):
                 )
 
 
+def _alternatives(value: Any) -> Any:
+    """Read an id alone as a change of the earth without alternatives."""
+    return [value] if isinstance(value, str) else value
+
+
+Alternatives = Annotated[
+    list[Name], Field(min_length=1, max_length=10), BeforeValidator(_alternatives)
+]
+
+
 class ModelErrors(Schema):
     """Which errors of the Green's functions stand beside those of the data."""
 
     mesh: bool = Field(
         default=True, description="those of the mesh, where they were estimated"
     )
+    campaigns: list[Alternatives] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=MOST_CHANGES,
+        description="ids of campaigns in other earths; a list in it: alternatives",
+    )
+
+    def places(self) -> Iterator[tuple[str, str]]:
+        """Yield (path in the inversion, id) of each campaign."""
+        for i, group in enumerate(self.campaigns or []):
+            for k, identity in enumerate(group):
+                yield f"model_error.campaigns[{i}][{k}]", identity
+
+    def problems(self) -> Iterator[Problem]:
+        """Each campaign once."""
+        named = [identity for _, identity in self.places()]
+        for one in sorted({one for one in named if named.count(one) > 1}):
+            yield Problem("campaigns", one, "must be named only once")
 
 
 class Inversion(Schema):
@@ -121,12 +153,19 @@ class Inversion(Schema):
     )
 
     model_error: ModelErrors = Field(
-        default=ModelErrors(), description="{mesh}: errors of the Green's functions"
+        default=ModelErrors(),
+        description="{mesh, campaigns}: errors of the Green's functions",
     )
 
     def problems(self) -> Iterator[Problem]:
         """Each data set once, and one prior."""
         if len(set(self.datasets)) < len(self.datasets):
             yield Problem("datasets", self.datasets, "must name each only once")
+        if self.model_error.campaigns:
+            hint = "leave one of them out"
+            for key in ("sparsity", "increments"):
+                if getattr(self, key):
+                    text = "cannot be used with model_error.campaigns"
+                    yield Problem(key, None, text, hint)
         if len(self.prior) != 1:
             yield Problem("prior", self.prior, "must be one prior", "write {name: {}}")

@@ -16,6 +16,7 @@ from afterslip.schemas.observation import Dataset
 from afterslip.schemas.validation import nearest, validate
 from afterslip.spec import parse_campaign, parse_stored
 from afterslip.spec.data import data_problems
+from afterslip.spec.earths import earth_problems
 from afterslip.spec.inputs import Inputs, fault_points, read_dataset, resolve
 from afterslip.spec.reach import moment_problems
 from afterslip.spec.references import contents
@@ -25,8 +26,8 @@ from afterslip_service.db.campaigns import Campaign as Stored
 from afterslip_service.db.jobs import NewJob
 from afterslip_service.db.session import Connection
 from afterslip_service.engine.access import Principal
-from afterslip_service.engine.states import JobKind
-from afterslip_service.errors import ConflictError, MissingError
+from afterslip_service.engine.states import CampaignState, JobKind
+from afterslip_service.errors import ConflictError, ForbiddenError, MissingError
 from afterslip_service.http.access import must_own
 from afterslip_service.http.deps import Service
 from afterslip_service.routes import limits
@@ -161,6 +162,7 @@ def check_inversion(
             hint = "name a campaign of another physics, as its spec says"
             raise SpecError([Problem("campaign", identity, text, hint)])
         found = _find_datasets(connection, campaign, request, principal.user)
+        others = _other_earths(connection, principal, request)
     spec = parse_stored(campaign.canonical)
     problems = list(
         constraint_problems(
@@ -169,6 +171,7 @@ def check_inversion(
     )
     problems += moment_problems(spec, request)
     problems += _prior_problems(request)
+    problems += earth_problems(spec, request, others)
     known = {item.name: item for item in [*found, *spec.datasets]}
     settings = {name: known[name] for name in request.datasets}
     rows: dict[str, Rows] = {}
@@ -184,6 +187,37 @@ def check_inversion(
         raise SpecError(problems)
     extra = [plain(item) for item in found]
     return CheckedInversion(identity, principal.user, request, extra)
+
+
+def _other_earths(
+    connection: Connection, principal: Principal, request: Inversion
+) -> dict[str, Campaign]:
+    """Return the specs of the campaigns whose earths an inversion compares with.
+
+    Raises
+    ------
+    SpecError
+        There is no such campaign, it is somebody else's, or has no Green's functions.
+    """
+    found, problems = {}, []
+    for path, identity in request.model_error.places():
+        try:
+            must_own(connection, principal, identity)
+        except (MissingError, ForbiddenError) as error:
+            hint = "name a campaign of yours by its id"
+            problems.append(Problem(path, identity, str(error), hint))
+            continue
+        other = campaigns.get(connection, identity)
+        if not find(other.physics).inverts:
+            text = f"has Green's functions of {other.physics}: they are not inverted"
+            problems.append(Problem(path, identity, text))
+        elif other.state is not CampaignState.COMPLETE:
+            text = f"is {other.state.value}: it has no Green's functions to compare"
+            problems.append(Problem(path, identity, text, "wait until it is complete"))
+        found[identity] = parse_stored(other.canonical)
+    if problems:
+        raise SpecError(problems)
+    return found
 
 
 def _prior_problems(request: Inversion) -> list[Problem]:

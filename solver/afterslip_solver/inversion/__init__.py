@@ -15,6 +15,7 @@ from afterslip_solver.inversion.covariance import (
     is_positive_definite,
     whiten,
 )
+from afterslip_solver.inversion.earths import earth_error
 from afterslip_solver.inversion.folds import deal_stations, spatial_blocks
 from afterslip_solver.inversion.in_time import (
     InTime,
@@ -46,6 +47,7 @@ from afterslip_solver.inversion.solution import (
     InversionSolution,
     magnitude_of,
     moment_parts,
+    rigidity_in,
 )
 from afterslip_solver.inversion.solve import invert
 
@@ -69,6 +71,7 @@ __all__ = [
     "Variogram",
     "VonKarman",
     "deal_stations",
+    "earth_error",
     "exponential",
     "fit_variogram",
     "in_blocks",
@@ -82,6 +85,7 @@ __all__ = [
     "moment_parts",
     "offset_columns",
     "reweighted",
+    "rigidity_in",
     "robust_weights",
     "spatial_blocks",
     "total",

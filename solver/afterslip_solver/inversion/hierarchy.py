@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.special
 
+from afterslip_solver.inversion.earths import Bilinear, draw_earth
 from afterslip_solver.inversion.normal import Quadratic, together
 from afterslip_solver.inversion.truncated import TruncatedGaussian
 from afterslip_solver.model import Bool, Float
@@ -36,6 +37,8 @@ class Hierarchy:
     lower, upper : (n,) float64, m, bounds of the unknowns.
     smoothness : lambda, where it is given: tau is then lambda / v with one common v.
     sums : number of the last groups that are no data; their variances are as stated.
+    earths : the data sets in every earth, where Green's functions are uncertain; the
+        groups are then those of one earth.
     """
 
     groups: tuple[Quadratic, ...]
@@ -45,6 +48,12 @@ class Hierarchy:
     upper: Float
     smoothness: float | None = None
     sums: int = 0
+    earths: tuple[Bilinear, ...] = ()
+
+    def at(self, earth: Float) -> Hierarchy:
+        """Return the posterior in one earth (n_change,)."""
+        groups = (group.at(earth) for group in self.earths)
+        return replace(self, groups=(*groups, *self.groups[len(self.earths) :]))
 
     @property
     def data(self) -> tuple[Quadratic, ...]:
@@ -61,17 +70,19 @@ class Chain:
     value : (n_draw, n) float64, unknowns.
     variance : (n_draw, n_group) float64, factors v_k of the stated variances.
     precision_scale : (n_draw,) float64, tau.
+    earth : (n_draw, n_change) float64, in standard deviations.
     """
 
     value: Float
     variance: Float
     precision_scale: Float
+    earth: Float
 
     def effective(self) -> float:
         """Least effective number of draws over unknowns, variances and scale."""
         with np.errstate(divide="ignore"):
             others = np.log(np.column_stack((self.variance, self.precision_scale)))
-        columns = np.hstack((self.value, others))
+        columns = np.hstack((self.value, others, self.earth))
         moving = np.ptp(columns, axis=0) > 0
         return min((effective_size(c) for c in columns[:, moving].T), default=0.0)
 
@@ -104,9 +115,14 @@ def sample(
     n_par = len(model.precision)
     value = start.copy()
     variance = np.ones(len(model.groups))
+    earths = model.earths
+    earth = np.zeros(len(earths[0].right) - 1 if earths else 0)
     tau = first_scale(model, value[:n_par])
     recorded = Chain(
-        np.empty((draws, len(value))), np.empty((draws, len(variance))), np.empty(draws)
+        np.empty((draws, len(value))),
+        np.empty((draws, len(variance))),
+        np.empty(draws),
+        np.empty((draws, len(earth))),
     )
     for step in range(-warm_up, draws):
         variance = _draw_variances(model, value, variance, rng)
@@ -114,7 +130,11 @@ def sample(
         value = _gaussian(model, variance, tau).draw(value, rng)
         if model.smoothness is None:
             value, tau = _rescale(model, value, variance, tau, rng)
+        if earths:
+            earth = draw_earth(earths, value, variance, rng)
+            model = model.at(earth)
         if step >= 0:
+            recorded.earth[step] = earth
             recorded.value[step] = value
             recorded.variance[step] = variance
             recorded.precision_scale[step] = tau

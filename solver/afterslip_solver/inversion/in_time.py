@@ -128,8 +128,11 @@ def total(
         detectable = 1.0 / np.sqrt((mean**2).sum(axis=0))
     posterior = solution.posterior
     if posterior is not None:
-        draws = posterior.slip.reshape(-1, blocks, n).sum(axis=1)
-        posterior = replace(posterior, slip=draws)
+        whole = {
+            name: getattr(posterior, name).reshape(-1, blocks, n).sum(axis=1)
+            for name in ("slip", "free", "held")
+        }
+        posterior = replace(posterior, **whole)
     moment = moment_of(problem, slip)
     largest = float(np.abs(slip).max())
     return replace(
@@ -168,7 +171,7 @@ def moment_history(
     moment = _so_far(problem, solution.slip[None, :])[0]
     if solution.posterior is None:
         return moment, None
-    return moment, np.stack(interval(_so_far(problem, solution.posterior.slip)))
+    return moment, np.stack(interval(_so_far(problem, solution.posterior.free)))
 
 
 def _so_far(problem: InversionProblem, slip: Float) -> Float:

@@ -25,8 +25,9 @@ class ModelError:
     ----------
     sigma : (n_cause, n_obs) float64, m, standard deviations; causes are independent.
     shared : (n_obs,) int64; rows of one data set with one index have one error.
-    difference : (n_model, n_obs) float64, m, prediction of another model less that of
-        the one that is used; their mean square is a covariance of all rows.
+    difference : (n_change, n_obs) float64, m, what one standard deviation of
+        something in the model changes; causes are independent, so that the sum of
+        their products is a covariance of all rows.
     """
 
     sigma: Float
@@ -38,7 +39,7 @@ class ModelError:
         """(n_obs,) float64, m, standard deviation of each prediction."""
         variance = (self.sigma**2).sum(axis=0)
         if self.difference.size:
-            variance = variance + (self.difference**2).mean(axis=0)
+            variance = variance + (self.difference**2).sum(axis=0)
         return np.asarray(np.sqrt(variance))
 
     def matrix(self, rows: Int) -> Float:
@@ -48,7 +49,7 @@ class ModelError:
         found = np.where(same, sigma.T @ sigma, 0.0)
         if self.difference.size:
             part = self.difference[:, rows]
-            found += part.T @ part / len(part)
+            found += part.T @ part
         return np.asarray(found)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
 
 from afterslip_solver.inversion.convex import nearest, nearest_by_covariance
-from afterslip_solver.inversion.hierarchy import Chain, Hierarchy, conditional
+from afterslip_solver.inversion.earths import bilinear_groups
+from afterslip_solver.inversion.hierarchy import Chain, Hierarchy, conditional, sample
 from afterslip_solver.inversion.marginal import State, draw_free
 from afterslip_solver.inversion.normal import (
     Normal,
@@ -20,6 +21,8 @@ from afterslip_solver.inversion.normal import (
 )
 from afterslip_solver.inversion.problem import InversionProblem, InversionSettings
 from afterslip_solver.model import Float
+
+WARM_UP = 0.3  # of the draws, discarded before them where they walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,9 @@ class Posterior:
     variance : (n_draw, n_dataset) float64, factors of the stated variances.
     smoothness : (n_draw,) float64, lambda of the data divided by those factors.
     effective : independent draws that say as much, the least over all unknowns.
+    earth : (n_draw, n_change) float64, changes of the earth in standard deviations.
+    free : (n_draw, n_par) float64, m, slip before it was taken to its bounds.
+    held : (n_draw, n_par) float64, m, the same, each coefficient cut at its own bounds.
     """
 
     slip: Float
@@ -40,15 +46,18 @@ class Posterior:
     variance: Float
     smoothness: Float
     effective: float
+    earth: Float
+    free: Float
+    held: Float
 
     @property
     def sigma(self) -> Float:
         """(n_par,) float64, m, standard deviation of slip."""
-        return np.asarray(self.slip.std(axis=0, ddof=1))
+        return np.asarray(self.held.std(axis=0, ddof=1))
 
     def interval(self, share: float = 0.95) -> tuple[Float, Float]:
         """(n_par,) float64, m, equal-tailed limits of slip."""
-        low, high = interval(self.slip, share)
+        low, high = interval(self.held, share)
         return low, high
 
 
@@ -77,10 +86,10 @@ def draw_posterior(
     rng = np.random.default_rng(settings.seed)
     start = start_of(normal, *normal.bounds)
     try:
-        chain = to_bounds(model, start, settings.draws, rng, report)
+        chain, inside = to_bounds(model, start, settings.draws, rng, report)
     except scipy.linalg.LinAlgError:
         return None
-    return _posterior(chain, problem, normal.n_par, len(model.data))
+    return _posterior(chain, inside, problem, normal)
 
 
 def to_bounds(
@@ -89,7 +98,7 @@ def to_bounds(
     draws: int,
     rng: np.random.Generator,
     report: Callable[[int, float], None] | None = None,
-) -> Chain:
+) -> tuple[Chain, Float]:
     """Draw without bounds, and take the nearest slip within them for each draw.
 
     Nearest in the metric of slip's precision given the draw's scales: the bounded
@@ -102,24 +111,56 @@ def to_bounds(
     ----------
     model, start, draws, rng, report : as of `marginal.draw_free`.
 
+    Returns
+    -------
+    The draws without bounds, and (n_draw, n) float64 the values within them.
+
     Raises
     ------
     scipy.linalg.LinAlgError
         Where data and prior together leave an unknown undetermined.
     """
+    if model.earths:
+        return _through_earths(model, start, draws, rng, report)
     n = len(start)
     chain = Chain(
-        np.empty((draws, n)), np.empty((draws, len(model.groups))), np.empty(draws)
+        np.empty((draws, n)),
+        np.empty((draws, len(model.groups))),
+        np.empty(draws),
+        np.empty((draws, 0)),
     )
-    value = np.clip(start, model.lower, model.upper)
+    value, inside = np.clip(start, model.lower, model.upper), np.empty((draws, n))
     for k, (state, drawn) in enumerate(draw_free(model, start, draws, rng, report)):
         if ((model.lower <= drawn) & (drawn <= model.upper)).all():
             value = drawn
         else:
             value = _inside(model, state, drawn, value)
-        chain.value[k] = value
+        chain.value[k], inside[k] = drawn, value
         chain.variance[k], chain.precision_scale[k] = state.variance, state.tau
-    return chain
+    return chain, inside
+
+
+def _through_earths(
+    model: Hierarchy,
+    start: Float,
+    draws: int,
+    rng: np.random.Generator,
+    report: Callable[[int, float], None] | None,
+) -> tuple[Chain, Float]:
+    """Draw slip, scales and earth in turn, as slip does not integrate out with it."""
+    none = np.full(len(model.lower), np.inf)
+    free = replace(model, lower=-none, upper=none)
+    warm_up = int(np.ceil(WARM_UP * draws))
+    chain = sample(free, start, draws, warm_up, rng, report)
+    value, inside = np.clip(start, model.lower, model.upper), chain.value.copy()
+    for k, drawn in enumerate(chain.value):
+        if ((model.lower <= drawn) & (drawn <= model.upper)).all():
+            continue
+        scales = chain.variance[k], float(chain.precision_scale[k])
+        given = conditional(model.at(chain.earth[k]), *scales)
+        value = nearest(given.matrix, drawn, model.lower, model.upper, value)
+        inside[k] = value
+    return chain, inside
 
 
 def _inside(model: Hierarchy, state: State, drawn: Float, start: Float) -> Float:
@@ -153,6 +194,7 @@ def hierarchy_of(
         upper=upper,
         smoothness=smoothness,
         sums=len(sums),
+        earths=bilinear_groups(problem),
     )
 
 
@@ -177,15 +219,23 @@ def _known_sum(row: Float, value: float, n: int) -> Quadratic:
 
 
 def _posterior(
-    chain: Chain, problem: InversionProblem, n_par: int, n_group: int
+    chain: Chain, inside: Float, problem: InversionProblem, normal: Normal
 ) -> Posterior:
-    slip = chain.value[:, :n_par]
+    n = normal.n_par
+    lower, upper = (side[:n] for side in normal.bounds)
+
+    def slip(value: Float) -> Float:
+        return problem.slip_of(value[:, :n].T).T
+
     return Posterior(
-        slip=slip @ problem.basis.T if problem.basis.size else slip,
-        nuisance=chain.value[:, n_par:],
-        variance=chain.variance[:, :n_group],
+        slip=slip(inside),
+        nuisance=inside[:, n:],
+        variance=chain.variance[:, : len(normal.groups)],
         smoothness=chain.precision_scale,
         effective=chain.effective(),
+        earth=chain.earth,
+        free=slip(chain.value),
+        held=slip(np.clip(chain.value[:, :n], lower, upper)),
     )
 
 

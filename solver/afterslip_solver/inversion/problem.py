@@ -69,6 +69,9 @@ class InversionProblem:
     lower, upper : (n_coefficient,) float64, m, bounds of the coefficients; those that
         ``sign`` means where empty.
     known : sums of slip that are known beside the data, such as the moment.
+    changes : (n_change, n_obs, n_par) float64, what a standard deviation of something
+        in the earth adds to ``G``; such things are independent.
+    rigidity_changes : (n_change, n_par) float64, Pa, and to the rigidity.
     """
 
     G: Float
@@ -91,6 +94,8 @@ class InversionProblem:
     lower: Float = field(default_factory=lambda: np.zeros(0))
     upper: Float = field(default_factory=lambda: np.zeros(0))
     known: tuple[KnownSum, ...] = ()
+    changes: Float = field(default_factory=lambda: np.zeros((0, 0, 0)))
+    rigidity_changes: Float = field(default_factory=lambda: np.zeros((0, 0)))
 
     @property
     def n_unknown(self) -> int:

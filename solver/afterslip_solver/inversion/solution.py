@@ -12,6 +12,8 @@ from afterslip_solver.inversion.posterior import Posterior
 from afterslip_solver.inversion.problem import InversionProblem
 from afterslip_solver.model import Bool, Float
 
+LEAST_RIGIDITY = 0.1  # of the assumed one, where a Gaussian would go below
+
 
 @dataclass(frozen=True, slots=True)
 class Fit:
@@ -109,7 +111,9 @@ def _reduction(left: float, total: float) -> float:
     return 1.0 - left / total if total > 0 else float("nan")
 
 
-def moment_parts(problem: InversionProblem, slip: Float) -> Float:
+def moment_parts(
+    problem: InversionProblem, slip: Float, earth: Float | None = None
+) -> Float:
     """Part of each source in the scalar moment, in several slips.
 
     Moments of the sources of a fault add as vectors along strike and up dip, and the
@@ -120,13 +124,15 @@ def moment_parts(problem: InversionProblem, slip: Float) -> Float:
     Parameters
     ----------
     slip : (n, n_par) float64, m.
+    earth : (n, n_change) float64, of each slip, in standard deviations, which change
+        the rigidity; None: that of the problem.
 
     Returns
     -------
     (n, n_par) float64, N m, each source's moment along the sum of its fault, negative
     where it slips against it; the sum of a row is the scalar moment.
     """
-    moment = problem.rigidity * problem.area * slip
+    moment = rigidity_in(problem, earth) * problem.area * slip
     parts = np.empty_like(moment)
     component = problem.grid[:, 1]
     for fault in np.unique(problem.grid[:, 0]):
@@ -137,6 +143,14 @@ def moment_parts(problem: InversionProblem, slip: Float) -> Float:
         direction = total / np.where(length > 0, length, 1.0)
         parts[:, mine] = moment[:, mine] * direction[:, component[mine]]
     return parts
+
+
+def rigidity_in(problem: InversionProblem, earth: Float | None) -> Float:
+    """(n_par,) or (n, n_par) float64, Pa, above zero, of each source in each earth."""
+    if earth is None or not problem.rigidity_changes.size:
+        return problem.rigidity
+    changed = problem.rigidity + earth @ problem.rigidity_changes
+    return np.asarray(np.maximum(changed, LEAST_RIGIDITY * problem.rigidity))
 
 
 def moment_of(problem: InversionProblem, slip: Float) -> float:

@@ -14,6 +14,7 @@ from afterslip_solver.inversion.choice import (
     cross_validate,
 )
 from afterslip_solver.inversion.convex import ConvexResult, minimise
+from afterslip_solver.inversion.earths import with_earths
 from afterslip_solver.inversion.normal import (
     Normal,
     normal_equations,
@@ -114,10 +115,21 @@ def _choose(
         )
     variance, smoothness = medians(posterior)
     problem, normal = reweigh(problem, normal, variance)
+    problem, normal = _in_the_middle(problem, normal, posterior)
     table = None
     if settings.folds:
         table = check_by_folds(problem, settings, normal, smoothness, report)
     return _Choice(problem, normal, smoothness, 0.0, variance, table, posterior)
+
+
+def _in_the_middle(
+    problem: InversionProblem, normal: Normal, posterior: Posterior | None
+) -> tuple[InversionProblem, Normal]:
+    """Where the earth is uncertain: the middle one, the others as errors of data."""
+    if not problem.changes.size or posterior is None:
+        return problem, normal
+    changed = with_earths(problem, posterior.slip.mean(axis=0))
+    return changed, normal_equations(changed, normal.roughness)
 
 
 def _choose_by_folds(
@@ -142,6 +154,7 @@ def _choose_by_folds(
     # slip under a sum of absolute values is not Gaussian between bounds
     if settings.draws and sparsity == 0.0:
         posterior = draw_posterior(problem, normal, settings, smoothness, report)
+        problem, normal = _in_the_middle(problem, normal, posterior)
     stated = np.ones(len(problem.free_variances))
     return _Choice(problem, normal, smoothness, sparsity, stated, table, posterior)
 

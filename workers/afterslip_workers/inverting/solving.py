@@ -17,6 +17,7 @@ from afterslip_solver.inversion import (
     InversionSettings,
     InversionSolution,
     ModelError,
+    earth_error,
     invert,
     reweighted,
     robust_weights,
@@ -73,7 +74,8 @@ def solve(
 
     Where errors of the Green's functions are known, a first slip says what they do
     to the predictions, and a second one is found with this in the covariance: one
-    step of the iteration of Duputel et al. (2014).
+    step of the iteration of Duputel et al. (2014). What other earths change is drawn
+    with the slip, so that it needs no first one.
 
     Raises
     ------
@@ -89,7 +91,8 @@ def solve(
         return _once(request, posed, settings, robust, design, ends, report)
 
     if not (request.model_error.mesh and estimates_error(store)):
-        return once(problem, settings)
+        found = once(problem, settings)
+        return replace(found, model_error=_of_earths(problem, found.solution))
     # the first slip needs neither sharp limits nor the folds' opinion
     quick = settings
     if settings.by_evidence:
@@ -98,7 +101,19 @@ def solve(
     error = _model_error(store, rows, first, ends)
     posed = with_model_error(problem.reweighted(first.variance), error)
     second = once(posed, settings)
+    earths = _of_earths(problem, second.solution)
+    if earths is not None:
+        error = replace(error, difference=earths.difference)
     return replace(second, variance=first.variance, model_error=error)
+
+
+def _of_earths(
+    problem: InversionProblem, solution: InversionSolution
+) -> ModelError | None:
+    """Return what other earths do to the predictions; None where none are named."""
+    if not problem.changes.size or solution.posterior is None:
+        return None
+    return earth_error(problem, solution.posterior.slip.mean(axis=0))
 
 
 def _once(

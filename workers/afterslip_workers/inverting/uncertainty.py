@@ -13,6 +13,7 @@ from afterslip_solver.inversion import (
     interval,
     magnitude_of,
     moment_parts,
+    rigidity_in,
 )
 from afterslip_solver.model import Float
 from afterslip_workers.inverting.solving import Solved
@@ -42,7 +43,31 @@ class NodeDraws:
     peak: Float
 
 
-def on_nodes(unit_slip: Float, draws: Float, level: float) -> NodeDraws:
+def signs_of(problem: InversionProblem) -> tuple[Float, Float]:
+    """(2,) float64 each, m, least and most strike and dip slip that signs allow.
+
+    Bounds at zero of all sources of a component; slip between B-splines keeps them.
+    """
+    low, high = np.full(2, -np.inf), np.full(2, np.inf)
+    if problem.basis.size:
+        return low, high
+    n = problem.G.shape[1]
+    lower, upper = (side[:n] for side in problem.bounds)
+    for component in range(2):
+        mine = problem.grid[:, 1] == component
+        if mine.any() and (lower[mine] >= 0.0).all():
+            low[component] = 0.0
+        if mine.any() and (upper[mine] <= 0.0).all():
+            high[component] = 0.0
+    return low, high
+
+
+def on_nodes(
+    unit_slip: Float,
+    draws: Float,
+    level: float,
+    signs: tuple[Float, Float] | None = None,
+) -> NodeDraws:
     """Evaluate draws of the coefficients on a fault.
 
     Parameters
@@ -50,21 +75,26 @@ def on_nodes(unit_slip: Float, draws: Float, level: float) -> NodeDraws:
     unit_slip : (n_source, n_fault_node, 2) float64, strike and dip of unit sources.
     draws : (n_draw, n_source) float64, m.
     level : m, that slip may exceed.
+    signs : (2,) float64 each, m, least and most of each component; None: any.
     """
+    low, high = signs or (np.full(2, -np.inf), np.full(2, np.inf))
     along, up = unit_slip[:, :, 0], unit_slip[:, :, 1]
     columns: list[tuple[Float, ...]] = []
     peak = np.zeros(len(draws))
     for first in range(0, unit_slip.shape[1], NODES_AT_ONCE):
         part = slice(first, first + NODES_AT_ONCE)
-        size = np.hypot(draws @ along[:, part], draws @ up[:, part])
+        size = np.hypot(
+            np.clip(draws @ along[:, part], low[0], high[0]),
+            np.clip(draws @ up[:, part], low[1], high[1]),
+        )
         peak = np.maximum(peak, size.max(axis=1))
         columns.append(
             (size.std(axis=0, ddof=1), *interval(size), (size > level).mean(axis=0))
         )
-    sigma, low, high, exceeds = (
+    sigma, least, most, exceeds = (
         np.concatenate(parts) for parts in zip(*columns, strict=True)
     )
-    return NodeDraws(sigma, low, high, exceeds, peak)
+    return NodeDraws(sigma, least, most, exceeds, peak)
 
 
 def uncertainty_variables(
@@ -92,7 +122,8 @@ def uncertainty_variables(
     step = max(1, len(posterior.slip) // MOST_DRAWS)
     draws = posterior.slip[::step]
     level = 0.5 * float(found.attrs["peak_slip"])
-    nodes = on_nodes(unit_slip, draws, level)
+    nodes = on_nodes(unit_slip, posterior.free[::step], level, signs_of(problem))
+    within = on_nodes(unit_slip, draws, level)
     known = HOLDS if solved.model_error is None else f"{HOLDS}, {PREDICTED}"
     holds = {**metres, "holds": known}
     made = {
@@ -111,20 +142,22 @@ def uncertainty_variables(
             ("fault_node",), nodes.exceeds, {"level_m": level}
         ),
     }
-    facts.update(_sums(found, problem, posterior.slip))
-    facts["peak_slip_interval"] = _pair(nodes.peak)
+    facts.update(_sums(found, problem, posterior.free, posterior.earth))
+    facts["peak_slip_interval"] = _pair(within.peak)
     facts["effective_draws"] = posterior.effective
     facts["variance_factors"] = solved.variance.tolist()
     return made, facts
 
 
-def _sums(found: xr.Dataset, problem: InversionProblem, draws: Float) -> dict[str, Any]:
+def _sums(
+    found: xr.Dataset, problem: InversionProblem, draws: Float, earth: Float
+) -> dict[str, Any]:
     """Intervals of moment, magnitude, potency and centroid."""
-    part = moment_parts(problem, draws)
+    part = moment_parts(problem, draws, earth)
     total = part.sum(axis=1)
     place = np.asarray(found["source_position"].values, dtype=np.float64)
     centroid = (part / total[:, None]) @ place
-    potency = (part / problem.rigidity).sum(axis=1)
+    potency = (part / rigidity_in(problem, earth)).sum(axis=1)
     low, high = _pair(total)
     said: dict[str, Any] = {
         "moment_interval": [low, high],

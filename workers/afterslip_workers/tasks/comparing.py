@@ -236,7 +236,7 @@ def _figures(models: Mapping[str, _Model]) -> dict[str, Any]:
         if posterior is None:
             limits.append([np.nan, np.nan])
             continue
-        draws = posterior.slip.reshape(len(posterior.slip), -1, n).sum(axis=1)
+        draws = posterior.free.reshape(len(posterior.free), -1, n).sum(axis=1)
         ends = interval(moment_parts(problem, draws).sum(axis=1))
         limits.append([magnitude_of(float(end)) for end in ends])
     return {

@@ -33,6 +33,7 @@ from afterslip_workers.errors import TaskError
 from afterslip_workers.inverting import data as data_of
 from afterslip_workers.inverting import predict
 from afterslip_workers.inverting.constraints import constraint_terms
+from afterslip_workers.inverting.other_earths import with_changes
 from afterslip_workers.store import reading
 from afterslip_workers.store.backend import StoreBackend
 
@@ -97,6 +98,10 @@ def pose(
     phase("sampling Green's functions")
     known = data_of.problem_terms(rows, datasets, beside)
     problem = _problem(campaign, model, request, store, rows, known)
+    if request.model_error.campaigns:
+        phase("sampling Green's functions of other earths")
+        others = request.model_error.campaigns
+        problem = with_changes(backend, others, store, rows, problem)
     return Posed(
         campaign=campaign,
         request=request,
