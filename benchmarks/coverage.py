@@ -39,9 +39,8 @@ from afterslip_solver.inversion import (
 from afterslip_solver.inversion.convex import nearest
 from afterslip_solver.inversion.normal import normal_equations
 from afterslip_solver.inversion.posterior import (
-    Posterior,
     draw_posterior,
-    interval,
+    limits,
 )
 from afterslip_solver.model import Float
 from afterslip_solver.reference import Rectangles, surface_displacement
@@ -123,9 +122,13 @@ def study(family: str, signs: str, trials: int) -> list[dict[str, object]]:
         settings = InversionSettings(draws=400, folds=0, seed=trial)
         found = draw_posterior(posed, normal_equations(posed, L), settings, None)
         assert found is not None
-        for name, draws, exact in _quantities(posed, found, truth):
+        free = _quantities(posed, np.vstack((found.free, truth)))
+        free["slip"] = np.vstack((found.held, truth))
+        within = _quantities(posed, np.vstack((found.slip, truth)))
+        for name, draws in free.items():
+            exact = draws[-1]
             for share in SHARES:
-                low, high = interval(draws, share)
+                low, high = limits(draws[:-1], within[name][:-1], share)
                 hit = np.atleast_1d((low <= exact) & (exact <= high))
                 inside.setdefault((name, share), []).append(hit)
     return [
@@ -134,20 +137,15 @@ def study(family: str, signs: str, trials: int) -> list[dict[str, object]]:
     ]
 
 
-def _quantities(
-    problem: InversionProblem, found: Posterior, truth: Float
-) -> list[tuple[str, Float, Float]]:
-    """Name, draws and truth of what has an interval."""
-    both = np.vstack((found.free, truth))
+def _quantities(problem: InversionProblem, both: Float) -> dict[str, Float]:
+    """Return what has an interval, of draws of slip."""
     part = moment_parts(problem, both)
     moment, potency = part.sum(axis=1), (part / problem.rigidity).sum(axis=1)
     half = problem.G.shape[1] // 2
     size = problem.rigidity * problem.area * both
     lengths = np.hypot(size[:, :half], size[:, half:]).sum(axis=1)
     magnitude = np.array([magnitude_of(m) for m in moment])
-    held = np.vstack((found.held, truth))
-    named = {"slip": held, "potency": potency, "Mw": magnitude, "lengths": lengths}
-    return [(name, values[:-1], values[-1]) for name, values in named.items()]
+    return {"slip": both, "potency": potency, "Mw": magnitude, "lengths": lengths}
 
 
 def _record(what: str, share: float, hits: Float, trials: int) -> dict[str, object]:

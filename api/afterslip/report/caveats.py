@@ -33,8 +33,8 @@ def _averaged(result: xr.Dataset) -> list[str]:
     own = float(np.sqrt(result["source_area"].values[near]))
     return [
         f"The largest slip, {size[most]:.2g} m, is an average over about "
-        f"{max(spread, own) / 1e3:.2g} km: slip that varies over less may be larger, and "
-        "the interval does not hold it."
+        f"{max(spread, own) / 1e3:.2g} km: slip that varies over less may be larger, "
+        "and the interval does not hold it."
     ]
 
 

@@ -24,7 +24,7 @@ from afterslip_solver.inversion.in_time import (
     total,
 )
 from afterslip_solver.inversion.model_error import ModelError, with_model_error
-from afterslip_solver.inversion.posterior import Posterior, interval
+from afterslip_solver.inversion.posterior import Posterior, interval, limits
 from afterslip_solver.inversion.problem import (
     InversionError,
     InversionProblem,
@@ -78,6 +78,7 @@ __all__ = [
     "interval",
     "invert",
     "is_positive_definite",
+    "limits",
     "log_bayes_factor",
     "magnitude_of",
     "make_regulariser",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from afterslip_solver.inversion.covariance import whiten
-from afterslip_solver.inversion.posterior import interval
+from afterslip_solver.inversion.posterior import limits
 from afterslip_solver.inversion.problem import InversionProblem
 from afterslip_solver.inversion.regularisers import Regulariser, SourceGrid
 from afterslip_solver.inversion.solution import (
@@ -171,7 +171,12 @@ def moment_history(
     moment = _so_far(problem, solution.slip[None, :])[0]
     if solution.posterior is None:
         return moment, None
-    return moment, np.stack(interval(_so_far(problem, solution.posterior.free)))
+    return moment, np.stack(
+        limits(
+            _so_far(problem, solution.posterior.free),
+            _so_far(problem, solution.posterior.slip),
+        )
+    )
 
 
 def _so_far(problem: InversionProblem, slip: Float) -> Float:

@@ -57,8 +57,7 @@ class Posterior:
 
     def interval(self, share: float = 0.95) -> tuple[Float, Float]:
         """(n_par,) float64, m, equal-tailed limits of slip."""
-        low, high = interval(self.held, share)
-        return low, high
+        return limits(self.held, self.slip, share)
 
 
 def interval(draws: Float, share: float = 0.95) -> tuple[Float, Float]:
@@ -66,6 +65,18 @@ def interval(draws: Float, share: float = 0.95) -> tuple[Float, Float]:
     outside = 0.5 * (1.0 - share)
     low, high = np.quantile(draws, (outside, 1.0 - outside), axis=0)
     return low, high
+
+
+def limits(free: Float, within: Float, share: float = 0.95) -> tuple[Float, Float]:
+    """Outer limits of what draws make without bounds and within them.
+
+    Parameters
+    ----------
+    free, within : (n_draw, ...) float64, of the same draws.
+    """
+    low, high = interval(free, share)
+    least, most = interval(within, share)
+    return np.minimum(low, least), np.maximum(high, most)
 
 
 def draw_posterior(

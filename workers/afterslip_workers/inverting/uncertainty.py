@@ -10,7 +10,9 @@ import xarray as xr
 
 from afterslip_solver.inversion import (
     InversionProblem,
+    Posterior,
     interval,
+    limits,
     magnitude_of,
     moment_parts,
     rigidity_in,
@@ -134,7 +136,9 @@ def uncertainty_variables(
         "slip_draws": xr.Variable(("draw", "source"), draws.astype(np.float32), holds),
         "fault_slip_interval": xr.Variable(
             ("fault_node", "limit"),
-            np.column_stack([nodes.low, nodes.high]),
+            np.column_stack(
+                [np.minimum(nodes.low, within.low), np.maximum(nodes.high, within.high)]
+            ),
             holds,
         ),
         "fault_slip_sigma": xr.Variable(("fault_node",), nodes.sigma, holds),
@@ -142,7 +146,7 @@ def uncertainty_variables(
             ("fault_node",), nodes.exceeds, {"level_m": level}
         ),
     }
-    facts.update(_sums(found, problem, posterior.free, posterior.earth))
+    facts.update(_sums(found, problem, posterior))
     facts["peak_slip_interval"] = _pair(within.peak)
     facts["effective_draws"] = posterior.effective
     facts["variance_factors"] = solved.variance.tolist()
@@ -150,23 +154,26 @@ def uncertainty_variables(
 
 
 def _sums(
-    found: xr.Dataset, problem: InversionProblem, draws: Float, earth: Float
+    found: xr.Dataset, problem: InversionProblem, posterior: Posterior
 ) -> dict[str, Any]:
-    """Intervals of moment, magnitude, potency and centroid."""
-    part = moment_parts(problem, draws, earth)
-    total = part.sum(axis=1)
+    """Limits of moment, magnitude, potency and centroid."""
     place = np.asarray(found["source_position"].values, dtype=np.float64)
-    centroid = (part / total[:, None]) @ place
-    potency = (part / rigidity_in(problem, earth)).sum(axis=1)
-    low, high = _pair(total)
+    rigidity = rigidity_in(problem, posterior.earth)
+    made = []
+    for draws in (posterior.free, posterior.slip):
+        part = moment_parts(problem, draws, posterior.earth)
+        moment = part.sum(axis=1)
+        potency = (part / rigidity).sum(axis=1)
+        made.append((moment, potency, (part / moment[:, None]) @ place))
+    moment, potency, centroid = (limits(*pair) for pair in zip(*made, strict=True))
     said: dict[str, Any] = {
-        "moment_interval": [low, high],
-        "magnitude_interval": [magnitude_of(low), magnitude_of(high)],
-        "potency_interval": _pair(potency),
+        "moment_interval": [float(end) for end in moment],
+        "magnitude_interval": [magnitude_of(float(end)) for end in moment],
+        "potency_interval": [float(end) for end in potency],
     }
     for axis, name in enumerate("xyz"):
-        said[f"centroid_{name}"] = float(np.median(centroid[:, axis]))
-        said[f"centroid_{name}_interval"] = _pair(centroid[:, axis])
+        said[f"centroid_{name}"] = float(np.median(made[1][2][:, axis]))
+        said[f"centroid_{name}_interval"] = [float(end[axis]) for end in centroid]
     return said
 
 

@@ -21,6 +21,7 @@ from afterslip_solver.inversion import (
     in_blocks,
     interval,
     invert,
+    limits,
     log_bayes_factor,
     magnitude_of,
     moment_parts,
@@ -225,7 +226,7 @@ def _evidence(
 
 def _figures(models: Mapping[str, _Model]) -> dict[str, Any]:
     moments, fits = [], []
-    limits: list[list[float]] = []
+    ends: list[list[float]] = []
     for model in models.values():
         problem = model.posed.problem
         n = len(problem.area)
@@ -234,14 +235,15 @@ def _figures(models: Mapping[str, _Model]) -> dict[str, Any]:
         fits.append(model.solution.fit.weighted_variance_reduction)
         posterior = model.solution.posterior
         if posterior is None:
-            limits.append([np.nan, np.nan])
+            ends.append([np.nan, np.nan])
             continue
-        draws = posterior.free.reshape(len(posterior.free), -1, n).sum(axis=1)
-        ends = interval(moment_parts(problem, draws).sum(axis=1))
-        limits.append([magnitude_of(float(end)) for end in ends])
+        both = (posterior.free, posterior.slip)
+        draws = [d.reshape(len(d), -1, n).sum(axis=1) for d in both]
+        moment = [moment_parts(problem, d).sum(axis=1) for d in draws]
+        ends.append([magnitude_of(float(end)) for end in limits(*moment)])
     return {
         "magnitude": ("model", [magnitude_of(float(m)) for m in moments]),
-        "magnitude_interval": (("model", "limit"), limits),
+        "magnitude_interval": (("model", "limit"), ends),
         "variance_reduction": ("model", fits),
     }
 
@@ -273,7 +275,7 @@ def _motion(models: Mapping[str, _Model]) -> dict[str, Any]:
     first = next(iter(models.values())).posed
     known = np.unique([*first.rows.epoch.tolist(), first.store.until])
     times = known[known > 0.0].tolist()
-    change, limits = [], []
+    change, ranges = [], []
     for model in models.values():
         slip, posterior = model.solution.slip, model.solution.posterior
         draws = slip[None, :] if posterior is None else posterior.slip
@@ -281,15 +283,15 @@ def _motion(models: Mapping[str, _Model]) -> dict[str, Any]:
         response = _since_event(model, times)
         change.append(np.einsum("s,stpc->tpc", slip, response))
         moved = np.tensordot(draws[::step], response, axes=1)
-        limits.append(np.stack(interval(moved), axis=-1))
-    low, high = np.moveaxis(np.stack(limits), -1, 0)
+        ranges.append(np.stack(interval(moved), axis=-1))
+    low, high = np.moveaxis(np.stack(ranges), -1, 0)
     up = ((low > 0) & (np.stack(change) > LEAST)).any(axis=0)
     down = ((high < 0) & (np.stack(change) < -LEAST)).any(axis=0)
     dims = ("time", "station", "component")
     return {
         "time": ("time", np.array(times) / YEAR, {"units": "yr"}),
         "change": (("model", *dims), np.stack(change), {"units": "m"}),
-        "change_interval": (("model", *dims, "limit"), np.stack(limits)),
+        "change_interval": (("model", *dims, "limit"), np.stack(ranges)),
         "decides": (dims, up & down),
     }
 
