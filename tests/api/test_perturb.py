@@ -21,8 +21,9 @@ def spec():
 
 def test_factors_and_values_are_alternatives_of_one_change(spec):
     weak, stiff = perturbed(spec, "layers.mantle.rheology.maxwell.viscosity=/2,x3")
-    found = [one.model.layers[1].rheology.maxwell.viscosity for one in (weak, stiff)]
-    assert found == pytest.approx([5e18, 3e19])
+    found = [one.model.layers[1].rheology for one in (weak, stiff)]
+    values = [one.maxwell.viscosity for one in found if one and one.maxwell]
+    assert values == pytest.approx([5e18, 3e19])
     (shallow,) = perturbed(spec, "layers[0].bottom=20")
     assert shallow.model.layers[0].bottom == 20.0
     assert shallow.base == spec.base

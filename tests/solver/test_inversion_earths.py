@@ -58,16 +58,22 @@ def integrated(problem, smoothness):
     return mean, np.sqrt(weight @ (grid - mean) ** 2)
 
 
+def drawn(problem):
+    found = invert(problem, ONE).posterior
+    assert found is not None
+    return found
+
+
 @pytest.mark.parametrize("change", [0.03, 0.06])
 def test_slip_has_the_posterior_of_a_covariance_that_depends_on_slip(thrust, change):
     """To 4000 draws' error of the mean and deviation, were 300 independent."""
     posed = of_one_source(thrust, change)
     mean, sigma = integrated(posed, 0.2)
-    posterior = invert(posed, ONE).posterior
+    posterior = drawn(posed)
     assert abs(posterior.slip.mean() - mean) < 3.0 * sigma / np.sqrt(300)
     assert posterior.slip.std() == pytest.approx(sigma, rel=3.0 / np.sqrt(600))
     without = dataclasses.replace(posed, changes=np.zeros((0, 0, 0)))
-    assert invert(without, ONE).posterior.slip.std() < 0.8 * sigma
+    assert drawn(without).slip.std() < 0.8 * sigma
 
 
 def test_sums_of_rows_are_those_of_the_changed_earth(thrust):

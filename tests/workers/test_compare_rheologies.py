@@ -215,6 +215,7 @@ def test_intervals_hold_the_truth_in_a_wrong_earth_that_others_surround(solved):
         found.append((run.problem, invert(run.problem, settings).posterior))
     miss, width = [], []
     for problem, posterior in found:
+        assert posterior is not None
         moment = moment_parts(problem, posterior.slip, posterior.earth).sum(axis=1)
         exact = moment_parts(problem, TRUTH[None]).sum()
         miss.append(abs(np.median(moment) - exact))

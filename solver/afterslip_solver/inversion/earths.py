@@ -59,7 +59,7 @@ def bilinear_groups(problem: InversionProblem) -> tuple[Bilinear, ...]:
     wide = replace(
         problem,
         G=np.hstack((problem.G, *problem.changes)),
-        basis=np.kron(np.eye(size), basis) if basis.size else basis,
+        basis=np.asarray(np.kron(np.eye(size), basis)) if basis.size else basis,
     )
     n = problem.n_unknown
     slip = (wide.n_unknown - n) // (size - 1)
