@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from afterslip import Campaign, Client
-from afterslip.spec.earths import perturbed
+from afterslip.earths import perturbed
 from afterslip_common.geometry import bspline_spacing
 from afterslip_common.record import Record, device_name, document, record
 from afterslip_solver.inversion import (

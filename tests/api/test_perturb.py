@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from afterslip.earths import earth_problems, named_list, perturbed
 from afterslip.errors import SpecError
 from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.inversion import Inversion
 from afterslip.schemas.validation import validate
-from afterslip.spec.earths import earth_problems, named_list, perturbed
 
 EXAMPLE = Path(__file__).parents[2] / "examples/synthetic/inversion.yaml"
 

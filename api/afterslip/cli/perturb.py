@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from afterslip.cli.server import DEFAULT, Server, Token, connect
+from afterslip.earths import named_list, perturbed
 from afterslip.schemas.campaign import Campaign
-from afterslip.spec.earths import named_list, perturbed
 
 
 def perturb(

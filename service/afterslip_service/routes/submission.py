@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from afterslip.earths import earth_problems
 from afterslip.errors import Problem, SpecError
 from afterslip.identity import campaign_digest, canonical_spec, plain
 from afterslip.physics.registry import find
@@ -16,7 +17,6 @@ from afterslip.schemas.observation import Dataset
 from afterslip.schemas.validation import nearest, validate
 from afterslip.spec import parse_campaign, parse_stored
 from afterslip.spec.data import data_problems
-from afterslip.spec.earths import earth_problems
 from afterslip.spec.inputs import Inputs, fault_points, read_dataset, resolve
 from afterslip.spec.reach import moment_problems
 from afterslip.spec.references import contents
