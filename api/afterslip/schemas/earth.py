@@ -262,11 +262,6 @@ class Model(Schema):
         yield from unique_names(
             [(f"faults[{i}]", fault.name) for i, fault in enumerate(self.faults)]
         )
-        if self.mesh.accuracy is not None and (
-            self.frame.shape == "sphere" or self.topography is not None
-        ):
-            text = "is not for a spherical Earth or topography yet"
-            yield Problem("mesh.accuracy", self.mesh.accuracy, text, "write mesh.size")
         if self.frame.shape == "sphere" and self.domain is None:
             hint = "write {x: [from, to], y: [from, to], depth} in km"
             text = "is missing: a box on a sphere is not chosen by itself"
