@@ -2,6 +2,7 @@
 
 import copy
 import json
+import runpy
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 import small_campaign
 import test_forward
+import test_sphere
 
 from afterslip.errors import SpecError
 from afterslip.identity import model_digest
@@ -26,6 +28,8 @@ from afterslip_workers.engines.viscoelastic.accuracy import Shares, adapted
 from afterslip_workers.engines.viscoelastic.engine import engine
 from afterslip_workers.engines.viscoelastic.forward import run_forward
 from afterslip_workers.store.open import open_store
+
+ROOT = Path(__file__).parents[2]
 
 
 def wanting(accuracy, spec=test_forward.SPEC):
@@ -50,6 +54,41 @@ def test_forward_run_has_the_accuracy_that_it_asks_for():
     # the estimate is of the size of the error
     assert found["reached"] > 0.5 * error / peak
     assert any("accuracy 6 %" in note for note in json.loads(result.attrs["notes"]))
+
+
+@pytest.mark.slow
+def test_accuracy_can_be_asked_for_under_a_slope(tmp_path):
+    """Against a half-space that is tilted."""
+    slope = runpy.run_path(str(ROOT / "benchmarks/topography.py"))
+    places = [[x, y] for x in (-14.0, -6.0, 2.0, 10.0) for y in (-8.0, 0.0, 8.0)]
+    half, rise = slope["HALF"], slope["SLOPE"]
+    side = np.linspace(-half, half, 21)
+    rows = [f"{x:g},{y:g},{rise * x:g}" for x in side for y in side]
+    table = "\n".join(["x_km,y_km,height_km", *rows]) + "\n"
+    (tmp_path / "slope.csv").write_text(table)
+    spec = slope["spec"](1.0, places, "slope.csv")
+    spec["model"]["mesh"] = {"accuracy": "5 %"}
+    result = run_forward(spec, base=tmp_path)
+    exact = slope["exact"](1e3 * np.array(places))
+    error = np.linalg.norm(result["displacement"].values[0] - exact, axis=1).max()
+    peak = np.linalg.norm(exact, axis=1).max()
+    assert error < 0.05 * peak
+    found = json.loads(result.attrs["accuracy"])
+    assert found["met"]
+    assert found["reached"] > 0.5 * error / peak
+
+
+@pytest.mark.slow
+def test_accuracy_can_be_asked_for_on_a_sphere():
+    fine = {"size": {"fault": 14, "far": 400, "growth": 0.25}, "refine": 1}
+    found, better = (
+        test_sphere.forward(test_sphere.FAULT, mesh=mesh)
+        for mesh in ({"accuracy": "4 %"}, fine)
+    )
+    one, other = (result["displacement"].values[0] for result in (found, better))
+    error = np.linalg.norm(one - other, axis=1).max()
+    assert error < 0.04 * np.linalg.norm(other, axis=1).max()
+    assert json.loads(found.attrs["accuracy"])["met"]
 
 
 def test_sizes_are_reduced_until_the_error_is_small_enough():

@@ -70,13 +70,14 @@ def spec(origin, shape="sphere"):
     }
 
 
-def forward(origin, shape="sphere"):
+def forward(origin, shape="sphere", mesh=None):
     data = spec(origin, shape)
+    data["model"] |= {} if mesh is None else {"mesh": mesh}
     data["slip"] = [{"fault": "main", "dip": 1.0, "strike": 0.5}]
     frame = Frame("geographic", origin[0], origin[1], EARTH_RADIUS)
     x, y = frame.to_local(*np.transpose(STATIONS))
     data["points"] = (np.column_stack([x, y]) / 1e3).tolist()
-    data["solver"] = {"space_error": False}
+    data["solver"] = {"space_error": mesh is not None}
     return run_forward(data)
 
 
