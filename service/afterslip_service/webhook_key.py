@@ -31,13 +31,13 @@ def read(settings: Settings, *, make: bool = False) -> bytes:
         There is none, or it is too short; with what the operator should do.
     """
     path = _path(settings)
-    if make and settings.webhook_key is None and not path.exists():
-        _make(path)
     try:
+        if make and settings.webhook_key is None and not path.exists():
+            _make(path)
         key = path.read_bytes()
     except OSError as error:
         raise ConflictError(
-            f"the key of webhooks cannot be read ({error.strerror}): set "
+            f"the key of webhooks cannot be read or made ({error.strerror}): set "
             "AFTERSLIP_WEBHOOK_KEY to a file of 32 random bytes, for every process "
             "of the service"
         ) from error

@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 import tiny_worker
-from receiver import add, deliveries, receiving, signed, until_settled
+from receiver import HERE, add, deliveries, receiving, signed, until_settled
 from typer.testing import CliRunner
 
 from afterslip.cli.main import app as command
@@ -177,6 +177,22 @@ def test_its_secret_is_shown_once_and_stored_nowhere(hooked, receiver, settings)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert len(file.read_bytes()) == 32
     assert [*file.parent.glob(".afterslip-webhooks*")] == []
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(None, "cannot be read or made"), (b"short", "has 5 bytes and needs 32")],
+)
+def test_a_key_that_is_none_is_refused_with_what_to_do(
+    serve, receiver, tmp_path, content, words
+):
+    file = tmp_path / "key"
+    if content is not None:
+        file.write_bytes(content)
+    server = serve(webhook_networks=HERE, webhook_key=file)
+    answer = httpx.post(f"{server.url}/v1/webhooks", json={"url": receiver.url})
+    assert answer.status_code == 409
+    assert words in answer.json()["detail"]
 
 
 def test_a_key_that_was_changed_is_found_out_before_anything_is_sent(
