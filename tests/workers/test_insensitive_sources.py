@@ -12,6 +12,7 @@ from afterslip.schemas.fault import Sources
 from afterslip_solver.testing.box import box_with_fault
 from afterslip_workers.engines.viscoelastic.sources import UnitSources
 from afterslip_workers.errors import TaskError
+from afterslip_workers.inverting import predict
 from afterslip_workers.inverting.predict import _refuse_insensitive
 
 GREENS = xr.Dataset(
@@ -53,3 +54,34 @@ def test_elements_too_coarse_for_the_sources_are_noted():
     # elements of about 1 m on 4 m x 2 m
     assert "too coarse" not in note(1)
     assert "give mesh.size.fault of 0.0005 km or less" in note(4)
+
+
+def test_green_s_functions_do_not_depend_on_how_many_stations_are_sampled_at_once(
+    monkeypatch,
+):
+    rng = np.random.default_rng(6)
+    table = rng.standard_normal((3, 9, 3))
+
+    def sample(x, y, times):
+        return SimpleNamespace(values=table[:, None, x.astype(int)] * (1 + times[0]))
+
+    class Lines(SimpleNamespace):
+        def __len__(self):
+            return 40
+
+    greens = SimpleNamespace(sizes={"source": 3}, attrs={})
+    store: Any = SimpleNamespace(dataset=greens, sample=sample)
+    station = rng.integers(0, 9, 40)
+    rows: Any = Lines(
+        epoch=rng.integers(0, 2, 40).astype(float),
+        station=station,
+        x=np.arange(9.0),
+        y=np.zeros(9),
+        direction=rng.standard_normal((40, 3)),
+    )
+    monkeypatch.setattr(predict, "_refuse_insensitive", lambda _g, _greens: None)
+    expected = np.einsum("sri,ri->rs", table[:, station], rows.direction)
+    expected *= (1 + rows.epoch)[:, None]
+    for most in (9, 36, 10**6):
+        monkeypatch.setattr(predict, "_MOST_VALUES", most)
+        assert predict.design_matrix(store, rows) == pytest.approx(expected)

@@ -16,6 +16,8 @@ from afterslip_workers.errors import TaskError
 
 N_TIME = 48
 _STATIONS_AT_ONCE = 256
+# m per m sampled at once, 8 bytes each: three components stand beside all of G else
+_MOST_VALUES = 20_000_000
 # below this share of the largest response there is none
 _NOTHING = 1e-12
 _NAMED = 5
@@ -31,11 +33,16 @@ def design_matrix(store: GreensStore, rows: Rows) -> Float:
     """
     epochs, of_row = np.unique(rows.epoch, return_inverse=True)
     G = np.empty((len(rows), store.dataset.sizes["source"]))
+    at_once = max(1, _MOST_VALUES // (3 * G.shape[1]))
     for number, epoch in enumerate(epochs):
         mine = np.flatnonzero(of_row.ravel() == number)
         stations, column = np.unique(rows.station[mine], return_inverse=True)
-        motion = _sample(store, rows.x[stations], rows.y[stations], np.array([epoch]))
-        G[mine] = np.einsum("sri,ri->rs", motion[:, 0, column], rows.direction[mine])
+        for first in range(0, len(stations), at_once):
+            some = (column >= first) & (column < first + at_once)
+            part, place = mine[some], stations[first : first + at_once]
+            motion = _sample(store, rows.x[place], rows.y[place], np.array([epoch]))
+            found = motion[:, 0, column[some] - first]
+            G[part] = np.einsum("sri,ri->rs", found, rows.direction[part])
     _refuse_insensitive(G, store.dataset)
     return G
 
