@@ -113,7 +113,7 @@ def log(
 
 @app.command("test")
 def try_out(identity: Webhook, server: Server = DEFAULT, token: Token = None) -> None:
-    """Send a message that tells of nothing, and say how it went."""
+    """Send a test message, and say how it went."""
     with connect(server, token) as client:
         sent = client.test_webhook(identity)
         until = time.monotonic() + _PATIENCE

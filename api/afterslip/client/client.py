@@ -313,7 +313,7 @@ class Client:
         self._transport.request("DELETE", _webhook(identity))
 
     def test_webhook(self, identity: str) -> dict[str, Any]:
-        """Send a message that tells of nothing, and return it as it waits."""
+        """Queue a test message and return it."""
         return dict(self._transport.post(f"{_webhook(identity)}/test"))
 
     def deliveries(self, identity: str) -> Iterator[dict[str, Any]]:

@@ -198,7 +198,7 @@ def queue(
 
 
 def queue_test(connection: Connection, webhook: str) -> Delivery:
-    """Queue a message that tells of nothing."""
+    """Queue a test message."""
     identity = queue(connection, webhook, TEST, {}, clock.now())
     return delivery(connection, identity)
 

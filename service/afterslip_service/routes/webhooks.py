@@ -96,7 +96,7 @@ class DeliveryResponse(BaseModel):
     """A message to a webhook."""
 
     id: str = Field(description="the same whenever it is sent again")
-    event: str = Field(description="what it tells; test: nothing")
+    event: str = Field(description="what is reported; test: nothing has happened")
     state: DeliveryState
     attempts: int
     created_at: datetime
@@ -210,7 +210,7 @@ def delete_webhook(service: ServiceDep, principal: PrincipalDep, webhook: str) -
 def test_webhook(
     idempotent: IdempotentDep, principal: PrincipalDep, webhook: str
 ) -> JSONResponse:
-    """Send a message that tells of nothing; how it went stands in its log."""
+    """Send a test message; its outcome stands in the log."""
 
     def effect(connection: Connection) -> DeliveryResponse:
         found = _own(connection, principal, webhook)
