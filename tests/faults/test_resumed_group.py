@@ -10,6 +10,7 @@ import psutil
 import pytest
 import small_campaign
 
+from afterslip.physics.registry import DEFAULT
 from afterslip_workers import entry
 from afterslip_workers.messages import read_manifest
 from afterslip_workers.process import supervisor
@@ -42,21 +43,39 @@ def spectral(spec):
     spec["model"]["mesh"]["size"] = {"fault": 16, "far": 90}
 
 
-@pytest.mark.parametrize("kind", [stepping, spectral])
+def waves(spec):
+    spec["physics"] = "waves"
+    del spec["times"], spec["model"]["mesh"]
+    for layer in spec["model"]["layers"]:
+        layer.pop("rheology", None)
+    spec["model"]["faults"][0]["plane"]["top"] = 5
+    spec["waves"] = {
+        "frequency": 0.06,
+        "points_per_wavelength": 6,
+        "duration": "150 s",
+        "sampling": "2.5 s",
+        "source_time": {"kind": "smooth_step", "rise": "22 s"},
+    }
+
+
+@pytest.mark.parametrize("kind", [stepping, spectral, waves])
 def test_killed_group_resumes_from_its_last_solve(tmp_path, pool, record, kind):
     spec = copy.deepcopy(small_campaign.SPEC)
     kind(spec)
     campaign = small_campaign.SmallCampaign(tmp_path / "store", spec)
-    made = entry.execute(campaign.envelope("model", "m1"))
+    physics = {"physics": spec.get("physics", DEFAULT)}
+    made = entry.execute(campaign.envelope("model", "m1", **physics))
     entry.promote(campaign.root, "c1", read_manifest(made["manifest"]))
-    whole = entry.execute(campaign.group("whole", *GROUP))
+    whole = entry.execute(campaign.group("whole", *GROUP, **physics))
     assert whole["outcome"] == "stored", whole["error"]
     backend = entry.open_store(campaign.root)
     backend.remove(f"checkpoints/{whole['stats']['checkpoint']}")
 
     answers = []
     thread = threading.Thread(
-        target=lambda: answers.append(entry.execute(campaign.group("hit", *GROUP)))
+        target=lambda: answers.append(
+            entry.execute(campaign.group("hit", *GROUP, **physics))
+        )
     )
     thread.start()
     end = time.monotonic() + 120
@@ -72,7 +91,7 @@ def test_killed_group_resumes_from_its_last_solve(tmp_path, pool, record, kind):
     thread.join(30)
     assert answers[0]["error"]["class"] == "killed"
     assert backend.keys("checkpoints"), "the state outlives its attempt"
-    again = entry.execute(campaign.group("again", *GROUP))
+    again = entry.execute(campaign.group("again", *GROUP, **physics))
     assert again["outcome"] == "stored", again["error"]
     stats = again["stats"]
     assert stats["resumed_from"] >= KILL_AFTER - 1
