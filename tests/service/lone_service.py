@@ -16,6 +16,7 @@ from afterslip_service import logs
 from afterslip_service.main import create_app
 from afterslip_service.server import Server
 from afterslip_service.settings import Settings
+from afterslip_workers import entry
 
 
 class Process:
@@ -59,6 +60,7 @@ def running(folder, **settings):
 
 def main():
     logs.configure()
+    entry.load_engines()  # not while the memory of a request is measured
     settings = Settings(**json.loads(sys.argv[1]))
     server = Server(create_app(settings, None), "127.0.0.1", 0)
     sys.stdout.write(f"{server.port}\n")

@@ -11,8 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from afterslip_workers.bench import measure
-from afterslip_workers.engines import registry
-from afterslip_workers.engines.registry import load_all as load_engines
 from afterslip_workers.errors import TaskError, classify
 from afterslip_workers.machine import device
 from afterslip_workers.machine.limit import SHARES_ENV
@@ -217,24 +215,12 @@ def attempt_tokens(store: str | Path) -> list[str]:
 
 
 def prepare(store: str | Path) -> None:
-    """Make a store's folders, or see that its bucket answers.
-
-    Raises
-    ------
-    OSError
-        If the store cannot be reached.
-    """
+    """Make a store's folders, or see that its bucket answers, else raise OSError."""
     open_store(store).prepare()
 
 
 def probe(store: str | Path) -> None:
-    """Write into the store and say what hinders it.
-
-    Raises
-    ------
-    OSError
-        If nothing can be written.
-    """
+    """Write into the store; an OSError says why it cannot be written."""
     open_store(store).probe()
 
 
@@ -280,7 +266,16 @@ def plan(
     "least_bytes", "parts"}, "trial"}; None where the physics' engine is not installed
     here, or cannot say.
     """
+    from afterslip_workers.engines import registry
+
     return registry.plan(campaign, inputs, files, mesh_bytes, backend, trial=trial)
+
+
+def load_engines() -> None:
+    """Import every engine that is installed, which takes seconds."""
+    from afterslip_workers.engines import registry
+
+    registry.load_all()
 
 
 def sweep_checkpoints(store: str | Path) -> int:

@@ -129,7 +129,7 @@ def _coarse_group(
         return None
     work.phase("solving on the coarse mesh")
     chosen, times = list(work.sources), _error_times(work)
-    return ready.coarse.solve(units, chosen, times, work.should_stop)
+    return ready.coarse.solve(units, chosen, times, work.should_stop, _reporter(work))
 
 
 def _error_times(work: GroupWork) -> Float:

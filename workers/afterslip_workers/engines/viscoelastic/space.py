@@ -29,6 +29,7 @@ from afterslip_solver.model import (
     GroupResult,
     Int,
     Model,
+    Progress,
     ShouldStop,
     SolverSettings,
 )
@@ -164,6 +165,7 @@ class Coarse:
         chosen: list[int],
         times: Float,
         should_stop: ShouldStop,
+        progress: Progress | None = None,
     ) -> CoarseGroup:
         """Solve a group, before the fine model is solved for it.
 
@@ -171,13 +173,14 @@ class Coarse:
         ----------
         units, chosen : the fine model's sources, and those that will be solved.
         times : (n_time,) s, of the estimate.
+        progress : as in `Prepared.solve`.
         """
         faults = {name: self.model.faults[name] for name in units.faults}
         slip = unit_slip(UnitSources(faults, units.sources), chosen)
         slip = placed_slip(self.model, slip)
         keep = None if self.nested is None else Solutions()
         found = self.prepared.solve(
-            slip, self.trace.nodes, should_stop=should_stop, keep=keep
+            slip, self.trace.nodes, progress, should_stop, keep=keep
         )
         if found.outcome != "converged":
             return CoarseGroup(None, None)
