@@ -49,12 +49,14 @@ class Solved:
     ----------
     values : the grouped arrays of the store's layout.
     taken : those of its sources that other campaigns had solved.
+    facts : of the campaign: the store may be away when the group is written.
     """
 
     values: Arrays
     taken: list[int] = field(default_factory=list)
     stats: dict[str, Any] = field(default_factory=dict)
     history: list[dict[str, Any]] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
 
 
 def run(context: Context) -> tuple[Manifest, Stats]:
@@ -66,7 +68,8 @@ def hand_over(context: Context, path: str) -> None:
     """Solve the envelope's group, and leave it for the process that writes it."""
     solved = solve(context)
     context.phase("handing over")
-    beside = {name: getattr(solved, name) for name in ("taken", "stats", "history")}
+    names = "taken", "stats", "history", "facts"
+    beside = {name: getattr(solved, name) for name in names}
     exchange.save(path, beside, solved.values)
 
 
@@ -86,17 +89,16 @@ def solve(context: Context) -> Solved:
     layout = engine.physics.layout(facts)
     with failures_of(engine):
         work = _work(context, engine, spec, facts)
-        return _gather(context, engine, layout, work)
+        return replace(_gather(context, engine, layout, work), facts=facts)
 
 
 def write(context: Context, solved: Solved) -> tuple[Manifest, Stats]:
     """Seal a solved group in the attempt's folder; return manifest and counts."""
     envelope = context.envelope
-    facts = campaign_facts(context.store_backend, envelope.campaign)
-    layout = find(envelope.physics).physics.layout(facts)
+    layout = find(envelope.physics).physics.layout(solved.facts)
     stats = Stats.model_validate(solved.stats)
     context.phase("writing")
-    seal = partial(_seal, context, layout, facts, solved, stats)
+    seal = partial(_seal, context, layout, solved, stats)
     written, refused = write_result(envelope, GROUP_FOLDER, seal)
     return written, stats if refused is None else stats.but(spooled=refused)
 
@@ -104,13 +106,13 @@ def write(context: Context, solved: Solved) -> tuple[Manifest, Stats]:
 def _seal(
     context: Context,
     layout: StoreLayout,
-    facts: dict[str, Any],
     solved: Solved,
     stats: Stats,
     folder: Path,
 ) -> Manifest:
     context.lap("writing")
     envelope, part = context.envelope, folder / GROUP_FOLDER
+    facts = solved.facts
     assert envelope.group is not None  # noqa: S101 - of every envelope of this kind
     manifest.clear(part)
     written = GroupManifest(
