@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-TOOLS = ("pytest", "pytest-timeout", "hypothesis")
+TOOLS = ("pytest", "pytest-timeout", "pytest-xdist", "hypothesis")
 NEED_FIGURES = (
     "tests/api/test_plot.py",
     "tests/api/test_report.py",
@@ -55,7 +55,8 @@ def check(extra: str, folder: Path) -> bool:
     ).stdout.split()  # fmt: skip
     if found:
         print(f"{name}: brings {', '.join(found)}, which it must not")
-    tests = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS[extra]]
+    tool = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    tests = [*tool, *(() if extra else ("-n", "2")), *TESTS[extra]]
     return subprocess.run(tests, cwd=ROOT, check=False).returncode == 0 and not found
 
 
