@@ -29,6 +29,10 @@ _SOLVE = 7
 _MARCH = {"none": 4, "adams_bashforth": 7, "galerkin": 24, "dmd": 40}
 # four steps of one source are the lanes, and its past ones are vectors of one lane
 _MARCH["four_steps"] = 7
+# a mesh with edges twice as long has so many times fewer elements
+_COARSER = 8.0
+# of each fine node: a guess in FP64 and FP32, and its weights of coarse nodes
+_NESTED = 204
 
 
 class MemoryShortageError(MemoryError):
@@ -47,6 +51,8 @@ class Estimate:
     vectors : of the linear solver, and a predictor's past increments.
     creep : states of the viscoelastic elements: the basis or the stress, and work.
     setup : what the set-up needs beside mesh, operator and hierarchy at its peak.
+    coarse : the coarser model that the error of the mesh is estimated with: what stays
+        while the fine one is solved, and its solutions.
     """
 
     mesh: int
@@ -55,11 +61,12 @@ class Estimate:
     vectors: int
     creep: int
     setup: int
+    coarse: int = 0
 
     @property
     def needed(self) -> int:
         """Largest number of bytes in use at any time."""
-        constant = self.mesh + self.operator + self.hierarchy
+        constant = self.mesh + self.operator + self.hierarchy + self.coarse
         return constant + max(self.vectors + self.creep, self.setup)
 
     @property
@@ -79,6 +86,8 @@ def estimate(
     time_tolerance: float = 1e-6,
     predictor: str = "galerkin",
     span: float = inf,
+    *,
+    compared: bool = False,
 ) -> Estimate:
     """Memory of one model on one device while it solves groups of four lanes.
 
@@ -94,6 +103,7 @@ def estimate(
     span : its length in shortest relaxation times; both decide how a basis is stored,
         in FP64 where the span is not known.
     predictor : of stepping.
+    compared : whether the error of the mesh is estimated with a coarser one.
     """
     n, t = unknowns / 3.0, float(elements)
     systems = 1 if scheme in ("elastic", "polynomial") else 2
@@ -123,7 +133,11 @@ def estimate(
         one = 0.5 if narrow_basis(time_tolerance, span) else 1.0
         work = 2.5 if further_rows == 0 else 4.5
         creep = _STATE * states * (one * (modes + 1) + work)
-    parts = (mesh, operator, hierarchy, vectors, creep, setup)
+    coarse = 0.0
+    if compared:
+        solutions = 0.5 * _NODE * n * (modes + 1)
+        coarse = (mesh + operator + hierarchy + solutions) / _COARSER + _NESTED * n
+    parts = (mesh, operator, hierarchy, vectors, creep, setup, coarse)
     return Estimate(*(int(_MARGIN * part) for part in parts))
 
 

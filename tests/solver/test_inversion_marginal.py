@@ -1,7 +1,10 @@
 """Draws of slip without bounds, and of scales, against integration and Gibbs steps."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import scipy.stats
 from summed import groups_of
 
 from afterslip_solver.inversion import marginal
@@ -114,6 +117,38 @@ def test_slope_of_the_density_is_its_derivative(smoothness):
         assert slope[k] == pytest.approx((ends[1] - ends[0]) / 2e-4, rel=1e-6)
     state, _ = scales.mode(theta)
     assert np.abs(scales.slope(state)).max() < 0.5
+
+
+def test_truths_rank_evenly_among_draws():
+    """Simulation-based calibration (Talts et al. 2018, arXiv:1804.06788).
+
+    The sampler's prior of the scales has no finite integral: truths come from another
+    one and draws are weighed by the ratio of both: the weight below the truth is then
+    uniform over truths.
+    """
+    rng = np.random.default_rng(8)
+    G, _, L, posed = one_set(rng)
+    root = np.linalg.cholesky(np.linalg.inv(L))
+    middle, width = np.array([-0.5, -0.8]), 0.8  # of log v and log tau
+    ranks = []
+    for seed in range(100):
+        scales = middle + width * rng.standard_normal(2)
+        v, tau = np.exp(scales)
+        truth = root @ rng.standard_normal(3) / np.sqrt(tau)
+        data = G @ truth + np.sqrt(v) * rng.standard_normal(len(G))
+        model = replace(posed, groups=groups_of(G, data, np.zeros(12, dtype=int)))
+        slip, variance, precision = drawn(model, 100, seed)
+        logs = np.log(np.column_stack((variance[:, 0], precision)))
+        # flat in standard deviations of data and slip: v^1/2 and tau^-1/2 in logarithms
+        away = -0.5 * (((logs - middle) / width) ** 2).sum(axis=1)
+        away -= logs @ [0.5, -0.5]
+        weight = np.exp(away - away.max())
+        exact = np.concatenate((truth, scales))
+        below = np.column_stack((slip, logs)) < exact
+        ranks.append(weight @ below / weight.sum())
+    for rank in np.array(ranks).T:
+        # one of five tests on a fixed seed
+        assert scipy.stats.kstest(rank, "uniform").pvalue > 0.002
 
 
 def test_slips_that_share_scales_have_the_same_posterior(monkeypatch):

@@ -11,6 +11,7 @@ from afterslip.errors import SpecError
 from afterslip.restoration import checkerboard, resolution_tests, restore, spike
 from afterslip_solver.inversion import Block, KnownSum, invert, with_data_of
 from afterslip_workers.inverting.resolution import resolution_length
+from afterslip_workers.inverting.uncertainty import about_peak
 
 
 @pytest.fixture(scope="module")
@@ -124,3 +125,55 @@ def test_errors_of_restored_data_have_the_covariance_of_the_data(thrust):
     # the error of a covariance of 3000 draws is about its size / sqrt(3000) * 1.4
     np.testing.assert_allclose(found[:6, :6], matrix, atol=4 * 4e-4 * 0.026)
     np.testing.assert_allclose(found[6, :6], 0.0, atol=4 * 4e-4 * 0.026)
+
+
+def flat_fault(slip):
+    """Make a result on 21 by 21 nodes of a level fault of 20 km, without sources."""
+    x, y = np.meshgrid(np.arange(21) * 1e3, np.arange(21) * 1e3, indexing="ij")
+    first = (np.arange(20)[:, None] * 21 + np.arange(20)).ravel()
+    corners = np.concatenate(
+        [
+            np.column_stack([first, first + 21, first + 22]),
+            np.column_stack([first, first + 22, first + 1]),
+        ]
+    )
+    node, triangle = ("fault_node",), ("fault_triangle", "corner")
+    return xr.Dataset(
+        {
+            "fault_x": (node, x.ravel()),
+            "fault_y": (node, y.ravel()),
+            "fault_z": (node, np.zeros(441)),
+            "fault_index": (node, np.zeros(441, dtype=int)),
+            "fault_triangles": (triangle, corners),
+            "fault_slip": (("fault_node", "c"), slip(x.ravel(), y.ravel())),
+            "source_fault": ("source", [0, 0]),
+            "source_component": ("source", [0, 1]),
+            "source_position": (("source", "xyz"), [[9e3, 9e3, 0.0], [9e3, 9e3, 0.0]]),
+            "source_area": ("source", [36e6, 64e6]),
+        }
+    )
+
+
+def test_the_peak_is_averaged_over_the_length_of_its_source():
+    """A cone of 2 m that falls by 0.1 m per km, of dip slip: 8 km by its source."""
+
+    def cone(x, y):
+        slip = 2.0 - 1e-4 * np.hypot(x - 10e3, y - 10e3)
+        return np.column_stack([0.0 * slip, slip])
+
+    found = flat_fault(cone)
+    weight, length = about_peak(found, np.eye(2))
+    assert length == 8e3
+    assert weight.sum() == pytest.approx(1.0)
+    # two thirds of the radius is the mean distance in a disc; nodes are 1 km apart
+    mean = weight @ found["fault_slip"].values[:, 1]
+    assert mean == pytest.approx(2.0 - 0.1 * 4.0 * 2 / 3, abs=0.02)
+
+
+def test_the_peak_is_averaged_over_what_the_data_resolve():
+    """Two sources of dip slip 10 km apart that share every datum: 2 x 10 / sqrt 2."""
+    found = flat_fault(lambda x, y: np.column_stack([0.0 * x, x < 500.0]))
+    found["source_component"] = ("source", [1, 1])
+    found["source_position"] = (("source", "xyz"), [[0.0, 0, 0], [10e3, 0, 0]])
+    _, length = about_peak(found, np.full((2, 2), 0.5))
+    assert length == pytest.approx(10e3 * np.sqrt(2))

@@ -19,12 +19,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.linalg
 
-from afterslip_solver.inversion.hierarchy import effective_size, sample
+from afterslip_solver.inversion.hierarchy import Hierarchy, effective_size, sample
 from afterslip_solver.inversion.normal import (
     Quadratic,
     normal_equations,
     roughness_of,
 )
+from afterslip_solver.inversion.nuisance import nuisance_of
 from afterslip_solver.inversion.posterior import hierarchy_of, start_of
 from afterslip_solver.inversion.problem import (
     InversionError,
@@ -68,14 +69,7 @@ def log_bayes_factor(
         Where something else differs, or data and prior leave slip undetermined.
     """
     _refuse_others(reference, model)
-    roughness = roughness_of(reference, settings.regulariser)
-    smoothness = None if settings.smoothness == "auto" else settings.smoothness
-    sums = [normal_equations(p, roughness) for p in (reference, model)]
-    ends = [
-        hierarchy_of(p, normal, smoothness)
-        for p, normal in zip((reference, model), sums, strict=True)
-    ]
-    value = start_of(sums[0], *sums[0].bounds)
+    ends, value = _posteriors(reference, model, settings)
     rng = np.random.default_rng(settings.seed)
     draws = max(2, settings.draws // POINTS)
     point, weight = np.polynomial.legendre.leggauss(POINTS)
@@ -104,6 +98,26 @@ def log_bayes_factor(
         total += part * float(gains.mean())
         variance += part**2 * float(gains.var()) / max(effective_size(gains), 1.0)
     return BayesFactor(total, float(np.sqrt(variance)))
+
+
+def _posteriors(
+    reference: InversionProblem, model: InversionProblem, settings: InversionSettings
+) -> tuple[list[Hierarchy], Float]:
+    """Return the posteriors of slip at both ends, and slip of about the right size."""
+    roughness = roughness_of(reference, settings.regulariser)
+    smoothness = None if settings.smoothness == "auto" else settings.smoothness
+    sums = [normal_equations(p, roughness) for p in (reference, model)]
+    ends = [
+        hierarchy_of(p, normal, smoothness)
+        for p, normal in zip((reference, model), sums, strict=True)
+    ]
+    value = start_of(sums[0], *sums[0].bounds)
+    beside = [nuisance_of(end) for end in ends]
+    if beside[0] is not None and beside[1] is not None:
+        # the ratio of the evidences is that of slip alone: errors of data are the same
+        ends = [beside[0].model, beside[1].model]
+        value = value[: sums[0].n_par]
+    return ends, value
 
 
 def _between(first: Quadratic, second: Quadratic, beta: float) -> Quadratic:

@@ -202,8 +202,9 @@ def inverse_of_factor(factor: Float) -> Float:
     """(n, n) float64, inverse of L L' from its lower Cholesky factor L, zero above."""
     inverse, _ = scipy.linalg.lapack.dpotri(factor, lower=True)
     # the driver leaves the other triangle as it was: zero
-    inverse += np.triu(inverse.T, 1)
-    return np.asarray(inverse)
+    whole = np.asarray(inverse + inverse.T)
+    whole[np.diag_indices(len(whole))] *= 0.5
+    return whole
 
 
 def duality_gap(
@@ -238,11 +239,13 @@ def duality_gap(
 
 def solve_symmetric(Q: Float, b: Float) -> Float:
     """Solution of ``Q a = b``; the smallest one where Q is singular."""
-    try:
-        factor = scipy.linalg.cho_factor(Q, check_finite=False)
-    except scipy.linalg.LinAlgError:
+    if not len(b):
+        return np.zeros_like(b)
+    # the driver alone: draws solve many small problems, and its wrappers cost more
+    _, value, wrong = scipy.linalg.lapack.dposv(Q, b, lower=True)
+    if wrong:
         return np.asarray(scipy.linalg.lstsq(Q, b)[0])
-    return np.asarray(scipy.linalg.cho_solve(factor, b, check_finite=False))
+    return np.asarray(value)
 
 
 def _interior_point(

@@ -19,6 +19,7 @@ from afterslip_solver.inversion.normal import (
     normal_of,
     together,
 )
+from afterslip_solver.inversion.nuisance import nuisance_of
 from afterslip_solver.inversion.problem import InversionProblem, InversionSettings
 from afterslip_solver.model import Float
 
@@ -133,6 +134,9 @@ def to_bounds(
     """
     if model.earths:
         return _through_earths(model, start, draws, rng, report)
+    if (beside := nuisance_of(model)) is not None:
+        slip = start[: len(model.precision)]
+        return beside.drawn(*to_bounds(beside.model, slip, draws, rng, report), rng)
     n = len(start)
     chain = Chain(
         np.empty((draws, n)),

@@ -166,10 +166,10 @@ class Mixed:
         self._inner = self._iteration(size)
 
     def _iteration(self, size: Float) -> SingleIteration:
-        matrix, backend = cast(Blocks, self._operator.single), self._backend
+        matrix, backend = cast("Blocks", self._operator.single), self._backend
         how = self._cycle, self._x, self._unit / size, self._active, self._tolerance
         if backend.capabilities.device_iteration:
-            device = cast(DeviceIteration, backend)
+            device = cast("DeviceIteration", backend)
             found: SingleIteration = device.single_iteration(matrix, *how)
             return found
         return SingleStepwise(backend, matrix, *how)

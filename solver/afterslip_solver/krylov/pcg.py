@@ -163,7 +163,7 @@ class _Lockstep:
         if not self.mixed:
             iteration = self._iteration(u, r, size, active)
             return self._run(iteration, active, max_iterations, watch)
-        parts = self.operator, cast(Cycle, self.preconditioner), self.f, u, r
+        parts = self.operator, cast("Cycle", self.preconditioner), self.f, u, r
         mixed = Mixed(*parts, self.unit, size, active, self.tolerance)
         ending = self._run(mixed, active, max_iterations, watch)
         mixed.finish()
@@ -208,7 +208,7 @@ class _Lockstep:
         on_device = self.backend.capabilities.device_iteration
         if on_device and isinstance(self.preconditioner, Cycle):
             vectors = (self.operator, self.preconditioner, u, r)
-            device = cast(DeviceIteration, self.backend)
+            device = cast("DeviceIteration", self.backend)
             found: Iteration = device.iteration(
                 *vectors, self.unit, size, active, self.tolerance
             )

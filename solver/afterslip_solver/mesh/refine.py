@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
+from afterslip_solver.jit.threads import over
 from afterslip_solver.mesh.fault import second_order_triangles
 from afterslip_solver.mesh.numbering import second_order, signed_volumes
+from afterslip_solver.mesh.tables.children import children
 from afterslip_solver.model import Bool, Float, Int, TetMesh
 
 # a moved vertex may cost an element this share of its volume at most
@@ -63,23 +66,19 @@ def refine_uniformly(
 
 def _children_of_cells(mesh: TetMesh) -> Int:
     """(8 n_elem, 4) int64 vertex numbers, the shortest diagonal chosen."""
-    nodes = mesh.nodes[mesh.elements]
-    lengths = np.stack(
-        [np.linalg.norm(nodes[:, a] - nodes[:, b], axis=1) for a, b, _ in _DIAGONALS]
-    )
-    # rounding must not decide between equal diagonals
-    shortest = np.argmin(np.round(lengths / lengths.max(axis=0), 9), axis=0)
+    ends = np.array([(a, b) for a, b, _ in _DIAGONALS])
     inner = np.array(
         [
             [(a, b, ring[i], ring[(i + 1) % 4]) for i in range(4)]
             for a, b, ring in _DIAGONALS
         ]
     )
-    local = np.concatenate(
-        [np.broadcast_to(_CORNERS, (len(nodes), 4, 4)), inner[shortest]], axis=1
-    )
-    element = np.arange(len(nodes))[:, None, None]
-    return np.asarray(mesh.elements[element, local].reshape(-1, 4))
+    corners = np.broadcast_to(_CORNERS, (3, 4, 4))
+    local = np.concatenate([corners, inner], axis=1)
+    out = np.empty((len(mesh.elements), 8, 4), dtype=np.int64)
+    tables = mesh.nodes, mesh.elements, ends, local
+    over(len(out), partial(children, *tables, out))
+    return out.reshape(-1, 4)
 
 
 def _children_of_triangles(triangles: Int) -> Int:

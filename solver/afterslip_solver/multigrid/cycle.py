@@ -66,7 +66,7 @@ class BlockTransfer:
         self._down = down
         small = up.rows == up.columns == 3
         one_pass = backend.capabilities.added_product and not small
-        self._add = cast(AddedProduct, backend).add_product if one_pass else None
+        self._add = cast("AddedProduct", backend).add_product if one_pass else None
         self.bytes = up.bytes + down.bytes
         if self._add is None:
             shape = (up.n_rows, up.rows, LANES)

@@ -76,7 +76,7 @@ def smooth_slow_elements(
     space, backend, top = operator.space, operator.backend, cycle.levels[0]
     if not backend.capabilities.local_rows:
         return
-    local = cast(LocalRows, backend)
+    local = cast("LocalRows", backend)
 
     def find() -> Arrays:
         return {"chosen": slow_elements(operator, cycle, settings.local_share)}

@@ -175,14 +175,14 @@ class RankBackend:
     def iteration(self, operator: Any, cycle: Any, u: Any, r: Any, *limits: Any) -> Any:
         """See `DeviceIteration`."""
         if self._alone:
-            alone = cast(DeviceIteration, self.inner)
+            alone = cast("DeviceIteration", self.inner)
             return alone.iteration(operator, cycle, u, r, *limits)
 
         def product(p: Any, q: Any) -> None:
             operator.apply(p, q)
 
         owned = self._halos[len(u)].owned
-        make = cast(DeviceCommunicator, self.communicator).iteration
+        make = cast("DeviceCommunicator", self.communicator).iteration
         # the springs' operations may allocate memory, which a graph may not
         capture = operator.springs is None
         return make(product, cycle, u, r, (*limits, capture), owned)
@@ -190,7 +190,7 @@ class RankBackend:
     def single_iteration(self, matrix: Blocks, cycle: Any, x: Any, *limits: Any) -> Any:
         """See `DeviceIteration`."""
         if self._alone:
-            alone = cast(DeviceIteration, self.inner)
+            alone = cast("DeviceIteration", self.inner)
             return alone.single_iteration(matrix, cycle, x, *limits)
 
         def product(p: Any, q: Any) -> None:
@@ -198,7 +198,7 @@ class RankBackend:
 
         unit, *others = limits
         sizes = (unit, np.ones(LANES), *others, True)
-        make = cast(DeviceCommunicator, self.communicator).iteration
+        make = cast("DeviceCommunicator", self.communicator).iteration
         return make(product, cycle, x, None, sizes, self._halos[len(x)].owned)
 
     def scale_blocks(self, inverse: Any, r: Any, gain: float, out: Any) -> None:

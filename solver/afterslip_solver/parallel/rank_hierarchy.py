@@ -308,7 +308,7 @@ def _smooth_slow_elements(
         return indptr, indices, data / cycle.unit
 
     lam, mu = (values / cycle.unit for values in operator.moduli)
-    inner = cast(LocalRows, backend.inner)
+    inner = cast("LocalRows", backend.inner)
     top.local = LocalSmoother(
         inner,
         inner.stiffness_rows(space, lam, mu, chosen, rows, assembled),

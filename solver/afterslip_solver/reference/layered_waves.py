@@ -15,7 +15,7 @@ In axes 1 along the wave, 2 across and 3 up all is exp(i (omega t + k x_1)); a s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,22 +35,47 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(400)
 
 @dataclass(frozen=True, slots=True)
 class ElasticLayer:
-    """One layer: depth of its bottom in m, inf for the half-space; m/s; kg/m3."""
+    """One layer: depth of its bottom in m, inf for the half-space; m/s; kg/m3.
+
+    With quality factors ``qp`` and ``qs`` speeds are those of the frequency
+    ``reference``, Hz, and Q is the same at all frequencies.
+    """
 
     bottom: float
-    vp: float
-    vs: float
+    vp: Any
+    vs: Any
     rho: float
+    qp: float = np.inf
+    qs: float = np.inf
+    reference: float = 1.0
 
     @property
-    def mu(self) -> float:
+    def mu(self) -> Any:
         """Pa."""
         return self.rho * self.vs**2
 
     @property
-    def lam(self) -> float:
+    def lam(self) -> Any:
         """Pa."""
         return self.rho * (self.vp**2 - 2.0 * self.vs**2)
+
+    def at(self, omega: complex) -> ElasticLayer:
+        """Return the layer with the speeds of an angular frequency, rad/s.
+
+        A modulus of constant Q is a power of i omega (Kjartansson 1979, J. Geophys.
+        Res. 84, 4737-4748).
+        """
+        ratio = 1j * omega / (2.0 * np.pi * self.reference)
+        power = [np.arctan(1.0 / q) / np.pi for q in (self.qp, self.qs)]
+        # the phase speed at the reference is the given one
+        size = [np.cos(0.5 * np.pi * p) for p in power]
+        vp, vs = (
+            speed * share * ratio**exponent
+            for speed, share, exponent in zip(
+                (self.vp, self.vs), size, power, strict=True
+            )
+        )
+        return replace(self, vp=vp, vs=vs)
 
 
 def layered_waves(
@@ -89,7 +114,8 @@ def layered_waves(
     kernels = [_directions(k, point, moment) for point in points]
     found: Any = np.zeros((len(points), len(omega), 3), dtype=np.complex128)
     for number in np.flatnonzero(used):
-        surface = _responses(k, complex(omega[number]), depth, layers)
+        at = complex(omega[number])
+        surface = _responses(k, at, depth, [layer.at(at) for layer in layers])
         for point, kernel in enumerate(kernels):
             total = np.einsum("ks,ksc->c", surface, kernel) * step / (2 * np.pi) ** 2
             found[point, number] = total * spectrum[number]
@@ -139,7 +165,7 @@ def _responses(
     source, top = 0, 0.0
     for layer in layers:
         if top < depth < layer.bottom:
-            cut.append(ElasticLayer(depth, layer.vp, layer.vs, layer.rho))
+            cut.append(replace(layer, bottom=depth))
             source = len(cut) - 1
         cut.append(layer)
         top = layer.bottom

@@ -10,11 +10,22 @@ import numpy as np
 from afterslip_common.geometry import Box, PlaneFault
 from afterslip_common.source_time import smooth_step
 from afterslip_solver.backend.base import LANES
+from afterslip_solver.materials import Layer
 from afterslip_solver.model import Float, Int
+from afterslip_solver.reference.layered_waves import ElasticLayer, layered_waves
 from afterslip_solver.reference.okada import Rectangles, surface_displacement
 from afterslip_solver.reference.stokes import double_couple
-from afterslip_solver.verification.check import Check, Part, Size, at_least, at_most
+from afterslip_solver.verification.check import (
+    Check,
+    Part,
+    Size,
+    at_least,
+    at_most,
+    not_run,
+)
 from afterslip_solver.verification.device import BACKEND
+from afterslip_solver.verification.misfit import misfits
+from afterslip_solver.waves.attenuation import Attenuation
 from afterslip_solver.waves.dispersion import phase_error
 from afterslip_solver.waves.element import SCHEMES
 from afterslip_solver.waves.fault import plane_points
@@ -26,12 +37,19 @@ from afterslip_solver.waves.loads import (
     slip_moment,
 )
 from afterslip_solver.waves.march import Prepared, Recording
+from afterslip_solver.waves.medium import sample_medium
 from afterslip_solver.waves.record import Receivers, receivers
 from afterslip_solver.waves.sides import Sides
 
 NAME = "waves"
 _VP, _VS, _RHO = 6000.0, 3464.0, 2700.0
 _SCHEME = SCHEMES["selective"]
+# bottom, vp, vs, rho, qp, qs, the last two of LOH.3, as of 0.3 Hz here
+_LAYERS = (
+    (1e3, 4000.0, 2000.0, 2600.0, 120.0, 40.0),
+    (np.inf, 6000.0, 3464.0, 2700.0, 155.9, 69.3),
+)
+_REFERENCE, _SAMPLING, _COMPARED = 0.3, 0.1, (0.1, 0.4)
 _NOTHING: Int = np.zeros(0, dtype=np.int64)
 
 
@@ -127,6 +145,31 @@ def offsets(size: Size) -> Iterator[Check]:
         )
 
 
+def layers(size: Size) -> Iterator[Check]:
+    """Compare a layer over a half-space, without and with attenuation.
+
+    Structure, source and receiver are those of the problems LOH.1 and LOH.3; the
+    source is slower, so that voxels of 400 m carry it.
+    """
+    for name, attenuates in (("LOH.1", False), ("LOH.3", True)):
+        if size == "small":
+            reason = "minutes on two cores; --size full runs it"
+            yield not_run(NAME, name, "own sum over wavenumbers", reason)
+            continue
+        found, exact = _over_layers(400.0, attenuates)
+        envelope, phase = misfits(found, exact, _SAMPLING, _COMPARED)
+        for kind, value in (("envelope", envelope), ("phase", phase)):
+            yield at_most(
+                NAME,
+                f"{name} at (6, 8) km, {kind} misfit, 0.1 to 0.4 Hz",
+                value,
+                0.05,
+                "own sum over wavenumbers",
+                "12 voxels in the S wave of the layer at 0.4 Hz; sides 11 km behind",
+                0.03,
+            )
+
+
 def run(size: Size) -> Iterator[Check]:
     """Measure all of it."""
     for part in PARTS.values():
@@ -138,6 +181,7 @@ PARTS: dict[str, Part] = {
     "conservation": conservation,
     "whole space": whole_space,
     "offsets": offsets,
+    "layers": layers,
 }
 
 
@@ -206,6 +250,46 @@ def _energy_change(ready: Prepared, n: int) -> float:
 
 def _host(array: Any) -> Float:
     return np.asarray(array.get() if hasattr(array, "get") else array)
+
+
+def _over_layers(h: float, attenuates: bool) -> tuple[Float, Float]:
+    """(3, n_sample) m/s of voxels, and of the sum over wavenumbers, 10 km away."""
+    side, deep, source = 19e3, 15e3, 2e3
+    grid = VoxelGrid.covering(Box((-side, side), (-side, side), deep), h)
+    rock = [Layer(f"to {v[0]:g} m", min(v[0], deep), *v[1:4]) for v in _LAYERS]
+    medium = sample_medium(grid, rock)
+    quality = None
+    if attenuates:
+        soft = -(grid.axis(2)[:-1] + 0.5 * h) < _LAYERS[0][0]
+        own = (np.where(soft, *(v[n] for v in _LAYERS)) for n in (4, 5))
+        quality = Attenuation((0.05, 0.8), _REFERENCE, *own)
+    ready = Prepared.of(
+        grid,
+        medium,
+        _SCHEME,
+        Sides(centre=(0.0, 0.0, -source)),
+        backend=BACKEND.get(),
+        attenuation=quality,
+    )
+    moment = np.zeros((3, 3))
+    moment[0, 1] = moment[1, 0] = 1e18
+    at = np.array([[0.0, 0.0, -source]])
+    loads = moment_loads(grid, medium, at, moment[None, None])
+    place, growth = np.array([[6e3, 8e3]]), smooth_step(3.0)
+    plan = ready.plan(10.0, _SAMPLING)
+    record = Recording(receivers(grid, *place.T), _NOTHING)
+    series = ready.run(plan, loads, growth, record)
+    assert series is not None  # noqa: S101 - nobody stops it
+    times = np.asarray(_SAMPLING * np.arange(plan.samples), dtype=np.float64)
+    parts = [
+        ElasticLayer(*v, _REFERENCE) if attenuates else ElasticLayer(*v[:4])
+        for v in _LAYERS
+    ]
+    exact = layered_waves(place, times, source, moment, growth, parts)[0].T
+    whole = series.displacement[0, 0].astype(np.float64)
+    # of both in the same way
+    found, wanted = (np.gradient(u, _SAMPLING, axis=1) for u in (whole, exact))
+    return found, wanted
 
 
 def _stokes(h: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,10 +33,6 @@ def moment_loads(
 ) -> Loads:
     """Return the forces f_a = M grad phi_a of moment tensors.
 
-    The derivative of the trilinear phi along an axis is constant in a voxel along that
-    axis. Here it is linear between the middles of voxels, so that a source is where it
-    is said to be and not in the middle of its voxel.
-
     Parameters
     ----------
     points : (n, 3) m. moment : (n, n_lane, 3, 3) N m, symmetric; up to four lanes.
@@ -45,6 +42,27 @@ def moment_loads(
     WaveError
         A point is outside the voxels or in air.
     """
+    rows, forces = [], []
+    for nodes, force in spread(grid, medium, points, moment):
+        rows.append(nodes.ravel())
+        forces.append(force.reshape(-1, moment.shape[1]))
+    unique, where = np.unique(np.concatenate(rows), return_inverse=True)
+    force = np.concatenate(forces)
+    values = np.zeros((len(unique), LANES))
+    for lane in range(moment.shape[1]):
+        values[:, lane] = np.bincount(where, force[:, lane], len(unique))
+    return Loads(unique, values)
+
+
+def spread(
+    grid: VoxelGrid, medium: Medium, points: Float, moment: Float
+) -> Iterator[tuple[Int, Float]]:
+    """Yield rows (3, n, 8) and the forces (3, n, 8, n_lane) of moment tensors on them.
+
+    The derivative of the trilinear phi along an axis is constant in a voxel along that
+    axis. Here it is linear between the middles of voxels, so that a source is where it
+    is said to be and not in the middle of its voxel.
+    """
     cell, place = grid.cells(points)
     air = _in_air(medium, cell)
     if air.any():
@@ -53,7 +71,6 @@ def moment_loads(
             f"{int(air.sum())} points of the source are in air, the first at x "
             f"{x:.2f}, y {y:.2f}, z {z:.2f} km: move the fault below the topography"
         )
-    rows, forces = [], []
     offsets = corner_offsets(*grid.shape[:2])
     for axis in range(3):
         # the voxel itself, and the neighbour on the side where the point is
@@ -68,14 +85,7 @@ def moment_loads(
         for voxel, part in ((cell, 1.0 - share), (beside, share)):
             one = np.einsum("qli,qa,q->iqal", moment[..., axis], gradient, part)
             nodes = grid.node(voxel)[:, None] + offsets
-            rows.append((np.arange(3)[:, None, None] * grid.n_node + nodes).ravel())
-            forces.append(one.reshape(-1, moment.shape[1]))
-    unique, where = np.unique(np.concatenate(rows), return_inverse=True)
-    force = np.concatenate(forces)
-    values = np.zeros((len(unique), LANES))
-    for lane in range(moment.shape[1]):
-        values[:, lane] = np.bincount(where, force[:, lane], len(unique))
-    return Loads(unique, values)
+            yield np.arange(3)[:, None, None] * grid.n_node + nodes, one
 
 
 def _in_air(medium: Medium, cell: Int) -> Bool:

@@ -17,7 +17,6 @@ from afterslip_solver.waves.element import Scheme
 from afterslip_solver.waves.fastest import SHARE, highest_frequency
 from afterslip_solver.waves.grid import Medium, VoxelGrid, WaveError
 from afterslip_solver.waves.loads import Loads
-from afterslip_solver.waves.record import Receivers
 from afterslip_solver.waves.sides import Dampers, Sides, dampers
 
 State = dict[str, Any]
@@ -65,6 +64,20 @@ class Steps:
         return self.inner * (self.samples - 1)
 
 
+class Places(Protocol):
+    """What is found of displacements and velocities: `Receivers`, for one."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of places and of components."""
+
+    def rows(self, n_node: int) -> Int:
+        """(n_row,) rows of all that `at` needs."""
+
+    def at(self, values: Float) -> Float:
+        """(n_lane, n_place, n_component) from values (n_row, lane)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Recording:
     """What is recorded.
@@ -75,7 +88,7 @@ class Recording:
     surface : (n,) rows whose displacement is; may be empty.
     """
 
-    stations: Receivers
+    stations: Places
     surface: Int
 
 
@@ -85,7 +98,8 @@ class Series:
 
     Attributes
     ----------
-    velocity, displacement : (n_lane, n_station, 3, n_sample) float32, m/s, m.
+    velocity, displacement : (n_lane, n_station, 3, n_sample) float32, m/s, m, where
+        stations are recorded.
     offset : (n_lane, n_station, 3) m, displacement at the end.
     wavefield : (n_lane, n_surface, n_sample) float32, m.
     energy : (n_sample, n_lane) J, kinetic.
@@ -243,7 +257,7 @@ class _Run:
     _rows: Any = None
 
     def __post_init__(self) -> None:
-        n, shape = self.steps.samples, (len(self.record.stations.nodes), 3)
+        n, shape = self.steps.samples, self.record.stations.shape
         self.arrays = {
             "velocity": np.zeros((n, LANES, *shape), dtype=np.float32),
             "displacement": np.zeros((n, LANES, *shape)),

@@ -25,6 +25,11 @@ class Receivers:
     nodes: Int
     weights: Float
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of places and of components."""
+        return len(self.nodes), 3
+
     def rows(self, n_node: int) -> Int:
         """(n 3 16,) rows of all components."""
         shift = n_node * np.arange(3)[None, :, None]

@@ -1,0 +1,47 @@
+"""Children of tetrahedra that are halved, one after the other."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from afterslip_solver.jit.compiling import compiled
+
+
+@compiled()
+def _length(nodes: Any, a: int, b: int) -> float:
+    x = nodes[a, 0] - nodes[b, 0]
+    y = nodes[a, 1] - nodes[b, 1]
+    z = nodes[a, 2] - nodes[b, 2]
+    return sqrt(x * x + y * y + z * z)
+
+
+@compiled()
+def children(
+    nodes: Any, elements: Any, ends: Any, local: Any, out: Any, start: int, stop: int
+) -> None:
+    """Children (n_elem, 8, 4) of elements start..stop, the shortest diagonal chosen.
+
+    Parameters
+    ----------
+    ends : (3, 2) local nodes at the ends of the diagonals.
+    local : (3, 8, 4) local nodes of the children, by diagonal.
+    """
+    lengths = np.empty(3)
+    for e in range(start, stop):
+        for k in range(3):
+            a, b = ends[k, 0], ends[k, 1]
+            lengths[k] = _length(nodes, elements[e, a], elements[e, b])
+        longest = max(lengths[0], lengths[1], lengths[2])
+        shortest, least = 0, np.inf
+        for k in range(3):
+            # rounding must not decide between equal diagonals
+            share = np.rint(lengths[k] / longest * 1e9)
+            if share < least:
+                shortest, least = k, share
+        for child in range(8):
+            for corner in range(4):
+                node = local[shortest, child, corner]
+                out[e, child, corner] = elements[e, node]

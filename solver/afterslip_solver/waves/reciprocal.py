@@ -1,0 +1,97 @@
+"""Sources and receivers exchanged: forces at stations, felt by slip on a fault.
+
+Stiffness, mass and dampers are symmetric, so that what a station records along an axis
+of slip on a cell equals the work that a force at the station, along that axis, does on
+that slip: the area of the cell times the traction on it. Forces of slip are found as
+those of `moment_loads`, and stations as they record, so that both ways agree to
+rounding. Slip of any shape on these cells then needs no further run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from afterslip_solver.backend.base import LANES
+from afterslip_solver.model import Float, Int
+from afterslip_solver.waves.fault import FaultPoints
+from afterslip_solver.waves.grid import Medium, VoxelGrid
+from afterslip_solver.waves.loads import Loads, rigidity_at, slip_moment, spread
+from afterslip_solver.waves.record import Receivers
+
+# N: motion of one newton would be among the smallest numbers of FP32
+FORCE = 2.0**50
+
+
+@dataclass(frozen=True, slots=True)
+class CellTraction:
+    """Area times traction on cells of a fault, along strike and updip, N.
+
+    Attributes
+    ----------
+    used : rows of the displacement that matter. matrix : (2 n_cell, n_row) N/m.
+    """
+
+    used: Int
+    matrix: csr_array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of cells and of directions of slip."""
+        return self.matrix.shape[0] // 2, 2
+
+    def rows(self, n_node: int) -> Int:  # noqa: ARG002 - rows are of this grid
+        """Return the rows that `at` needs."""
+        return self.used
+
+    def at(self, values: Float) -> Float:
+        """(n_lane, n_cell, 2) from displacements (n_row, lane) of `rows`."""
+        found = self.matrix @ values
+        return np.asarray(found.reshape(*self.shape, -1).transpose(2, 0, 1))
+
+
+def cell_traction(grid: VoxelGrid, medium: Medium, fault: FaultPoints) -> CellTraction:
+    """Return what records the traction on a fault's cells.
+
+    Raises
+    ------
+    WaveError
+        A cell is outside the voxels or in air.
+    """
+    mu = rigidity_at(grid, medium, fault.position) * fault.area
+    slip = np.stack([fault.strike, fault.updip], axis=1)
+    moment = slip_moment(mu, slip, fault.normal)
+    rows, forces, cells = [], [], []
+    for nodes, force in spread(grid, medium, fault.position, moment):
+        # (component, cell, corner) and (component, cell, corner, direction)
+        rows.append(np.repeat(nodes[..., None], 2, axis=-1).ravel())
+        forces.append(force.ravel())
+        line = 2 * np.arange(len(mu))[:, None, None] + np.arange(2)
+        cells.append(np.broadcast_to(line, force.shape).ravel())
+    used, column = np.unique(np.concatenate(rows), return_inverse=True)
+    where = np.concatenate(cells), column
+    shape = 2 * len(mu), len(used)
+    return CellTraction(used, csr_array((np.concatenate(forces), where), shape=shape))
+
+
+def station_forces(grid: VoxelGrid, stations: Receivers, lanes: Sequence[int]) -> Loads:
+    """Return forces of `FORCE` at stations, up to four lanes.
+
+    Parameters
+    ----------
+    lanes : for each lane three times the number of the station plus that of the axis.
+    """
+    rows, values = [], []
+    for lane, number in enumerate(lanes):
+        station, axis = divmod(number, 3)
+        rows.append(axis * grid.n_node + stations.nodes[station])
+        force = np.zeros((len(rows[-1]), LANES))
+        force[:, lane] = FORCE * stations.weights[station]
+        values.append(force)
+    unique, where = np.unique(np.concatenate(rows), return_inverse=True)
+    total = np.zeros((len(unique), LANES))
+    np.add.at(total, where, np.concatenate(values))
+    return Loads(unique, total)
