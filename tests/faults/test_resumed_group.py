@@ -10,7 +10,6 @@ import psutil
 import pytest
 import small_campaign
 
-from afterslip.physics.registry import DEFAULT
 from afterslip_workers import entry
 from afterslip_workers.messages import read_manifest
 from afterslip_workers.process import supervisor
@@ -63,19 +62,16 @@ def test_killed_group_resumes_from_its_last_solve(tmp_path, pool, record, kind):
     spec = copy.deepcopy(small_campaign.SPEC)
     kind(spec)
     campaign = small_campaign.SmallCampaign(tmp_path / "store", spec)
-    physics = {"physics": spec.get("physics", DEFAULT)}
-    made = entry.execute(campaign.envelope("model", "m1", **physics))
+    made = entry.execute(campaign.envelope("model", "m1"))
     entry.promote(campaign.root, "c1", read_manifest(made["manifest"]))
-    whole = entry.execute(campaign.group("whole", *GROUP, **physics))
+    whole = entry.execute(campaign.group("whole", *GROUP))
     assert whole["outcome"] == "stored", whole["error"]
     backend = entry.open_store(campaign.root)
     backend.remove(f"checkpoints/{whole['stats']['checkpoint']}")
 
     answers = []
     thread = threading.Thread(
-        target=lambda: answers.append(
-            entry.execute(campaign.group("hit", *GROUP, **physics))
-        )
+        target=lambda: answers.append(entry.execute(campaign.group("hit", *GROUP)))
     )
     thread.start()
     end = time.monotonic() + 120
@@ -91,7 +87,7 @@ def test_killed_group_resumes_from_its_last_solve(tmp_path, pool, record, kind):
     thread.join(30)
     assert answers[0]["error"]["class"] == "killed"
     assert backend.keys("checkpoints"), "the state outlives its attempt"
-    again = entry.execute(campaign.group("again", *GROUP, **physics))
+    again = entry.execute(campaign.group("again", *GROUP))
     assert again["outcome"] == "stored", again["error"]
     stats = again["stats"]
     assert stats["resumed_from"] >= KILL_AFTER - 1

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from afterslip.identity import canonical_spec
+from afterslip.physics.registry import DEFAULT
 from afterslip.spec import parse_campaign
 from afterslip.spec.files import LocalFiles
 from afterslip_workers import entry
@@ -78,6 +79,7 @@ class SmallCampaign:
             "token": token,
             "kind": kind,
             "campaign": self.identity,
+            "physics": self.spec.get("physics", DEFAULT),
             "spec": self.spec,
             "store": str(self.root),
             "backend": "cpu",

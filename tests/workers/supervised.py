@@ -15,6 +15,7 @@ def envelope(store, token="a1", timeout_s=None, **order):
         "token": token,
         "kind": "group",
         "campaign": "c1",
+        "physics": "viscoelastic",
         "spec": order,
         "store": str(store),
         "group": {"index": 0, "sources": [0]},

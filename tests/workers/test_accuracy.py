@@ -141,6 +141,23 @@ def test_no_mesh_is_made_that_the_memory_cannot_hold(room, meshes):
     assert all("would not fit into the memory" in note for note in warned)
 
 
+@pytest.mark.parametrize(("share", "meshes"), [(3.0, 1), (3.6, 2)])
+def test_no_mesh_is_made_that_has_more_elements_than_allowed(share, meshes):
+    forward = parse_forward(wanting("20 %"))
+    files = LocalFiles(forward.base)
+    given = forward.model, resolve(forward, files), files, lambda _: None
+    _, facts = adapted(*given, lambda *_: Shares(0.1))
+    most = int(share * facts["n_elements"])
+    # edges of 0.67 times: 3.3 times the elements
+    errors = iter([0.4, 0.1])
+    _, facts = adapted(*given, lambda *_: Shares(next(errors)), max_elements=most)
+    assert len(facts["accuracy"]["tried"]) == meshes
+    assert facts["accuracy"]["met"] == (meshes == 2)
+    warned = [note for note in facts["notes"] if "was not met" in note]
+    assert len(warned) == 2 - meshes
+    assert all(f"{most:,} are allowed here" in note for note in warned)
+
+
 def test_error_is_relative_to_the_largest_change_until_then():
     motion = np.zeros((1, 3, 2, 3))
     motion[0, :, 0, 0] = [1.0, 0.4, 0.1]

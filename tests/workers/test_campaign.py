@@ -376,7 +376,8 @@ def test_inversion_finds_the_slip_behind_the_data(solved):
     assert ((low < truth) & (truth < high)).sum() >= 5
     assert (low[1::2] >= 0).all()
     low, high = result.attrs["peak_slip_interval"]
-    assert low < result.attrs["peak_slip"] < high
+    assert low < result.attrs["peak_slip_average"] < high
+    assert result.attrs["peak_slip_average"] <= result.attrs["peak_slip"]
     assert "signs" in result["slip_sigma"].attrs["holds"]
     likely = result["fault_slip_exceeds"].values
     assert likely.max() == 1.0

@@ -18,7 +18,7 @@ from afterslip.errors import SpecError
 from afterslip_common.terms import YEAR
 from afterslip_solver.inversion import invert, moment_parts
 from afterslip_workers import entry
-from afterslip_workers.comparison import compare_rheologies
+from afterslip_workers.comparison import compare_rheologies, sentences
 from afterslip_workers.inverting.model_error import mesh_sigma
 from afterslip_workers.messages import read_manifest
 from afterslip_workers.store import uploads
@@ -222,3 +222,27 @@ def test_intervals_hold_the_truth_in_a_wrong_earth_that_others_surround(solved):
         width.append(moment.std())
     assert miss[1] < 0.5 * miss[0]
     assert miss[1] < 3.0 * width[1]
+
+
+def test_largest_disagreements_of_a_sign_are_said_first_and_once():
+    change = np.zeros((2, 3, 2, 1))
+    change[0, :, 0, 0], change[1, :, 0, 0] = [-0.01, -0.2, -0.3], [0.01, 0.1, 0.2]
+    change[0, :, 1, 0], change[1, :, 1, 0] = [-0.5, 0.0, 0.0], [0.002, 0.0, 0.0]
+    found = xr.Dataset(
+        {
+            "change": (("model", "time", "station", "component"), change),
+            "decides": (
+                ("time", "station", "component"),
+                (change[0] < 0) & (change[1] > 0),
+            ),
+        },
+        coords={
+            "model": ["a", "b"],
+            "time": [1.0, 2.0, 3.0],
+            "station": ["S0", "S1"],
+            "component": ["east"],
+        },
+    )
+    first, second = sentences(found)
+    assert "S0, east, after 3 yr: -300 mm with a, +200 mm with b" in first
+    assert "S1, east, after 1 yr: -500 mm with a, +2 mm with b" in second

@@ -25,6 +25,7 @@ def envelope(store):
         "token": "a1",
         "kind": "group",
         "campaign": "c1",
+        "physics": "viscoelastic",
         "spec": SPEC,
         "store": str(store),
         "group": {"index": 0, "sources": [0]},

@@ -36,8 +36,8 @@ class FakeStore:
 
     dataset = xr.Dataset({"response": ("source", np.zeros(N_SOURCE))})
 
-    def sample(self, x, y, times):
-        return xr.DataArray(step(times)[:, :, np.asarray(x, dtype=int)])
+    def sampler(self, x, y):
+        return lambda times: step(times)[:, :, np.asarray(x, dtype=int)]
 
 
 STORE = cast("GreensStore", FakeStore())

@@ -63,7 +63,8 @@ def test_green_s_functions_do_not_depend_on_how_many_stations_are_sampled_at_onc
     table = rng.standard_normal((3, 9, 3))
 
     def sample(x, y, times):
-        return SimpleNamespace(values=table[:, None, x.astype(int)] * (1 + times[0]))
+        growth = 1 + np.asarray(times)[:, None, None]
+        return SimpleNamespace(values=table[:, None, x.astype(int)] * growth)
 
     class Lines(SimpleNamespace):
         def __len__(self):
@@ -75,6 +76,7 @@ def test_green_s_functions_do_not_depend_on_how_many_stations_are_sampled_at_onc
     rows: Any = Lines(
         epoch=rng.integers(0, 2, 40).astype(float),
         station=station,
+        dataset=rng.choice(["a", "b"], 40),
         x=np.arange(9.0),
         y=np.zeros(9),
         direction=rng.standard_normal((40, 3)),

@@ -49,6 +49,7 @@ WORK = {
     "token": "t1",
     "kind": "model",
     "campaign": "c1",
+    "physics": "viscoelastic",
     "spec": {},
     "store": "s3://bucket",
 }
@@ -166,6 +167,7 @@ envelopes = st.builds(
     token=names,
     kind=st.just("group"),
     campaign=names,
+    physics=names,
     spec=plain,
     store=st.text(max_size=9),
     group=groups,
@@ -262,6 +264,7 @@ def test_envelope_of_the_first_release_is_read_as_one_of_this():
     origin = {"campaign": "c0", "position": 3, "group": 0, "files": {"a": "b"}}
     group = {"index": 1, "sources": [4], "taken": {"4": {**origin, **FLAT}}}
     first = {**WORK, "version": 1, "kind": "greens", "group": group, "strict": 2}
+    del first["physics"]
     read = read_envelope(first)
     assert (read.version, read.kind, read.physics) == (VERSION, "group", "viscoelastic")
     assert read.escalation == 2
@@ -324,6 +327,7 @@ def test_message_of_another_version_is_refused_by_its_name(
         (read_envelope, {**WORK, "kind": "inversion"}, "describes none"),
         (read_envelope, {**WORK, "token": "../t1"}, "token"),
         (read_envelope, {k: v for k, v in WORK.items() if k != "spec"}, "spec"),
+        (read_envelope, {k: v for k, v in WORK.items() if k != "physics"}, "physics"),
         (read_manifest, {**FIRST, "group": {"index": "x", "sources": []}}, "index"),
         (read_manifest, {**FIRST, "kind": "wave"}, "wave"),
         (read_manifest, {"version": VERSION}, "kind"),

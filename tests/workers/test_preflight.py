@@ -148,3 +148,16 @@ def test_memory_is_estimated_for_the_scheme_that_is_asked_for(broken_ground):
         preflight.predict_memory(ground, replace(curve, scheme="polynomial"), "cpu")
         == plain
     )
+
+
+def test_coarser_model_of_the_estimate_counts(monkeypatch, broken_ground):
+    """Its matrices and solutions stay while the fine model is solved."""
+    alone = preflight.predict_memory(broken_ground, ELASTIC, "cpu")
+    both = preflight.predict_memory(broken_ground, ELASTIC, "cpu", compared=True)
+    assert alone.coarse == 0
+    assert 0.02 * alone.needed < both.coarse < 0.3 * alone.needed
+    monkeypatch.setattr(preflight, "free_on_host", lambda: alone.needed)
+    preflight.require(broken_ground, ELASTIC, "cpu")
+    with pytest.raises(TaskError, match="coarse"):
+        preflight.require(broken_ground, ELASTIC, "cpu", compared=True)
+    assert preflight.room(broken_ground, ELASTIC, "cpu") < 1.0

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from afterslip_workers.messages import Group, GroupManifest
-from afterslip_workers.store import paths, scrub
+from afterslip_workers.store import durable, paths, scrub
 from afterslip_workers.store.local import LocalBackend
 from afterslip_workers.store.scrub import Stored
 
@@ -59,3 +59,19 @@ def test_checksums_of_a_group_hold_for_its_own_manifest_alone(tmp_path, monkeypa
     assert stored.checksums_hold("c1", manifest(1, b"a"))
     assert not stored.checksums_hold("c1", manifest(1, b"b"))
     assert not stored.checksums_hold("c1", manifest(2, b"a"))
+
+
+def test_model_without_a_checksum_promises_a_file_of_no_content(tmp_path):
+    """Damage to the facts of a model is found; their removal is not damage."""
+    LocalBackend(tmp_path).prepare()
+    stored, described = Stored(tmp_path), f"{paths.model('m')}/meta.json"
+    assert stored.of_shelf("models", "m") == {}
+    LocalBackend(tmp_path).write(described, b"{}")
+    assert stored.of_shelf("models", "m") == {described: ""}
+    assert stored.damaged(stored.of_shelf("models", "m"), lambda _: None)
+
+
+def test_same_content_is_the_same_file_in_any_order_of_keys(tmp_path):
+    durable.write_json(tmp_path / "a", {"b": 1, "a": 2})
+    durable.write_json(tmp_path / "b", {"a": 2, "b": 1})
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()

@@ -203,3 +203,23 @@ def test_damaged_root_of_a_sealed_store_is_found(store):
     path.write_bytes(path.read_bytes().replace(b"small thrust", b"small thrusT"))
     report = entry.check_store(store)
     assert kinds(report) == [("unreadable", None)]
+
+
+def test_file_that_nothing_promised_is_extra_and_harmless(store):
+    (greens(store) / "response/c/0/left").write_bytes(b"?")
+    (greens(store) / "other").write_bytes(b"?")
+    report = entry.check_store(store)
+    extra = {f.key.partition("greens.zarr/")[2] for f in report.findings}
+    assert {f.kind for f in report.findings} == {"extra"}
+    assert extra == {"response/c/0/left", "other"}
+    assert report.sound
+
+
+def test_groups_without_a_manifest_are_unproven_or_were_not_accepted(store):
+    """The database, where it is asked, decides which."""
+    for name in "01":
+        (store / f"campaigns/c1/manifests/{name}.json").unlink()
+    asked = entry.Expected({}, frozenset(), frozenset(), frozenset())
+    for expected, kind in ((None, "unproven"), (asked, "unaccepted")):
+        found = entry.check_store(store, expected).findings
+        assert {(f.kind, f.group) for f in found} == {(kind, 0), (kind, 1)}

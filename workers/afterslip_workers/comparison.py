@@ -148,21 +148,29 @@ def _with_error(one: dict[str, Any], name: str, form: str) -> str:
 
 
 def sentences(found: xr.Dataset) -> list[str]:
-    """Say where the choice of a model decides which way a station moves."""
-    decides = np.argwhere(found["decides"].values)
-    if not len(decides):
+    """Say where the choice of a model decides which way a station moves.
+
+    The largest disagreements first, each component of a station at one time.
+    """
+    motion, decides = found["change"].values, found["decides"].values
+    size = np.where(decides, np.minimum(motion.max(axis=0), -motion.min(axis=0)), 0.0)
+    time = size.argmax(axis=0)
+    largest = size.max(axis=0)
+    count = int((largest > 0.0).sum())
+    if not count:
         return ["no station's motion after the event changes its sign with the model"]
     said = []
     names = found["model"].values.astype(str)
-    for t, p, c in decides[:FEW]:
-        motion = found["change"].values[:, t, p, c]
-        low, high = int(np.argmin(motion)), int(np.argmax(motion))
+    for flat in np.argsort(-largest, axis=None)[: min(count, FEW)]:
+        p, c = np.unravel_index(flat, largest.shape)
+        t = time[p, c]
+        low, high = (int(arg) for arg in np.argsort(motion[:, t, p, c])[[0, -1]])
         said.append(
             f"the model decides the sign at {found['station'].values[p]}, "
             f"{found['component'].values[c]}, after {float(found['time'][t]):.3g} yr: "
-            f"{1e3 * motion[low]:+.0f} mm with {names[low]}, "
-            f"{1e3 * motion[high]:+.0f} mm with {names[high]}"
+            f"{1e3 * motion[low, t, p, c]:+.0f} mm with {names[low]}, "
+            f"{1e3 * motion[high, t, p, c]:+.0f} mm with {names[high]}"
         )
-    if len(decides) > FEW:
-        said.append(f"and at {len(decides) - FEW} more, in comparison.nc")
+    if count > FEW:
+        said.append(f"and for {count - FEW} more components, in comparison.nc")
     return said

@@ -180,12 +180,14 @@ class Engine(Protocol):
         files: Files,
         store: StoreBackend,
         phase: Phase,
+        max_elements: int | None = None,
     ) -> Built:
         """Build a campaign's model, or find it in the store.
 
         Parameters
         ----------
         inputs : reads the files of the spec.
+        max_elements : that a mesh may have which the engine chooses; None: any.
         """
 
     def units(self, spec: Any, model: Any, order: Sequence[int] | None = None) -> Units:

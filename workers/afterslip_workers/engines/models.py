@@ -54,6 +54,7 @@ def campaign_model(
     files: Files,
     facts: Mapping[str, Any],
     phase: Phase,
+    max_elements: int | None = None,
 ) -> Any:
     """Return the model of a campaign, built again where it is missing or damaged.
 
@@ -62,6 +63,7 @@ def campaign_model(
     files : that the spec may name.
     facts : the campaign's ``model.json``.
     phase : called with what begins.
+    max_elements : as in `Engine.build`.
 
     Raises
     ------
@@ -69,7 +71,9 @@ def campaign_model(
         Class ``internal``: it came out differently, so that no result on it would
         fit what the campaign has.
     """
-    built = engine.build(spec, lambda: resolve(spec, files), files, backend, phase)
+    built = engine.build(
+        spec, lambda: resolve(spec, files), files, backend, phase, max_elements
+    )
     if _mesh_of(built.facts) != _mesh_of(facts):
         raise TaskError(
             ErrorClass.INTERNAL,

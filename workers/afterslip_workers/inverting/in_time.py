@@ -28,8 +28,9 @@ AMPLITUDES = (1.0, 0.3, 0.1, 0.03)
 
 # Gauss-Legendre points of one interval; the curves are smooth
 _POINTS = 12
-# m per m sampled at once, 8 bytes each
+# m per m sampled at once, 8 bytes each, of about so many lags
 _MOST_VALUES = 20_000_000
+_LAGS = 40
 
 
 def lag_rule(epoch: float, ends: Sequence[float]) -> tuple[Float, Float]:
@@ -78,29 +79,29 @@ def designs(
     n = store.dataset.sizes["source"]
     G = np.empty((len(rows), 1 + len(ends), n))
     elastic = np.empty_like(G)
-    epochs, of_row = np.unique(rows.epoch, return_inverse=True)
-    for number, epoch in enumerate(epochs.tolist()):
-        lags, weights = lag_rule(epoch, ends)
-        share = weights.sum(axis=1)
-        mine = np.flatnonzero(of_row.ravel() == number)
-        # the response at once comes with the others: lag 0 is one more time
-        times = np.append(lags, 0.0)
-        for part, stations, column in _parts(rows, mine, n * len(times)):
-            found = store.sample(rows.x[stations], rows.y[stations], times).values
-            along = np.einsum("stri,ri->rts", found[:, :, column], rows.direction[part])
+    for mine, stations, column in _parts(rows, n):
+        at = store.sampler(rows.x[stations], rows.y[stations])
+        epochs, of_row = np.unique(rows.epoch[mine], return_inverse=True)
+        for number, epoch in enumerate(epochs.tolist()):
+            lags, weights = lag_rule(epoch, ends)
+            chosen = of_row.ravel() == number
+            part = mine[chosen]
+            # the response at once comes with the others: lag 0 is one more time
+            found = at(np.append(lags, 0.0))[:, :, column[chosen]]
+            along = np.einsum("stri,ri->rts", found, rows.direction[part])
             G[part] = np.einsum("bt,rts->rbs", weights, along[:, :-1])
-            elastic[part] = share[None, :, None] * along[:, -1:]
+            elastic[part] = weights.sum(axis=1)[None, :, None] * along[:, -1:]
     return G, elastic
 
 
-def _parts(rows: Rows, mine: Int, per_station: int) -> Iterator[tuple[Int, Int, Int]]:
+def _parts(rows: Rows, n_source: int) -> Iterator[tuple[Int, Int, Int]]:
     """Yield rows, their stations, and the place of each row's among these."""
-    at_once = max(1, _MOST_VALUES // (3 * per_station))
-    stations = np.unique(rows.station[mine])
+    at_once = max(1, _MOST_VALUES // (3 * n_source * _LAGS))
+    stations = np.unique(rows.station)
     for first in range(0, len(stations), at_once):
         chosen = stations[first : first + at_once]
-        part = mine[np.isin(rows.station[mine], chosen)]
-        yield part, chosen, np.searchsorted(chosen, rows.station[part])
+        mine = np.flatnonzero(np.isin(rows.station, chosen))
+        yield mine, chosen, np.searchsorted(chosen, rows.station[mine])
 
 
 def series(
@@ -123,12 +124,13 @@ def series(
     (n_time, n_station, 3) float64, m.
     """
     moved = np.empty((len(times), len(x), 3))
-    for number, time in enumerate(times.tolist()):
-        lags, weights = lag_rule(time, ends)
-        at_once = max(1, _MOST_VALUES // (3 * slip.shape[1] * len(lags)))
-        for first in range(0, len(x), at_once):
-            part = slice(first, first + at_once)
-            found = store.sample(x[part], y[part], lags).values
+    at_once = max(1, _MOST_VALUES // (3 * slip.shape[1] * _LAGS))
+    for first in range(0, len(x), at_once):
+        part = slice(first, first + at_once)
+        at = store.sampler(x[part], y[part])
+        for number, time in enumerate(times.tolist()):
+            lags, weights = lag_rule(time, ends)
+            found = at(lags)
             moved[number, part] = np.einsum("bs,bt,stpc->pc", slip, weights, found)
     return moved
 

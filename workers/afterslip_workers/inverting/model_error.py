@@ -11,7 +11,7 @@ from afterslip.physics.base import EstimatesError
 from afterslip.readers.rows import Rows
 from afterslip_solver.model import Float, Int
 
-_AT_ONCE = 256
+_MOST_VALUES = 20_000_000  # of errors at once, 8 bytes each
 _AXES = 3.0  # the length of an error is shared alike by three directions
 
 
@@ -43,23 +43,22 @@ def mesh_sigma(
     if not isinstance(reader, EstimatesError):
         return np.zeros((2, len(rows)))
     found = np.zeros((2, len(rows)))
-    epochs, of_row = np.unique(rows.epoch, return_inverse=True)
-    for number, epoch in enumerate(epochs.tolist()):
-        mine = np.flatnonzero(of_row.ravel() == number)
-        stations, column = np.unique(rows.station[mine], return_inverse=True)
-        at = np.zeros((2, len(stations)))
-        for start, amount in zip(starts, np.abs(slip), strict=True):
-            if epoch < start:
-                continue
-            for first in range(0, len(stations), _AT_ONCE):
-                part = slice(first, first + _AT_ONCE)
-                place = stations[part]
-                error = reader.space_error(
-                    rows.x[place], rows.y[place], [epoch - start]
-                ).values[:, :, 0]
-                at[:, part] += np.einsum("s,spk->pk", amount, error)
-        found[:, mine] = at[:, column.ravel()] / np.sqrt(_AXES)
-    return np.nan_to_num(found)
+    since = rows.epoch[:, None] - np.asarray(starts)
+    lags, of_lag = np.unique(np.maximum(since, 0.0), return_inverse=True)
+    of_lag = of_lag.reshape(since.shape)
+    at_once = max(1, _MOST_VALUES // (2 * slip.shape[1] * len(lags)))
+    stations = np.unique(rows.station)
+    for first in range(0, len(stations), at_once):
+        chosen = stations[first : first + at_once]
+        mine = np.flatnonzero(np.isin(rows.station, chosen))
+        column = np.searchsorted(chosen, rows.station[mine])
+        # one reading of the store for all times
+        error = reader.space_error(rows.x[chosen], rows.y[chosen], lags).values
+        for block, amount in enumerate(np.abs(slip)):
+            begun = since[mine, block] >= 0.0
+            at = np.tensordot(amount, error, axes=1)[:, of_lag[mine, block], column]
+            found[:, mine] += np.where(begun, at, 0.0)
+    return np.asarray(np.nan_to_num(found / np.sqrt(_AXES)))
 
 
 def shared_errors(rows: Rows) -> Int:

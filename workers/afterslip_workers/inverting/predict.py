@@ -31,17 +31,18 @@ def design_matrix(store: GreensStore, rows: Rows) -> Float:
     TaskError
         Some sources move no datum; it names them.
     """
-    epochs, of_row = np.unique(rows.epoch, return_inverse=True)
     G = np.empty((len(rows), store.dataset.sizes["source"]))
-    at_once = max(1, _MOST_VALUES // (3 * G.shape[1]))
-    for number, epoch in enumerate(epochs):
-        mine = np.flatnonzero(of_row.ravel() == number)
+    for name in np.unique(rows.dataset):
+        mine = np.flatnonzero(rows.dataset == name)
         stations, column = np.unique(rows.station[mine], return_inverse=True)
+        # all epochs together: each reading is of the whole surface
+        epochs, time = np.unique(rows.epoch[mine], return_inverse=True)
+        at_once = max(1, _MOST_VALUES // (3 * G.shape[1] * len(epochs)))
         for first in range(0, len(stations), at_once):
             some = (column >= first) & (column < first + at_once)
             part, place = mine[some], stations[first : first + at_once]
-            motion = _sample(store, rows.x[place], rows.y[place], np.array([epoch]))
-            found = motion[:, 0, column[some] - first]
+            motion = _sample(store, rows.x[place], rows.y[place], epochs)
+            found = motion[:, time[some], column[some] - first]
             G[part] = np.einsum("sri,ri->rs", found, rows.direction[part])
     _refuse_insensitive(G, store.dataset)
     return G

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import xarray as xr
 
@@ -73,7 +75,9 @@ def resolution_variables(
     return made
 
 
-def resolution_length(resolution: Float, block: Int, place: Float) -> Float:
+def resolution_length(
+    resolution: Float, block: Int, place: Float, chosen: Sequence[int] | None = None
+) -> Float:
     """Distance over which each estimate averages the truth, m.
 
     Root of the mean squared distance from the source, weighed by the squares of its
@@ -85,12 +89,14 @@ def resolution_length(resolution: Float, block: Int, place: Float) -> Float:
     ----------
     resolution : (n, n) float64. block : (n, 2) fault and component.
     place : (n, 3) m.
+    chosen : sources; None: all.
     """
-    length = np.empty(len(place))
-    for k, row in enumerate(resolution):
+    which = range(len(place)) if chosen is None else chosen
+    length = np.empty(len(which))
+    for j, k in enumerate(which):
         mine = (block == block[k]).all(axis=1)
-        weight = row[mine] ** 2
+        weight = resolution[k, mine] ** 2
         apart = ((place[mine] - place[k]) ** 2).sum(axis=1)
         total = float(weight.sum())
-        length[k] = np.sqrt(weight @ apart / total) if total > 0 else np.inf
+        length[j] = np.sqrt(weight @ apart / total) if total > 0 else np.inf
     return length

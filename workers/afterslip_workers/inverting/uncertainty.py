@@ -18,6 +18,7 @@ from afterslip_solver.inversion import (
     rigidity_in,
 )
 from afterslip_solver.model import Float
+from afterslip_workers.inverting.resolution import resolution_length
 from afterslip_workers.inverting.solving import Solved
 
 MOST_DRAWS = 400  # on the nodes and in the file: an interval's ends to a tenth
@@ -35,14 +36,12 @@ class NodeDraws:
     ----------
     sigma, low, high, exceeds : (n_fault_node,) float64, standard deviation and limits
         of 95 %, m, and the share of the draws that exceed a level.
-    peak : (n_draw,) float64, m, largest slip of each draw.
     """
 
     sigma: Float
     low: Float
     high: Float
     exceeds: Float
-    peak: Float
 
 
 def signs_of(problem: InversionProblem) -> tuple[Float, Float]:
@@ -82,21 +81,19 @@ def on_nodes(
     low, high = signs or (np.full(2, -np.inf), np.full(2, np.inf))
     along, up = unit_slip[:, :, 0], unit_slip[:, :, 1]
     columns: list[tuple[Float, ...]] = []
-    peak = np.zeros(len(draws))
     for first in range(0, unit_slip.shape[1], NODES_AT_ONCE):
         part = slice(first, first + NODES_AT_ONCE)
         size = np.hypot(
             np.clip(draws @ along[:, part], low[0], high[0]),
             np.clip(draws @ up[:, part], low[1], high[1]),
         )
-        peak = np.maximum(peak, size.max(axis=1))
         columns.append(
             (size.std(axis=0, ddof=1), *interval(size), (size > level).mean(axis=0))
         )
     sigma, least, most, exceeds = (
         np.concatenate(parts) for parts in zip(*columns, strict=True)
     )
-    return NodeDraws(sigma, least, most, exceeds, peak)
+    return NodeDraws(sigma, least, most, exceeds)
 
 
 def uncertainty_variables(
@@ -147,7 +144,7 @@ def uncertainty_variables(
         ),
     }
     facts.update(_sums(found, problem, posterior))
-    facts["peak_slip_interval"] = _pair(within.peak)
+    facts.update(_peak(unit_slip, found, solution.resolution, posterior))
     facts["effective_draws"] = posterior.effective
     facts["variance_factors"] = solved.variance.tolist()
     return made, facts
@@ -177,6 +174,60 @@ def _sums(
     return said
 
 
-def _pair(draws: Float) -> list[float]:
-    low, high = interval(draws)
-    return [float(low), float(high)]
+def _peak(
+    unit_slip: Float, found: xr.Dataset, resolution: Float, posterior: Posterior
+) -> dict[str, Any]:
+    """Slip averaged about the largest one, over the length that is resolved there.
+
+    The largest slip itself varies over less than data resolve, and no draw holds it.
+    """
+    weight, length = about_peak(found, resolution)
+    mean = weight @ found["fault_slip"].values
+    of_source = np.einsum("j,ijc->ic", weight, unit_slip)
+    made = (np.hypot(*(d @ of_source).T) for d in (posterior.free, posterior.slip))
+    return {
+        "peak_slip_average": float(np.hypot(*mean)),
+        "peak_slip_length": length,
+        "peak_slip_interval": [float(end) for end in limits(*made)],
+    }
+
+
+def about_peak(found: xr.Dataset, resolution: Float) -> tuple[Float, float]:
+    """Weights of an average of slip about its largest value.
+
+    Parameters
+    ----------
+    found : the result so far.
+    resolution : (n, n) float64, of the sources; of something else in time.
+
+    Returns
+    -------
+    (n_fault_node,) float64, areas of the nodes of the same fault within half a length
+    of the largest slip, with the sum one; the length, m: twice the resolution length
+    of the nearest source, or the size of that source where it is larger.
+    """
+    slip = found["fault_slip"].values
+    node = np.column_stack([found[f"fault_{axis}"].values for axis in "xyz"])
+    most = int(np.argmax(np.hypot(*slip.T)))
+    component = int(np.argmax(np.abs(slip[most])))
+    block = np.column_stack(
+        [found[f"source_{n}"].values for n in ("fault", "component")]
+    )
+    place = np.asarray(found["source_position"].values, dtype=np.float64)
+    apart = ((place - node[most]) ** 2).sum(axis=1)
+    near = int(np.argmin(np.where(block[:, 1] == component, apart, np.inf)))
+    length = float(np.sqrt(found["source_area"].values[near]))
+    if len(resolution) == len(place):
+        row = resolution_length(resolution, block, place, [near])
+        length = max(length, 2.0 * float(row[0]))
+    corners = found["fault_triangles"].values
+    first, second, third = (node[corners[:, k]] for k in range(3))
+    area = 0.5 * np.linalg.norm(np.cross(second - first, third - first), axis=1)
+    weight = np.bincount(corners.ravel(), np.repeat(area, 3) / 3.0, len(node))
+    within = ((node - node[most]) ** 2).sum(axis=1) <= 0.25 * length**2
+    weight *= within & (
+        found["fault_index"].values == found["fault_index"].values[most]
+    )
+    if not weight.any():
+        weight[most] = 1.0
+    return weight / weight.sum(), length

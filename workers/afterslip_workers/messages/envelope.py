@@ -66,15 +66,16 @@ class Envelope(Versioned):
     avoid : names of workers on which the work failed for want of memory or a device;
         the placement gives it to another one as long as there is one.
     timeout_s : longest time allowed, s; None for ever.
+    max_elements : that a mesh may have which is chosen for an accuracy; None: any.
     trace : context of OpenTelemetry, of what the attempt is a part; None: untraced.
     """
 
     token: Name
     kind: Literal["model", "group", "inversion"]
     campaign: Name
+    physics: str
     spec: dict[str, Any]
     store: str
-    physics: str = DEFAULT
     files_base: str | None = None
     group: Group | None = None
     inversion: dict[str, Any] | None = None
@@ -82,6 +83,7 @@ class Envelope(Versioned):
     escalation: int = 0
     avoid: list[str] = Field(default_factory=list)
     timeout_s: float | None = None
+    max_elements: int | None = None
     trace: dict[str, str] | None = None
 
     @property
@@ -116,6 +118,9 @@ def read_envelope(content: Mapping[str, Any]) -> Envelope:
         unknown kind, or a field that is missing, unknown or of another type.
     """
     found = {_RENAMED.get(name, name): value for name, value in content.items()}
+    if found.get("version") == 1:
+        # release 0.1.0 had one physics, and did not name it
+        found.setdefault("physics", DEFAULT)
     if found.get("kind") == "greens":
         found["kind"] = "group"
     return read(_FORM, found, "envelope", "worker")

@@ -146,7 +146,10 @@ def _with_model_error(
 ) -> dict[str, _Model]:
     """Return the models solved again with errors of the predictions in the covariance.
 
-    The data's variances are those that the model with the least of them has found.
+    Those stand beside the data's errors as the model with the least of them has found
+    them. The size of both together is each model's own to find, as it is without errors
+    of predictions: a fixed one would count whatever a model misses at the errors of the
+    model that misses least.
     """
     counts = np.bincount(next(iter(models.values())).problem.dataset_of_row)
 
@@ -158,6 +161,8 @@ def _with_model_error(
     for name, model in models.items():
         report(f"{name}: slip, with errors of the predictions")
         problem = with_model_error(model.problem.reweighted(variance), error)
+        own = model.problem.dataset_of_row, model.problem.free_variances
+        problem = replace(problem, dataset=own[0], variance_free=own[1])
         solution = invert(problem, replace(settings, folds=0, choice="evidence"))
         found[name] = replace(model, problem=problem, solution=solution)
     return found
@@ -299,13 +304,13 @@ def _motion(models: Mapping[str, _Model]) -> dict[str, Any]:
 def _since_event(model: _Model, times: Sequence[float]) -> Float:
     """(n, n_time, n_station, 3) m per m of each unknown, since just after the event."""
     rows, store = model.posed.rows, model.posed.store
-    found = []
+    found, at = [], store.sampler(rows.x, rows.y)
     for time in times:
         if model.ends:
             lags, weights = lag_rule(time, model.ends)
         else:
             lags, weights = np.array([time]), np.ones((1, 1))
-        sampled = store.sample(rows.x, rows.y, np.append(lags, 0.0)).values
+        sampled = at(np.append(lags, 0.0))
         parts = np.einsum("bt,stpc->bspc", weights, sampled[:, :-1])
         parts[0] -= sampled[:, -1]
         found.append(parts.reshape(-1, *parts.shape[2:]))

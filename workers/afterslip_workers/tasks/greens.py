@@ -137,7 +137,7 @@ def _work(
 
     def model() -> Any:
         where = context.store_backend, spec, files
-        return campaign_model(engine, *where, facts, phase)
+        return campaign_model(engine, *where, facts, phase, envelope.max_elements)
 
     return GroupWork(
         spec=spec,

@@ -62,6 +62,7 @@ def run(context: Context) -> tuple[Manifest, Stats]:
         envelope.spec,
         asked,
         context.phase,
+        envelope.max_elements,
     )
     campaign, request, model = posed.campaign, posed.request, posed.model
     rows, store, problem = posed.rows, posed.store, posed.problem
@@ -222,6 +223,8 @@ _SUMMARY = (
     "moment",
     "moment_interval",
     "peak_slip",
+    "peak_slip_average",
+    "peak_slip_length",
     "peak_slip_interval",
     "variance_reduction",
     "variance_reduction_unweighted",

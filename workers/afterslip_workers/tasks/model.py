@@ -50,7 +50,12 @@ def run(context: Context) -> tuple[Manifest, Stats]:
     inputs = resolve(spec, files)
     with failures_of(engine):
         built = engine.build(
-            spec, lambda: inputs, files, context.store_backend, context.phase
+            spec,
+            lambda: inputs,
+            files,
+            context.store_backend,
+            context.phase,
+            envelope.max_elements,
         )
         context.phase("shaping sources")
         units = engine.units(spec, built.model)

@@ -69,6 +69,7 @@ def pose(
     spec: Mapping[str, Any],
     asked: Mapping[str, Any],
     phase: Phase,
+    max_elements: int | None = None,
 ) -> Posed:
     """Read the data and sample the Green's functions.
 
@@ -78,6 +79,7 @@ def pose(
     identity : of the campaign.
     asked : the request, and ``extra_datasets`` that are not the campaign's.
     phase : called with what begins.
+    max_elements : as in `Engine.build`.
 
     Raises
     ------
@@ -90,7 +92,7 @@ def pose(
     campaign = parse_stored(spec)
     facts = campaign_facts(backend, identity)
     phase("reading data")
-    model = _slip_model(backend, files, campaign, facts, phase)
+    model = _slip_model(backend, files, campaign, facts, phase, max_elements)
     datasets = _datasets(campaign, request, extra)
     rows, variograms = data_of.with_errors(_rows(files, campaign, datasets), datasets)
     beside = data_of.unknowns(rows, datasets)
@@ -143,9 +145,11 @@ def _slip_model(
     campaign: Campaign,
     facts: dict[str, Any],
     phase: Phase,
+    max_elements: int | None,
 ) -> SlipModel:
     engine = find(campaign.physics)
-    model = campaign_model(engine, backend, campaign, files, facts, phase)
+    where = backend, campaign, files
+    model = campaign_model(engine, *where, facts, phase, max_elements)
     found = engine.slip_model(campaign, model, facts.get("order"))
     if found is None:
         text = f"Green's functions of the physics {campaign.physics} are not inverted"

@@ -98,7 +98,7 @@ class _Search:
     measure: Measure
     room: Room
     asked: float
-    most: float = np.inf
+    max_elements: float = np.inf
     tried: list[dict[str, Any]] = field(default_factory=list)
 
     def run(self, first: earth.Model) -> tuple[Model, dict[str, Any]]:
@@ -106,7 +106,6 @@ class _Search:
         factor, stopped = 1.0, f"after {ROUNDS} meshes"
         for _ in range(ROUNDS):
             model, facts = self._built(scaled(first, factor))
-            self.most = min(self.most, _LARGER * facts["n_elements"])
             self.phase(f"measuring a mesh of {facts['n_unknowns']:,} unknowns")
             found = self.measure(model, facts)
             self._note(first, factor, facts, found)
@@ -116,16 +115,13 @@ class _Search:
                 break
             wanted = (_AIM * self.asked / found.largest) ** (1.0 / ORDER)
             smaller = float(np.clip(wanted, _LEAST, _MOST))
-            if facts["n_elements"] / smaller**3 > self.most:
-                stopped = (
-                    f"because it would be more than {_LARGER:g} times larger than "
-                )
-                stopped += "the first"
-                break
-            if smaller**-3 > self.room(model):
+            most = _LARGER * self.tried[0]["n_elements"]
+            stopped = self._stops(facts["n_elements"] / smaller**3, most)
+            if not stopped and smaller**-3 > self.room(model):
                 stopped = "because it would not fit into the memory that is free"
+            if stopped:
                 break
-            factor *= smaller
+            factor, stopped = factor * smaller, f"after {ROUNDS} meshes"
         facts["accuracy"] = {
             "asked": self.asked,
             "reached": found.largest,
@@ -136,6 +132,18 @@ class _Search:
         }
         facts["notes"] = [*facts["notes"], *self._said(found, stopped)]
         return model, facts
+
+    def _stops(self, count: float, most: float) -> str:
+        """Say why a mesh of so many elements is not made; nothing: it may be."""
+        if count > self.max_elements:
+            return (
+                f"because it would have about {count:,.0f} elements, and "
+                f"{self.max_elements:,.0f} are allowed here"
+            )
+        if count > most:
+            times = f"{_LARGER:g} times larger than the first"
+            return f"because it would be more than {times}"
+        return ""
 
     def _built(self, spec: earth.Model) -> tuple[Model, dict[str, Any]]:
         """Build the model; sizes that gmsh fails on are made a little smaller."""
@@ -159,6 +167,7 @@ class _Search:
                 "far_km": size.far,
                 "growth": size.growth,
                 "n_unknowns": facts["n_unknowns"],
+                "n_elements": facts["n_elements"],
                 "error": found.largest,
             }
         )
@@ -191,6 +200,7 @@ def adapted(
     measure: Measure,
     grids: Sequence[Sources] = (),
     room: Room = lambda _: np.inf,
+    max_elements: int | None = None,
 ) -> tuple[Model, dict[str, Any]]:
     """Build a model whose mesh has the accuracy that its spec asks for.
 
@@ -200,6 +210,7 @@ def adapted(
     measure : returns the errors of a model, given its facts too.
     grids : unit sources; without them faults slip as a whole.
     room : says how many times larger than a model the next one may be.
+    max_elements : of any mesh but the first, whose number was checked; None: any.
 
     Returns
     -------
@@ -208,7 +219,9 @@ def adapted(
     """
     assert spec.mesh.accuracy is not None  # noqa: S101 - asked by the caller
     asked = 0.01 * spec.mesh.accuracy
-    search = _Search(spec, inputs, files, phase, measure, room, asked)
+    search = _Search(
+        spec, inputs, files, phase, measure, room, asked, max_elements or np.inf
+    )
     return search.run(sized(spec, inputs, grids))
 
 

@@ -70,13 +70,14 @@ class ViscoelasticEngine:
         files: Files,
         store: StoreBackend,
         phase: Phase,
+        max_elements: int | None = None,
     ) -> Built:
         """Mesh, materials and supports, unless another campaign has built them."""
         return get_or_build(
             store,
             model_digest(spec, files),
             model_file,
-            lambda: _built(spec, inputs(), files, phase),
+            lambda: _built(spec, inputs(), files, phase, max_elements),
         )
 
     def plan(
@@ -196,7 +197,11 @@ class ViscoelasticEngine:
 
 
 def _built(
-    spec: ViscoelasticCampaign, inputs: Inputs, files: Files, phase: Phase
+    spec: ViscoelasticCampaign,
+    inputs: Inputs,
+    files: Files,
+    phase: Phase,
+    max_elements: int | None,
 ) -> tuple[Model, dict[str, Any]]:
     """Build the model, of the accuracy that its mesh is to have."""
     if spec.model.mesh.accuracy is None:
@@ -208,7 +213,9 @@ def _built(
     def room(model: Model) -> float:
         return preflight.room(model, settings, backend)
 
-    return adapted(spec.model, inputs, files, phase, measure, spec.grids, room)
+    return adapted(
+        spec.model, inputs, files, phase, measure, spec.grids, room, max_elements
+    )
 
 
 def _error_times(spec: ViscoelasticCampaign, model: Model, modes: int) -> int:

@@ -102,7 +102,9 @@ def _memory(spec: ViscoelasticCampaign, count: float, backend: str) -> dict[str,
     bodies = [*spec.model.layers, *spec.model.bodies]
     settings = settings_of(spec.times, spec.solver)
     scheme = plan_time(_rates(bodies), settings)
-    gpus = spec.solver.gpus
+    mesh, gpus = spec.model.mesh, spec.solver.gpus
+    # an imported mesh that is not refined has none to compare with
+    comparable = mesh.file is None or mesh.refine > 0
     share = count / gpus * (1.0 if gpus == 1 else UNEVEN)
     creeping = any(body.rheology is not None for body in bodies)
     laws = [body.rheology.law for body in bodies if body.rheology is not None]
@@ -118,6 +120,7 @@ def _memory(spec: ViscoelasticCampaign, count: float, backend: str) -> dict[str,
         time_tolerance=settings.time_tolerance,
         predictor=settings.predictor,
         span=scheme.span,
+        compared=spec.solver.space_error and gpus == 1 and comparable,
     )
     least = found
     if creeping:

@@ -33,6 +33,8 @@ def require(
     backend: str,
     gpus: int = 1,
     make_room: Callable[[], None] = lambda: None,
+    *,
+    compared: bool = False,
 ) -> Estimate:
     """Refuse a model that cannot be solved in the memory that is free.
 
@@ -42,6 +44,7 @@ def require(
     gpus : how many share the model.
     make_room : called where too little is free; lets go what this process holds and
         could do without.
+    compared : whether a coarser model is solved too, for the error of the mesh.
 
     Raises
     ------
@@ -49,7 +52,7 @@ def require(
         Class ``no_memory``, with what is needed, what is free and what would help.
     """
     chosen = backend if backend != "auto" else "gpu" if graphics() else "cpu"
-    needed = predict_memory(model, settings, chosen, gpus)
+    needed = predict_memory(model, settings, chosen, gpus, compared=compared)
     free = _free(chosen, gpus)
     if free is not None and free < needed.needed:
         make_room()
@@ -63,12 +66,15 @@ def require(
 
 
 def room(model: Model, settings: SolverSettings, backend: str) -> float:
-    """Return how many times larger a model may be than this one; infinite: unknown."""
+    """Return how many times larger a model may be than this one; infinite: unknown.
+
+    The coarser model of the estimate of its error is counted.
+    """
     chosen = backend if backend != "auto" else "gpu" if graphics() else "cpu"
     free = _free(chosen, 1)
     if free is None:
         return np.inf
-    return free / predict_memory(model, settings, chosen).needed
+    return free / predict_memory(model, settings, chosen, compared=True).needed
 
 
 def _free(backend: str, gpus: int) -> int | None:
@@ -83,7 +89,12 @@ def _free(backend: str, gpus: int) -> int | None:
 
 
 def predict_memory(
-    model: Model, settings: SolverSettings, backend: str, gpus: int = 1
+    model: Model,
+    settings: SolverSettings,
+    backend: str,
+    gpus: int = 1,
+    *,
+    compared: bool = False,
 ) -> Estimate:
     """Return the memory that groups of a model will need on each GPU that shares it."""
     materials = model.materials
@@ -106,4 +117,5 @@ def predict_memory(
         time_tolerance=settings.time_tolerance,
         predictor=settings.predictor,
         span=plan.span,
+        compared=compared,
     )

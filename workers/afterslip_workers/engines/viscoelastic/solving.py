@@ -197,10 +197,17 @@ def _ready(work: GroupWork) -> _Ready:
     def build() -> _Ready:
         work.phase("preparing the model")
         model = work.model()
-        preflight.require(model, settings, backend, gpus, work.warm.clear)
+        like = coarse_model(model, solver) if "error_time" in _dims(work) else None
+        preflight.require(
+            model,
+            settings,
+            backend,
+            gpus,
+            work.warm.clear,
+            compared=like is not None,
+        )
         prepared = prepared_for(model, settings, solver, backend)
         trace, size = two_sided(model), prepared.bytes
-        like = coarse_model(model, solver) if "error_time" in _dims(work) else None
         if like is None:
             return _Ready(model, prepared, trace, size)
         second = prepared_coarse(like, settings, solver, backend)

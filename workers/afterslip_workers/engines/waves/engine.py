@@ -56,6 +56,7 @@ class WaveEngine:
         files: Files,
         store: StoreBackend,
         phase: Phase,
+        max_elements: int | None = None,  # noqa: ARG002 the spec says how many voxels
     ) -> Built:
         """Cut the domain into voxels, unless another campaign has done so."""
         read = inputs()

@@ -23,6 +23,7 @@ from afterslip_solver.waves.record import receivers, surface_rows
 from afterslip_solver.waves.sides import Sides
 from afterslip_workers.engines.base import GroupWork, Solved
 from afterslip_workers.engines.waves.model_file import WaveGround
+from afterslip_workers.engines.waves.receivers import Exchange, chosen
 from afterslip_workers.engines.waves.sources import WaveSources
 from afterslip_workers.errors import CancelledError, TaskError
 from afterslip_workers.machine import device
@@ -54,11 +55,14 @@ def solve(work: GroupWork) -> Solved:
         It was asked to stop.
     """
     ready, waves = _ready(work), work.spec.waves
-    work.phase("making sources")
-    loads = ready.units.loads(ready.ground, work.sources)
     step = None if waves.step is None else float(waves.step)
     times = float(waves.duration), float(waves.sampling)
     steps = ready.prepared.plan(*times, step, work.escalation)
+    stations = 0 if work.stations is None else len(work.stations)
+    if chosen(work.spec, ready.units, stations):
+        return _by_receivers(work, ready, steps)
+    work.phase("making sources")
+    loads = ready.units.loads(ready.ground, work.sources)
     record = _record(work, ready.ground.grid)
     keeper = _keeper(work, steps)
 
@@ -82,6 +86,38 @@ def solve(work: GroupWork) -> Solved:
     }
     values = _values(work, found, steps)
     return Solved(values, {**stats, **keeper.stats()}, _history(found, waves))
+
+
+def _by_receivers(work: GroupWork, ready: _Ready, steps: Steps) -> Solved:
+    """Solve stations and not sources, as far as no other group has done so."""
+    work.phase("solving")
+    growth = source_time(work.spec, ready.ground)
+    parts = ready.ground, ready.units, ready.prepared, steps, growth
+    found = Exchange(work, *parts).solve()
+    stats: dict[str, Any] = {
+        "solves": steps.samples * found.marched,
+        "iterations": steps.count * found.marched,
+        "residual": 0.0,
+        "dt_s": steps.dt,
+        "limit_s": steps.limit,
+        "device": device.name_of(ready.prepared.steps.name),
+        "notes": [
+            f"solved {found.marched} of {found.runs} runs of receivers, the others "
+            "were stored",
+            *found.notes,
+        ],
+    }
+    lanes = len(work.sources)
+    held = work.spec.waves.absorbing.kind == "spring_dashpot"
+    values: dict[str, Any] = {
+        "seismogram": found.velocity.astype(np.float32),
+        "displacement": found.displacement.astype(np.float32),
+        "offset": found.offset if held else np.full_like(found.offset, np.nan),
+        "steps": np.full(lanes, steps.count, dtype=np.int32),
+        "energy_left": np.full(lanes, found.left),
+    }
+    layout = physics.layout(work.facts)
+    return Solved({item.name: values[item.name] for item in layout.grouped}, stats)
 
 
 def backend_of(asked: str, offered: str) -> str:

@@ -115,7 +115,11 @@ class WaveSources:
         """(n, 3) slip of a source on the cells of the fault, m."""
         source = self.sources[index]
         axis = self.fault.strike if source.component == "strike" else self.fault.updip
-        return shape_at(source, self.fault)[:, None] * axis
+        return self.share_of(index)[:, None] * axis
+
+    def share_of(self, index: int) -> Float:
+        """(n,) slip of a source on the cells of the fault along its own axis, m."""
+        return shape_at(self.sources[index], self.fault)
 
     def loads(self, ground: WaveGround, chosen: Sequence[int]) -> Loads:
         """Return the forces of some sources, one a lane."""

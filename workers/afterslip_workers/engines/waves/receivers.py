@@ -1,0 +1,206 @@
+"""Unit sources by reciprocity: runs of stations serve all sources of a fault.
+
+Each run, four axes of stations, leaves what it recorded on the fault beside the
+checkpoints, where every group of the campaign, of a campaign with other sources on the
+same fault, and every later attempt finds it. Groups begin with different runs, so that
+workers share them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from afterslip.errors import one_problem
+from afterslip.physics.waves import physics
+from afterslip.physics.waves.checks import MOST_BYTES, samples
+from afterslip.physics.waves.spec import WaveCampaign
+from afterslip_common.source_time import SourceTime
+from afterslip_common.terms import GROUP_SIZE
+from afterslip_solver.model import Float
+from afterslip_solver.waves.march import Prepared, Recording, Steps
+from afterslip_solver.waves.reciprocal import (
+    FORCE,
+    CellTraction,
+    cell_traction,
+    station_forces,
+)
+from afterslip_solver.waves.record import Receivers, receivers
+from afterslip_workers.engines.base import GroupWork
+from afterslip_workers.engines.waves.model_file import WaveGround
+from afterslip_workers.engines.waves.sources import WaveSources
+from afterslip_workers.errors import CancelledError
+from afterslip_workers.store.checkpoint import Checkpoints, digest_of, discard
+
+# of a record: float64 and float32 of two directions of slip and four lanes
+_CELL_BYTES = 2 * 4 * 12
+# part of the runs between the first ones of neighbouring groups
+_GOLDEN = 0.618
+
+
+def record_bytes(spec: WaveCampaign, units: WaveSources) -> float:
+    """Return the size of what one run records on the fault."""
+    return float(_CELL_BYTES * len(units.fault.area) * samples(spec))
+
+
+def chosen(spec: WaveCampaign, units: WaveSources, stations: int) -> bool:
+    """Tell whether stations are solved and not sources.
+
+    Raises
+    ------
+    SpecError
+        That is asked for, and would record too much.
+    """
+    if spec.way(stations) != "receivers":
+        return False
+    size = record_bytes(spec, units)
+    if size <= MOST_BYTES:
+        return True
+    if spec.waves.solve == "receivers":
+        text = (
+            f"would record {size / 1e9:.1f} GB a run on {len(units.fault.area):,} "
+            f"cells of the fault, and {MOST_BYTES / 1e9:g} GB are allowed"
+        )
+        hint = "write waves.solve: sources, or make sampling coarser"
+        raise one_problem("waves.solve", "receivers", text, hint)
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Series of sources; sources first, then station, component, sample.
+
+    Attributes
+    ----------
+    marched : runs that were not stored. left : energy at the end over the largest.
+    """
+
+    velocity: Float
+    displacement: Float
+    offset: Float
+    marched: int
+    runs: int
+    left: float
+    notes: list[str]
+
+
+@dataclass(slots=True)
+class Exchange:
+    """The runs of a campaign's stations."""
+
+    work: GroupWork
+    ground: WaveGround
+    units: WaveSources
+    prepared: Prepared
+    steps: Steps
+    growth: SourceTime
+
+    def solve(self) -> Found:
+        """Return the series of the group's sources.
+
+        Raises
+        ------
+        CancelledError
+            It was asked to stop.
+        """
+        stations = receivers(self.ground.grid, *self.ground.stations.T)
+        lanes = np.arange(3 * len(stations.nodes))
+        runs = [lanes[n : n + GROUP_SIZE] for n in range(0, len(lanes), GROUP_SIZE)]
+        slips = self._slips()
+        n, samples_ = len(self.work.sources), self.steps.samples
+        velocity, displacement = np.empty((2, n, len(lanes), samples_))
+        offset = np.empty((n, len(lanes)))
+        ground, traction = self.ground, None
+        marched, left, notes = 0, 0.0, []
+        for run in self._order(len(runs)):
+            own = runs[run]
+            keeper = Checkpoints(self.work.store, self._key("record", own))
+            state = keeper.load()
+            notes += keeper.notes
+            if state is None:
+                if traction is None:
+                    fault = self.units.fault
+                    traction = cell_traction(ground.grid, ground.medium, fault)
+                state = self._march(own, stations, traction, marched, len(runs))
+                marched += 1
+                keeper.save(state)
+                discard(self.work.store, self._key("run", own))
+            left = max(left, float(state["left"]))
+            for lane, number in enumerate(own):
+                for source, (shape, axis) in enumerate(slips):
+                    by = shape, axis, lane
+                    velocity[source, number] = _work(state["velocity"], *by)
+                    displacement[source, number] = _work(state["displacement"], *by)
+                    felt = state["offset"][lane, :, axis]
+                    offset[source, number] = shape @ felt / FORCE
+        form = n, len(stations.nodes), 3
+        return Found(
+            velocity=velocity.reshape(*form, -1),
+            displacement=displacement.reshape(*form, -1),
+            offset=offset.reshape(form),
+            marched=marched,
+            runs=len(runs),
+            left=left,
+            notes=notes,
+        )
+
+    def _order(self, count: int) -> Iterator[int]:
+        first = int(_GOLDEN * (min(self.work.sources) // GROUP_SIZE) * count) % count
+        return ((first + n) % count for n in range(count))
+
+    def _slips(self) -> list[tuple[Float, int]]:
+        """Return slip on cells, and whether along strike, 0, or updip, 1."""
+        units = self.units
+        return [
+            (units.share_of(index), int(units.sources[index].component != "strike"))
+            for index in self.work.sources
+        ]
+
+    def _key(self, kind: str, lanes: Any) -> str:
+        """Name all that changes a record's numbers."""
+        work, fault = self.work, self.units.fault
+        how = physics.settings(work.spec), self.steps.dt, self.steps.samples
+        what = work.facts["digest"], fault.name, [int(lane) for lane in lanes]
+        return digest_of("receivers", kind, what, how, work.backend)
+
+    def _march(
+        self,
+        lanes: Any,
+        stations: Receivers,
+        traction: CellTraction,
+        marched: int,
+        runs: int,
+    ) -> dict[str, Any]:
+        work, each = self.work, self.steps.samples
+        keeper = Checkpoints(work.store, self._key("run", lanes))
+
+        def report(news: dict[str, Any]) -> None:
+            keeper.note_progress(news)
+            done = marched * each + int(news["solves_done"])
+            work.report({"solves_done": done, "solves_expected": runs * each})
+
+        loads = station_forces(self.ground.grid, stations, lanes)
+        record = Recording(traction, np.zeros(0, dtype=np.int64))
+        found = self.prepared.run(
+            self.steps, loads, self.growth, record, report, work.should_stop, keeper
+        )
+        if found is None:
+            raise CancelledError
+        last, most = found.energy[-1], found.energy.max(axis=0)
+        return {
+            "velocity": found.velocity,
+            "displacement": found.displacement,
+            "offset": found.offset,
+            "left": np.array((last / np.maximum(most, 1e-300))[: len(lanes)].max()),
+            "solves": np.array(each),
+        }
+
+
+def _work(record: Any, shape: Float, axis: int, lane: int) -> Float:
+    """(n_sample,) of one source, per metre of slip and newton."""
+    moved = np.flatnonzero(shape)
+    felt = record[lane, moved, axis].astype(np.float64)
+    return np.asarray(shape[moved] @ felt / FORCE)
