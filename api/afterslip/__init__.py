@@ -13,7 +13,13 @@ from afterslip.version import __version__
 
 if TYPE_CHECKING:
     from afterslip.archive import open_greens
-    from afterslip.client import ApiError, CampaignError, Client, NoServerError
+    from afterslip.client import (
+        ApiError,
+        AsyncClient,
+        CampaignError,
+        Client,
+        NoServerError,
+    )
     from afterslip.errors import AfterslipError, SpecError
     from afterslip.report import write_report
     from afterslip.result import open_result
@@ -22,6 +28,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "AfterslipError": "afterslip.errors",
     "ApiError": "afterslip.client",
+    "AsyncClient": "afterslip.client",
     "Campaign": "afterslip.schemas.campaign",
     "CampaignError": "afterslip.client",
     "Client": "afterslip.client",
@@ -35,6 +42,7 @@ _HOMES = {
 __all__ = [
     "AfterslipError",
     "ApiError",
+    "AsyncClient",
     "Campaign",
     "CampaignError",
     "Client",

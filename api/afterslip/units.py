@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
+from typing import Any
 
 from afterslip_common.terms import COMPONENTS, DAY, KM, SLIP_COMPONENTS, YEAR
 
@@ -142,6 +143,29 @@ def limits(pair: Sequence[float] | None, form: str) -> str:
     form : format specification of the limits, such as ``.2f``.
     """
     return "" if pair is None else f" ({pair[0]:{form}} to {pair[1]:{form}})"
+
+
+def largest_slip(said: Mapping[str, Any], form: str) -> str:
+    """Write the largest slip, and its average over what is resolved with its limits.
+
+    Only the average has limits: data say little of slip that varies over less.
+
+    Parameters
+    ----------
+    said : attributes of a result or the summary of an inversion.
+    form : format specification of slip in m.
+    """
+    text = f"{float(said['peak_slip']):{form}} m"
+    average, pair = said.get("peak_slip_average"), said.get("peak_slip_interval")
+    if average is None or pair is None:
+        return text
+    length = rounded(float(said["peak_slip_length"]) / 1e3)
+    return f"{text}, {average:{form}} m{limits(pair, form)} over {length} km"
+
+
+def rounded(value: float) -> str:
+    """Write a number with two digits, and without a power of ten up to 999,999."""
+    return f"{float(f'{value:.2g}'):g}"
 
 
 def power_of_ten(value: float) -> str:

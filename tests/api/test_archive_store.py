@@ -343,3 +343,16 @@ def test_a_verified_store_survives_pickling(store) -> None:
     array = open_greens(path)["response"]
     again = pickle.loads(pickle.dumps(array))
     np.testing.assert_array_equal(again, array)
+
+
+def test_curves_of_places_are_read_once_for_many_times(
+    store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    greens = GreensStore(store[0])
+    x, y = np.array([100.0, 400.0]), np.array([200.0, 300.0])
+    every = [[0.0, YEAR], [3.5 * YEAR]]
+    wanted = [greens.sample(x, y, times).values for times in every]
+    once = greens.sampler(x, y)
+    monkeypatch.setattr(type(greens.reader), "_modes", None)  # nothing is read again
+    for times, values in zip(every, wanted, strict=True):
+        np.testing.assert_array_equal(once(times), values)

@@ -1,6 +1,7 @@
 """Events arrive once each and in order, whatever happens to the line."""
 
 import itertools
+from functools import partial
 
 import httpx
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from afterslip import ApiError, NoServerError
 from afterslip.client.events import follow, parse
 from afterslip.client.transport import Transport
+from afterslip.client.wire import BlockingWire
 
 
 def sse(number, kind="group.state", data="{}"):
@@ -17,8 +19,12 @@ def sse(number, kind="group.state", data="{}"):
     )
 
 
-def transport(handler):
-    return Transport("http://server", transport=httpx.MockTransport(handler))
+def transport(handler, sleep=lambda _: None):
+    return Transport(
+        "http://server",
+        transport=httpx.MockTransport(handler),
+        wire=partial(BlockingWire, sleep),
+    )
 
 
 def test_comments_and_half_an_event_are_passed_over():
@@ -44,7 +50,7 @@ def test_a_broken_line_goes_on_after_the_last_event():
         events = "".join(sse(n) for n in range(max(last, 1), last + 3))
         return httpx.Response(200, text=events)
 
-    stream = follow(transport(handler), "/v1/events", 0, sleep=lambda _: None)
+    stream = follow(transport(handler), "/v1/events", 0)
     numbers = [event.id for event in itertools.islice(stream, 6)]
     assert numbers == [1, 2, 3, 4, 5, 6]
     assert asked == [0, 2, 2, 4]
@@ -55,7 +61,7 @@ def test_only_news_are_asked_for_without_a_number():
         assert "Last-Event-ID" not in request.headers
         return httpx.Response(200, text=sse(70))
 
-    stream = follow(transport(handler), "/v1/events", None, sleep=lambda _: None)
+    stream = follow(transport(handler), "/v1/events", None)
     assert next(stream).id == 70
 
 
@@ -64,7 +70,7 @@ def test_a_refusal_ends_the_stream():
         return httpx.Response(404, json={"title": "Not Found", "detail": "no such"})
 
     with pytest.raises(ApiError, match="no such"):
-        next(follow(transport(handler), "/v1/events", sleep=lambda _: None))
+        next(follow(transport(handler), "/v1/events"))
 
 
 def test_a_server_out_of_reach_is_given_up_in_the_end():
@@ -74,5 +80,5 @@ def test_a_server_out_of_reach_is_given_up_in_the_end():
         raise httpx.ConnectError("refused", request=request)
 
     with pytest.raises(NoServerError, match="out of reach"):
-        next(follow(transport(handler), "/v1/events", sleep=pauses.append))
+        next(follow(transport(handler, pauses.append), "/v1/events"))
     assert 20.0 < sum(pauses) < 120.0

@@ -2,12 +2,14 @@
 
 import base64
 import hashlib
+from functools import partial
 
 import httpx
 import pytest
 
 from afterslip import ApiError, NoServerError
 from afterslip.client.transport import Transport
+from afterslip.client.wire import BlockingWire
 from afterslip.errors import DamagedError
 
 
@@ -16,7 +18,7 @@ def make(handler, **options):
     transport = Transport(
         "http://server",
         transport=httpx.MockTransport(handler),
-        sleep=pauses.append,
+        wire=partial(BlockingWire, pauses.append),
         **options,
     )
     return transport, pauses

@@ -262,7 +262,7 @@ def test_the_verb_writes_beside_the_result(name, result, tmp_path, capsys):
     [
         (
             ["--format", "kml"],
-            "use one of altar, csv, fsp, geojson, gmt, miniseed, surface, vtu",
+            "use one of altar, csv, fsp, geojson, gmt, miniseed, pyrocko, surface, vtu",
         ),
         (["--format", "surface"], "--greens: is needed"),
         (["--format", "fsp", "--hypocentre", "142"], "must be LON,LAT,DEPTH_KM"),

@@ -15,6 +15,7 @@ def test_the_face_is_exactly_this():
     assert afterslip.__all__ == [
         "AfterslipError",
         "ApiError",
+        "AsyncClient",
         "Campaign",
         "CampaignError",
         "Client",

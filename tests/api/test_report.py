@@ -316,3 +316,14 @@ def test_methods_leave_out_what_a_result_does_not_know(result):
     assert said.startswith("Slip is a sum of 144 unit sources.")
     assert "None" not in said
     assert "nan" not in said
+
+
+def test_only_the_average_of_the_largest_slip_has_limits(result):
+    said = {"peak_slip_average": 30.0, "peak_slip_length": 40e3}
+    drawn = result.assign_attrs(said, peak_slip_interval=[27.0, 33.0])
+    value = {n: v for n, v, _ in headline(drawn)}["Largest slip"]
+    assert value == "36.0 m, 30.0 m (27.0 to 33.0) over 40 km"
+    assert "the largest slip, 36 m, has no interval" in " ".join(caveats(drawn))
+    # limits of the largest slip itself, as older results hold them, are left out
+    older = result.assign_attrs(peak_slip_interval=[27.0, 33.0])
+    assert {n: v for n, v, _ in headline(older)}["Largest slip"] == "36.0 m"

@@ -74,6 +74,8 @@ def _here(campaign: Any) -> dict[str, Any]:
         "sources": work.sources,
         "groups": -(-work.sources // physics.group_size),
         "elements": int(sum(work.elements.values())),
+        "runs": dict(work.runs),
+        "way": work.way,
         "geometry": geometry(campaign, inputs),
     }
 
@@ -87,6 +89,7 @@ def lines(found: dict[str, Any]) -> list[str]:
         f"{found['name']}: no problem found",
         f"  sources     {found['sources']:,} in {found['groups']:,} groups",
         f"  stations    {len(shape['stations']):,}",
+        *_runs(found),
     ]
     if found.get("elements") is not None:
         unknowns = found.get("unknowns")
@@ -124,6 +127,13 @@ def lines(found: dict[str, Any]) -> list[str]:
     if "server" in found:
         out.append(f"memory, time and reuse are not known: {found['server']}")
     return out
+
+
+def _runs(found: dict[str, Any]) -> list[str]:
+    """Say how many runs each way to solve takes, where there are several."""
+    runs = found.get("runs") or {}
+    each = ", ".join(f"{count:,} of {way}" for way, count in runs.items())
+    return [f"  runs        {each}: {found['way']} are taken"] if runs else []
 
 
 def _mesh(size: dict[str, float], accuracy: float | None) -> str:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
 # these take options of their own; all others are in `afterslip.exports.FORMATS`
-WITH_OPTIONS = ("altar", "fsp", "miniseed", "surface")
-ENDINGS = {"altar": "altar", "surface": "surface.vtu"}
+WITH_OPTIONS = ("altar", "fsp", "miniseed", "pyrocko", "surface")
+ENDINGS = {"altar": "altar", "pyrocko": "pyrocko", "surface": "surface.vtu"}
 
 
 def export(
@@ -30,6 +30,7 @@ def export(
         typer.Option(
             help="csv, fsp, geojson, gmt, vtu: slip; surface: displacement of the "
             "ground, as VTU; altar: the linear problem, a folder for AlTar; "
+            "pyrocko: static Green's functions, a folder of stores; "
             "miniseed: series of waves, with StationXML."
         ),
     ],
@@ -38,11 +39,13 @@ def export(
     ] = None,
     greens: Annotated[
         Path | None,
-        typer.Option(help="greens.zarr of the campaign, for altar, surface."),
+        typer.Option(help="greens.zarr of the campaign, for altar, pyrocko, surface."),
     ] = None,
     time: Annotated[
         list[str] | None,
-        typer.Option(help="For surface, such as '30 d'; may be repeated; or 0 d."),
+        typer.Option(
+            help="For surface (may be repeated) and pyrocko, such as '30 d'; or 0 d."
+        ),
     ] = None,
     event: Annotated[str, typer.Option(help="Name of the earthquake, for fsp.")] = "",
     date: Annotated[str, typer.Option(help="mm/dd/yyyy, for fsp.")] = "",
@@ -63,7 +66,6 @@ def export(
 ) -> None:
     """Write an inversion's result, or series of waves, in the format of others."""
     from afterslip import exports
-    from afterslip.result import open_result
 
     known = sorted([*exports.FORMATS, *WITH_OPTIONS])
     if format == "miniseed":
@@ -77,22 +79,14 @@ def export(
         hint = f"use one of {', '.join(known)}"
         raise one_problem("--format", format, "is no format of an export", hint)
     file = _source(result)
-    try:
-        found = open_result(file)
-    except ValueError as error:
-        raise one_problem(str(file), None, str(error)) from None
-    except OSError:
-        raise one_problem(
-            str(file),
-            None,
-            "is no result of an inversion: it is not a NetCDF file",
-            "give result.nc, or the folder that run, fetch or invert --out wrote",
-        ) from None
+    found = _opened(file)
     path = out or file.parent / ENDINGS.get(format, f"slip.{format}")
-    if format in ("altar", "surface") and greens is None:
+    if format in ("altar", "pyrocko", "surface") and greens is None:
         raise one_problem("--greens", None, f"is needed for {format}")
     if format == "altar":
         exports.write_altar(found, greens or "", path)
+    elif format == "pyrocko":
+        exports.write_pyrocko(found, greens or "", path, _only(time or ["0 d"]))
     elif format == "surface":
         exports.write_surface(found, greens or "", _seconds(time or ["0 d"]), path)
     elif format == "fsp":
@@ -127,6 +121,30 @@ def _source(result: Path) -> Path:
     inner = sorted(path.parent.name for path in result.glob("*/result.nc"))
     hint = f"there are {', '.join(inner)} in it: name one of them" if inner else ""
     raise one_problem(str(source), None, "there is no such file", hint)
+
+
+def _opened(file: Path) -> xr.Dataset:
+    """Open the result of an inversion."""
+    from afterslip.result import open_result
+
+    try:
+        return open_result(file)
+    except ValueError as error:
+        raise one_problem(str(file), None, str(error)) from None
+    except OSError:
+        raise one_problem(
+            str(file),
+            None,
+            "is no result of an inversion: it is not a NetCDF file",
+            "give result.nc, or the folder that run, fetch or invert --out wrote",
+        ) from None
+
+
+def _only(times: list[str]) -> float:
+    if len(times) > 1:
+        text = ", ".join(times)
+        raise one_problem("--time", text, "is more than one; pyrocko has one each")
+    return _seconds(times)[0]
 
 
 def _seconds(times: list[str]) -> list[float]:

@@ -10,7 +10,7 @@ import typer
 
 from afterslip.cli.server import DEFAULT, AsJson, Server, Token, Which, connect
 from afterslip.errors import one_problem
-from afterslip.units import limits
+from afterslip.units import largest_slip, limits
 
 
 def invert(
@@ -86,8 +86,7 @@ def invert(
         typer.echo(
             f"{inversion.name} {inversion.id}: Mw {inversion.magnitude:.2f}"
             f"{limits(inversion.magnitude_interval, '.2f')}, largest slip "
-            f"{inversion.peak_slip:.1f} m"
-            f"{limits(inversion.peak_slip_interval, '.1f')}, variance reduction "
+            f"{largest_slip(inversion.data['summary'], '.1f')}, variance reduction "
             f"{inversion.variance_reduction:.1%}, score {inversion.score:.3g}"
         )
         for sentence in inversion.warnings:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from afterslip.client.errors import CampaignError
 from afterslip.client.events import Event, follow
-from afterslip.client.handle import Handle, poll
+from afterslip.client.handle import Handle
 from afterslip.client.inversion import Inversion
 from afterslip.client.transport import Transport
 
@@ -197,7 +197,7 @@ class CampaignHandle(Handle):
         if progress:
             self._wait_with_bars(deadline)
         else:
-            poll(self._ended, deadline, f"campaign {self.name}")
+            self._poll(self._ended, deadline)
         if self.state != "complete":
             raise CampaignError(
                 f"campaign {self.name}", self.state, self.data.get("error")
@@ -222,7 +222,7 @@ class CampaignHandle(Handle):
                 display.update(self.data, self.groups() if running else ())
                 return ended
 
-            poll(look, deadline, f"campaign {self.name}")
+            self._poll(look, deadline)
 
     def greens(self) -> xr.Dataset:
         """Open the Green's functions; values are fetched when they are used."""

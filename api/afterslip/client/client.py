@@ -13,6 +13,7 @@ from afterslip.client.credentials import resolve
 from afterslip.client.errors import ApiError, NoServerError
 from afterslip.client.inversion import Inversion
 from afterslip.client.transport import Transport
+from afterslip.client.wire import BlockingWire, Wire
 from afterslip.errors import one_problem
 from afterslip.extras import missing
 
@@ -35,6 +36,7 @@ class Client:
     timeout : s to wait for an answer.
     tries : how often a request is tried when the line breaks or the server is busy.
     transport : instead of the network (an httpx transport), for tests.
+    wire : what makes the connection; blocks by default.
 
     Examples
     --------
@@ -50,10 +52,16 @@ class Client:
         *,
         timeout: float = 60.0,
         tries: int = 5,
-        transport: httpx.BaseTransport | None = None,
+        transport: httpx.BaseTransport | httpx.AsyncBaseTransport | None = None,
+        wire: Callable[..., Wire] = BlockingWire,
     ) -> None:
         self._transport = Transport(
-            url, resolve(token), timeout=timeout, tries=tries, transport=transport
+            url,
+            resolve(token),
+            timeout=timeout,
+            tries=tries,
+            transport=transport,
+            wire=wire,
         )
         self._stop: Callable[[], Any] | None = None
 

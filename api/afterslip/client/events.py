@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -77,7 +76,6 @@ def follow(
     transport: Transport,
     path: str,
     after: int | None = 0,
-    sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[Event]:
     """Yield events without end, each once, whatever happens to the line.
 
@@ -99,8 +97,8 @@ def follow(
         if after is not None:
             headers["Last-Event-ID"] = str(after)
         try:
-            with transport.stream(path, headers) as response:
-                for event in parse(response.iter_lines()):
+            with transport.stream(path, headers) as lines:
+                for event in parse(lines):
                     failures = 0
                     if after is None or event.id > after:
                         after = event.id
@@ -114,4 +112,4 @@ def follow(
             failures += 1
         if failures > PATIENCE:
             raise NoServerError(f"{transport.url} has been out of reach for a minute")
-        sleep(min(0.25 * 2.0**failures, 10.0))
+        transport.wire.sleep(min(0.25 * 2.0**failures, 10.0))

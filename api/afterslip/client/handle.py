@@ -71,6 +71,21 @@ class Handle:
         self.data = self._transport.get(self._path)
         return self
 
+    def _poll(self, done: Callable[[], bool], deadline: float | None) -> None:
+        """Ask again and again, ever more seldom, until ``done()`` is true.
+
+        Raises
+        ------
+        TimeoutError
+        """
+        pause, longest = POLL_S
+        while not done():
+            if deadline is not None and time.monotonic() + pause > deadline:
+                what = f"{self._KIND.lower()} {self.name}"
+                raise TimeoutError(f"{what} has not ended in time")
+            self._transport.wire.sleep(pause)
+            pause = min(pause * 1.5, longest)
+
 
 class InversionProtocol(Protocol):
     """What copying an inversion needs of it."""
@@ -109,18 +124,3 @@ class CampaignProtocol(Protocol):
 
     def inversions(self) -> Sequence[InversionProtocol]:
         """Return its inversions."""
-
-
-def poll(done: Callable[[], bool], deadline: float | None, what: str) -> None:
-    """Ask again and again, ever more seldom, until ``done()`` is true.
-
-    Raises
-    ------
-    TimeoutError
-    """
-    pause, longest = POLL_S
-    while not done():
-        if deadline is not None and time.monotonic() + pause > deadline:
-            raise TimeoutError(f"{what} has not ended in time")
-        time.sleep(pause)
-        pause = min(pause * 1.5, longest)

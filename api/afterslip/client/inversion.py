@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from afterslip.client.errors import CampaignError
-from afterslip.client.handle import Handle, poll
+from afterslip.client.handle import Handle
 from afterslip.client.transport import Transport
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Inversion(Handle):
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         if self.state not in ENDED:
-            poll(self._ended, deadline, f"inversion {self.name}")
+            self._poll(self._ended, deadline)
         if self.state != "accepted":
             raise CampaignError(
                 f"inversion {self.name}", self.state, self.data.get("error")
@@ -143,7 +143,7 @@ class Inversion(Handle):
 
     @property
     def peak_slip_interval(self) -> tuple[float, float] | None:
-        """Limits of the largest slip, m, that hold 95 % of the draws, or None."""
+        """Limits of 95 % of `peak_slip_average` in the result, m, or None."""
         return self._interval("peak_slip_interval")
 
     @property

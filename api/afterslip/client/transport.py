@@ -6,7 +6,6 @@ import base64
 import hashlib
 import random
 import re
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from typing import Any
 import httpx
 
 from afterslip.client.errors import ApiError, NoServerError
+from afterslip.client.wire import BlockingWire, Wire
 from afterslip.errors import DamagedError
 from afterslip.integrity import DAMAGED, PROBLEM
 from afterslip.version import __version__
@@ -39,7 +39,7 @@ class Transport:
     timeout : s to wait for an answer.
     tries : how often to try in all.
     transport : instead of the network, for tests.
-    sleep : waits some seconds, for tests.
+    wire : what makes the connection, of the options of `httpx.Client`.
     """
 
     def __init__(
@@ -49,8 +49,8 @@ class Transport:
         *,
         timeout: float = 60.0,
         tries: int = 5,
-        transport: httpx.BaseTransport | None = None,
-        sleep: Callable[[float], None] = time.sleep,
+        transport: httpx.BaseTransport | httpx.AsyncBaseTransport | None = None,
+        wire: Callable[..., Wire] = BlockingWire,
     ) -> None:
         self.url = url.rstrip("/")
         if not self.url.startswith(("http://", "https://")):
@@ -59,8 +59,7 @@ class Transport:
         if token:
             self.headers["Authorization"] = f"Bearer {token}"
         self._tries = tries
-        self._sleep = sleep
-        self._http = httpx.Client(
+        self.wire = wire(
             base_url=self.url,
             headers=self.headers,
             timeout=httpx.Timeout(timeout, connect=min(timeout, 10.0)),
@@ -70,7 +69,7 @@ class Transport:
 
     def close(self) -> None:
         """Close all connections."""
-        self._http.close()
+        self.wire.close()
 
     def get(self, path: str, **params: Any) -> Any:
         """Return the JSON at a path; parameters that are None are left out."""
@@ -114,9 +113,9 @@ class Transport:
         failure: Exception | None = None
         for number in range(self._tries):
             if number:
-                self._sleep(_pause(number, failure))
+                self.wire.sleep(_pause(number, failure))
             try:
-                response = self._http.request(method, path, **options)
+                response = self.wire.request(method, path, **options)
             except httpx.TransportError as error:
                 failure = error
                 continue
@@ -138,21 +137,22 @@ class Transport:
         raise _no_server(self.url, failure)
 
     @contextmanager
-    def stream(self, path: str, headers: dict[str, str]) -> Iterator[httpx.Response]:
-        """Open a stream, once; silence of a minute counts as a broken line.
+    def stream(self, path: str, headers: dict[str, str]) -> Iterator[Iterator[str]]:
+        """Open a stream of lines, once; silence of a minute counts as a broken line.
 
         Raises
         ------
         ApiError, httpx.TransportError
         """
         timeout = httpx.Timeout(60.0, connect=10.0)
-        with self._http.stream(
-            "GET", path, headers=headers, timeout=timeout
-        ) as response:
+        response = self.wire.open(path, headers=headers, timeout=timeout)
+        try:
             if not response.is_success:
-                response.read()
+                self.wire.read(response)
                 raise _Refusal(response).error()
-            yield response
+            yield self.wire.lines(response)
+        finally:
+            self.wire.end(response)
 
 
 class _Refusal(Exception):  # noqa: N818 never leaves this file

@@ -9,6 +9,7 @@ from afterslip.exports.altar import write_altar
 from afterslip.exports.fsp import Event, write_fsp
 from afterslip.exports.geojson import write_geojson
 from afterslip.exports.gmt import write_gmt
+from afterslip.exports.pyrocko import write_pyrocko
 from afterslip.exports.seismograms import write_seismograms
 from afterslip.exports.table import write_slip
 from afterslip.exports.vtu import write_surface, write_vtu
@@ -28,6 +29,7 @@ __all__ = [
     "write_fsp",
     "write_geojson",
     "write_gmt",
+    "write_pyrocko",
     "write_seismograms",
     "write_slip",
     "write_surface",

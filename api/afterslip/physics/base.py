@@ -32,10 +32,14 @@ class Work:
     elements : about how many elements or cells its mesh has at least, by their
         cause; a cause ends a sentence that says what to make coarser. Empty where
         the files of the spec were not given.
+    runs : where there are several ways to solve, by way how many solves of a group
+        each takes. way : that will be taken.
     """
 
     sources: int
     elements: Mapping[str, float] = field(default_factory=dict)
+    runs: Mapping[str, int] = field(default_factory=dict)
+    way: str = ""
 
 
 class Reader(Protocol):

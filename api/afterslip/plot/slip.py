@@ -15,7 +15,7 @@ from afterslip.plot import maps, paint, section
 from afterslip.plot.outline import border
 from afterslip.plot.style import BLUE, FAINT, WIDTH, new_figure, styled
 from afterslip.result import TYPE_NAMES, slip_magnitude
-from afterslip.units import limits
+from afterslip.units import largest_slip, limits
 
 Float = NDArray[np.float64]
 # up-dip vectors of a fault without a hanging wall point up; cos 2 degrees
@@ -151,12 +151,12 @@ def _headline(ax: Axes, result: xr.Dataset, title: str | None, peak: float) -> N
     steep = float(np.abs(result["fault_updip"].values[:, 2]).min()) > VERTICAL
     side = "side right of strike" if steep else "hanging wall"
     mw = limits(attrs.get("magnitude_interval"), ".2f")
-    most = limits(attrs.get("peak_slip_interval"), ".3g")
+    most = largest_slip({**attrs, "peak_slip": peak}, ".3g")
     # the name may hold any sign, and a dollar would begin a formula
-    ax.set_title(name.replace("$", r"\$") or "Slip", pad=19)
+    ax.set_title(name.replace("$", r"\$") or "Slip", pad=30)
     line = ax.annotate(
-        f"$M_w$ {float(attrs['magnitude']):.2f}{mw}, largest slip "
-        f"{peak:.3g} m{most}{where}; arrows: motion of the {side}",
+        f"$M_w$ {float(attrs['magnitude']):.2f}{mw}; arrows: motion of the {side}\n"
+        f"largest slip {most}{where}",
         (0.0, 1.0),
         (0, 5),
         xycoords="axes fraction",

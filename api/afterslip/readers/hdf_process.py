@@ -86,7 +86,7 @@ def _apart(content: bytes, label: str, most: int, whole: bool) -> xr.Dataset | N
         )
     except subprocess.TimeoutExpired:
         raise _endless(label, seconds) from None
-    if done.returncode == _out_of_time():
+    if done.returncode in _out_of_time():
         raise _endless(label, seconds)
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines()
@@ -105,13 +105,14 @@ def _endless(label: str, seconds: float) -> SpecError:
     return one_problem(label, None, message, "save it again, as plain arrays")
 
 
-def _out_of_time() -> int | None:
-    """Return the exit status of a process that has used up its time."""
+def _out_of_time() -> tuple[int, ...]:
+    """Return the exit statuses of a process that has used up its time."""
     if sys.platform == "win32":  # no such limit there
-        return None
+        return ()
     import signal
 
-    return -signal.SIGXCPU
+    # killed where starting it alone has taken longer, or where memory has run out
+    return -signal.SIGXCPU, -signal.SIGKILL
 
 
 def read_here(content: bytes, label: str, most: int, whole: bool) -> xr.Dataset | None:

@@ -40,9 +40,12 @@ def kinds(table: Table, own: Mapping[str, str], default: str) -> NDArray[np.str_
         return np.full(len(table), default)
     texts = table.texts("type")
     folded = {tag.strip().lower(): kind for tag, kind in own.items()}
-    known = {t: folded.get(t.lower()) or kind_of(t) for t in dict.fromkeys(texts)}
+    lines: dict[str, list[int]] = {}
+    for line, text in enumerate(texts):
+        lines.setdefault(text, []).append(line)
+    known = {t: folded.get(t.lower()) or kind_of(t) for t in lines}
     for tag in [text for text, kind in known.items() if kind is None]:
-        first, more = texts.index(tag), texts.count(tag) - 1
+        first, more = lines[tag][0], len(lines[tag]) - 1
         near = nearest(tag, KINDS) if tag else None
         write = f"types: {{{tag or 'TAG'}: {near or 'gnss'}}} in the data set"
         table.problems.append(

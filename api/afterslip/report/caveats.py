@@ -8,6 +8,7 @@ import xarray as xr
 from afterslip.plot.resolution import on_nodes
 from afterslip.report.tables import worst_stations
 from afterslip.result import fit_by_type, slip_magnitude
+from afterslip.units import rounded
 
 RESOLVED = 0.5
 """Resolution below which the regularisation says more than the data."""
@@ -20,21 +21,16 @@ def caveats(result: xr.Dataset) -> list[str]:
 
 
 def _averaged(result: xr.Dataset) -> list[str]:
-    """Over what distance the largest slip is an average."""
-    size = slip_magnitude(result)
-    if "resolution_length" not in result or not size.any():
+    """Over what distance the data say how large slip is, and in which earth."""
+    length = result.attrs.get("peak_slip_length")
+    if length is None:
         return []
-    most = int(np.argmax(size))
-    node = [float(result[f"fault_{axis}"].values[most]) for axis in "xyz"]
-    place = np.asarray(result["source_position"].values, dtype=np.float64)
-    near = int(np.argmin(((place - node) ** 2).sum(axis=1)))
-    # a source speaks for its own size, however well it is resolved
-    spread = 2.0 * float(result["resolution_length"].values[near])
-    own = float(np.sqrt(result["source_area"].values[near]))
+    most = slip_magnitude(result).max()
     return [
-        f"The largest slip, {size[most]:.2g} m, is an average over about "
-        f"{max(spread, own) / 1e3:.2g} km: slip that varies over less may be larger, "
-        "and the interval does not hold it."
+        f"Data say how large slip is over about {rounded(float(length) / 1e3)} km: the "
+        f"largest slip, {most:.2g} m, has no interval, and slip that varies over less "
+        "may be larger. Slip that is rough within this length, or another earth than "
+        "the model's, is in intervals less often than they say."
     ]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from afterslip.result import facts, labels
-from afterslip.units import limits
+from afterslip.units import largest_slip, limits
 
 _PRIORS = {
     "laplacian": "the squared Laplacian of slip (Yabuki & Matsu'ura 1992)",
@@ -181,7 +181,6 @@ def _outcome(result: xr.Dataset) -> str:
     return (
         f"The result{drawn} has Mw {float(attrs['magnitude']):.2f}"
         f"{limits(attrs.get('magnitude_interval'), '.2f')}, a largest slip of "
-        f"{float(attrs['peak_slip']):.2g} m"
-        f"{limits(attrs.get('peak_slip_interval'), '.2g')} and a variance reduction of "
+        f"{largest_slip(attrs, '.2g')} and a variance reduction of "
         f"{100 * float(attrs['variance_reduction']):.1f} %."
     )

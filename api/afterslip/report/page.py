@@ -32,7 +32,7 @@ from afterslip.result import (
     is_geographic,
     slip_magnitude,
 )
-from afterslip.units import limits, power_of_ten, readable_time
+from afterslip.units import largest_slip, limits, power_of_ten, readable_time
 from afterslip.version import __version__
 
 FIGURES: tuple[tuple[str, Callable[..., Figure], str, str], ...] = (
@@ -230,8 +230,7 @@ def headline(result: xr.Dataset) -> list[tuple[str, str, str]]:
         ),
         (
             "Largest slip",
-            f"{float(attrs['peak_slip']):.1f} m"
-            + limits(attrs.get("peak_slip_interval"), ".1f"),
+            largest_slip(attrs, ".1f"),
             _where(result),
         ),
         (

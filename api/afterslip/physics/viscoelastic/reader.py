@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -21,6 +22,38 @@ Int = NDArray[np.int64]
 
 # sources whose errors are summed up: each takes reading its modes
 _ASKED = 16
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceCurves:
+    """Curves of some places, in memory.
+
+    Attributes
+    ----------
+    reader : whose they are. rows : (n_source,) positions of sources.
+    count : number of places.
+    modes : place in ``rows`` and (mode, station, 3) modes of each stored source.
+    """
+
+    reader: CurveReader
+    rows: Int
+    count: int
+    modes: list[tuple[int, Float]]
+
+    def __call__(self, times: ArrayLike, stations: ArrayLike | None = None) -> Float:
+        """(source, time, station, 3) m per m; NaN for sources not stored yet.
+
+        Parameters
+        ----------
+        times : (n_time,) s. stations : positions of places; None: all.
+        """
+        t = times_until(times, self.reader.until, "curve", "yr")
+        chosen = positions(self.count, stations, "stations")
+        found = np.full((len(self.rows), len(t), len(chosen), 3), np.nan)
+        for place, modes in self.modes:
+            coefficients = self.reader.coefficients(int(self.rows[place]), t)
+            found[place] = np.tensordot(coefficients, modes[:, chosen], axes=1)
+        return found
 
 
 class CurveReader:
@@ -94,9 +127,9 @@ class CurveReader:
         chosen = self._positions("node", nodes)
         rows = self._positions("source", sources)
         found = np.full((len(rows), len(t), len(chosen), 3), np.nan)
-        for place, coefficients, modes in self._curves(rows, t):
-            part = modes[:, chosen]
-            found[place] = np.tensordot(coefficients, part, axes=1)
+        for place, modes in self._modes(rows):
+            coefficients = self.coefficients(int(rows[place]), t)
+            found[place] = np.tensordot(coefficients, modes[:, chosen], axes=1)
         return displacement(found, rows, t, "node").assign_coords(node=("node", chosen))
 
     def sample(
@@ -127,16 +160,32 @@ class CurveReader:
             Places outside the surface, times outside the curve.
         """
         t = self._times(times)
-        nodes, weights = self.interpolator.weights(x, y, names)
-        rows = self._positions("source", sources)
-        found = np.full((len(rows), len(t), len(nodes), 3), np.nan)
-        for place, coefficients, modes in self._curves(rows, t):
-            at_places = np.einsum("sk,mskc->msc", weights, modes[:, nodes])
-            found[place] = np.tensordot(coefficients, at_places, axes=1)
-        labels = list(names) if names is not None else np.arange(len(nodes))
-        return displacement(found, rows, t, "station").assign_coords(
+        at = self.sampler(x, y, names, sources)
+        labels = list(names) if names is not None else np.arange(at.count)
+        return displacement(at(t), at.rows, t, "station").assign_coords(
             station=("station", labels)
         )
+
+    def sampler(
+        self,
+        x: ArrayLike,
+        y: ArrayLike,
+        names: Sequence[str] | None = None,
+        sources: ArrayLike | None = None,
+    ) -> PlaceCurves:
+        """Read the curves of some places once, to be evaluated at many times.
+
+        Parameters
+        ----------
+        x, y, names, sources : as of `sample`.
+        """
+        nodes, weights = self.interpolator.weights(x, y, names)
+        rows = self._positions("source", sources)
+        modes = [
+            (place, np.einsum("sk,mskc->msc", weights, modes[:, nodes]))
+            for place, modes in self._modes(rows)
+        ]
+        return PlaceCurves(self, rows, len(nodes), modes)
 
     def space_error(
         self,
@@ -268,8 +317,8 @@ class CurveReader:
     def _step_times(self) -> Float:
         return np.asarray(values(self.dataset, "step_time") * YEAR)
 
-    def _curves(self, rows: Int, t: Float) -> Iterator[tuple[int, Float, Float]]:
-        """Yield place in ``rows``, coefficients and modes of each stored source.
+    def _modes(self, rows: Int) -> Iterator[tuple[int, Float]]:
+        """Yield place in ``rows`` and (mode, node, 3) modes of each stored source.
 
         Sources of a group are read together: they are one file.
         """
@@ -288,12 +337,7 @@ class CurveReader:
             responses = block.values.astype(np.float64)
             for place in places:
                 source = int(rows[place])
-                coefficients = self.coefficients(source, t)
-                yield (
-                    int(place),
-                    coefficients,
-                    responses[source - start, : coefficients.shape[1]],
-                )
+                yield int(place), responses[source - start, : self.mode_count[source]]
 
     def _positions(self, dim: str, chosen: ArrayLike | None) -> Int:
         return positions(self.dataset.sizes[dim], chosen, f"{dim}s")

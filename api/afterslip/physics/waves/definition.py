@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from afterslip.spec.inputs import Inputs
 
 # what may differ between campaigns whose numbers are the same
-_QUALITY = frozenset({"duration", "backend"})
+_QUALITY = frozenset({"duration", "backend", "solve"})
 
 
 class Waves:
@@ -89,7 +89,13 @@ class Waves:
         if inputs is None:
             return Work(spec.sources.count)
         cause = "in the box: lower waves.frequency or make the domain smaller"
-        return Work(spec.sources.count, {cause: check(spec, inputs).count})
+        stations = 0 if inputs.stations is None else len(inputs.stations)
+        return Work(
+            spec.sources.count,
+            {cause: check(spec, inputs).count},
+            runs=spec.runs(stations),
+            way=spec.way(stations),
+        )
 
     def layout(self, facts: Mapping[str, Any]) -> StoreLayout:
         """Return the layout from {"sizes"} of the facts."""

@@ -108,4 +108,7 @@ class WaveForward(Forward):
         if self.waves.surface is not None:
             text = "is for campaigns"
             yield Problem("waves.surface", None, text, "remove it, and list points")
+        if self.waves.solve != "auto":
+            text = "is for campaigns: a forward run has one source"
+            yield Problem("waves.solve", self.waves.solve, text, "remove it")
         yield from fitting(self.model, self.waves)

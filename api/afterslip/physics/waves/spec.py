@@ -21,6 +21,7 @@ from afterslip.schemas.fault import Fault, Sources
 from afterslip.schemas.values import Count, Duration, FileRef, Within
 from afterslip_common import source_time
 from afterslip_common.source_time import SourceTime as Function
+from afterslip_common.terms import GROUP_SIZE
 
 # the orthogonal element is worse than the trilinear one above this vp/vs
 MOST_VP_VS = 2.1
@@ -140,6 +141,10 @@ class WaveSettings(Schema):
     surface: Surface | None = Field(
         default=None, description="{spacing}: the whole ground; else stations alone"
     )
+    solve: Literal["auto", "sources", "receivers"] = Field(
+        default="auto",
+        description="receivers: by reciprocity; auto: by fewer runs",
+    )
     backend: Literal["auto", "cpu", "gpu"] = Field(
         default="auto", description="auto: a GPU where there is one"
     )
@@ -147,6 +152,10 @@ class WaveSettings(Schema):
     def problems(self) -> Iterator[Problem]:
         """Require samples that carry the frequency, and a source below it."""
         yield from self._of_precision()
+        if self.solve == "receivers" and self.surface is not None:
+            text = "records stations alone, and surface is given"
+            hint = "write waves.solve: sources, or remove surface"
+            yield Problem("solve", self.solve, text, hint)
         finest = 1.0 / (_LEAST_SAMPLES * self.frequency)
         if not 0.0 < self.sampling <= finest * (1 + 1e-9):
             yield Problem(
@@ -273,6 +282,24 @@ class WaveCampaign(Campaign):
             hint = "name a file of stations, or give waves.surface"
             yield Problem("stations", None, text, hint)
         yield from fitting(self.model, self.waves)
+
+    def runs(self, stations: int) -> dict[str, int]:
+        """Return how many runs of four lanes each way to solve takes.
+
+        Parameters
+        ----------
+        stations : their number.
+        """
+        lanes = {"sources": self.sources.count, "receivers": 3 * stations}
+        return {way: -(-count // GROUP_SIZE) for way, count in lanes.items()}
+
+    def way(self, stations: int) -> str:
+        """Return "receivers" or "sources", whichever is asked for or takes less."""
+        if self.waves.solve != "auto":
+            return self.waves.solve
+        runs = self.runs(stations)
+        less = self.waves.surface is None and runs["receivers"] < runs["sources"]
+        return "receivers" if less else "sources"
 
 
 def fitting(model: WaveModel, waves: WaveSettings) -> Iterator[Problem]:
