@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ET
 import httpx
 import numpy as np
 import pytest
+from axe import violations
 from test_page import CONTRAST, count, has
 
 from afterslip import Client, open_result
@@ -33,6 +34,7 @@ times: {until: 1 yr, output: [0 d, 1 yr]}
 datasets: [{name: gnss, file: data.csv, sigma: {horizontal: 0.003, vertical: 0.01}}]
 inversions:
   - {name: smooth, datasets: [gnss], smoothness: 1.0}
+  - {name: tried, datasets: [gnss]}
   - {name: rough, datasets: [gnss], smoothness: 0.01}
 """
 DRAWN = f"{count('.panels .shade')} > 3"
@@ -165,10 +167,36 @@ def test_the_drawing_is_saved_with_its_colours(view):
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("width", "dark"), [(375, False), (1280, True), (2560, False)])
 def test_it_is_readable_on_any_screen(view, width, dark):
-    shown = view("station=B", width=width, dark=dark)
+    shown = view("station=B", name="tried", width=width, dark=dark)
     shown.until(has("residual"))
+    shown.until(f"{count('.scores circle')} > 3")
     assert shown.run("document.documentElement.scrollWidth - innerWidth") <= 0
     assert shown.run(CONTRAST) == []
+    assert violations(shown) == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_score_leads_to_the_slip_of_its_weights(view, client):
+    shown = view(name="tried")
+    shown.until(f"{count('.scores circle[role=button]')} > 3")
+    assert shown.run(count(".scores circle[tabindex='0']")) == 1
+    label = "document.querySelector('.scores circle').getAttribute('aria-label')"
+    smoothness = float(shown.run(label).split("smoothness ")[1].split(",")[0])
+    shown.run(
+        "document.querySelector('.scores circle').dispatchEvent("
+        "new KeyboardEvent('keydown', {key: 'Enter', bubbles: true}))"
+    )
+    shown.until(f"{count('.panels .map')} === 2", 300)
+    items = httpx.get(client.url + "/v1/inversions").json()["items"]
+    (made,) = (one for one in items if one["name"].startswith("tried-"))
+    assert made["request"]["smoothness"] == pytest.approx(smoothness, rel=0.06)
+    assert made["name"] in shown.text()
+    # the same point again is the same inversion
+    shown.run("document.querySelector('.scores circle').dispatchEvent("
+              "new MouseEvent('click'))")  # fmt: skip
+    shown.until(has("Beside it"))
+    assert len(httpx.get(client.url + "/v1/inversions").json()["items"]) == len(items)
 
 
 @pytest.mark.slow

@@ -9,11 +9,22 @@ import numpy as np
 import pytest
 import tiny_worker
 
+from afterslip.identity import canonical_spec
 from afterslip.physics.viscoelastic.elements import elements
 from afterslip.spec import parse_campaign
 from afterslip.spec.files import LocalFiles
 from afterslip.spec.inputs import resolve
+from afterslip_service.db import campaigns, jobs
+from afterslip_service.db.jobs import NewJob
+from afterslip_service.engine.states import CampaignState, JobKind
+from afterslip_workers import entry
+from afterslip_workers.engines.viscoelastic import engine as engines
+from afterslip_workers.engines.viscoelastic.accuracy import Shares
 from afterslip_workers.engines.viscoelastic.building import build_model
+from afterslip_workers.machine.model_cache import ModelCache
+from afterslip_workers.messages import read_envelope
+from afterslip_workers.tasks import context as contexts
+from afterslip_workers.tasks import model as models
 
 
 @pytest.fixture
@@ -120,3 +131,37 @@ def test_refusal_of_a_mesh_names_its_number_the_limit_and_what_makes_it(serve, f
             "/v1/campaigns", json=spec({"fault": 1.5, "far": 30}, many[:1])
         ).status_code == 201  # fmt: skip
         assert "elements or more" in detail(spec({"fault": 1.5, "far": 30}, many))
+
+
+def test_later_meshes_of_an_accuracy_are_held_against_the_limit_of_the_service(
+    database, new_dispatcher, turn, worker, tmp_path, monkeypatch
+):
+    """The dispatcher's limit, and the worker's task that searches for a mesh."""
+    made = tiny_worker.spec()
+    made["model"]["mesh"] = {"accuracy": "20 %"}
+    canonical = canonical_spec(parse_campaign(made), LocalFiles(tmp_path))
+    monkeypatch.setattr(
+        engines, "of_sources", lambda *_: lambda *_: Shares(elastic=0.4)
+    )
+    entry.prepare(tmp_path / "other")
+    found = []
+
+    def execute(envelope):
+        if envelope["kind"] == "model":
+            mine = read_envelope(envelope | {"store": str(tmp_path / "other")})
+            warm, quiet = ModelCache(0), lambda _: None
+            context = contexts.Context(mine, quiet, lambda: False, warm)
+            found.append(models.run(context)[0].as_json())
+        return worker(envelope)
+
+    with database.write() as connection:
+        campaign = campaigns.create(
+            connection, name="c", digest="sha256:0", spec=made, canonical=canonical
+        )
+        jobs.create(connection, campaign, [NewJob(JobKind.MODEL, 0)])
+    dispatcher = new_dispatcher(execute, max_elements=40_000)
+    turn(dispatcher, campaign, CampaignState.COMPLETE, seconds=60)
+    (facts,) = found
+    (warned,) = [note for note in facts["notes"] if "was not met" in note]
+    assert "40,000 are allowed here" in warned
+    assert facts["n_elements"] < 40_000

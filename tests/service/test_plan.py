@@ -37,6 +37,16 @@ def test_a_plan_tells_sizes_and_records_nothing(client):
     assert client.get("/v1/campaigns").json()["items"] == []
 
 
+def test_memory_of_a_plan_counts_the_coarser_model_of_the_error(client):
+    spec = tiny_worker.spec()
+    without = plan(client, {**spec, "solver": {"space_error": False}})["memory"]
+    memory = plan(client, spec)["memory"]
+    assert without["parts"]["coarse"] == 0
+    assert memory["parts"]["coarse"] > 0
+    assert memory["bytes"] == without["bytes"] + memory["parts"]["coarse"]
+    assert memory["least_bytes"] > without["least_bytes"]
+
+
 def test_a_trial_mesh_counts_elements_as_the_mesher_makes_them(client, monkeypatch):
     monkeypatch.setattr(planning, "TRIAL", 4000.0)
     spec = tiny_worker.spec()

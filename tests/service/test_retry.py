@@ -177,6 +177,7 @@ def test_cluster_gives_an_attempt_to_another_worker_while_there_is_one(monkeypat
         for number in range(8):
             avoid = names[:1] if number < 6 else names
             named = {"token": f"t{number}", "campaign": "c", "store": "s", "spec": {}}
+            named["physics"] = "viscoelastic"
             placement.submit(Envelope(kind="model", avoid=avoid, **named))
             for future in list(placement._held.values()):
                 future.result(timeout=20)

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from afterslip.errors import one_problem
-from afterslip.units import limits
+from afterslip.units import largest_slip, limits
 from afterslip_service.umask import private_files
 
 if TYPE_CHECKING:
@@ -206,8 +206,9 @@ def _verdict(
             inversion["name"],
             _figure(summary.get("magnitude"), "{:.2f}")
             + limits(summary.get("magnitude_interval"), ".2f"),
-            _figure(summary.get("peak_slip"), "{:.1f} m")
-            + limits(summary.get("peak_slip_interval"), ".1f"),
+            largest_slip(summary, ".1f")
+            if summary.get("peak_slip") is not None
+            else "",
             _figure(summary.get("variance_reduction"), "{:.1%}"),
             _figure(summary.get("score"), "{:.3g}"),
         )

@@ -88,6 +88,12 @@ export const upload = async (file) => (await request("/v1/files", {
   headers: { "Content-Type": "application/octet-stream", "Idempotency-Key": key(), ...proof() },
 })).ref;
 
+/** Change what others may have changed meanwhile: the last one wins. @param {string} path @param {any} value */
+export const patch = (path, value) => request(path, {
+  method: "PATCH", body: JSON.stringify(value),
+  headers: { "Content-Type": "application/json", "If-Match": "*", ...proof() },
+});
+
 /** @param {string} path */
 export const remove = (path) => request(path, { method: "DELETE", headers: proof() });
 

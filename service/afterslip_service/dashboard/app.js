@@ -9,6 +9,7 @@ import { h, put } from "/dashboard/dom.js";
 import { campaignList } from "/dashboard/views/list.js";
 import { campaignView } from "/dashboard/views/campaign.js";
 import { loginView } from "/dashboard/views/login.js";
+import { webhookView } from "/dashboard/views/webhooks.js";
 import { workerView } from "/dashboard/views/workers.js";
 
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
@@ -23,13 +24,18 @@ const newView = async (into) => (await import("/dashboard/views/new.js")).newVie
 /** @param {HTMLElement} into @param {string} id */
 const slipView = async (into, id) => (await import("/dashboard/views/slip.js")).slipView(into, id);
 
+/** @param {HTMLElement} into @param {string} id */
+const invertView = async (into, id) => (await import("/dashboard/views/invert.js")).invertView(into, id);
+
 /** Each view fills the element that it is given and returns how it is left. */
 const VIEWS = [
   { path: /^#\/campaigns\/([\w-]+)$/, show: campaignView },
   { path: /^#\/campaigns\/([\w-]+)\/greens$/, show: greensView },
+  { path: /^#\/campaigns\/([\w-]+)\/invert$/, show: invertView },
   { path: /^#\/inversions\/([\w-]+)(?:\?.*)?$/, show: slipView },
   { path: /^#\/new$/, show: newView },
   { path: /^#\/workers$/, show: workerView },
+  { path: /^#\/webhooks$/, show: webhookView },
   { path: /^(#\/?)?$/, show: campaignList },
 ];
 
@@ -43,7 +49,7 @@ async function show() {
   const here = location.hash;
   for (const link of document.querySelectorAll(".top nav a")) {
     const target = link.getAttribute("href");
-    const campaigns = target === "#/" && !here.startsWith("#/workers");
+    const campaigns = target === "#/" && !/^#\/(workers|webhooks)/.test(here);
     if (target === here || campaigns) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }

@@ -300,6 +300,7 @@ class Dispatcher:
             escalation=next_time.strict,
             avoid=self._avoided(job.id, avoid) if avoid else [],
             timeout_s=settings.attempt_timeout,
+            max_elements=settings.max_elements,
         )
 
     def _avoided(self, job: str, classes: frozenset[str]) -> list[str]:

@@ -12,17 +12,18 @@ function waits({ message, until }) {
   return h("li", {}, message, end);
 }
 
-/** @param {any} failure */
-function failed({ error_class: name, count, advice }) {
-  const often = count > 1 ? ` (${count} times)` : "";
-  return h("li", {}, h("b", {}, `${name.replaceAll("_", " ")}${often}: `), advice);
+/** @param {any} failure @param {(name: string) => void} retry */
+function failed({ error_class: name, count, advice }, retry) {
+  const words = name.replaceAll("_", " ");
+  return h("li", {}, h("b", {}, `${words}${count > 1 ? ` (${count} times)` : ""}: `), advice, " ",
+    h("button.plain", { type: "button", onclick: () => retry(name), "aria-label": `Retry these: groups with ${words}` }, "Retry these"));
 }
 
-/** @param {any} found answer of `/explain` */
-export function explanation({ waiting, failures, reuse }) {
+/** @param {any} found answer of `/explain` @param {(name: string) => void} retry what failed in one way */
+export function explanation({ waiting, failures, reuse }, retry) {
   const lines = [
     ...waiting.filter((/** @type {any} */ reason) => !USUAL.includes(reason.code)).map(waits),
-    ...failures.map(failed),
+    ...failures.map((/** @type {any} */ one) => failed(one, retry)),
   ];
   if (reuse.reused) lines.push(h("li", {}, `${reuse.reused} of ${reuse.of} unit sources were taken from other campaigns`));
   return lines.length ? h("ul.why", { "aria-label": "Why" }, lines) : null;

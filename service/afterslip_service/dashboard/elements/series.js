@@ -6,6 +6,16 @@ import { svg } from "/dashboard/dom.js";
 const WIDTH = 360, HEIGHT = 230, LEFT = 62, RIGHT = 12, TOP = 12, BOTTOM = 40;
 const NAMES = ["east", "north", "up"];
 
+/** @param {number} t yr @param {number} last yr */
+const column = (t, last) => LEFT + ((WIDTH - LEFT - RIGHT) * t) / last;
+
+/** Move the line to another time; the rest stays as drawn. @param {any} chart @param {number} now yr */
+export function mark(chart, now) {
+  const line = chart.querySelector(".now"), x = column(now, Number(chart.dataset.last));
+  line.setAttribute("x1", x);
+  line.setAttribute("x2", x);
+}
+
 /**
  * @param {number[]} years
  * @param {number[][]} values (time, 3)
@@ -17,12 +27,12 @@ export function series(years, values, now, unit = "m per m of slip") {
   let low = Math.min(0, ...all), high = Math.max(0, ...all);
   if (low === high) [low, high] = [-1, 1];
   const last = Math.max(...years, 1e-9);
-  const x = (/** @type {number} */ t) => LEFT + ((WIDTH - LEFT - RIGHT) * t) / last;
+  const x = (/** @type {number} */ t) => column(t, last);
   const y = (/** @type {number} */ v) => TOP + ((HEIGHT - TOP - BOTTOM) * (high - v)) / (high - low);
   const text = (/** @type {any} */ at, /** @type {string} */ words) => svg("text", at, words);
   const end = values[values.length - 1];
   return svg("svg", {
-    class: "chart series", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img",
+    class: "chart series", "data-last": last, viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img",
     "aria-label": `Displacement in ${unit} after ${last} yr: ${NAMES.map((name, i) => `${name} ${end[i].toPrecision(4)}`).join(", ")}`,
   },
   // zero only where its number has room

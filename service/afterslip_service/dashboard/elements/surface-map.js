@@ -26,7 +26,15 @@ export class SurfaceMap {
     /** @type {"one" | "two" | ""} */
     this.named = "";
     this.canvas = h("canvas", { "aria-hidden": "true" });
-    this.over = svg("svg", { role: "img", "aria-label": "Map of the ground in km east and north" });
+    // what a frame changes is apart from what it does not
+    this.fixed = svg("g", {});
+    this.halo = svg("path", { class: "halo" });
+    this.arrow = svg("path", { class: "arrows" });
+    this.above = svg("g", {});
+    this.over = svg("svg", { role: "img", "aria-label": "Map of the ground in km east and north" },
+      this.fixed, this.halo, this.arrow, this.above);
+    /** colours of the unit sources, null: none @type {string[] | null} */
+    this.shades = null;
     this.element = h("div.map", {
       onclick: (/** @type {MouseEvent} */ event) => {
         const box = this.element.getBoundingClientRect();
@@ -105,49 +113,66 @@ export class SurfaceMap {
    */
   show(values, axis, most, longest) {
     this.field = { values, axis, most, longest };
-    this.draw();
+    this.move();
   }
 
   /** Show no field: there is none of the chosen source. */
   clear() {
     this.field = null;
-    this.draw();
+    this.move();
   }
 
+  /** Everything; a frame alone draws what moves. */
   draw() {
+    if (!this.pixels) return;
+    const [west, south] = this.toPlace(0, this.height), [east, north] = this.toPlace(this.width, 0);
+    const shore = this.coast && drawn(this.coast, [west, south, east, north].map((m) => m / 1e3), (x, y) => this.toPixel(1e3 * x, 1e3 * y));
+    put(this.fixed, shore ? svg("path", { class: "coast", d: shore }) : null, ...this.ticks());
+    this.mark();
+    this.move();
+  }
+
+  /** The unit sources and the chosen place. */
+  mark() {
+    const [cx, cy] = this.toPixel(this.source.x, this.source.y), { shades } = this;
+    const marks = this.sources.map(({ x, y }, i) => {
+      const [column, row] = this.toPixel(x, y);
+      return svg("circle", { class: "source", cx: column, cy: row, r: shades ? 6 : 3, fill: shades?.[i] });
+    });
+    put(this.above, ...marks, svg("circle", { class: "source chosen", cx, cy, r: shades ? 9 : 7 }), this.place && this.cross(this.place));
+  }
+
+  /** What changes with time. */
+  move() {
     if (!this.pixels) return;
     if (this.field) this.paint();
     else this.canvas.getContext("2d").clearRect(0, 0, this.width, this.height);
     const arrows = this.field ? this.arrows() : "";
-    const marks = this.sources.map(({ x, y }) => this.toPixel(x, y))
-      .map(([cx, cy]) => svg("circle", { class: "source", cx, cy, r: 3 }));
-    const [cx, cy] = this.toPixel(this.source.x, this.source.y);
-    const [west, south] = this.toPlace(0, this.height), [east, north] = this.toPlace(this.width, 0);
-    const shore = this.coast && drawn(this.coast, [west, south, east, north].map((m) => m / 1e3), (x, y) => this.toPixel(1e3 * x, 1e3 * y));
-    put(this.over, shore ? svg("path", { class: "coast", d: shore }) : null, ...this.ticks(), ...marks,
-      svg("path", { class: "halo", d: arrows }), svg("path", { class: "arrows", d: arrows }),
-      svg("circle", { class: "source chosen", cx, cy, r: 7 }), this.place && this.cross(this.place));
+    this.halo.setAttribute("d", arrows);
+    this.arrow.setAttribute("d", arrows);
   }
 
+  /** A colour of every pixel; this loop decides how smoothly time is scrubbed. */
   paint() {
     const { values, axis, most } = this.field;
     const { faces, weights } = this.pixels;
     const colours = this.ramp(axis === 3 ? "one" : "two");
     const out = new Uint32Array(/** @type {ImageData} */ (this.image).data.buffer);
-    const nodes = this.surface.faces;
-    const value = new Float64Array(3);
+    const nodes = this.surface.faces, scale = most > 0 ? 255 / most : 0;
+    const sum = (/** @type {number} */ at, /** @type {number} */ node, /** @type {number} */ i) =>
+      weights[at] * values[3 * nodes[node] + i] + weights[at + 1] * values[3 * nodes[node + 1] + i]
+      + weights[at + 2] * values[3 * nodes[node + 2] + i] + weights[at + 3] * values[3 * nodes[node + 3] + i]
+      + weights[at + 4] * values[3 * nodes[node + 4] + i] + weights[at + 5] * values[3 * nodes[node + 5] + i];
     for (let pixel = 0; pixel < faces.length; pixel += 1) {
-      const face = faces[pixel];
-      if (face < 0) { out[pixel] = 0; continue; }
-      value.fill(0);
-      for (let k = 0; k < 6; k += 1) {
-        const weight = weights[6 * pixel + k], start = 3 * nodes[6 * face + k];
-        for (let i = 0; i < 3; i += 1) value[i] += weight * values[start + i];
-      }
-      const east = value[0], north = value[1], up = value[2];
-      const share = !(most > 0) ? (axis === 3 ? 0 : 0.5)
-        : axis === 3 ? Math.sqrt(east * east + north * north + up * up) / most : (value[axis] / most + 1) / 2;
-      out[pixel] = colours[Math.max(0, Math.min(255, Math.round(255 * share)))];
+      if (faces[pixel] < 0) { out[pixel] = 0; continue; }
+      const at = 6 * pixel, node = 6 * faces[pixel];
+      let share;
+      if (axis === 3) {
+        const east = sum(at, node, 0), north = sum(at, node, 1), up = sum(at, node, 2);
+        share = scale * Math.sqrt(east * east + north * north + up * up);
+      } else share = (scale * sum(at, node, axis) + 255) / 2;
+      // half up, as Math.round does
+      out[pixel] = colours[share < 0 ? 0 : share > 255 ? 255 : (share + 0.5) | 0];
     }
     this.canvas.getContext("2d").putImageData(this.image, 0, 0);
   }

@@ -10,8 +10,11 @@ const WIDTH = 440, HEIGHT = 240, LEFT = 58, RIGHT = 14, TOP = 12, BOTTOM = 44;
 /** @param {number} v */
 const short = (v) => (v === 0 ? "0" : Math.abs(Math.log10(Math.abs(v))) < 3 ? String(Number(v.toPrecision(3))) : v.toExponential(1));
 
-/** @param {import("/dashboard/slip/result.js").SlipResult} result */
-export function scores(result) {
+/**
+ * @param {import("/dashboard/slip/result.js").SlipResult} result
+ * @param {(smoothness: number, sparsity: number) => void} [pick] the slip of a point is asked for
+ */
+export function scores(result, pick) {
   const { smoothness, sparsity, score, error, chosen } = result.scores();
   if (score.length < 2) return h("p.sub", {}, "The smoothness was given: nothing was tried.");
   const several = new Set(sparsity).size > 1;
@@ -30,7 +33,10 @@ export function scores(result) {
     const [cx, cy] = [x(smoothness[i]), y(value)];
     return [
       several ? null : svg("path", { class: "bar", d: `M${cx.toFixed(1)} ${y(value + error[i]).toFixed(1)}V${y(Math.max(value - error[i], 1e-9)).toFixed(1)}` }),
-      svg("circle", { cx: cx.toFixed(1), cy: cy.toFixed(1), r: 3.5, fill: colour(sparsity[i]) }, svg("title", {}, words)),
+      svg("circle", { cx: cx.toFixed(1), cy: cy.toFixed(1), r: pick ? 5 : 3.5, fill: colour(sparsity[i]), ...(pick ? {
+        role: "button", tabindex: i ? -1 : 0, "aria-label": `Show the slip at ${words}`,
+        onclick: () => pick(smoothness[i], sparsity[i]), onkeydown: press,
+      } : {}) }, svg("title", {}, words)),
     ];
   });
   const ticks = [];
@@ -39,11 +45,29 @@ export function scores(result) {
   }
   for (const value of [low, high]) ticks.push(svg("text", { x: LEFT - 4, y: (y(value) + 4).toFixed(1), "text-anchor": "end" }, short(value)));
   return h("figure.scores", {},
-    svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `Score against smoothness, ${score.length} points; ${short(chosen.smoothness)} was chosen` },
+    svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: pick ? "group" : "img", "aria-label": `Score against smoothness, ${score.length} points; ${short(chosen.smoothness)} was chosen` },
       svg("path", { class: "axis", d: `M${LEFT} ${TOP}V${HEIGHT - BOTTOM}H${WIDTH - RIGHT}` }),
       svg("path", { class: "chosen", d: `M${x(chosen.smoothness).toFixed(1)} ${TOP}V${HEIGHT - BOTTOM}` }),
       ...marks.filter((mark) => mark !== null), ...ticks,
       svg("text", { x: WIDTH - RIGHT, y: HEIGHT - 6, "text-anchor": "end" }, "smoothness")),
     h("figcaption", {}, `Mean square of residual over sigma of data held out; least ${fixed(low, 2)}. The line is what was chosen, smoothness ${short(chosen.smoothness)}`,
-      several ? `, sparsity ${short(chosen.sparsity)}; lighter points are sparser.` : "; bars are standard errors."));
+      several ? `, sparsity ${short(chosen.sparsity)}; lighter points are sparser.` : "; bars are standard errors.",
+      pick ? " Click a point: the data are inverted with its weights, and the slip is shown beside." : ""));
+}
+
+/** One tab stop for all points, arrows inside. @param {KeyboardEvent} event */
+function press(event) {
+  const here = /** @type {SVGElement} */ (event.target), step = /** @type {Record<string, number>} */ ({ ArrowRight: 1, ArrowLeft: -1 })[event.key];
+  if (event.key === "Enter" || event.key === " ") here.dispatchEvent(new MouseEvent("click"));
+  else if (step) {
+    // smoother ones are on the right
+    const all = /** @type {SVGElement[]} */ ([...(here.parentElement?.querySelectorAll("circle") ?? [])])
+      .sort((a, b) => Number(a.getAttribute("cx")) - Number(b.getAttribute("cx")));
+    const next = all[all.indexOf(here) + step];
+    if (!next) return;
+    here.setAttribute("tabindex", "-1");
+    next.setAttribute("tabindex", "0");
+    next.focus();
+  } else return;
+  event.preventDefault();
 }

@@ -1,7 +1,8 @@
 // @ts-check
 /** One campaign, live. */
 
-import { all, follow, get, post, remove } from "/dashboard/api.js";
+import { all, follow, get, send } from "/dashboard/api.js";
+import { ACTIONS, act, allows, askPriority, change } from "/dashboard/campaigns.js";
 import { calm, h, put } from "/dashboard/dom.js";
 import { damageNote } from "/dashboard/elements/damage.js";
 import { explanation } from "/dashboard/elements/explanation.js";
@@ -10,14 +11,7 @@ import { inversionCard } from "/dashboard/elements/inversion-card.js";
 import { ago, count, duration, fixed, moment, tiny } from "/dashboard/format.js";
 import { groupDetail } from "/dashboard/views/group.js";
 
-const ACTIONS = {
-  pause: ["Pause", ["waiting", "building", "running"]],
-  resume: ["Resume", ["paused"]],
-  retry: ["Retry what failed", ["failed"]],
-  uncancel: ["Take up again", ["cancelled"]],
-  cancel: ["Cancel", ["waiting", "building", "running", "paused", "failed"]],
-  delete: ["Delete", ["complete", "failed", "cancelled", "paused"]],
-};
+/** @type {Record<string, string>} */
 const SURE = {
   cancel: "Cancel this campaign? What is accepted stays, the rest is not computed.",
   delete: "Delete this campaign? It is removed from the lists, and nothing brings it back. Its files stay in the store.",
@@ -25,6 +19,9 @@ const SURE = {
 
 /** @param {any} campaign whether its Green's functions can be looked at */
 export const explorable = ({ state, physics }) => state === "complete" && physics === "viscoelastic";
+
+/** @param {any} campaign whether slip may be asked for */
+const invertible = ({ state, cancelling, physics }) => physics === "viscoelastic" && state !== "cancelled" && !cancelling;
 
 /** @param {HTMLElement} main @param {string} id */
 export async function campaignView(main, id) {
@@ -130,30 +127,36 @@ class CampaignView {
   async explain() {
     this.explained = this.campaign.state;
     const found = await get(`${this.path}/explain`).catch(() => null);
-    put(this.parts.why, found && explanation(found));
+    put(this.parts.why, found && explanation(found, (name) => this.retry({ error_class: name })));
   }
 
   buttons() {
-    if (this.campaign.cancelling && this.campaign.state !== "cancelled") return [];
-    return Object.entries(ACTIONS)
-      .filter(([, [, states]]) => states.includes(this.campaign.state))
-      .map(([name, [label]]) => h(name in SURE ? "button.danger" : "button", {
-        type: "button", onclick: () => this.act(name),
-      }, label));
+    const press = (/** @type {string} */ words, /** @type {() => Promise<any>} */ run, tag = "button") =>
+      h(tag, { type: "button", onclick: () => this.attempt(run) }, words);
+    const { id, name, priority } = this.campaign;
+    return [
+      press("Rename", async () => { const given = window.prompt("Name", name)?.trim(); if (given && given !== name) await change(id, { name: given }); }),
+      press("Priority", async () => { const given = askPriority(priority); if (given !== null) await change(id, { priority: given }); }),
+      ...Object.entries(ACTIONS).filter(([action]) => allows(this.campaign, action)).map(([action, [words]]) =>
+        press(words, () => this.act(action), action in SURE ? "button.danger" : "button")),
+    ];
   }
 
-  /** @param {string} name */
-  async act(name) {
-    const sure = /** @type {Record<string, string>} */ (SURE)[name];
-    if (sure && !window.confirm(sure)) return;
+  /** @param {string} action */
+  async act(action) {
+    if (SURE[action] && !window.confirm(SURE[action])) return;
+    await act(this.campaign.id, action);
+    if (action === "delete") location.hash = "#/";
+  }
+
+  /** Retry some of what failed. @param {{groups?: number[], error_class?: string}} choice */
+  retry(choice) { return this.attempt(() => send(`${this.path}/groups/retry`, choice)); }
+
+  /** @param {() => Promise<any>} run */
+  async attempt(run) {
     try {
-      if (name === "delete") {
-        await remove(this.path);
-        location.hash = "#/";
-        return;
-      }
-      await post(`${this.path}/${name}`);
-      await this.refresh();
+      await run();
+      if (location.hash.startsWith("#/campaigns/")) await this.refresh();
     } catch (error) {
       this.alarm(/** @type {Error} */ (error).message);
     }
@@ -210,7 +213,8 @@ class CampaignView {
     else this.left.append(this.parts.inversions);
     const cards = await Promise.all(inversions.map(inversionCard));
     put(this.parts.inversions, cards.length
-      ? h("section.card", {}, h("h2", {}, cards.length > 1 ? "Inversions" : "Inversion"), cards) : null);
+      ? h("section.card", {}, h("h2", {}, cards.length > 1 ? "Inversions" : "Inversion"), cards) : null,
+    invertible(this.campaign) ? h("p", {}, h("a.button", { href: `#/campaigns/${this.campaign.id}/invert` }, "New inversion")) : null);
   }
 
   /** @param {number} index */
@@ -224,7 +228,7 @@ class CampaignView {
     put(this.parts.detail, groupDetail(found, () => {
       this.grid.press(-1);
       put(this.parts.detail);
-    }));
+    }, () => this.retry({ groups: [index] })));
   }
 }
 

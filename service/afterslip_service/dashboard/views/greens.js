@@ -1,13 +1,14 @@
 // @ts-check
 /** The Green's functions of a campaign, computed here from its store. */
 
-import { get, Problem } from "/dashboard/api.js";
+import { get, Problem, send } from "/dashboard/api.js";
 import { h, put } from "/dashboard/dom.js";
 import { select } from "/dashboard/elements/select.js";
-import { series } from "/dashboard/elements/series.js";
+import { mark, series } from "/dashboard/elements/series.js";
 import { SurfaceMap } from "/dashboard/elements/surface-map.js";
 import { explorable } from "/dashboard/views/campaign.js";
-import { Greens, YEAR } from "/dashboard/physics/viscoelastic/greens.js";
+import { css, table } from "/dashboard/elements/colours.js";
+import { Difference, Greens, YEAR, comparable } from "/dashboard/physics/viscoelastic/greens.js";
 
 const SHOWN = ["east", "north", "up", "length", "estimated error"];
 // of colours: the error of the mesh
@@ -25,17 +26,26 @@ export async function greensView(main, id) {
     throw new Problem(0, `The Green's functions of ${campaign.name} are shown here once all are computed, and only those of viscoelastic campaigns.`);
   }
   put(main, h("div.empty", {}, "Reading the Green's functions…"));
-  const view = new GreensView(main, campaign, await Greens.open(campaign.links.greens));
+  const { items } = await get("/v1/campaigns?state=complete&limit=200");
+  const others = items.filter((/** @type {any} */ one) => one.id !== id && explorable(one));
+  const view = new GreensView(main, campaign, await Greens.open(campaign.links.greens), others);
   await view.choose(0);
   return () => view.map.resized.disconnect();
 }
 
 class GreensView {
-  /** @param {HTMLElement} main @param {any} campaign @param {Greens} greens */
-  constructor(main, campaign, greens) {
+  /** @param {HTMLElement} main @param {any} campaign @param {Greens} greens @param {any[]} others that are complete, too */
+  constructor(main, campaign, greens, others) {
     this.greens = greens;
-    /** @type {import("/dashboard/physics/viscoelastic/greens.js").Curve | null} */
+    this.campaign = campaign;
+    this.others = others;
+    /** another campaign, of the same mesh @type {Greens | null} */
+    this.second = null;
+    /** @type {import("/dashboard/physics/viscoelastic/greens.js").Curve | Difference | null} */
     this.curve = null;
+    /** of every unit source at the place, (time, source, 3) @type {number[][][] | null} */
+    this.all = null;
+    this.pending = 0;
     this.step = 0;
     this.map = new SurfaceMap(/** @type {any} */ (greens.surface), greens.sources, (x, y) => this.click(x, y));
     this.source = select("Unit source", greens.sources.map(({ label }) => label), (row) => this.choose(row));
@@ -43,6 +53,10 @@ class GreensView {
     this.shown = select("Colours", ["east", "north", "up", "length of the vector",
       ...(greens.moments ? ["estimated error of the mesh"] : [])], () => this.fields(), 3);
     this.part = select("Displacement", ["all", "only the change since the event"], () => this.fields());
+    this.other = select("Compare with", ["no other campaign", ...others.map(({ name, id: other }) => `${name} · ${other}`)], (row) => this.compare(row));
+    this.which = select("Shown", ["this campaign", "the other", "this less the other"], () => this.choose(Number(this.source.field.value)));
+    this.which.label.hidden = true;
+    this.every = h("input", { type: "checkbox", onchange: () => this.sense() });
     this.time = h("input", {
       type: "range", min: 0, max: greens.times.length - 1, value: 0, id: "time",
       oninput: () => { this.step = Number(this.time.value); this.frame(); },
@@ -54,6 +68,7 @@ class GreensView {
     this.east = number("east");
     this.north = number("north");
     this.legend = h("div.ends", {});
+    this.sensitivity = h("p.sub", {});
     this.chart = h("div", {});
     this.status = h("p.sub", { role: "status" });
     this.axis = 3;
@@ -66,14 +81,15 @@ class GreensView {
       h("div.columns", {},
         h("section.card", { "aria-label": "Map" }, this.map.element,
           h("div.time", {}, h("label", { for: "time" }, "Time after the event"), this.time, this.when),
-          this.map.scale, this.legend,
+          this.map.scale, this.legend, this.sensitivity,
           h("div.buttons", {}, press("Closer", () => this.map.zoom(0.6)), press("Farther", () => this.map.zoom(1 / 0.6)),
             press("Around the sources", () => this.map.focus()), press("Whole surface", () => this.map.focus(true)))),
         h("div", {},
-          h("section.card.choices", { "aria-label": "What is shown" }, this.source.label, this.clicks.label, this.shown.label, this.part.label),
+          h("section.card.choices", { "aria-label": "What is shown" }, this.source.label, this.clicks.label, this.shown.label, this.part.label,
+            others.length ? [this.other.label, this.which.label] : null),
           h("section.card", {}, h("h2", {}, "Time series at a place"),
             h("div.place", {}, h("label", {}, "km east", this.east), h("label", {}, "km north", this.north)),
-            this.status, this.chart))));
+            h("label.check", {}, this.every, "Colour every unit source by what it does here"), this.status, this.chart))));
     this.map.frame(campaign.spec?.model?.frame);
     this.say("Click on the map, or type a place.");
   }
@@ -86,7 +102,7 @@ class GreensView {
     this.source.field.value = String(row);
     let curve = null, failure = "";
     try {
-      curve = await this.greens.curve(row);
+      curve = await this.curveOf(row);
     } catch (error) {
       failure = /** @type {Error} */ (error).message;
     }
@@ -94,11 +110,79 @@ class GreensView {
     if (this.source.field.value !== String(row)) return;
     this.curve = curve;
     this.map.source = this.greens.sources[row];
+    this.map.mark();
     if (failure) {
       this.map.clear();
       put(this.chart, h("div.note.bad", { role: "alert" }, failure));
     }
     this.fields();
+    this.sense();
+  }
+
+  /** @param {number} row of the unit source */
+  async curveOf(row) {
+    const which = this.second ? this.which.field.value : "0";
+    const [first, second] = await Promise.all([which === "1" ? null : this.greens.curve(row), which === "0" ? null : this.second?.curve(row)]);
+    return first && second ? new Difference(first, second) : first ?? second ?? null;
+  }
+
+  /** @param {number} row 0: with none */
+  async compare(row) {
+    this.second = null;
+    try {
+      const other = row ? await Greens.open(this.others[row - 1].links.greens) : null;
+      if (other && !comparable(this.greens, other)) throw new Problem(0, "It has other nodes or unit sources: only campaigns that differ in their rock alone are compared.");
+      if (this.other.field.value !== String(row)) return;
+      this.second = other;
+      this.which.field.value = other ? "2" : "0";
+    } catch (error) {
+      this.other.field.value = "0";
+      this.say(/** @type {Error} */ (error).message);
+    }
+    this.which.label.hidden = !this.second;
+    await this.choose(Number(this.source.field.value));
+  }
+
+  /** What every unit source does at the place, sampled by the service: it need not be read here. */
+  async sense() {
+    const { place } = this.map, number = this.pending += 1;
+    this.all = null;
+    if (this.every.checked && place) {
+      const times = [0, ...this.greens.times].map((t) => `${t / YEAR} yr`);
+      const request = { stations: [{ name: "here", x_km: place.x / 1e3, y_km: place.y / 1e3 }], times };
+      const ids = [this.campaign.id, ...(this.second ? [this.others[Number(this.other.field.value) - 1].id] : [])];
+      const found = await Promise.all(ids.map((id) => send(`/v1/campaigns/${id}/sample`, request))).catch((error) => { this.say(error.message); return null; });
+      // another place may have been chosen meanwhile
+      if (number !== this.pending || !found) return;
+      const which = this.second ? Number(this.which.field.value) : 0;
+      this.all = times.map((_, t) => this.greens.sources.map((__, source) => [0, 1, 2].map((axis) => {
+        const [first, second] = found.map(({ data }) => data[source][t][0][axis]);
+        return which === 0 ? first : which === 1 ? second : first - second;
+      })));
+    }
+    this.shade();
+  }
+
+  /** Colour the unit sources, all times on one scale. */
+  shade() {
+    const { all } = this, axis = Math.min(this.axis, 3);
+    let words = "";
+    this.map.shades = null;
+    if (all) {
+      const value = (/** @type {number} */ t, /** @type {number} */ source) => {
+        const moved = all[t][source].map((v, i) => v - (this.first ? all[0][source][i] : 0));
+        return axis === 3 ? Math.hypot(...moved) : moved[axis];
+      };
+      const most = Math.max(...all.slice(1).flatMap((row, t) => row.map((_, source) => Math.abs(value(t + 1, source))))) || 1;
+      const colours = table(axis === 3 ? "one" : "two");
+      this.map.shades = all[0].map((_, source) => {
+        const share = value(this.step + 1, source) / most;
+        return css(colours[Math.round(255 * (axis === 3 ? share : (share + 1) / 2))]);
+      });
+      words = `unit sources: by what they do at the place, ${SHOWN[axis]}, at most ${most.toPrecision(3)} m/m`;
+    }
+    this.map.mark();
+    put(this.sensitivity, words);
   }
 
   /** The ends of the colours and the scale of the arrows, the same for all times. */
@@ -108,7 +192,7 @@ class GreensView {
     this.axis = Number(this.shown.field.value);
     const length = this.axis >= 3;
     this.most = this.longest = 0;
-    if (this.unknown()) { this.frame(); return; }
+    if (this.unknown()) { this.frame(); this.series(); return; }
     const { times } = this.greens, every = Math.ceil(times.length / RANGED);
     for (const t of times.filter((_, i) => (times.length - 1 - i) % every === 0)) {
       const field = this.field(t);
@@ -119,6 +203,7 @@ class GreensView {
       }
     }
     this.frame();
+    this.series();
   }
 
   /** Whether an error is to be shown that was not estimated. */
@@ -138,7 +223,7 @@ class GreensView {
     if (this.unknown()) {
       this.map.clear();
       put(this.legend, h("span", {}, "not estimated for this unit source"));
-      this.series();
+      this.now();
       return;
     }
     const years = this.greens.times[this.step] / YEAR;
@@ -148,7 +233,8 @@ class GreensView {
     const end = `${this.most.toPrecision(3)} m/m`;
     put(this.legend, h("span", {}, this.axis >= 3 ? "0" : `−${end}`), h("span", {}, SHOWN[this.axis]), h("span", {}, end),
       this.longest > 0 && h("span.all", {}, `longest arrow: ${this.longest.toPrecision(3)} m/m`));
-    this.series();
+    this.now();
+    if (this.all) this.shade();
   }
 
   /** @param {number} x m @param {number} y m */
@@ -169,8 +255,18 @@ class GreensView {
     this.north.value = String(Number((y / 1e3).toFixed(3)));
     // what is shown belongs to the numbers that are shown
     this.map.place = { x: 1e3 * Number(this.east.value), y: 1e3 * Number(this.north.value) };
-    this.map.draw();
+    this.map.mark();
     this.series();
+    this.sense();
+  }
+
+  /** Mark the time in the series that is drawn. */
+  now() {
+    const chart = this.chart.querySelector(".series");
+    if (!chart) return;
+    mark(chart, this.greens.times[this.step] / YEAR);
+    this.chart.querySelector("tr[aria-current]")?.removeAttribute("aria-current");
+    this.chart.querySelectorAll("tbody tr")[this.step].setAttribute("aria-current", "true");
   }
 
   series() {
@@ -191,7 +287,7 @@ class GreensView {
     const { errors } = this.curve, names = ["yr", "east", "north", "up", ...(errors ? ["error"] : [])];
     put(this.chart,
       series(dense.map((t) => t / YEAR), this.curve.series(found, dense).map(less), times[this.step] / YEAR),
-      h("div.scroll", {}, h("table", {},
+      h("div.scroll", { tabindex: 0, role: "region", "aria-label": "Table" }, h("table", {},
         h("thead", {}, h("tr", {}, names.map((name, i) => h(`th.${i ? name : "year"}`, { scope: "col" }, name)))),
         h("tbody", {}, times.map((t, i) => h("tr", { "aria-current": i === this.step && "true" },
           h("td", {}, String(Number((t / YEAR).toPrecision(4)))),

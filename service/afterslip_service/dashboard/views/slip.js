@@ -1,7 +1,7 @@
 // @ts-check
 /** What an inversion found: slip and data on a map, others beside it, a link to the same view. */
 
-import { get } from "/dashboard/api.js";
+import { Problem, get, send } from "/dashboard/api.js";
 import { h, put, svg } from "/dashboard/dom.js";
 import { css, table } from "/dashboard/elements/colours.js";
 import { around } from "/dashboard/elements/km-map.js";
@@ -22,6 +22,8 @@ const SHADES = /** @type {Record<string, {words: string, needs: string, unit: st
 });
 const ARROWS = { horizontal: "horizontal", up: "vertical", none: "none" };
 const PIXELS = ["observed", "predicted", "residual", "all"];
+// between questions whether an inversion has ended, ms
+const WAIT = 1000;
 const SIGHTS = ["observed", "predicted", "residual", "all three beside each other"];
 
 /** @param {HTMLElement} main @param {string} id */
@@ -103,7 +105,7 @@ class SlipView {
       select("Displacements", Object.values(ARROWS), (row) => change({ arrows: names[row] }), names.indexOf(look.arrows)).label,
       ...(epochs.length > 1 ? [select("Time of the data", epochs.map((t) => `${Number(t.toPrecision(4))} yr`), (row) => change({ epoch: epochs[row] }), epochs.indexOf(look.epoch)).label] : []),
       ...(lines ? [select("Lines of sight", SIGHTS, (row) => { const before = look.pixels; change({ pixels: PIXELS[row] }); if ([before, look.pixels].includes("all")) this.beside(); }, PIXELS.indexOf(look.pixels)).label] : []),
-      ...(others.length ? [this.with.label] : []),
+      this.with.label,
       check("Direction of slip of the side above", look.rake, (on) => change({ rake: on })),
       check("Resolution at the unit sources", look.resolution, (on) => change({ resolution: on })),
     ];
@@ -127,12 +129,36 @@ class SlipView {
     this.faults = results.map((result) => new FaultView(result, this.look));
     this.solids.classList.toggle("two", results.length > 1);
     put(this.solids, this.faults.map(({ element, result }) => h("figure.panel", {}, element, h("figcaption", {}, result.inversion.name))));
-    put(this.tried, results.flatMap((result) => [results.length > 1 ? h("h3", {}, result.inversion.name) : null, scores(result)]));
+    put(this.tried, results.flatMap((result) => [results.length > 1 ? h("h3", {}, result.inversion.name) : null, scores(result,
+      result === this.result ? (...weights) => this.at(...weights).catch((error) => this.say(error.message)) : undefined)]));
     const at = (this.asked.get("at") ?? "").split(",").map(Number);
     if (where) this.place(where.centre, where.span, where.box);
     else if (at.length === 3 && at.every(Number.isFinite) && at[2] > 0) this.place(at.slice(0, 2), at[2]);
     else this.fit();
     this.redraw();
+  }
+
+  /** Show the slip of other weights beside: inverted anew, unless that was done. @param {number} smoothness @param {number} sparsity */
+  async at(smoothness, sparsity) {
+    const { id, campaign, name, request } = this.result.inversion;
+    const asked = { ...request, smoothness, sparsity, name: `${name.slice(0, 40)}-${smoothness.toExponential(2)}-${sparsity.toExponential(1)}`.replace(/[^\w-]/g, "_") };
+    let row = this.others.findIndex((other) => other.request.name === asked.name);
+    if (row < 0) {
+      this.say(`Inverting with smoothness ${Number(smoothness.toPrecision(3))}…`);
+      let made = await send("/v1/inversions", { ...asked, campaign });
+      while (!["accepted", "failed", "cancelled"].includes(made.state) && location.hash.includes(id)) {
+        await new Promise((resolve) => { setTimeout(resolve, WAIT); });
+        made = await get(made.links.self);
+      }
+      // the page shows something else by now
+      if (!location.hash.includes(id)) return;
+      if (made.state !== "accepted") throw new Problem(0, made.error?.message ?? `The inversion was ${made.state}.`);
+      row = this.others.push(made) - 1;
+      /** @type {any} */ (this.with).field.append(h("option", { value: row + 1 }, made.name));
+    }
+    /** @type {any} */ (this.with).field.value = String(row + 1);
+    await this.beside();
+    this.say(`Beside it: smoothness ${Number(smoothness.toPrecision(3))}, sparsity ${Number(sparsity.toPrecision(3))}.`);
   }
 
   /** @param {boolean} [all] */
@@ -205,7 +231,7 @@ class SlipView {
     const { data } = result.stations[row], { years, values } = result.series(row);
     const mm = (/** @type {number} */ v) => h("td", { "data-value": v }, fixed(1e3 * v, 1));
     return [h("h3", {}, result.inversion.name), h("div.columns", {},
-      h("div.scroll", {}, h("table", {},
+      h("div.scroll", { tabindex: 0, role: "region", "aria-label": "Table" }, h("table", {},
         h("thead", {}, h("tr", {}, ["yr", "component", "observed, mm", "predicted", "residual", "sigma", "residual / sigma"]
           .map((word) => h("th", { scope: "col" }, word)))),
         h("tbody", {}, data.map((d) => h("tr", {}, h("td", {}, String(Number(d.epoch.toPrecision(4)))), h("td", {}, d.component),

@@ -192,6 +192,41 @@ export class Curve {
   }
 }
 
+/** What one campaign's ground does less than another's, on nodes that both have. */
+export class Difference {
+  /** @param {Curve} first @param {Curve} second */
+  constructor(first, second) {
+    this.first = first;
+    this.second = second;
+    this.errors = null;
+  }
+
+  /** @param {number} t s @returns {Float64Array} (node, 3) */
+  at(t) {
+    const found = this.first.at(t), less = this.second.at(t);
+    for (let i = 0; i < found.length; i += 1) found[i] -= less[i];
+    return found;
+  }
+
+  /** @param {{nodes: number[], weights: number[]}} place @param {number[]} times s @returns {number[][]} */
+  series(place, times) {
+    const less = this.second.series(place, times);
+    return this.first.series(place, times).map((row, i) => row.map((v, axis) => v - less[i][axis]));
+  }
+}
+
+/**
+ * Whether two campaigns have the same nodes and unit sources: only the rock differs.
+ * @param {Greens} one @param {Greens} other
+ */
+export function comparable(one, other) {
+  const same = (/** @type {ArrayLike<number>} */ a, /** @type {ArrayLike<number>} */ b) =>
+    a.length === b.length && Array.prototype.every.call(a, (v, i) => v === b[i]);
+  return ["x", "y", "faces"].every((name) => same(one.surface[name], other.surface[name]))
+    && one.sources.length === other.sources.length
+    && one.sources.every(({ label, x, y }, i) => label === other.sources[i].label && x === other.sources[i].x && y === other.sources[i].y);
+}
+
 /**
  * Fetch a part of the store. Zarr takes a missing file for its fill value: that is true of
  * what describes the sources (all zeros are never written), and else a loss.

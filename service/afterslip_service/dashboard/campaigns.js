@@ -1,0 +1,85 @@
+// @ts-check
+/** Campaigns as the page holds them, and what may be done to them. */
+
+import { get, patch, post, remove } from "/dashboard/api.js";
+
+/** Name → what its button says, and the states in which it does something. @type {Record<string, [string, string[]]>} */
+export const ACTIONS = {
+  pause: ["Pause", ["waiting", "building", "running"]],
+  resume: ["Resume", ["paused"]],
+  retry: ["Retry what failed", ["failed"]],
+  uncancel: ["Take up again", ["cancelled"]],
+  cancel: ["Cancel", ["waiting", "building", "running", "paused", "failed"]],
+  delete: ["Delete", ["complete", "failed", "cancelled", "paused"]],
+};
+// what cannot be undone, or stops work
+export const DANGEROUS = ["cancel", "delete"];
+
+/** @param {any} campaign @param {string} action */
+export const allows = ({ state, cancelling }, action) =>
+  ACTIONS[action][1].includes(state) && (!cancelling || state === "cancelled");
+
+/** @param {string} id @param {string} action */
+export const act = (id, action) => (action === "delete" ? remove(`/v1/campaigns/${id}`) : post(`/v1/campaigns/${id}/${action}`));
+
+/** @param {string} id @param {{name?: string, priority?: number}} change */
+export const change = (id, change) => patch(`/v1/campaigns/${id}`, change);
+
+/** Ask for a priority; null where none, or no number, was given. @param {number} now */
+export function askPriority(now) {
+  const given = window.prompt("Priority, from -1000 to 1000; higher ones are served first", String(now));
+  return given === null || !/^\s*[+-]?\d+\s*$/.test(given) ? null : Number(given);
+}
+
+const SORTS = /** @type {Record<string, (a: any, b: any) => number>} */ ({
+  newest: (a, b) => (a.id < b.id ? 1 : -1),
+  "last changed": (a, b) => (a.updated_at < b.updated_at ? 1 : -1),
+  name: (a, b) => a.name.localeCompare(b.name),
+  priority: (a, b) => b.priority - a.priority,
+  "largest": (a, b) => (b.n_sources ?? 0) - (a.n_sources ?? 0),
+});
+export const ORDERS = Object.keys(SORTS);
+
+/** All campaigns, read once and then by what changed. */
+export class Campaigns {
+  /** @type {Map<string, any>} */
+  known = new Map();
+
+  /** Read the list, page after page. @param {() => void} read called after each @param {AbortSignal} signal */
+  async load(read, signal) {
+    const found = new Map();
+    let cursor = null;
+    do {
+      const page = await get(`/v1/campaigns?limit=500${cursor ? `&cursor=${cursor}` : ""}`);
+      if (signal.aborted) return;
+      for (const item of page.items) { found.set(item.id, item); this.known.set(item.id, item); }
+      cursor = page.next;
+      read();
+    } while (cursor);
+    // the list is longer than what was read: what is left of it was deleted
+    for (const id of this.known.keys()) if (!found.has(id)) this.known.delete(id);
+    read();
+  }
+
+  /** Read those that changed. @param {Iterable<string>} ids */
+  async update(ids) {
+    await Promise.all([...ids].map(async (id) => {
+      const { spec, model, ...brief } = await get(`/v1/campaigns/${id}`).catch((error) => {
+        if (error.status !== 404) throw error;
+        this.known.delete(id);
+        return {};
+      });
+      if (brief.id) this.known.set(id, brief);
+    }));
+  }
+
+  /** @param {string} words all of which name, id or owner hold @param {string} state @param {string} order */
+  find(words, state, order) {
+    const parts = words.toLowerCase().split(/\s+/).filter(Boolean);
+    return [...this.known.values()].filter((one) => {
+      if (state && one.state !== state) return false;
+      const text = `${one.name} ${one.id} ${one.owner ?? ""}`.toLowerCase();
+      return parts.every((part) => text.includes(part));
+    }).sort(SORTS[order]);
+  }
+}

@@ -1,0 +1,81 @@
+"""An inversion asked for on the page, of data that are uploaded there."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from test_page import CSV, count, has, press, submit
+
+pytestmark = pytest.mark.slow
+
+
+def give(shown, label, value):
+    """Fill the field of a label, as a user does."""
+    shown.run(
+        "(() => { const label = [...document.querySelectorAll('label')]"
+        f".find((l) => l.firstChild.textContent === {label!r});"
+        "const field = label.querySelector('input, select');"
+        f"field.value = {value!r}; field.dispatchEvent(new Event('input'));"
+        "field.dispatchEvent(new Event('change')); })()"
+    )
+
+
+def upload(shown, text, name):
+    """Choose a file and send it, with 1 cm of error."""
+    shown.run(
+        "(() => { const held = new DataTransfer();"
+        f"held.items.add(new File([{text!r}], {name + '.csv'!r}));"
+        "const field = document.querySelector('input[type=file]');"
+        "field.files = held.files; field.dispatchEvent(new Event('change')); })()"
+    )
+    give(shown, "horizontal", "0.01")
+    give(shown, "vertical", "0.03")
+    shown.run(press("Upload"))
+
+
+def test_data_are_uploaded_and_inverted_with_the_options_given(page, service):
+    identity = submit(service)
+    shown = page(f"#/campaigns/{identity}")
+    shown.until(f"{count('h1 .badge.complete')} > 0")
+    shown.until(has("New inversion"))
+    shown.run("location.hash = document.querySelector('a[href$=invert]').hash")
+    shown.until(has("None yet: upload one"))
+    # each option has its meaning and its default
+    shown.until(has("weight of roughness; auto: as choice says"))
+    shown.until("document.querySelector('input[placeholder=auto]') !== null")
+    upload(shown, CSV, "gnss")
+    shown.until(has("gnss: 2 observations"))
+    assert shown.run("document.querySelector('input[value=gnss]').checked")
+    give(shown, "Name", "second-look")
+    give(shown, "smoothness", "2.5")
+    give(shown, "choice", "cross_validation")
+    give(shown, "sign", "{dip: positive}")
+    shown.run(press("Invert"))
+    shown.until(f"location.hash === '#/campaigns/{identity}'")
+    shown.until(has("second-look"))
+    (made,) = httpx.get(service.url + "/v1/inversions").json()["items"]
+    assert made["name"] == "second-look"
+    asked = made["request"]
+    assert asked["smoothness"] == 2.5
+    assert asked["choice"] == "cross_validation"
+    assert asked["sign"] == {"dip": "positive"}
+    assert asked["folds"] == 5
+
+
+def test_each_thing_that_is_wrong_is_named(browser, service):
+    identity = submit(service)
+    # the browser notes the refused request, too
+    shown = browser.page(f"{service.url}/#/campaigns/{identity}/invert")
+    shown.until(has("None yet: upload one"))
+    give(shown, "Name", "wrong")
+    give(shown, "folds", "1")
+    give(shown, "smoothness", "-3")
+    shown.run(press("Invert"))
+    shown.until(f"{count('[role=alert] li')} >= 3")
+    said = shown.run("document.querySelector('[role=alert]').innerText")
+    for name in ("datasets", "folds", "smoothness"):
+        assert name in said
+    give(shown, "folds", "{")
+    shown.run(press("Invert"))
+    shown.until("document.querySelector('[role=alert]').innerText.includes('folds:')")
+    shown.close()
