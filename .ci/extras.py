@@ -18,10 +18,18 @@ NEED_FIGURES = (
     "tests/api/test_report.py",
     "tests/api/test_tables_cells.py",
 )
+# long ones of code that needs no library besides; `make test` runs them
+LONG = (
+    "tests/api/test_spec_fuzz.py",
+    "tests/api/test_table_fuzz.py",
+    "tests/api/test_array_fuzz.py",
+    "tests/api/test_tables_hostile.py",
+)
 # extra → tests that need nothing beyond it, "" is the package without extras
 TESTS = {
-    "": ["tests/api", *(f"--ignore={path}" for path in NEED_FIGURES)],
+    "": ["tests/api", *(f"--ignore={path}" for path in (*NEED_FIGURES, *LONG))],
     "plot": [*NEED_FIGURES],
+    "interactive": ["tests/api/test_interactive.py"],
     "seismology": ["tests/api/test_export_seismograms.py"],
     "workers": ["tests/workers/test_forward.py", "tests/workers/test_commit.py"],
     "service": ["tests/service/test_campaigns.py"],
@@ -30,6 +38,7 @@ TESTS = {
 FOREIGN = {
     "": ("matplotlib", "numba", "gmsh", "dask", "sqlalchemy", "fastapi"),
     "plot": ("numba", "gmsh", "dask", "sqlalchemy", "fastapi"),
+    "interactive": ("matplotlib", "numba", "gmsh", "dask", "sqlalchemy", "fastapi"),
     "seismology": ("numba", "gmsh", "dask", "fastapi"),
     "workers": ("sqlalchemy", "fastapi", "alembic"),
     "service": (),

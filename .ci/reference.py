@@ -18,6 +18,7 @@ MODULES = {
     "afterslip": "Campaigns, client, results",
     "afterslip.client.campaign": "A campaign on a server",
     "afterslip.client.inversion": "An inversion on a server",
+    "afterslip.client.async_client": "The same with an event loop",
     "afterslip.plot": "Figures",
     "afterslip.exports": "Exports",
     "afterslip.readers.series": "Readers of GNSS series",
@@ -64,9 +65,13 @@ def python_page() -> str:
         "",
         "Made from the docstrings. A walk: [Python](python.md).",
     ]
+    done = set()
     for name, title in MODULES.items():
         out += ["", f"## {name}", "", title + ".", ""]
         for key, value in public(importlib.import_module(name)).items():
+            if value in done:
+                continue
+            done.add(value)
             out += entry(key, value, 3)
             if not inspect.isclass(value) or issubclass(value, Exception):
                 continue

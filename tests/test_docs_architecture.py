@@ -65,11 +65,11 @@ def test_every_module_and_file_that_a_page_names_exists(page):
 @pytest.mark.parametrize(
     "page", sorted((ROOT / "docs/how-to").glob("add-*.md")), ids=lambda p: p.stem
 )
-def test_adding_a_part_touches_one_room_or_none_and_the_page_says_so(page):
+def test_adding_a_part_touches_one_package_or_none_and_the_page_says_so(page):
     text = page.read_text()
     rooms = "|".join(PACKAGES.values())
     touched = set(re.findall(rf"`({rooms})/[\w/.-]+`", text))
-    said = re.findall(rf"It touches the room `({rooms})` alone", text)
+    said = re.findall(rf"It touches the package `({rooms})` alone", text)
     if said:
         assert touched == set(said)
     else:
@@ -85,7 +85,7 @@ def test_a_name_that_is_gone_is_noticed(name):
     assert not exists(name)
 
 
-def test_drawn_imports_are_those_between_the_rooms():
+def test_drawn_imports_are_those_between_the_packages():
     drawn = set(re.findall(r"^ +(\w+) ==> (\w+)$", PAGE.read_text(), re.MULTILINE))
     found = set()
     for room in PACKAGES.values():

@@ -18,7 +18,7 @@ import psutil
 
 from afterslip import AfterslipError, Campaign, Client
 from afterslip.result import facts, fit_by_type
-from afterslip.units import limits
+from afterslip.units import largest_slip, limits
 from afterslip_service.errors import ServiceError
 
 SPEC = Path(__file__).parent / "campaign.yaml"
@@ -96,8 +96,7 @@ def report(campaign, inversion, folder: Path, phases: list[tuple[str, float]]) -
         ("error of the mesh", mesh_error(result)),
         (
             "largest slip",
-            f"{inversion.peak_slip:.1f} m"
-            f"{limits(inversion.peak_slip_interval, '.1f')} at {place(result)}",
+            f"{largest_slip(said, '.1f')} at {place(result)}",
         ),
         (
             "moment",

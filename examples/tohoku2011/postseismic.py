@@ -1,6 +1,7 @@
 """Afterslip and flow after the 2011 Tohoku-oki earthquake, in several rheologies.
 
     AFTERSLIP_DATA=... python examples/tohoku2011/postseismic.py --out DIR [MODEL...]
+        [--json benchmarks/postseismic-2core.json]
 
 For each model of the mantle: Green's functions through 1,344 days, then coseismic slip
 and increments of afterslip together, from land and sea floor. `afterslip
@@ -9,6 +10,7 @@ land move, and how much of that is flow; figures lie in DIR.
 """
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -17,12 +19,16 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import xarray as xr
 import yaml
 from postseismic_data import MissingDataError, folder_of, write
-from postseismic_figures import motion, parts_of, shares, table
+from postseismic_figures import RELATIVE, Parts, motion, parts_of, shares, table
 
 from afterslip import plot
 from afterslip.spec import load
+from afterslip_common.record import Record, device_name, document, record
+from afterslip_solver.inversion import magnitude_of
 
 HERE = Path(__file__).parent
 PROGRAM = [sys.executable, "-m", "afterslip"]
@@ -40,7 +46,6 @@ FLOORS = {
     "sea": (0.30, 0.50, 0.02),
     "sea-series": (0.05, 0.08, 0.05),
 }
-RELATIVE = ("land-total", "land-series", "sea-series")  # to a position after the event
 
 
 def maxwell(viscosity: float) -> dict[str, Any]:
@@ -93,7 +98,6 @@ def spec_of(name: str) -> dict[str, Any]:
     spec["name"] = name
     spec["sources"].update(SOURCES)
     spec["times"] = {"until": "1350 d", "output": ["0 d", *ENDS]}
-    spec["solver"]["space_error"] = False
     del spec["stations"]
     spec["datasets"] = [data_set(key) for key in FLOORS]
     spec["inversions"] = [
@@ -129,8 +133,8 @@ def run(name: str, out: Path) -> Path:
     return folder
 
 
-def study(folder: Path, out: Path, names: list[str]) -> None:
-    """Run all models, compare them, print the tables and draw."""
+def study(folder: Path, out: Path, names: list[str], json_path: Path | None) -> None:
+    """Run all models, compare them, print the tables, draw and write a record."""
     frame = load(HERE / "campaign.yaml")["model"]["frame"]
     for name in ("interface.csv", "outline.csv"):
         shutil.copy(HERE / name, out)
@@ -142,8 +146,31 @@ def study(folder: Path, out: Path, names: list[str]) -> None:
     plot.save(motion(found), out / "motion.png")
     plot.save(shares(found), out / "shares.png")
     if len(runs) > 1:
-        command = [*PROGRAM, "compare-rheologies", *runs.values()]
-        subprocess.run([*command, "--out", out / "comparison"], check=True)
+        command = [*PROGRAM, "compare-rheologies", *map(str, runs.values())]
+        subprocess.run([*command, "--out", str(out / "comparison")], check=True)
+        if json_path:
+            write_record(found, out / "comparison", json_path)
+
+
+def write_record(found: dict[str, Parts], comparison: Path, path: Path) -> None:
+    """Write evidence, score, magnitudes and fit of each model."""
+    with xr.open_dataset(comparison / "comparison.nc", engine="h5netcdf") as opened:
+        compared = opened.load()
+    rows: list[Record] = []
+    for name, parts in found.items():
+        one = compared.sel(model=name)
+        moment = np.diff(parts.result["moment_history"].values[[0, -1]])
+        numbers = {
+            "log_evidence": float(one["log_evidence"]),
+            "score": float(one["score"]),
+            "mw_afterslip": magnitude_of(float(moment[0])),
+        } | {f"chi_{key}": value for key, value in parts.chi.items()}
+        rows += [
+            record(f"postseismic_{key}", value, "1", note=name)
+            for key, value in numbers.items()
+        ]
+    text = json.dumps(document(rows, device_name()), indent=1)
+    path.write_text(text + "\n", "utf-8")
 
 
 def main() -> None:
@@ -151,6 +178,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="*", metavar="MODEL", help=", ".join(MODELS))
     parser.add_argument("--out", type=Path, default=Path("postseismic-out"))
+    parser.add_argument("--json", type=Path, help="write a record of the comparison")
     options = parser.parse_args()
     names = options.models or list(MODELS)
     unknown = [name for name in names if name not in MODELS]
@@ -158,7 +186,8 @@ def main() -> None:
         sys.exit(f"postseismic: {unknown[0]} is none of {', '.join(MODELS)}")
     options.out.mkdir(parents=True, exist_ok=True)
     try:
-        study(folder_of(os.environ.get("AFTERSLIP_DATA")), options.out, names)
+        folder = folder_of(os.environ.get("AFTERSLIP_DATA"))
+        study(folder, options.out, names, options.json)
     except MissingDataError as error:
         sys.exit(f"postseismic: {error}")
     except subprocess.CalledProcessError as error:

@@ -30,6 +30,7 @@ TIMES = np.array(
 )
 SHOWN = ("MYGI", "MYGW", "KAMS", "KAMN", "FUKU", "CHOS", "J550", "J188")
 SEA = 6  # the first of them
+RELATIVE = ("land-total", "land-series", "sea-series")  # to a position after the event
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Parts:
     ----------
     flow : (n_time, n_station, 3) m, relaxation after coseismic slip.
     slip : the same of afterslip, at once. late : relaxation after afterslip.
-    data : by station (n, 4): yr, and east, north, up, m, less the offsets found.
+    data : by station (n, 4): yr, and east, north, up, m, since its first survey.
     """
 
     flow: np.ndarray
@@ -56,9 +57,18 @@ class Parts:
 
     @property
     def chi(self) -> dict[str, float]:
-        """Root mean square of residuals over stated errors, by data set."""
+        """Root mean square of residuals over stated errors, by data set.
+
+        Series have an offset for each component of each station. Errors of the mesh
+        that grow from a constant leave it nearly free, so that it is removed here.
+        """
         share = self.result["residual"].values / self.result["sigma"].values
         name = self.result["obs_dataset"].values.astype(str)
+        of = ("obs_dataset", "obs_station", "obs_component")
+        key = np.column_stack([self.result[column].values.astype(str) for column in of])
+        _, group = np.unique(key, axis=0, return_inverse=True)
+        mean = np.bincount(group.ravel(), share) / np.bincount(group.ravel())
+        share = np.where(np.isin(name, RELATIVE), share - mean[group.ravel()], share)
         return {
             key: float(np.sqrt(np.mean(share[name == key] ** 2)))
             for key in np.unique(name)
@@ -73,11 +83,11 @@ def parts_of(folder: Path) -> Parts:
     x, y = (result[f"station_{axis}"].values[place] for axis in "xy")
     slip = result["slip_increment"].values
     ends = (result["increment_end"].values[1:] * YEAR).tolist()
-    store = GreensStore(folder / "greens.zarr")
+    at = GreensStore(folder / "greens.zarr").sampler(x, y)
     flow, now, late = [], [], []
     for time in TIMES * YEAR:
         lags, weights = lag_rule(float(time), ends)
-        found = store.sample(x, y, np.append(lags, 0.0)).values
+        found = at(np.append(lags, 0.0))
         at_once = found[:, -1]
         moved = np.einsum("bs,bt,stpc->bpc", slip, weights, found[:, :-1])
         elastic = np.einsum("bs,b,spc->bpc", slip, weights.sum(axis=1), at_once)
@@ -91,15 +101,14 @@ def _data(result: xr.Dataset) -> dict[str, np.ndarray]:
     names = result["station"].values.astype(str)
     of_row = names[result["obs_station"].values]
     series = np.isin(result["obs_dataset"].values, ("sea-series", "land-series"))
-    moved = result["observed"].values - result["predicted_beside"].values
+    moved = result["observed"].values
     found = {}
     for name in SHOWN:
         mine = series & (of_row == name)
         epochs, where = np.unique(result["obs_epoch"].values[mine], return_inverse=True)
         rows = np.column_stack([epochs, np.full((len(epochs), 3), np.nan)])
         rows[where, 1 + result["obs_component"].values[mine]] = moved[mine]
-        # series begin at the elastic response to coseismic slip
-        rows[:, 1:] -= result["series"].values[0, names.tolist().index(name)]
+        rows[:, 1:] -= rows[0, 1:]
         found[name] = rows
     return found
 
@@ -150,16 +159,21 @@ def motion(found: dict[str, Parts]) -> Figure:
     for k, (ax, name) in enumerate(zip(axes, SHOWN, strict=True)):
         for number, (title, parts) in enumerate(found.items()):
             colour = (*SERIES_COLOURS, SOFT)[number % 7]
-            ax.plot(TIMES, parts.motion[:, k, 0], color=colour, label=title)
-        # offsets are of the model: those of the last one
-        data = parts.data[name]
+            data, east = parts.data[name], parts.motion[:, k, 0]
+            # where the surveys begin, as they say nothing of what was before
+            ax.plot(
+                TIMES,
+                east - np.interp(data[0, 0], TIMES, east),
+                color=colour,
+                label=title,
+            )
         ax.plot(data[:, 0], data[:, 1], "o", color=INK, markersize=2.5)
         ax.axhline(0.0, color=FAINT, linewidth=0.7, zorder=0)
         ax.set_title(f"{name}, {'sea floor' if k < SEA else 'land'}")
     for ax in axes[4:]:
         ax.set_xlabel("years after the event")
     for ax in axes[::4]:
-        ax.set_ylabel("motion east (m)")
+        ax.set_ylabel("east since first survey (m)")
     _legend(figure, axes[0], 4)
     return figure
 

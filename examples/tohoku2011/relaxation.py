@@ -46,7 +46,6 @@ def motion(name: str, out: Path) -> xr.DataArray:
     """Solve one model; return (station,) m east since the first time after slip."""
     whole = spec_of(name)
     spec = {key: whole[key] for key in ("name", "model", "solver")}
-    spec["solver"].pop("space_error")
     spec["slip"], spec["points"] = {"file": "slip.csv"}, {"file": "points.csv"}
     spec["times"] = {"until": "1041 d", "output": ["0 d", "20 d", "1041 d"]}
     path = out / f"flow-{name}.yaml"

@@ -243,7 +243,12 @@ def test_a_worker_without_its_package_solves_nothing_and_says_what_to_install(
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(without))
     entry.close_children()
     envelope = Envelope(
-        token="t1", kind="model", campaign="c1", spec=spec, store=str(tmp_path)
+        token="t1",
+        kind="model",
+        campaign="c1",
+        physics="viscoelastic",
+        spec=spec,
+        store=str(tmp_path),
     )
     try:
         receipt = read_receipt(entry.execute(envelope.as_json()))

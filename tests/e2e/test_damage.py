@@ -345,8 +345,8 @@ def test_a_plot_that_was_deleted_is_an_error_and_not_left_out(store, tmp_path):
 
 
 def test_no_damage_is_silent(store, tmp_path):
-    outcomes = run(store, tmp_path, 60, SEED, often=20)
-    assert outcomes["noticed"] > 45, outcomes
+    outcomes = run(store, tmp_path, 30, SEED, often=10)
+    assert outcomes["noticed"] > 20, outcomes
 
 
 @pytest.mark.slow

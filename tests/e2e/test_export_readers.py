@@ -15,7 +15,7 @@ import pytest
 
 from afterslip import Client, open_result
 from afterslip.errors import SpecError
-from afterslip.exports import Event, write_altar, write_fsp
+from afterslip.exports import Event, write_altar, write_fsp, write_pyrocko
 
 SPEC = """
 name: half-space
@@ -136,8 +136,8 @@ np.savetxt(sys.argv[3], moved[:, [1, 0, 2]] * [1, 1, -1])
 """
 
 
-def pyrocko(*args):
-    """Run the script in an environment of pyrocko; skip where none can be made."""
+def pyrocko(script, *args):
+    """Run a script in an environment of pyrocko; skip where none can be made."""
     base = [sys.executable, "-m", "uv", "run", "--quiet", "--no-project", "--isolated",
             "--with", "pyrocko==2026.6.2", "--with", "numpy<2",
             "python", "-c"]  # fmt: skip
@@ -145,7 +145,7 @@ def pyrocko(*args):
         subprocess.run([*base, "import pyrocko"], check=True, timeout=300, cwd="/")
     except subprocess.SubprocessError:
         pytest.skip("pyrocko cannot be installed here")
-    subprocess.run([*base, PYROCKO, *map(str, args)], check=True, timeout=120)
+    subprocess.run([*base, script, *map(str, args)], check=True, timeout=120)
 
 
 @pytest.mark.slow
@@ -155,10 +155,54 @@ def test_pyrocko_computes_our_displacements_from_the_subfaults(finished, tmp_pat
     path = write_fsp(result, tmp_path / "slip.fsp", Event("made up", "01/01/2020"))
     stations = [result["station_lat"].values, result["station_lon"].values]
     np.savetxt(tmp_path / "stations.txt", stations)
-    pyrocko(path, tmp_path / "stations.txt", tmp_path / "moved.txt")
+    pyrocko(PYROCKO, path, tmp_path / "stations.txt", tmp_path / "moved.txt")
     moved = np.loadtxt(tmp_path / "moved.txt")
     own = result["predicted"].values
     theirs = moved[result["obs_station"].values, result["obs_component"].values]
     # slip of patches falls to zero over an element of 1.7 km at their edges, and the
     # mesh has an error of some per cent: see docs/verification.md
     assert np.abs(own - theirs).max() < 0.06 * np.abs(theirs).max()
+
+
+STATICS = """
+import csv, sys
+import numpy as np
+from pyrocko import gf
+
+rows = lambda name: list(csv.DictReader(open(f"{sys.argv[1]}/{name}")))
+lat, lon = map(float, sys.argv[2:4])
+slip = np.loadtxt(sys.argv[4])
+engine = gf.LocalEngine(store_superdirs=[sys.argv[1]])
+terms = "mnn", "mee", "mdd", "mne", "mnd", "med"
+moved = []
+for station in rows("stations.csv"):
+    place = engine.get_store(station["store"]).config.receiver
+    target = gf.StaticTarget(lats=np.array([place.lat]), lons=np.array([place.lon]),
+                             interpolation="nearest_neighbor",
+                             store_id=station["store"])
+    total = np.zeros(3)
+    for row in rows("sources.csv"):
+        one = slip[int(row["source"])]
+        source = gf.MTSource(lat=lat, lon=lon, depth=float(row["depth"]),
+                             north_shift=float(row["north_shift"]),
+                             east_shift=float(row["east_shift"]),
+                             **{m: one * float(row[m]) for m in terms})
+        found = engine.process(source, [target]).results_list[0][0].result
+        total += [found[f"displacement.{c}"][0] for c in "end"]
+    moved.append(total * [1, 1, -1])
+np.savetxt(sys.argv[5], moved)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_pyrocko_has_our_predictions_from_its_stores(finished, tmp_path):
+    result, greens = finished
+    folder = write_pyrocko(result, greens, tmp_path / "stores")
+    np.savetxt(tmp_path / "slip.txt", result["slip"].values)
+    pyrocko(STATICS, folder, 42.8, 13.25, tmp_path / "slip.txt", tmp_path / "moved.txt")
+    moved = np.loadtxt(tmp_path / "moved.txt")
+    theirs = moved[result["obs_station"].values, result["obs_component"].values]
+    own = result["predicted"].values
+    # stores are in single precision
+    np.testing.assert_allclose(theirs, own, atol=1e-5 * np.abs(own).max())

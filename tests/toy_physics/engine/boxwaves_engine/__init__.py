@@ -80,7 +80,7 @@ class BoxEngine:
     physics = physics
     failures = MappingProxyType({UnstableError: ErrorClass.NAN})
 
-    def build(self, spec, inputs, files, store, phase):
+    def build(self, spec, inputs, files, store, phase, max_elements=None):
         def made():
             phase("making cells")
             cells = int(np.prod(grid.dims))
