@@ -20,6 +20,8 @@ from afterslip.units import largest_slip, limits
 Float = NDArray[np.float64]
 # up-dip vectors of a fault without a hanging wall point up; cos 2 degrees
 VERTICAL = 0.9994
+# of paper beside the map, in inches: title, two lines below it, ticks
+HEAD = 1.0
 
 
 def horizontal_slip(result: xr.Dataset) -> Float:
@@ -50,8 +52,8 @@ def slip_map(result: xr.Dataset, title: str | None = None) -> Figure:
     frame = maps.map_frame(result)
     steep = section.steep_faults(result)
     width = WIDTH - 1.5
-    most = 9.2 if not steep else 4.6
-    high = [min(most, frame.height(width) + 0.8)]
+    most = 8.4 if not steep else 3.8
+    high = [min(most, frame.height(width)) + HEAD]
     high += [section.height(result, fault, width) for fault in steep]
     figure = new_figure(sum(high))
     axes = figure.subplots(len(high), 1, squeeze=False, height_ratios=high)[:, 0]
@@ -67,7 +69,7 @@ def slip_map(result: xr.Dataset, title: str | None = None) -> Figure:
         levels,
         peak,
     )
-    image = _map(axes[0], frame, result, canvas, steep, high[0] - 0.8)
+    image = _map(axes[0], frame, result, canvas, steep, high[0] - HEAD)
     slip = np.asarray(result["fault_slip"].values, dtype=np.float64)
     for ax, fault in zip(axes[1:], steep, strict=True):
         name = section.fault_names(result)[fault]
