@@ -21,7 +21,7 @@ Float = NDArray[np.float64]
 # up-dip vectors of a fault without a hanging wall point up; cos 2 degrees
 VERTICAL = 0.9994
 # of paper beside the map, in inches: title, two lines below it, ticks
-HEAD = 1.0
+HEAD = 1.15
 
 
 def horizontal_slip(result: xr.Dataset) -> Float:
