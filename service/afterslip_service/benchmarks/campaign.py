@@ -64,7 +64,7 @@ def records(
     with Client.embedded(out, workers=1) as client:
         started, asked = time.perf_counter(), time.time()
         handle = client.submit(Campaign.from_dict(spec, base=base))
-        handle.wait(progress=False, timeout=timeout_s)
+        handle.wait(progress=True, timeout=timeout_s)
         ended = time.perf_counter()
         groups = handle.groups()
         details = [handle.group(group["index"]) for group in groups]
