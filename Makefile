@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 OUT ?= demo-out
-ROOMS := api common migrations service solver workers benchmarks deploy examples .ci
+PACKAGES := api common migrations service solver workers benchmarks deploy examples .ci
 # of each fuzz; drawn anew each time. Each may take 2 s
 EXAMPLES ?= 2000
 FUZZ := tests/api/test_spec_fuzz.py tests/api/test_table_fuzz.py \
@@ -31,7 +31,7 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml $(ROOMS)
+	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml $(PACKAGES)
 
 faults: setup
 	@# the page follows the record also where a test has failed
@@ -58,12 +58,12 @@ test-extras: setup
 
 # db, engine, store or inversion; a sample of COUNT, or what MINUTES are enough for
 mutants: setup
-	$(BIN)/python .ci/mutants.py $(or $(ROOM),engine) --count $(or $(COUNT),100) \
+	$(BIN)/python .ci/mutants.py $(or $(PACKAGE),engine) --count $(or $(COUNT),100) \
 	  --seed $(or $(SEED),1) --minutes $(or $(MINUTES),60) --floor $(or $(FLOOR),0)
 
-# of all rooms, or of ROOM; each takes longer than its tests
+# of all packages, or of PACKAGE; each takes longer than its tests
 coverage: setup
-	$(BIN)/python .ci/covered.py $(ROOM)
+	$(BIN)/python .ci/covered.py $(PACKAGE)
 
 # the pages of docs/ as a site in build/site; a link that leads nowhere is an error
 docs: setup

@@ -1,11 +1,11 @@
-"""Which share of each room's statements its own tests execute.
+"""Which share of each package's statements its own tests execute.
 
-    python .ci/covered.py [--write] [ROOM ...]
+    python .ci/covered.py [--write] [PACKAGE ...]
 
-A room's share is measured in one process, which runs the default tests of its folders
-below ``tests``. Threads are counted; other processes are not (computing children, Dask
-workers, `afterslip` as a command), nor is what numba has compiled, nor CUDA. A share
-below the room's floor in pyproject.toml fails; floors may only rise, and ``--write``
+A package's share is measured in one process, which runs the default tests of its
+folders below ``tests``. Threads are counted; other processes are not (computing
+children, Dask workers, `afterslip` as a command), nor is what numba has compiled, nor CUDA. A share
+below the package's floor in pyproject.toml fails; floors may only rise, and ``--write``
 raises them to what was measured, in whole per cent.
 """
 
@@ -21,8 +21,8 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-# room → its package, its tests
-ROOMS: dict[str, tuple[str, list[str]]] = {
+# package → its package, its tests
+PACKAGES: dict[str, tuple[str, list[str]]] = {
     "common": ("afterslip_common", ["tests/common"]),
     "api": ("afterslip", ["tests/api"]),
     "solver": ("afterslip_solver", ["tests/solver", "tests/physics"]),
@@ -33,17 +33,17 @@ ROOMS: dict[str, tuple[str, list[str]]] = {
 
 
 def floors() -> dict[str, float]:
-    """Return room → least share in percent, of the rooms that have one."""
+    """Return package → least share in percent, of the packages that have one."""
     with (ROOT / "pyproject.toml").open("rb") as file:
         found: dict[str, float] = tomllib.load(file)["tool"]["afterslip"]["coverage"]
     return found
 
 
-def measure(room: str) -> float | None:
-    """Run the tests of a room; return its share in percent, None where one failed."""
-    package, tests = ROOMS[room]
+def measure(name: str) -> float | None:
+    """Run the tests of a package; its share in percent, None where one failed."""
+    package, tests = PACKAGES[name]
     # a folder, not a name: Alembic gives the files that it loads other names
-    source = ROOT / room / package
+    source = ROOT / name / package
     with tempfile.TemporaryDirectory(prefix="afterslip-coverage-") as folder:
         data, report = Path(folder) / "data", Path(folder) / "report.json"
         tool = [sys.executable, "-m", "coverage"]
@@ -56,34 +56,34 @@ def measure(room: str) -> float | None:
         return float(json.loads(report.read_text())["totals"]["percent_covered"])
 
 
-def raise_floor(room: str, share: float) -> None:
-    """Write a room's floor, a new one or one that is higher than before."""
+def raise_floor(package: str, share: float) -> None:
+    """Write a package's floor, a new one or one that is higher than before."""
     path = ROOT / "pyproject.toml"
     before, header, after = path.read_text().partition("[tool.afterslip.coverage]\n")
     own, blank, others = after.partition("\n\n")
     known = dict(line.split(" = ") for line in own.splitlines())
-    known[room] = str(max(math.floor(share), int(known.get(room, 0))))
-    lines = [f"{name} = {known[name]}" for name in ROOMS if name in known]
+    known[package] = str(max(math.floor(share), int(known.get(package, 0))))
+    lines = [f"{name} = {known[name]}" for name in PACKAGES if name in known]
     path.write_text(before + header + "\n".join(lines) + blank + others)
 
 
 def main(arguments: list[str]) -> int:
-    """Measure rooms, all unless some are named; return how many are below."""
+    """Measure packages, all unless some are named; return how many are below."""
     write = "--write" in arguments
-    rooms = [name for name in arguments if name != "--write"]
+    packages = [name for name in arguments if name != "--write"]
     least, below = floors(), 0
-    for room in rooms or ROOMS:
-        share = measure(room)
+    for package in packages or PACKAGES:
+        share = measure(package)
         if share is None:
-            print(f"{room}: a test failed, so that nothing was measured")
+            print(f"{package}: a test failed, so that nothing was measured")
             below += 1
             continue
-        floor = least.get(room)
+        floor = least.get(package)
         says = "no floor yet" if floor is None else f"floor {floor:g} %"
-        print(f"{room}: {share:.1f} %, {says}", flush=True)
+        print(f"{package}: {share:.1f} %, {says}", flush=True)
         below += floor is not None and share < floor
         if write:
-            raise_floor(room, share)
+            raise_floor(package, share)
     return below
 
 

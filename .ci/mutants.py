@@ -38,14 +38,14 @@ import pytest
 from mutated import FOLDERS, SLOW
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("api", "common", "migrations", "service", "solver", "workers")
+PACKAGES = ("api", "common", "migrations", "service", "solver", "workers")
 
 
 def lay_out(scratch: Path) -> None:
     """Copy the tree, all packages below one root."""
     plain = shutil.ignore_patterns("__pycache__")
-    for room in ROOMS:
-        for package in (ROOT / room).glob("afterslip*"):
+    for name in PACKAGES:
+        for package in (ROOT / name).glob("afterslip*"):
             shutil.copytree(package, scratch / "src" / package.name, ignore=plain)
     for other in ("tests", "examples", "docs", "benchmarks", "deploy"):
         shutil.copytree(ROOT / other, scratch / other, ignore=plain)

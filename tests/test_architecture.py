@@ -9,17 +9,17 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parent.parent
-ROOMS = ["api", "common", "migrations", "service", "solver", "workers"]
+PACKAGES = ["api", "common", "migrations", "service", "solver", "workers"]
 SOURCES = [
     path
-    for room in [*ROOMS, "tests", "benchmarks", "examples"]
+    for package in [*PACKAGES, "tests", "benchmarks", "examples"]
     for kind in ("*.py", "*.js", "*.css", "*.html", "*.cu")
-    for path in sorted((ROOT / room).rglob(kind))
+    for path in sorted((ROOT / package).rglob(kind))
     if "vendor" not in path.parts
 ]
 
 
-# functions of more than 40 lines without their docstring, and the longest of each room;
+# functions of more than 40 lines without docstring, and the longest of each package;
 # the figures may only fall
 LONGEST = 40
 CEILINGS = {
@@ -42,12 +42,12 @@ def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return (function.end_lineno or 0) - body[0].lineno + 1 if body else 0
 
 
-@pytest.mark.parametrize("room", CEILINGS)
-def test_no_more_functions_than_before_are_long(room: str) -> None:
-    number, most = CEILINGS[room]
+@pytest.mark.parametrize("package", CEILINGS)
+def test_no_more_functions_than_before_are_long(package: str) -> None:
+    number, most = CEILINGS[package]
     long = {
         f"{path.relative_to(ROOT)}: {node.name}": lines
-        for path in sorted((ROOT / room).rglob("*.py"))
+        for path in sorted((ROOT / package).rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         and (lines := body_lines(node)) > LONGEST
@@ -87,9 +87,9 @@ def test_no_module_is_exempt_from_types() -> None:
     assert exempt == []
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_every_room_says_what_lives_there(room: str) -> None:
-    readme = ROOT / room / "README.md"
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_package_says_what_lives_there(package: str) -> None:
+    readme = ROOT / package / "README.md"
     assert len(readme.read_text().splitlines()) <= 20
 
 
@@ -100,11 +100,11 @@ def test_lock_file_names_no_registry() -> None:
 def test_only_the_folders_of_a_physics_name_what_its_curves_are_made_of() -> None:
     words = re.compile(r"""mode_count|recurrence|lanczos|until_yr|["']mode["']""", re.I)
     own = ("physics/viscoelastic", "engines/viscoelastic")
-    rooms = ("api", "service", "workers", "migrations")
+    packages = ("api", "service", "workers", "migrations")
     named = [
         f"{path.relative_to(ROOT)}: {found[0]}"
-        for room in rooms
-        for path in (ROOT / room).rglob("*")
+        for package in packages
+        for path in (ROOT / package).rglob("*")
         if path.suffix in {".py", ".js", ".j2"}
         and not any(folder in path.as_posix() for folder in (*own, "/vendor/"))
         and (found := words.search(path.read_text()))
@@ -116,8 +116,8 @@ def test_only_its_own_folders_name_a_mode_of_a_physics() -> None:
     modes = {"adams_bashforth", "four_steps", "galerkin", "integrator", "spectral"}
     naming = {
         str(path.relative_to(ROOT)): sorted(named)
-        for room in ("api", "service", "workers", "migrations")
-        for path in sorted((ROOT / room).rglob("*.py"))
+        for package in ("api", "service", "workers", "migrations")
+        for path in sorted((ROOT / package).rglob("*.py"))
         if "viscoelastic" not in path.parts
         and (named := modes & set(re.findall(r"\w+", path.read_text().lower())))
     }

@@ -67,9 +67,9 @@ def test_every_module_and_file_that_a_page_names_exists(page):
 )
 def test_adding_a_part_touches_one_package_or_none_and_the_page_says_so(page):
     text = page.read_text()
-    rooms = "|".join(PACKAGES.values())
-    touched = set(re.findall(rf"`({rooms})/[\w/.-]+`", text))
-    said = re.findall(rf"It touches the package `({rooms})` alone", text)
+    packages = "|".join(PACKAGES.values())
+    touched = set(re.findall(rf"`({packages})/[\w/.-]+`", text))
+    said = re.findall(rf"It touches the package `({packages})` alone", text)
     if said:
         assert touched == set(said)
     else:
@@ -88,8 +88,8 @@ def test_a_name_that_is_gone_is_noticed(name):
 def test_drawn_imports_are_those_between_the_packages():
     drawn = set(re.findall(r"^ +(\w+) ==> (\w+)$", PAGE.read_text(), re.MULTILINE))
     found = set()
-    for room in PACKAGES.values():
-        for path in (ROOT / room).rglob("*.py"):
+    for package in PACKAGES.values():
+        for path in (ROOT / package).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text())):
                 names = []
                 if isinstance(node, ast.Import):
@@ -97,7 +97,7 @@ def test_drawn_imports_are_those_between_the_packages():
                 elif isinstance(node, ast.ImportFrom):
                     names = [node.module or ""]
                 tops = {name.partition(".")[0] for name in names}
-                found |= {(room, PACKAGES[top]) for top in tops & PACKAGES.keys()}
+                found |= {(package, PACKAGES[top]) for top in tops & PACKAGES.keys()}
     assert drawn == {(a, b) for a, b in found if a != b}
 
 

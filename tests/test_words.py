@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ["api", "common", "migrations", "service", "solver", "workers"]
-FOLDERS = [*ROOMS, ".ci", "benchmarks", "deploy", "docs", "examples", "tests"]
+PACKAGES = ["api", "common", "migrations", "service", "solver", "workers"]
+FOLDERS = [*PACKAGES, ".ci", "benchmarks", "deploy", "docs", "examples", "tests"]
 
 # what is not written any more: what is written instead
 WORDS = {

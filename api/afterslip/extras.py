@@ -6,8 +6,8 @@ import importlib.util
 
 from afterslip.errors import AfterslipError
 
-# what a room needs, as `pip install 'afterslip[extra]'` names it
-ROOMS = {"afterslip_service": "service", "afterslip_workers": "workers"}
+# what a package needs, as `pip install 'afterslip[extra]'` names it
+PACKAGES = {"afterslip_service": "service", "afterslip_workers": "workers"}
 
 
 class MissingExtraError(AfterslipError, ImportError):

@@ -1,1 +1,1 @@
-"""What several rooms share; it needs NumPy alone, but for logs and traces."""
+"""What several packages share; it needs NumPy alone, but for logs and traces."""

@@ -1,4 +1,4 @@
-"""Names and constants that every room must use alike."""
+"""Names and constants that every package must use alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays that the rooms of the solver pass to each other.
+"""Arrays that the parts of the solver pass to each other.
 
 Shape letters: n_node (P2 nodes, vertices first), n_vertex, n_elem, n_fault_node,
 n_lane (right-hand sides solved together), n_trace (nodes whose motion is recorded).

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 sys.path.extend(
-    str(Path(__file__).parents[1] / room) for room in ("faults", "service", "workers")
+    str(Path(__file__).parents[1] / package)
+    for package in ("faults", "service", "workers")
 )
 
 import arena

@@ -13,7 +13,7 @@ from typer.main import get_command
 
 from afterslip.cli.verbs import Verb, verbs
 from afterslip.cli.wording import PlainCommand, name_parameters, plain_words
-from afterslip.extras import ROOMS, missing
+from afterslip.extras import PACKAGES, missing
 from afterslip.version import __version__
 
 DEBUG = "AFTERSLIP_DEBUG"
@@ -61,7 +61,7 @@ def load(verb: Verb) -> Any:
     try:
         function = getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
-        extra = ROOMS.get(module.partition(".")[0])
+        extra = PACKAGES.get(module.partition(".")[0])
         if isinstance(error, ModuleNotFoundError) and extra is not None:
             what = f"`afterslip {verb.name}`"
             raise missing(what, extra, str(error.name)) from error

@@ -1,4 +1,4 @@
-"""What verbs of several rooms have in common."""
+"""What verbs of several packages have in common."""
 
 from __future__ import annotations
 

@@ -64,14 +64,14 @@ LOCAL = {
         "Invert slip that is known: checkerboard, spikes, own model.",
     ),
     "export": ("afterslip.cli.export:export", "Write a result in other formats."),
-    # of another room, and of no use without its results: found by name when it is used
+    # of another package, of no use without its results: found by name when used
     "compare-rheologies": (
         "afterslip_workers.comparison:compare_rheologies",
         "Compare runs whose earths differ, by evidence and score.",
     ),
 }
 
-# rooms above the client bring these; listed here so that help imports none of them
+# packages above the client bring these; listed here so that help imports none of them
 SUMMARIES = {
     "run": "Run a whole campaign here, from spec to report.",
     "forward": "Displacement of a given slip, without a service.",

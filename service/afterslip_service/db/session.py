@@ -18,7 +18,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from afterslip_service import clock
 from afterslip_service.db import events, webhooks
 
-# other rooms pass connections on and hear of failures, but never import the library
+# other packages pass connections on and hear of failures, but never import the library
 __all__ = [
     "Connection",
     "DBAPIError",

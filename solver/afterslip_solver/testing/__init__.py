@@ -1,1 +1,1 @@
-"""Problems and suites that tests of several rooms share."""
+"""Problems and suites that tests of several packages share."""
