@@ -21,7 +21,7 @@ demo: setup
 	$(BIN)/python examples/tohoku2011/demo.py --out $(OUT)
 
 test: setup lint
-	$(BIN)/pytest -n 2 --durations=10
+	$(BIN)/pytest -n 3 --durations=10
 
 serve: setup
 	$(BIN)/afterslip serve

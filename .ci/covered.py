@@ -4,9 +4,9 @@
 
 A package's share is measured in one process, which runs the default tests of its
 folders below ``tests``. Threads are counted; other processes are not (computing
-children, Dask workers, `afterslip` as a command), nor is what numba has compiled, nor CUDA. A share
-below the package's floor in pyproject.toml fails; floors may only rise, and ``--write``
-raises them to what was measured, in whole per cent.
+children, Dask workers, `afterslip` as a command), nor is what numba has
+compiled, nor CUDA. A share below the package's floor in pyproject.toml fails; floors
+may only rise, and ``--write`` raises them to what was measured, in whole per cent.
 """
 
 from __future__ import annotations
