@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pyproj
 from numpy.typing import ArrayLike, NDArray
 
 from afterslip.schemas import earth
 from afterslip.units import KM
 from afterslip_common.sphere import EARTH_RADIUS, carried_axes
+
+if TYPE_CHECKING:
+    import pyproj
 
 Float = NDArray[np.float64]
 
@@ -93,6 +95,8 @@ class Frame:
         east, north = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
         if not self.spherical:
             return np.zeros(east.shape)
+        import pyproj
+
         lon, lat = self.to_geographic(east, north)
         lon0, lat0 = np.full(lon.shape, self.lon0), np.full(lat.shape, self.lat0)
         _, back, _ = pyproj.Geod(ellps="WGS84").inv(lon0, lat0, lon, lat)
@@ -130,4 +134,6 @@ def _plain(values: Any) -> Float:
 
 @lru_cache(maxsize=32)
 def _projection(lon0: float, lat0: float) -> pyproj.Proj:
+    import pyproj
+
     return pyproj.Proj(proj="aeqd", lon_0=lon0, lat_0=lat0, ellps="WGS84", units="m")

@@ -14,7 +14,8 @@ from afterslip.readers.interface import read_interface, read_outline
 from afterslip.readers.meshfile import mesh_format
 from afterslip.readers.observations import read_observations
 from afterslip.readers.places import read_points, read_stations
-from afterslip.readers.series import is_series, read_neu, read_pos, read_tenv3
+from afterslip.readers.series import read_neu, read_pos, read_tenv3
+from afterslip.readers.series_format import is_series
 from afterslip.readers.slip import read_slip
 from afterslip.schemas.observation import Sigma
 

@@ -14,12 +14,12 @@ from afterslip.readers.observations import read_observations
 from afterslip.readers.series import (
     coseismic_offset,
     decimal_year,
-    is_series,
     read_neu,
     read_pos,
     read_tenv3,
     write_offsets,
 )
+from afterslip.readers.series_format import is_series
 
 DATA = Path(
     os.environ.get(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import xarray as xr
-from scipy.interpolate import interpn
 
 from afterslip.errors import Problem, SpecError, one_problem
 from afterslip.frame import Frame
@@ -13,6 +13,9 @@ from afterslip.readers.netcdf import axis, open_bytes, pick
 from afterslip.schemas.earth import LARGEST_VS
 from afterslip.units import KM
 from afterslip_common.properties import PropertyGrid
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 # points after the interpolation from degrees: 1 GB in four variables
 MOST_POINTS = 2**25
@@ -125,6 +128,8 @@ def _regrid(
     label: str,
 ) -> PropertyGrid:
     """Interpolate a grid on lon, lat (in ``x``, ``y``) to local metres."""
+    from scipy.interpolate import interpn
+
     degree = 111.2e3
     steps = (
         float(np.diff(grid.x).min()) * degree * float(np.cos(np.radians(frame.lat0))),

@@ -16,7 +16,6 @@ import h5py
 
 from afterslip.errors import one_problem, show
 
-MAX_DECLARED = 2**30
 MAX_OBJECTS = 10_000
 MAX_ATTRIBUTES = 1000  # of one object
 DEEPEST = 16
@@ -26,7 +25,7 @@ WIDEST = 8
 BEST_DEFLATE = 1032
 
 
-def check_hdf(content: bytes, label: str, most: int = MAX_DECLARED) -> None:
+def check_hdf(content: bytes, label: str, most: int) -> None:
     """Refuse an HDF5 file that is larger than it looks, or leads out of itself.
 
     Parameters

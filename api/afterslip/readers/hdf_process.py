@@ -11,12 +11,12 @@ import io
 import pickle
 import subprocess
 import sys
-from typing import Literal
-
-import xarray as xr
+from typing import TYPE_CHECKING, Literal
 
 from afterslip.errors import Problem, SpecError, one_problem
-from afterslip.readers.hdf import check_hdf
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 CPU_S = 20.0
 BYTES_PER_S = 5e6  # more time for larger files
@@ -44,6 +44,8 @@ def load(
     SpecError
     MemoryError
     """
+    import xarray as xr
+
     try:
         with xr.open_dataset(
             io.BytesIO(content), engine=engine, decode_times=False
@@ -65,6 +67,8 @@ def load_apart(content: bytes, label: str, most: int) -> xr.Dataset:
         Also for what does not end.
     MemoryError
     """
+    import xarray as xr
+
     found = _apart(content, label, most, whole=True)
     if not isinstance(found, xr.Dataset):
         raise one_problem(label, None, "cannot be read as NetCDF")
@@ -123,6 +127,9 @@ def read_here(content: bytes, label: str, most: int, whole: bool) -> xr.Dataset 
     SpecError
     MemoryError
     """
+    # only the process that reads the file needs the HDF5 library
+    from afterslip.readers.hdf import check_hdf
+
     check_hdf(content, label, most)
     if not whole:
         return None

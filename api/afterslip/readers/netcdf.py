@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import xarray as xr
+from typing import TYPE_CHECKING
 
 from afterslip.errors import one_problem
-from afterslip.readers.hdf import MAX_DECLARED
 from afterslip.readers.hdf_process import load, load_apart
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 CLASSIC = b"CDF"
 HDF = b"\x89HDF"
+MAX_DECLARED = 2**30
 
 
 def is_netcdf(content: bytes) -> bool:

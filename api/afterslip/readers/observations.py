@@ -16,7 +16,7 @@ from afterslip.readers.delimited import Bool, Float, Int, Table, read_table
 from afterslip.readers.kinds import kinds
 from afterslip.readers.places import header, positions, station_names
 from afterslip.readers.rows import Rows
-from afterslip.readers.series import is_series
+from afterslip.readers.series_format import is_series
 from afterslip.schemas.observation import Sigma
 from afterslip.units import DAY, YEAR, UnitError, parse_time
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from afterslip.errors import Problem, SpecError, one_problem
 from afterslip.readers.cells import LONGEST_NAME, NAME_ADVICE, guarded
 from afterslip.readers.delimited import Float, shortened, text_lines
+from afterslip.readers.series_format import PBO
 from afterslip.units import COMPONENTS, DAY, UnitError, parse_time
 
 Times = NDArray[np.datetime64]
@@ -31,18 +32,11 @@ _MJDS = (33282.0, 88069.0)
 _MJD_ZERO = np.datetime64("1858-11-17T00:00:00", "ns")
 # m; no station moves as far, and differences stay far from overflow
 _FARTHEST = 1e8
-_PBO = b"PBO Station Position Time Series"
 # positions of north, east, up and their sigmas in a line of .pos
 _POS_COLUMNS = [15, 16, 17, 18, 19, 20]
 _TENV3_COUNTS = (20, 23)
 _COLUMNS = ("station", "lon", "lat", "east", "north", "up",
             "sigma_e", "sigma_n", "sigma_u", "type")  # fmt: skip
-
-
-def is_series(content: bytes) -> bool:
-    """Say whether the bytes look like ``.tenv3`` or ``.pos``."""
-    head = content[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
-    return head.startswith(_PBO) or re.match(rb"site\s+YYMMMDD\s", head) is not None
 
 
 def read_tenv3(
@@ -109,7 +103,7 @@ def read_pos(content: bytes, label: str = "series.pos") -> xr.Dataset:
         number = next(
             (i for i, (_, t) in enumerate(lines) if t.startswith("End Field")), None
         )
-    if number is None or not content.lstrip(b"\xef\xbb\xbf").startswith(_PBO):
+    if number is None or not content.lstrip(b"\xef\xbb\xbf").startswith(PBO):
         raise one_problem(label, None, "has no header of a .pos file")
     head = "\n".join(text for _, text in lines[:number])
     name = re.search(r"4-character ID\s*:\s*(\S+)", head)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import LinearNDInterpolator, RegularGridInterpolator
-from scipy.spatial import QhullError
 
 from afterslip.errors import Problem, SpecError, one_problem
 from afterslip.frame import Frame
@@ -16,6 +15,9 @@ from afterslip.readers.netcdf import axis, is_netcdf, open_bytes, pick
 from afterslip.readers.places import header, positions
 from afterslip.units import KM
 from afterslip_common.geometry import Box
+
+if TYPE_CHECKING:
+    from scipy.interpolate import LinearNDInterpolator, RegularGridInterpolator
 
 Float = NDArray[np.float64]
 
@@ -105,6 +107,9 @@ def read_topography(
 
 
 def _table(content: bytes, frame: Frame, box: Box, label: str) -> Topography:
+    from scipy.interpolate import LinearNDInterpolator
+    from scipy.spatial import QhullError
+
     table = read_table(content, label, f"{header(frame)},height_km")
     column, factor = ("height_m", 1.0) if table.has("height_m") else ("height_km", KM)
     table.require(column)
@@ -148,6 +153,8 @@ class _Kilometres:
 
 
 def _grid(content: bytes, frame: Frame, box: Box, label: str) -> Topography:
+    from scipy.interpolate import RegularGridInterpolator
+
     data = open_bytes(content, label)
     if not frame.geographic:
         message = "is a grid in lon, lat, but the model's frame is local"

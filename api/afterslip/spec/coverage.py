@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from afterslip.errors import Problem
 from afterslip.frame import Frame
@@ -161,6 +160,8 @@ def interface_outside(
             f"the domain ends at {box.depth / KM:g} km: limit the outline",
         )
     if outline is not None:
+        from scipy.spatial import cKDTree
+
         reach, _ = cKDTree(points[:, :2]).query(outline)
         far = int(np.argmax(reach))
         if reach[far] > LONGEST_REACH:

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
-from scipy.spatial.distance import pdist
 
 from afterslip.errors import Problem, SpecError
 from afterslip.readers.observations import SAME_PLACE
@@ -151,6 +149,9 @@ def _increments(request: Inversion, parts: Sequence[Rows]) -> Iterator[Problem]:
 
 def _far_away(parts: Sequence[Rows], faults: Mapping[str, Float]) -> Iterator[Problem]:
     """Name faults whose slip moves no datum that could tell."""
+    from scipy.spatial import cKDTree
+    from scipy.spatial.distance import pdist
+
     places = np.concatenate([np.column_stack([rows.x, rows.y]) for rows in parts])
     sizes, apart = {}, {}
     for name, points in faults.items():

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-import psycopg
 import structlog
 
 from afterslip_service.db.events import CHANNEL
 from afterslip_service.db.session import Database
+
+if TYPE_CHECKING:
+    import psycopg
 
 RETRY_S = 5.0
 LOOK_S = 1.0
@@ -49,6 +52,8 @@ class Listener:
             self._thread.join(2 * LOOK_S)
 
     def _run(self) -> None:
+        import psycopg
+
         url = self._database.url.replace("postgresql+psycopg://", "postgresql://")
         while not self._stop.is_set():
             try:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from fastapi import APIRouter, Body, HTTPException
 from numpy.typing import NDArray
 from pydantic import Field
-from xarray import DataArray
 
 from afterslip.errors import ArchiveError, DamagedError, Problem, SpecError
 from afterslip.frame import Frame
@@ -27,6 +26,9 @@ from afterslip_service.http.deps import ServiceDep
 from afterslip_service.http.problems import responses
 from afterslip_service.routes.responses import SampleResponse
 from afterslip_workers import entry
+
+if TYPE_CHECKING:
+    from xarray import DataArray
 
 router = APIRouter(
     prefix="/v1/campaigns/{campaign}/sample", tags=["greens"], route_class=JsonRoute
