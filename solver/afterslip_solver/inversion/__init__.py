@@ -28,7 +28,6 @@ from afterslip_solver.inversion.posterior import Posterior, interval, limits
 from afterslip_solver.inversion.problem import (
     InversionError,
     InversionProblem,
-    InversionSettings,
     KnownSum,
     offset_columns,
 )
@@ -42,6 +41,7 @@ from afterslip_solver.inversion.regularisers import (
 )
 from afterslip_solver.inversion.restoration import with_data_of
 from afterslip_solver.inversion.robust import reweighted, robust_weights
+from afterslip_solver.inversion.settings import InversionSettings
 from afterslip_solver.inversion.solution import (
     Fit,
     InversionSolution,

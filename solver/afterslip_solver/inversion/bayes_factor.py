@@ -27,11 +27,8 @@ from afterslip_solver.inversion.normal import (
 )
 from afterslip_solver.inversion.nuisance import nuisance_of
 from afterslip_solver.inversion.posterior import hierarchy_of, start_of
-from afterslip_solver.inversion.problem import (
-    InversionError,
-    InversionProblem,
-    InversionSettings,
-)
+from afterslip_solver.inversion.problem import InversionError, InversionProblem
+from afterslip_solver.inversion.settings import InversionSettings
 from afterslip_solver.model import Float
 
 POINTS = 8  # of the integral over beta

@@ -17,11 +17,8 @@ from afterslip_solver.inversion.normal import (
     quadratics,
     together,
 )
-from afterslip_solver.inversion.problem import (
-    InversionError,
-    InversionProblem,
-    InversionSettings,
-)
+from afterslip_solver.inversion.problem import InversionError, InversionProblem
+from afterslip_solver.inversion.settings import InversionSettings
 from afterslip_solver.model import Bool, Float, Int
 
 # exponents of ten relative to the scales of the problem

@@ -43,14 +43,10 @@ class ModelError:
         return np.asarray(np.sqrt(variance))
 
     def matrix(self, rows: Int) -> Float:
-        """(k, k) float64, m2, C_p of some rows."""
+        """(k, k) float64, m2, C_p of some rows, but for ``difference``."""
         same = self.shared[rows][:, None] == self.shared[rows]
         sigma = self.sigma[:, rows]
-        found = np.where(same, sigma.T @ sigma, 0.0)
-        if self.difference.size:
-            part = self.difference[:, rows]
-            found += part.T @ part
-        return np.asarray(found)
+        return np.asarray(np.where(same, sigma.T @ sigma, 0.0))
 
 
 def with_model_error(problem: InversionProblem, error: ModelError) -> InversionProblem:
@@ -59,16 +55,13 @@ def with_model_error(problem: InversionProblem, error: ModelError) -> InversionP
     Their variances hold as they are from here on: what residuals say of a common
     factor says nothing of an error that slip takes up. Errors that a row shares with
     other epochs of its station are left out where data share errors with other
-    stations (scenes of pixels), so that scenes stay apart.
+    stations (scenes of pixels), so that scenes stay apart. What differences do to all
+    rows becomes ``common`` of the problem, which needs no matrix of data by data.
     """
     count = len(problem.data)
-    if error.difference.size:
-        parts = [np.arange(count)]
-    else:
-        parts = list(_joined(problem, error))
-    sigma = np.hypot(problem.sigma, error.total)
+    sigma = np.sqrt(problem.sigma**2 + (error.sigma**2).sum(axis=0))
     blocks = []
-    for rows in parts:
+    for rows in _joined(problem, error):
         matrix = np.diag(problem.sigma[rows] ** 2)
         place = np.full(count, -1)
         place[rows] = np.arange(len(rows))
@@ -82,10 +75,12 @@ def with_model_error(problem: InversionProblem, error: ModelError) -> InversionP
             blocks.append(Block(rows, matrix))
     # variances are fixed, so that one block may hold rows of several data sets
     dataset = np.zeros(count, dtype=np.int64)
+    both = [part for part in (problem.common, error.difference) if part.size]
     return replace(
         problem,
         sigma=sigma,
         covariance=tuple(blocks),
+        common=np.vstack(both) if both else np.zeros((0, 0)),
         dataset=dataset,
         variance_free=np.array([False]),
     )

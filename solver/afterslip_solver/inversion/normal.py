@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
@@ -144,7 +144,23 @@ def independent_rows(
 def quadratics(
     problem: InversionProblem, rows: Bool | None = None
 ) -> tuple[Quadratic, ...]:
-    """Sum up the given rows (all where None) by data set."""
+    """Sum up the given rows (all where None) by data set.
+
+    Errors in common are unknowns beside slip that are N(0, 1) and integrate out: no
+    matrix of data by data is needed. Rows that have some are one data set.
+    """
+    if problem.common.size:
+        of_rows = np.zeros((len(problem.data), 0))
+        beside = problem.nuisance if problem.nuisance.size else of_rows
+        wide = replace(
+            problem,
+            nuisance=np.hstack((beside, problem.common.T)),
+            common=np.zeros((0, 0)),
+            dataset=np.zeros(0, dtype=np.int64),
+            variance_free=np.array([False]),
+        )
+        (whole,) = quadratics(wide, rows)
+        return (_integrated(whole, len(problem.common)),)
     n, sets = problem.n_unknown, len(problem.free_variances)
     matrix, right = [np.zeros((n, n)) for _ in range(sets)], np.zeros((sets, n))
     power, count = np.zeros(sets), np.zeros(sets, dtype=int)
@@ -156,6 +172,25 @@ def quadratics(
     return tuple(
         Quadratic(matrix[k], right[k], float(power[k]), int(count[k]))
         for k in range(sets)
+    )
+
+
+def _integrated(whole: Quadratic, k: int) -> Quadratic:
+    """Return the sums once the last k unknowns, each N(0, 1), are integrated out.
+
+    This is the inverse of a covariance with k outer products added (Woodbury).
+    """
+    n = len(whole.right) - k
+    corner = whole.matrix[n:, n:] + np.eye(k)
+    both = np.column_stack((whole.matrix[n:, :n], whole.right[n:]))
+    factor = np.linalg.cholesky(corner)
+    half = scipy.linalg.solve_triangular(factor, both, lower=True)
+    of_data, half = half[:, n], half[:, :n]
+    return Quadratic(
+        whole.matrix[:n, :n] - half.T @ half,
+        whole.right[:n] - half.T @ of_data,
+        whole.power - float(of_data @ of_data),
+        whole.count,
     )
 
 
@@ -223,4 +258,6 @@ def roughness_of(problem: InversionProblem, regulariser: Regulariser) -> Float:
 
 def cuts_blocks(problem: InversionProblem, fold: Int) -> bool:
     """Whether rows with correlated errors lie in different folds."""
-    return any(np.ptp(fold[block.rows]) > 0 for block in problem.covariance)
+    return problem.common.size > 0 or any(
+        np.ptp(fold[block.rows]) > 0 for block in problem.covariance
+    )

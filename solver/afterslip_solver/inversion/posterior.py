@@ -20,7 +20,8 @@ from afterslip_solver.inversion.normal import (
     together,
 )
 from afterslip_solver.inversion.nuisance import nuisance_of
-from afterslip_solver.inversion.problem import InversionProblem, InversionSettings
+from afterslip_solver.inversion.problem import InversionProblem
+from afterslip_solver.inversion.settings import InversionSettings
 from afterslip_solver.model import Float
 
 WARM_UP = 0.3  # of the draws, discarded before them where they walk

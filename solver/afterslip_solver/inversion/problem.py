@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from afterslip_common.errors import InputError
 from afterslip_solver.inversion.covariance import Block, is_positive_definite
-from afterslip_solver.inversion.regularisers import Laplacian, Regulariser, SourceGrid
+from afterslip_solver.inversion.regularisers import SourceGrid
 from afterslip_solver.model import Bool, Float, Int
-
-Choice = Literal["evidence", "cross_validation", "one_standard_error"]
 
 
 class InversionError(InputError, ValueError):
@@ -64,6 +61,9 @@ class InversionProblem:
         ``covariance`` hold as they are. All True where empty.
     covariance : correlated rows, each block within one data set; ``sigma`` is the
         root of its diagonal. Rows in no block have independent errors.
+    common : (n_cause, n_obs) float64, m, errors beside these: what one standard
+        deviation of something does to all rows. Causes are independent, so that
+        common' common adds to the covariance; variances hold as they are then.
     basis : (n_par, n_coefficient) float64, slip is this times the unknown coefficients:
         rakes instead of components. The identity where empty.
     lower, upper : (n_coefficient,) float64, m, bounds of the coefficients; those that
@@ -90,6 +90,7 @@ class InversionProblem:
     dataset: Int = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     variance_free: Bool = field(default_factory=lambda: np.zeros(0, dtype=bool))
     covariance: tuple[Block, ...] = ()
+    common: Float = field(default_factory=lambda: np.zeros((0, 0)))
     basis: Float = field(default_factory=lambda: np.zeros((0, 0)))
     lower: Float = field(default_factory=lambda: np.zeros(0))
     upper: Float = field(default_factory=lambda: np.zeros(0))
@@ -135,6 +136,13 @@ class InversionProblem:
             return self.variance_free
         return np.ones(int(self.dataset_of_row.max()) + 1, dtype=bool)
 
+    @property
+    def deviation(self) -> Float:
+        """(n_obs,) float64, m, standard deviation of each row with all its errors."""
+        if not self.common.size:
+            return self.sigma
+        return np.asarray(np.hypot(self.sigma, np.linalg.norm(self.common, axis=0)))
+
     def reweighted(self, variance: Float) -> InversionProblem:
         """Return the same problem with the errors' variances multiplied.
 
@@ -147,7 +155,9 @@ class InversionProblem:
             Block(block.rows, block.matrix * factor[block.rows[0]])
             for block in self.covariance
         )
-        return replace(self, sigma=self.sigma * np.sqrt(factor), covariance=blocks)
+        root = np.sqrt(factor)
+        common = self.common * root if self.common.size else self.common
+        return replace(self, sigma=self.sigma * root, covariance=blocks, common=common)
 
     def design_of(self, rows: Int | slice) -> Float:
         """(k, n_unknown) float64, columns of all unknowns in some rows."""
@@ -180,75 +190,6 @@ class InversionProblem:
         _check_sources(self)
         _check_errors(self)
         _check_constraints(self)
-
-
-@dataclass(frozen=True, slots=True)
-class InversionSettings:
-    """How to choose and solve.
-
-    Attributes
-    ----------
-    smoothness, sparsity : lambda and mu of the objective, or "auto". Sparsity has no
-        evidence: where it is not zero, cross-validation chooses.
-    choice : how a weight is chosen: by "evidence" (the median of the posterior, with
-        the signs and the data's variances in it, checked against folds), by the least
-        score of "cross_validation", or as the smoothest weight within
-        "one_standard_error" of that.
-    folds : number of folds of the cross-validation; 0 for none.
-    repeats : how often stations are dealt anew into folds, each time from a new seed.
-    grouping : "scattered" deals stations at random (seeded) within their kind,
-        "blocks" cuts the map into compact blocks.
-    seed : of the dealing and of the draws; the same seed gives the same result.
-    draws : from the posterior; 0 for none, without choice by evidence.
-    regulariser : prior of slip, whose precision smoothness multiplies.
-    max_iterations : of the interior-point solver, for one problem.
-    """
-
-    smoothness: float | Literal["auto"] = "auto"
-    sparsity: float | Literal["auto"] = 0.0
-    choice: Choice = "evidence"
-    folds: int = 5
-    repeats: int = 1
-    grouping: Literal["scattered", "blocks"] = "scattered"
-    seed: int = 0
-    draws: int = 1000
-    regulariser: Regulariser = field(default_factory=Laplacian)
-    max_iterations: int = 200
-
-    @property
-    def by_folds(self) -> bool:
-        """Whether cross-validation chooses a weight."""
-        if self.sparsity == "auto":
-            return True
-        evident = self.choice == "evidence" and self.sparsity == 0.0
-        return self.smoothness == "auto" and not evident
-
-    @property
-    def by_evidence(self) -> bool:
-        """Whether the posterior chooses the smoothness."""
-        return self.smoothness == "auto" and not self.by_folds
-
-    def check(self, n_station: int) -> None:
-        """Refuse settings that do not fit the problem (InversionError)."""
-        for name in ("smoothness", "sparsity"):
-            value = getattr(self, name)
-            if value != "auto" and not (np.isfinite(value) and value >= 0):
-                raise InversionError(
-                    f"{name} is {value!r}: give 'auto' or a number that is not negative"
-                )
-        if self.folds < 0 or self.folds == 1 or (self.by_folds and self.folds == 0):
-            raise InversionError(
-                f"folds is {self.folds}: choosing a weight needs at least 2 folds"
-            )
-        if self.by_evidence and self.draws < 1:
-            raise InversionError("draws is 0: choosing by evidence needs some")
-        if self.repeats < 1:
-            raise InversionError(f"repeats is {self.repeats}: give 1 or more")
-        if self.folds > n_station:
-            raise InversionError(
-                f"folds is {self.folds} but there are only {n_station} stations with "
-                f"data: use at most {n_station} folds, or fix smoothness and sparsity"
-            )
 
 
 def offset_columns(
@@ -353,6 +294,10 @@ def _check_errors(p: InversionProblem) -> None:
         wrong = (p.dataset < 0) | (p.dataset >= n)
         if wrong.any():
             raise InversionError(f"dataset is unknown in row {_rows(wrong)}")
+    if p.common.size and (p.common.shape[1] != len(p.data) or any(p.free_variances)):
+        raise InversionError(
+            "errors in common need a value for every row, and variances that are fixed"
+        )
     taken = np.zeros(len(p.data), dtype=bool)
     for block in p.covariance:
         _check_block(p, block, taken)

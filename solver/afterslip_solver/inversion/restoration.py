@@ -22,11 +22,14 @@ def with_data_of(
     """
     data = problem.G @ slip
     if seed is not None:
-        noise = np.random.default_rng(seed).standard_normal(len(data))
+        rng = np.random.default_rng(seed)
+        noise = rng.standard_normal(len(data))
         error = problem.sigma * noise
         for block in problem.covariance:
             factor = np.linalg.cholesky(block.matrix)
             error[block.rows] = factor @ noise[block.rows]
+        if problem.common.size:
+            error += rng.standard_normal(len(problem.common)) @ problem.common
         data = data + error
     known = tuple(replace(item, value=float(item.row @ slip)) for item in problem.known)
     return replace(problem, data=data, known=known)

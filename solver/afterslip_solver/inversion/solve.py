@@ -28,11 +28,8 @@ from afterslip_solver.inversion.posterior import (
     medians,
     reweigh,
 )
-from afterslip_solver.inversion.problem import (
-    InversionError,
-    InversionProblem,
-    InversionSettings,
-)
+from afterslip_solver.inversion.problem import InversionError, InversionProblem
+from afterslip_solver.inversion.settings import InversionSettings
 from afterslip_solver.inversion.solution import (
     Fit,
     InversionSolution,
@@ -187,7 +184,7 @@ def _describe(choice: _Choice, found: ConvexResult) -> InversionSolution:
         posterior=choice.posterior,
         optimality_gap=found.gap / max(power, 1e-300),
         cross_validation=table,
-        fit=fit_of(problem.data, residual, problem.sigma),
+        fit=fit_of(problem.data, residual, problem.deviation),
         fit_by_kind=_fit_by_kind(problem, residual),
         resolution=resolution,
         covariance=covariance,
@@ -232,12 +229,10 @@ def _information(problem: InversionProblem, normal: Normal) -> tuple[Float, Floa
 
 
 def _fit_by_kind(problem: InversionProblem, residual: Float) -> dict[str, Fit]:
-    fits = {}
+    fits, deviation = {}, problem.deviation
     for kind in np.unique(problem.kind):
         rows = problem.kind == kind
-        fits[str(kind)] = fit_of(
-            problem.data[rows], residual[rows], problem.sigma[rows]
-        )
+        fits[str(kind)] = fit_of(problem.data[rows], residual[rows], deviation[rows])
     return fits
 
 
