@@ -73,6 +73,14 @@ CASES = {
         {"sign": {"dip": "negative"},
          "moment": {"magnitude": 6, "error": 0.1, "rake": 90}},
     ),
+    "increments in an uncertain earth": Case(
+        "increments", "cannot be used with model_error.campaigns", "leave one",
+        {"increments": {"ends": ["30 d"]}, "model_error": {"campaigns": ["other"]}},
+    ),
+    "a sparse slip in an uncertain earth": Case(
+        "sparsity", "cannot be used with model_error.campaigns", "leave one",
+        {"sparsity": "auto", "model_error": {"campaigns": ["other"]}},
+    ),
     "a covariance that is none": Case(
         "covariance.file", "not positive definite", "to the diagonal",
         dataset={"covariance": {"file": matrix(18, 0.02)}},

@@ -104,3 +104,12 @@ def test_models_of_other_data_are_refused():
     other = replace(pose(OTHER), data=DATA + 1.0)
     with pytest.raises(InversionError, match="differ in data"):
         log_bayes_factor(pose(G), other, InversionSettings(draws=16, folds=0))
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_models_in_an_uncertain_earth_are_refused(place):
+    """A draw of the earth would put one model in the place of the path between both."""
+    models = [pose(G), pose(OTHER)]
+    models[place] = replace(models[place], changes=0.1 * G[None])
+    with pytest.raises(InversionError, match="no evidence where Green's functions"):
+        log_bayes_factor(models[0], models[1], InversionSettings(draws=16, folds=0))

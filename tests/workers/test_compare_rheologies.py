@@ -158,10 +158,13 @@ def test_runs_that_cannot_be_compared_are_refused_by_name(solved):
     one = posed(root, "weak", specs["weak"], table)
     two = posed(root, "stiff", specs["stiff"], table, sign={"dip": "positive"})
     three = posed(root, "stiff", specs["stiff"], table.replace("0.00", "0.01"))
+    earths = {"model_error": {"campaigns": ["true"]}}
+    four, five = (posed(root, n, specs[n], table, **earths) for n in ("weak", "stiff"))
     for runs, said in (
         ({"weak": one}, "two runs"),
         ({"weak": one, "stiff": two}, "sign"),
         ({"weak": one, "stiff": three}, "differ in data"),
+        ({"weak": four, "stiff": five}, "model_error.campaigns: are not in the"),
     ):
         with pytest.raises(SpecError, match=said):
             compare(runs, (0.0, 1.0), lambda _phase: None)

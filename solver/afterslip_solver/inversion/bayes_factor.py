@@ -63,7 +63,8 @@ def log_bayes_factor(
     Raises
     ------
     InversionError
-        Where something else differs, or data and prior leave slip undetermined.
+        Where something else differs, Green's functions have ``changes``, or data and
+        prior leave slip undetermined.
     """
     _refuse_others(reference, model)
     ends, value = _posteriors(reference, model, settings)
@@ -142,6 +143,9 @@ def _gain(
 
 
 def _refuse_others(reference: InversionProblem, model: InversionProblem) -> None:
+    if reference.changes.size or model.changes.size:
+        # a draw of the earth would replace the likelihood between the two models
+        raise InversionError("there is no evidence where Green's functions change")
     for name in SHARED:
         ours, theirs = (np.asarray(getattr(p, name)) for p in (reference, model))
         same = ours.shape == theirs.shape and (

@@ -176,6 +176,10 @@ def _refuse(runs: Mapping[str, Posed]) -> None:
     if first.request.sparsity != 0.0:
         hint = "leave sparsity out"
         raise one_problem("sparsity", first.request.sparsity, "has no evidence", hint)
+    if first.request.model_error.campaigns:
+        hint = "compare the other earths as models of their own"
+        text = "are not in the evidence"
+        raise one_problem("model_error.campaigns", None, text, hint)
     if any(dataset.robust for dataset in first.datasets.values()):
         hint = "leave robust out, and outliers too"
         raise one_problem("robust", True, "weighs data by the model", hint)
