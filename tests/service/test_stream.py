@@ -127,14 +127,16 @@ def test_unknown_campaign_and_malformed_id_are_problems(client):
 
 def test_server_stops_in_seconds_while_somebody_listens(serve):
     server = serve()
-    ended = threading.Event()
+    listening, ended = threading.Event(), threading.Event()
 
     def listen():
-        follow(server.url + "/v1/events")
+        with httpx.stream("GET", server.url + "/v1/events", timeout=30) as answer:
+            listening.set()
+            answer.read()
         ended.set()
 
     threading.Thread(target=listen, daemon=True).start()
-    time.sleep(0.4)
+    assert listening.wait(30)
     began = time.monotonic()
     server.stop()
     assert time.monotonic() - began < 4

@@ -63,6 +63,7 @@ def test_bounded_restoration_from_matrices_is_the_bounded_inversion(thrust):
     np.testing.assert_allclose(found, out.slip, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_errors_of_a_restoration_have_the_spread_of_inverted_errors(thrust):
     none = np.zeros(thrust.G.shape[1])
     out = invert(thrust, fixed(2.0))

@@ -139,7 +139,9 @@ def test_most_of_the_energy_is_in_the_guess(nested, small):
     assert (left < 0.1 * nodal).all()
 
 
-@pytest.mark.parametrize("scheme", ["polynomial", "shift_invert"])
+@pytest.mark.parametrize(
+    "scheme", [pytest.param("polynomial", marks=pytest.mark.slow), "shift_invert"]
+)
 def test_guesses_cost_no_iterations_and_change_no_curve(small, scheme):
     settings = replace(SETTINGS, scheme=scheme)
     coarse = model(small)

@@ -38,10 +38,25 @@ def pool(monkeypatch, tmp_path):
     [
         (2, "cudaErrorMemoryAllocation: out of memory", "oom"),
         (700, "cudaErrorIllegalAddress: an illegal memory access", "gpu_error"),
-        (719, "cudaErrorLaunchFailure: unspecified launch failure", "gpu_error"),
-        (46, "cudaErrorDevicesUnavailable: all devices busy", "gpu_lost"),
+        pytest.param(
+            719,
+            "cudaErrorLaunchFailure: unspecified launch failure",
+            "gpu_error",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            46,
+            "cudaErrorDevicesUnavailable: all devices busy",
+            "gpu_lost",
+            marks=pytest.mark.slow,
+        ),
         (100, "cudaErrorNoDevice: no CUDA-capable device is detected", "gpu_lost"),
-        (214, "cudaErrorECCUncorrectable: uncorrectable ECC error", "gpu_lost"),
+        pytest.param(
+            214,
+            "cudaErrorECCUncorrectable: uncorrectable ECC error",
+            "gpu_lost",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_error_of_cuda_is_classified_and_its_process_ended(
