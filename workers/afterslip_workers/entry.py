@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from afterslip_workers.bench import measure
 from afterslip_workers.errors import TaskError, classify
 from afterslip_workers.machine import device
+from afterslip_workers.machine.collector import no_collection
 from afterslip_workers.machine.limit import SHARES_ENV
 from afterslip_workers.messages import (
     Manifest,
@@ -273,9 +274,10 @@ def plan(
 
 def load_engines() -> None:
     """Import every engine that is installed, which takes seconds."""
-    from afterslip_workers.engines import registry
+    with no_collection():
+        from afterslip_workers.engines import registry
 
-    registry.load_all()
+        registry.load_all()
 
 
 def sweep_checkpoints(store: str | Path) -> int:

@@ -17,6 +17,7 @@ from afterslip.spec.inputs import Inputs
 from afterslip_workers.engines.base import Engine, PlanningEngine
 from afterslip_workers.errors import TaskError
 from afterslip_workers.machine import device
+from afterslip_workers.machine.collector import no_collection
 
 GROUP = "afterslip.engines"
 
@@ -40,7 +41,8 @@ def find(physics: str) -> Engine:
             "install the package of that engine where workers run, then retry",
         )
     try:
-        found: Engine = points[0].load()
+        with no_collection():
+            found: Engine = points[0].load()
     except Exception as error:
         raise TaskError(
             ErrorClass.NOT_INSTALLED,
