@@ -134,12 +134,17 @@ def bring_up(app: FastAPI) -> None:
     migrate.upgrade(service.database)
     entry.prepare(service.settings.store)
     service.up = True
-    # the first plan would wait for the imports; a request that comes meanwhile does
-    threading.Thread(target=entry.load_engines, name="engines", daemon=True).start()
     service.listener = Listener(service.database, service.wake)
     service.listener.start()
-    if placement is None:
-        return
+    if placement is not None:
+        _dispatch(service, placement)
+    # the first plan would wait for the imports; a request that comes meanwhile does.
+    # Beside them the workers of a cluster would be slower to start
+    threading.Thread(target=entry.load_engines, name="engines", daemon=True).start()
+
+
+def _dispatch(service: Service, placement: MakePlacement) -> None:
+    """Start the placement, and the dispatcher that gives it work."""
     service.store_use = store_use.use(service.settings.store, service.database)
     service.placement = LoggedPlacement(placement(service.settings))
     dispatcher = Dispatcher(service.database, service.placement, service.settings)

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 
 import httpx
@@ -16,6 +17,7 @@ from afterslip.client import Client
 from afterslip_service import embedded
 from afterslip_service.errors import DirectoryBusyError, ServiceError
 from afterslip_service.placement.inprocess import InProcess
+from afterslip_workers import entry
 
 
 def start(directory, worker, **options):
@@ -32,6 +34,24 @@ def test_campaign_through_the_client(tmp_path, worker):
         assert len(campaign.groups()) == 3
     assert (tmp_path / "afterslip.sqlite").exists()
     assert (tmp_path / "store" / "campaigns" / campaign.id / "greens.zarr").is_dir()
+
+
+def test_engines_are_imported_once_the_workers_are_up(tmp_path, worker, monkeypatch):
+    placed, found, called = [], [], threading.Event()
+
+    def load_engines():
+        found.extend(placed)
+        called.set()
+
+    def place(_):
+        time.sleep(0.1)
+        placed.append("workers")
+        return InProcess(worker, 2)
+
+    monkeypatch.setattr(entry, "load_engines", load_engines)
+    with embedded.start(tmp_path, placement=place):
+        assert called.wait(10)
+    assert found == ["workers"]
 
 
 def test_two_services_never_share_a_directory(tmp_path, worker):
