@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 
 import pytest
@@ -180,3 +181,37 @@ def test_other_earths_must_be_complete_campaigns_of_the_same_sources(client, com
     answer = ask([complete["id"]])
     assert answer.status_code == 422
     assert "is the same campaign" in answer.text
+
+
+@pytest.mark.parametrize("route", ["campaigns", "plan"])
+def test_other_earths_of_a_spec_are_checked_before_it_is_solved(
+    client, complete, route
+):
+    """Green's functions would else be solved for an inversion that must fail."""
+    ref = client.post("/v1/files", content=CSV.encode()).json()["ref"]
+
+    def ask(identity, **changes):
+        spec = tiny_worker.spec(
+            datasets=[{"name": "gnss", "file": ref, "sigma": SIGMA}],
+            inversions=[
+                {"name": "i", "datasets": ["gnss"],
+                 "model_error": {"campaigns": [identity]}}
+            ],
+            **changes,
+        )  # fmt: skip
+        return client.post(f"/v1/{route}", json=spec)
+
+    sources = copy.deepcopy(tiny_worker.spec()["sources"])
+    sources["along_strike"] += 1
+    for answer, said in (
+        (ask("nobody"), "there is no campaign"),
+        (ask(complete["id"], sources=sources), "has other sources"),
+    ):
+        assert answer.status_code == 422, answer.text
+        (problem,) = answer.json()["errors"]
+        assert problem["path"] == "inversions[0].model_error.campaigns[0][0]"
+        assert said in problem["message"]
+    assert ask(complete["id"]).status_code < 300
+    assert len(client.get("/v1/campaigns").json()["items"]) == (
+        2 if route == "campaigns" else 1
+    )

@@ -60,7 +60,7 @@ def create_campaign(
     spec: Annotated[Any, Body()],
 ) -> JSONResponse:
     """Check a campaign spec with every file that it names, and set it to work."""
-    checked = submission.check_campaign(service, spec)
+    checked = submission.check_campaign(service, principal, spec)
 
     def effect(connection: Connection) -> CampaignResponse:
         identity = submission.write_campaign(connection, checked, principal.user)

@@ -21,7 +21,7 @@ from afterslip_service.db import measured
 from afterslip_service.db.measured import Measured
 from afterslip_service.engine.forecast import Forecast, forecast
 from afterslip_service.http.body import JsonRoute
-from afterslip_service.http.deps import Service, ServiceDep
+from afterslip_service.http.deps import PrincipalDep, Service, ServiceDep
 from afterslip_service.http.problems import responses
 from afterslip_service.routes import limits, submission
 from afterslip_service.routes.campaigns import SPEC
@@ -106,6 +106,7 @@ class PlanResponse(BaseModel):
 )
 def plan_campaign(
     service: ServiceDep,
+    principal: PrincipalDep,
     spec: Annotated[Any, Body()],
     mesh: Annotated[
         bool, Query(description="make a coarser mesh, to count elements better")
@@ -120,6 +121,7 @@ def plan_campaign(
     physics = find(campaign.physics)
     needs = limits.plan_of(service, campaign, inputs, trial=mesh) or {}
     canonical = canonical_spec(campaign, service.files)
+    submission.check_earths(service, principal, canonical)
     with service.database.read() as connection:
         others = measured.newest(connection, campaign.physics)
     count = physics.work(campaign).sources

@@ -53,7 +53,9 @@ class CheckedCampaign:
     priority: int = 0
 
 
-def check_campaign(service: Service, data: Any) -> CheckedCampaign:
+def check_campaign(
+    service: Service, principal: Principal, data: Any
+) -> CheckedCampaign:
     """Check a spec and everything that it names.
 
     Raises
@@ -63,6 +65,7 @@ def check_campaign(service: Service, data: Any) -> CheckedCampaign:
     """
     campaign, _ = read_campaign(service, data)
     canonical = canonical_spec(campaign, service.files)
+    check_earths(service, principal, canonical)
     if service.files.local is not None:
         # what was named by a path on the server is stored like an upload
         for _, content in contents(campaign, service.files).values():
@@ -102,6 +105,29 @@ def read_campaign(service: Service, data: Any) -> tuple[Campaign, Inputs]:
     limits.check_elements(service, campaign, inputs)
     limits.check_machine(service, campaign, inputs)
     return campaign, inputs
+
+
+def check_earths(
+    service: Service, principal: Principal, canonical: dict[str, Any]
+) -> None:
+    """Check the campaigns in other earths that a spec's inversions name.
+
+    Raises
+    ------
+    SpecError
+        With every problem found.
+    """
+    spec, problems = parse_stored(canonical), []
+    for index, request in enumerate(spec.inversions):
+        try:
+            with service.database.read() as connection:
+                others = _other_earths(connection, principal, request)
+            found = list(earth_problems(spec, request, others))
+        except SpecError as error:
+            found = list(error.problems)
+        problems += [problem.under(f"inversions[{index}]") for problem in found]
+    if problems:
+        raise SpecError(problems)
 
 
 def write_campaign(
