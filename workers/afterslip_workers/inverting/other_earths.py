@@ -36,18 +36,18 @@ def with_changes(
     TaskError
         A campaign has other sources, or does not reach the times of the data.
     """
-    changes, rigidity = [], []
-    for group in campaigns:
-        for identity in group:
-            other = GreensStore(reading.greens(backend, identity))
-            _refuse_others(identity, other, store, rows)
-            share = 1.0 / np.sqrt(len(group))
-            theirs = other.dataset["source_rigidity"].values
-            changes.append(share * (design_matrix(other, rows) - problem.G))
-            rigidity.append(share * (theirs - problem.rigidity))
-    return replace(
-        problem, changes=np.stack(changes), rigidity_changes=np.stack(rigidity)
-    )
+    named = [(identity, len(group)) for group in campaigns for identity in group]
+    # filled in place: a list of all of them would be held twice
+    changes = np.empty((len(named), *problem.G.shape))
+    rigidity = np.empty((len(named), *problem.rigidity.shape))
+    for k, (identity, alternatives) in enumerate(named):
+        other = GreensStore(reading.greens(backend, identity))
+        _refuse_others(identity, other, store, rows)
+        share = 1.0 / np.sqrt(alternatives)
+        theirs = other.dataset["source_rigidity"].values
+        changes[k] = share * (design_matrix(other, rows) - problem.G)
+        rigidity[k] = share * (theirs - problem.rigidity)
+    return replace(problem, changes=changes, rigidity_changes=rigidity)
 
 
 def _refuse_others(
