@@ -145,7 +145,7 @@ def limits(pair: Sequence[float] | None, form: str) -> str:
     return "" if pair is None else f" ({pair[0]:{form}} to {pair[1]:{form}})"
 
 
-def largest_slip(said: Mapping[str, Any], form: str) -> str:
+def largest_slip(said: Mapping[str, Any], form: str, where: str = "") -> str:
     """Write the largest slip, and its average over what is resolved with its limits.
 
     Only the average has limits: data say little of slip that varies over less.
@@ -154,13 +154,14 @@ def largest_slip(said: Mapping[str, Any], form: str) -> str:
     ----------
     said : attributes of a result or the summary of an inversion.
     form : format specification of slip in m.
+    where : it is, with a blank before it.
     """
-    text = f"{float(said['peak_slip']):{form}} m"
+    text = f"{float(said['peak_slip']):{form}} m{where}"
     average, pair = said.get("peak_slip_average"), said.get("peak_slip_interval")
     if average is None or pair is None:
         return text
     length = rounded(float(said["peak_slip_length"]) / 1e3)
-    return f"{text}, {average:{form}} m{limits(pair, form)} over {length} km"
+    return f"{text}, mean over {length} km {average:{form}} m{limits(pair, form)}"
 
 
 def rounded(value: float) -> str:

@@ -96,7 +96,7 @@ def report(campaign, inversion, folder: Path, phases: list[tuple[str, float]]) -
         ("error of the mesh", mesh_error(result)),
         (
             "largest slip",
-            f"{largest_slip(said, '.1f')} at {place(result)}",
+            largest_slip(said, ".1f", f" at {place(result)}"),
         ),
         (
             "moment",

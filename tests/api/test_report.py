@@ -322,7 +322,7 @@ def test_only_the_average_of_the_largest_slip_has_limits(result):
     said = {"peak_slip_average": 30.0, "peak_slip_length": 40e3}
     drawn = result.assign_attrs(said, peak_slip_interval=[27.0, 33.0])
     value = {n: v for n, v, _ in headline(drawn)}["Largest slip"]
-    assert value == "36.0 m, 30.0 m (27.0 to 33.0) over 40 km"
+    assert value == "36.0 m, mean over 40 km 30.0 m (27.0 to 33.0)"
     assert "the largest slip, 36 m, has no interval" in " ".join(caveats(drawn))
     # limits of the largest slip itself, as older results hold them, are left out
     older = result.assign_attrs(peak_slip_interval=[27.0, 33.0])

@@ -153,12 +153,12 @@ def _headline(ax: Axes, result: xr.Dataset, title: str | None, peak: float) -> N
     steep = float(np.abs(result["fault_updip"].values[:, 2]).min()) > VERTICAL
     side = "side right of strike" if steep else "hanging wall"
     mw = limits(attrs.get("magnitude_interval"), ".2f")
-    most = largest_slip({**attrs, "peak_slip": peak}, ".3g")
+    most = largest_slip({**attrs, "peak_slip": peak}, ".3g", where)
     # the name may hold any sign, and a dollar would begin a formula
     ax.set_title(name.replace("$", r"\$") or "Slip", pad=30)
     line = ax.annotate(
         f"$M_w$ {float(attrs['magnitude']):.2f}{mw}; arrows: motion of the {side}\n"
-        f"largest slip {most}{where}",
+        f"largest slip {most}",
         (0.0, 1.0),
         (0, 5),
         xycoords="axes fraction",
