@@ -88,6 +88,22 @@ def test_dip_of_the_interface_is_that_of_the_circle():
     assert float(dip) == pytest.approx(expected, abs=np.radians(1.0))
 
 
+def test_depth_and_dip_are_those_of_the_spline():
+    smooth = Interface.fit(slab_points())
+    rng = np.random.default_rng(3)
+    # beyond the data too, where the spline's ends go on
+    x, y = rng.uniform(-250, 250, (2, 50_000)) * KM
+    depth, dip = smooth.depth_and_dip(x, y)
+    s, d = smooth.local(x, y)
+    # SciPy's derivative; both round sums of sixteen terms
+    np.testing.assert_allclose(1 / np.tan(dip), smooth.slope(s, depth), rtol=1e-9)
+    inside = (depth > 8.0 * KM) & (depth < 60.0 * KM) & (np.abs(s) < 120.0 * KM)
+    assert inside.sum() > 1_000
+    # linear between the 161 lines and depths of a table
+    off = d - smooth.across(s, depth)
+    assert np.abs(off[inside]).max() < 20.0
+
+
 @pytest.mark.parametrize(
     ("points", "message"),
     [

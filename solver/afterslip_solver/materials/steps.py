@@ -10,7 +10,7 @@ from scipy.spatial import cKDTree
 
 from afterslip_solver.materials.assign import inside_of
 from afterslip_solver.materials.properties import Body, Layer
-from afterslip_solver.mesh.topology import cell_faces, face_keys
+from afterslip_solver.mesh.topology import any_corner, cell_faces, face_keys
 from afterslip_solver.model import Bool, Float, Int, TetMesh
 
 # m; a boundary that the mesh follows is off by rounding only
@@ -70,21 +70,19 @@ def _beside(mesh: TetMesh, value: Float, levels: Sequence[float]) -> Int:
     ----------
     value : (n_vertex,) of the function, m.
     """
-    corners = mesh.cells[:, :4]
-    found = value[corners]
-    low, high = found.min(axis=1) - _FOLLOWED, found.max(axis=1) + _FOLLOWED
-    cut = np.zeros(len(corners), bool)
+    cut = np.zeros(len(mesh.cells), bool)
     for level in levels:
-        cut |= (low <= level) & (level <= high)
+        below, above = value <= level + _FOLLOWED, value >= level - _FOLLOWED
+        cut |= any_corner(mesh.cells, below) & any_corner(mesh.cells, above)
     touched = np.zeros(mesh.n_vertex, bool)
-    touched[corners[cut]] = True
-    return np.flatnonzero(touched[corners].any(axis=1))
+    touched[mesh.cells[cut]] = True
+    return np.flatnonzero(any_corner(mesh.cells, touched))
 
 
 def _near(faults: Float, centres: Float) -> Bool:
     """(n,) whether points are within half the faults' extent of them."""
     reach = 0.5 * float(np.linalg.norm(np.ptp(faults, axis=0)))
-    distance, _ = cKDTree(faults).query(centres, distance_upper_bound=reach)
+    distance, _ = cKDTree(faults).query(centres, distance_upper_bound=reach, workers=-1)
     return np.asarray(np.isfinite(distance))
 
 

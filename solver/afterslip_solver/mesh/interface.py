@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import make_interp_spline
 
 from afterslip_common.errors import MeshError
+from afterslip_solver.jit.threads import over
 from afterslip_solver.mesh.spline import (
     DEGREE,
     clamped_knots,
@@ -23,6 +24,7 @@ from afterslip_solver.mesh.spline import (
     penalised_fit,
     tensor_spline,
 )
+from afterslip_solver.mesh.tables.interface import depth_from_table, slope_of_spline
 from afterslip_solver.model import Float
 
 _INTERVALS = (18, 10)
@@ -228,7 +230,12 @@ class Interface:
 
     def depth_at(self, s: Float, d: Float) -> Float:
         """Depth as ``depth`` gives it, at distances along and across strike, m."""
-        return np.asarray(self._inverse(s, d)[0])
+        shape = np.broadcast_shapes(np.shape(s), np.shape(d))
+        s, d = (np.ravel(np.broadcast_to(value, shape)) for value in (s, d))
+        depth = np.empty(len(s))
+        at = (*self._table, s, d, depth)
+        over(len(s), lambda *part: depth_from_table(*at, *part))
+        return depth.reshape(shape)
 
     def dip(self, x: ArrayLike, y: ArrayLike) -> Float:
         """Dip in radians of the interface below x, y in m."""
@@ -237,35 +244,11 @@ class Interface:
     def depth_and_dip(self, x: ArrayLike, y: ArrayLike) -> tuple[Float, Float]:
         """Return `depth` and `dip` for the effort of one."""
         s, d = self.local(x, y)
-        depth = self._inverse(s, d)[0]
-        return depth, np.asarray(np.arctan2(1.0, self.slope(s, depth)))
-
-    def _inverse(self, s: Float, d: Float) -> tuple[Float, Float]:
-        """Depth at (s, d), and the cotangent of dip there, from a table."""
-        lines, depths, table = self._table
-        place = np.clip(
-            (s - lines[0]) / (lines[1] - lines[0]), 0.0, len(lines) - 1.000001
-        )
-        row = place.astype(np.int64)
-        part = place - row
-        low = np.zeros(np.shape(s), dtype=np.int64)
-        high = np.full(np.shape(s), len(depths) - 1, dtype=np.int64)
-
-        def across(column: np.ndarray) -> Float:
-            value = (1.0 - part) * table[row, column] + part * table[row + 1, column]
-            return np.asarray(value)
-
-        # bisection on the columns of the table, which rise with depth
-        while np.any(high - low > 1):
-            middle = (low + high) // 2
-            deeper = across(middle) <= d
-            open_ = high - low > 1
-            low = np.where(open_ & deeper, middle, low)
-            high = np.where(open_ & ~deeper, middle, high)
-        start, end = across(low), across(high)
-        step = depths[high] - depths[low]
-        slope = np.maximum((end - start) / step, 1e-6)
-        return np.maximum(depths[low] + (d - start) / slope, 0.0), slope
+        depth = self.depth_at(s, d)
+        slope = np.empty(depth.size)
+        at = (*self.knots, self.coefficients, np.ravel(s), np.ravel(depth), slope)
+        over(depth.size, lambda *part: slope_of_spline(*at, *part))
+        return depth, np.arctan2(1.0, slope).reshape(depth.shape)
 
     @cached_property
     def _table(self) -> tuple[Float, Float, Float]:

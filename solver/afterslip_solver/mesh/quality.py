@@ -8,6 +8,7 @@ import numpy as np
 
 from afterslip_common.errors import MeshError
 from afterslip_solver.mesh.numbering import triple_product
+from afterslip_solver.mesh.topology import any_corner
 from afterslip_solver.model import TET_EDGES, Float, Int, TetMesh
 
 # under this quality an element is flat to rounding
@@ -155,13 +156,11 @@ def describe_spanning(mesh: TetMesh) -> list[str]:
         at = mesh.nodes[:, axis]
         low, high = float(at.min()), float(at.max())
         margin = 1e-6 * (high - low)
-        corners = at[mesh.cells]
-        both = (corners < low + margin).any(axis=1) & (corners > high - margin).any(
-            axis=1
-        )
+        both = any_corner(mesh.cells, at < low + margin)
+        both &= any_corner(mesh.cells, at > high - margin)
         if both.any():
             notes.append(
-                f"{int(both.sum()):,} of {len(corners):,} elements reach "
+                f"{int(both.sum()):,} of {len(mesh.cells):,} elements reach "
                 f"{name} through the whole domain ({(high - low) / 1e3:g} km), which "
                 "is too few to resolve motion: reduce mesh.size.far"
             )

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from afterslip_solver.mesh.tables.outside import on_single_faces
 from afterslip_solver.mesh.tables.sorting import single_pairs
-from afterslip_solver.model import TET_EDGES, Int
+from afterslip_solver.model import TET_EDGES, Bool, Int
 
 # vertices of the faces of a positively oriented tetrahedron, viewed from outside
 TET_FACES = ((0, 2, 1), (0, 1, 3), (1, 2, 3), (0, 3, 2))
@@ -18,6 +18,14 @@ TET_FACES_P2 = (
     (1, 2, 3, 5, 9, 8),
     (0, 3, 2, 7, 9, 6),
 )
+
+
+def any_corner(cells: Int, chosen: Bool) -> Bool:
+    """(n_cell,) whether one of the corners (n_cell, 4) is among the chosen vertices."""
+    found = chosen[cells[:, 0]]
+    for corner in (1, 2, 3):
+        found |= chosen[cells[:, corner]]
+    return found
 
 
 def edge_keys(edges: Int, n_vertex: int) -> Int:
