@@ -9,7 +9,11 @@ FOLDERS: dict[str, tuple[str, list[str], dict[str, list[str]]]] = {
         ["service/test_database.py"],
         {
             "attempts": ["service/test_dispatch.py"],
-            "bulk": ["service/test_claim_races.py", "service/test_fsck_unverified.py"],
+            "bulk": [
+                "service/test_claim_races.py",
+                "service/test_fsck_unverified.py",
+                "service/test_retry.py",
+            ],
             "campaigns": ["service/test_dispatch.py", "service/test_job_moves.py"],
             "claims": ["service/test_claim_races.py", "service/test_fairness.py"],
             "idempotency": ["service/test_http.py"],
@@ -26,7 +30,9 @@ FOLDERS: dict[str, tuple[str, list[str], dict[str, list[str]]]] = {
             "scrubbing": ["service/test_scrubber.py"],
             "sources": ["service/test_reuse.py"],
             "tokens": ["service/test_access.py"],
+            "twins": ["service/test_reuse.py"],
             "usage": ["service/test_usage.py"],
+            "webhooks": ["service/test_webhooks.py"],
         },
     ),
     "engine": (
@@ -78,6 +84,7 @@ FOLDERS: dict[str, tuple[str, list[str], dict[str, list[str]]]] = {
             "hierarchy": ["solver/test_inversion_posterior.py"],
             "in_time": ["solver/test_in_time.py"],
             "model_error": ["solver/test_inversion_model_error.py"],
+            "nuisance": ["solver/test_inversion_nuisance.py"],
             "posterior": ["solver/test_inversion_posterior.py"],
             "regularisers": ["solver/test_regularisers.py"],
             "restoration": ["solver/test_inversion_restoration.py"],

@@ -95,6 +95,8 @@ def test_worker_seconds_are_summed_by_campaign_with_what_was_lost(database, work
     with database.read() as connection:
         found = {u.who: u for u in usage.by_campaign(connection, None, 10, None)}
         only = usage.by_campaign(connection, "ann", 10, None)
+        names = connection.execute(sa.select(campaigns.c.id, campaigns.c.name)).all()
+    assert {(u.who, u.name) for u in found.values()} == set(map(tuple, names))
     assert found[mine].attempts == 2
     assert found[mine].seconds == pytest.approx(120.0, abs=1e-3)
     assert found[mine].lost == pytest.approx(20.0, abs=1e-3)

@@ -45,14 +45,6 @@ def live(connection: Connection) -> list[Attempt]:
     return _select(connection, attempts.c.state.in_(LIVE))
 
 
-def live_queued_by(connection: Connection, dispatcher: str) -> list[str]:
-    """Return the attempts that a dispatcher claimed and nobody has begun."""
-    query = sa.select(attempts.c.token).where(
-        attempts.c.state == AttemptState.QUEUED, attempts.c.dispatcher == dispatcher
-    )
-    return list(connection.execute(query).scalars())
-
-
 def workers_that_failed(
     connection: Connection, job: str, classes: Collection[str]
 ) -> list[str]:
