@@ -12,7 +12,7 @@ FOLDERS: dict[str, tuple[str, list[str], dict[str, list[str]]]] = {
             "bulk": [
                 "service/test_claim_races.py",
                 "service/test_fsck_unverified.py",
-                "service/test_retry.py",
+                "service/test_stateful.py",
             ],
             "campaigns": ["service/test_dispatch.py", "service/test_job_moves.py"],
             "claims": ["service/test_claim_races.py", "service/test_fairness.py"],
