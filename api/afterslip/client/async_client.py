@@ -159,7 +159,7 @@ class AsyncInversion(_AsyncHandle):
 
     @property
     def peak_slip_interval(self) -> tuple[float, float] | None:
-        """Limits of the largest slip, m, that hold 95 % of the draws, or None."""
+        """Limits of 95 % of `peak_slip_average` in the result, m, or None."""
         return self._blocking.peak_slip_interval
 
     async def result(self) -> xr.Dataset:
