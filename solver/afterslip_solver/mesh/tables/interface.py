@@ -10,6 +10,11 @@ from afterslip_solver.jit.compiling import compiled
 
 
 @compiled()
+def _across(table: Any, row: int, part: float, column: int) -> Any:
+    return (1.0 - part) * table[row, column] + part * table[row + 1, column]
+
+
+@compiled()
 def depth_from_table(
     lines: Any, depths: Any, table: Any, s: Any, d: Any, out: Any, start: int, stop: int
 ) -> None:
@@ -29,24 +34,18 @@ def depth_from_table(
         low, high = 0, len(depths) - 1
         while high - low > 1:
             middle = (low + high) // 2
-            if (1.0 - part) * table[row, middle] + part * table[row + 1, middle] <= d[
-                i
-            ]:
+            if _across(table, row, part, middle) <= d[i]:
                 low = middle
             else:
                 high = middle
-        begin = (1.0 - part) * table[row, low] + part * table[row + 1, low]
-        end = (1.0 - part) * table[row, high] + part * table[row + 1, high]
+        begin, end = _across(table, row, part, low), _across(table, row, part, high)
         slope = max((end - begin) / (depths[high] - depths[low]), 1e-6)
         out[i] = max(depths[low] + (d[i] - begin) / slope, 0.0)
 
 
 @compiled()
-def _cubic(knots: Any, at: float, value: Any) -> int:
-    """Values (4,) of the cubic B-splines that are not zero; returns the first one.
-
-    de Boor (1978), A Practical Guide to Splines, chapter X.
-    """
+def _interval(knots: Any, at: float) -> int:
+    """Return the first knot of the interval that holds a position."""
     low, high = 3, len(knots) - 4
     while high - low > 1:
         middle = (low + high) // 2
@@ -54,8 +53,17 @@ def _cubic(knots: Any, at: float, value: Any) -> int:
             low = middle
         else:
             high = middle
+    return low
+
+
+@compiled()
+def _bsplines(knots: Any, low: int, degree: int, at: float, value: Any) -> None:
+    """Values (degree + 1,) of the B-splines that are not zero in an interval.
+
+    de Boor (1978), A Practical Guide to Splines, chapter X.
+    """
     value[0] = 1.0
-    for k in range(1, 4):
+    for k in range(1, degree + 1):
         saved = 0.0
         for j in range(k):
             right, left = knots[low + j + 1], knots[low + j + 1 - k]
@@ -63,33 +71,6 @@ def _cubic(knots: Any, at: float, value: Any) -> int:
             value[j] = saved + (right - at) * term
             saved = (at - left) * term
         value[k] = saved
-    return low - 3
-
-
-@compiled()
-def _cubic_slope(knots: Any, at: float, value: Any) -> int:
-    """Take the derivatives (4,) of those B-splines; see `_cubic`."""
-    first: int = _cubic(knots, at, value)
-    low = first + 3
-    # of the quadratic ones, by which the derivative of a cubic one is given
-    below = np.zeros(5)
-    below[1] = 1.0
-    for k in range(1, 3):
-        saved = 0.0
-        for j in range(k):
-            right, left = knots[low + j + 1], knots[low + j + 1 - k]
-            term = below[j + 1] / (right - left)
-            below[j + 1] = saved + (right - at) * term
-            saved = (at - left) * term
-        below[k + 1] = saved
-    for j in range(4):
-        rise, fall = 0.0, 0.0
-        if j > 0:
-            rise = below[j] / (knots[first + j + 3] - knots[first + j])
-        if j < 3:
-            fall = below[j + 1] / (knots[first + j + 4] - knots[first + j + 1])
-        value[j] = 3.0 * (rise - fall)
-    return first
 
 
 @compiled()
@@ -106,12 +87,21 @@ def slope_of_spline(
     knots, deep : along strike and in depth, m. coefficients : (n_s, n_depth) m.
     s, depth : (n,) m.
     """
-    along, down = np.empty(4), np.empty(4)
+    along, below, down = np.empty(4), np.empty(3), np.empty(4)
     for i in range(start, stop):
-        a = _cubic(knots, min(max(s[i], knots[0]), knots[-1]), along)
-        b = _cubic_slope(deep, min(max(depth[i], deep[0]), deep[-1]), down)
+        at = min(max(s[i], knots[0]), knots[-1])
+        a = _interval(knots, at)
+        _bsplines(knots, a, 3, at, along)
+        at = min(max(depth[i], deep[0]), deep[-1])
+        b = _interval(deep, at)
+        _bsplines(deep, b, 2, at, below)
+        # the derivative of a cubic one is a difference of two quadratic ones
+        for k in range(4):
+            rise = below[k - 1] / (deep[b + k] - deep[b + k - 3]) if k > 0 else 0.0
+            fall = below[k] / (deep[b + k + 1] - deep[b + k - 2]) if k < 3 else 0.0
+            down[k] = 3.0 * (rise - fall)
         total = 0.0
         for j in range(4):
             for k in range(4):
-                total += along[j] * coefficients[a + j, b + k] * down[k]
+                total += along[j] * coefficients[a - 3 + j, b - 3 + k] * down[k]
         out[i] = total
