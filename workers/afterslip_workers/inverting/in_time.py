@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +20,8 @@ from afterslip_solver.inversion import (
     reweighted,
     total,
 )
-from afterslip_solver.model import Float, Int
+from afterslip_solver.model import Float
+from afterslip_workers.inverting import batches
 
 # weights of changes of the rate, and sizes of afterslip, that "auto" tries
 COUPLINGS = (0.0, 1e-3, 1e-2, 1e-1, 1.0)
@@ -28,8 +29,7 @@ AMPLITUDES = (1.0, 0.3, 0.1, 0.03)
 
 # Gauss-Legendre points of one interval; the curves are smooth
 _POINTS = 12
-# m per m sampled at once, 8 bytes each, of about so many lags
-_MOST_VALUES = 20_000_000
+# for which curves are sampled, about
 _LAGS = 40
 
 
@@ -79,7 +79,7 @@ def designs(
     n = store.dataset.sizes["source"]
     G = np.empty((len(rows), 1 + len(ends), n))
     elastic = np.empty_like(G)
-    for mine, stations, column in _parts(rows, n):
+    for mine, stations, column in batches.of_stations(rows, 3 * n * _LAGS):
         at = store.sampler(rows.x[stations], rows.y[stations])
         epochs, of_row = np.unique(rows.epoch[mine], return_inverse=True)
         for number, epoch in enumerate(epochs.tolist()):
@@ -92,16 +92,6 @@ def designs(
             G[part] = np.einsum("bt,rts->rbs", weights, along[:, :-1])
             elastic[part] = weights.sum(axis=1)[None, :, None] * along[:, -1:]
     return G, elastic
-
-
-def _parts(rows: Rows, n_source: int) -> Iterator[tuple[Int, Int, Int]]:
-    """Yield rows, their stations, and the place of each row's among these."""
-    at_once = max(1, _MOST_VALUES // (3 * n_source * _LAGS))
-    stations = np.unique(rows.station)
-    for first in range(0, len(stations), at_once):
-        chosen = stations[first : first + at_once]
-        mine = np.flatnonzero(np.isin(rows.station, chosen))
-        yield mine, chosen, np.searchsorted(chosen, rows.station[mine])
 
 
 def series(
@@ -124,7 +114,7 @@ def series(
     (n_time, n_station, 3) float64, m.
     """
     moved = np.empty((len(times), len(x), 3))
-    at_once = max(1, _MOST_VALUES // (3 * slip.shape[1] * _LAGS))
+    at_once = max(1, batches.MOST_VALUES // (3 * slip.shape[1] * _LAGS))
     for first in range(0, len(x), at_once):
         part = slice(first, first + at_once)
         at = store.sampler(x[part], y[part])

@@ -10,8 +10,8 @@ from afterslip.archive import GreensStore
 from afterslip.physics.base import EstimatesError
 from afterslip.readers.rows import Rows
 from afterslip_solver.model import Float, Int
+from afterslip_workers.inverting import batches
 
-_MOST_VALUES = 20_000_000  # of errors at once, 8 bytes each
 _AXES = 3.0  # the length of an error is shared alike by three directions
 
 
@@ -46,12 +46,8 @@ def mesh_sigma(
     since = rows.epoch[:, None] - np.asarray(starts)
     lags, of_lag = np.unique(np.maximum(since, 0.0), return_inverse=True)
     of_lag = of_lag.reshape(since.shape)
-    at_once = max(1, _MOST_VALUES // (2 * slip.shape[1] * len(lags)))
-    stations = np.unique(rows.station)
-    for first in range(0, len(stations), at_once):
-        chosen = stations[first : first + at_once]
-        mine = np.flatnonzero(np.isin(rows.station, chosen))
-        column = np.searchsorted(chosen, rows.station[mine])
+    most = 2 * slip.shape[1] * len(lags)
+    for mine, chosen, column in batches.of_stations(rows, most):
         # one reading of the store for all times
         error = reader.space_error(rows.x[chosen], rows.y[chosen], lags).values
         for block, amount in enumerate(np.abs(slip)):
