@@ -160,6 +160,15 @@ def test_explain_says_one_reason_once_and_how_many_more_there_are():
     ]
 
 
+@pytest.mark.parametrize("state", ["complete", "failed", "cancelled"])
+def test_explain_gives_no_time_to_what_has_ended(state):
+    found = {
+        "group": None, "state": state, "remaining_s": 0.0, "waiting": [],
+        "failures": [], "reuse": {"reused": 0, "of": 0, "sources": []},
+    }  # fmt: skip
+    assert explaining.lines(found) == [f"[bold]campaign[/bold] is {state}"]
+
+
 def test_show_says_the_remaining_time_once(run):
     run.server.campaign |= {"state": "running", "remaining_s": 70.0}
     out = run("show", CAMPAIGN["id"])[1]

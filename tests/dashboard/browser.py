@@ -88,13 +88,13 @@ class Browser:
         assert "error" not in answer, answer
         return answer["result"]
 
-    def page(self, url, width=1280, height=900, dark=False):
+    def page(self, url, width=1280, height=900, dark=False, still=False):
         """Open a page."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)[
             "sessionId"
         ]
-        return Page(self, target, session, url, width, height, dark)
+        return Page(self, target, session, url, width, height, dark, still)
 
     def __enter__(self):
         return self
@@ -112,7 +112,7 @@ class Browser:
 class Page:
     """One tab."""
 
-    def __init__(self, browser, target, session, url, width, height, dark):
+    def __init__(self, browser, target, session, url, width, height, dark, still):
         self._browser, self._target, self._session = browser, target, session
         self.width = width
         for domain in ("Page", "Runtime", "Log"):
@@ -122,7 +122,11 @@ class Page:
             width=width, height=height, deviceScaleFactor=1, mobile=width < 600,
         )  # fmt: skip
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.call("Emulation.setEmulatedMedia", features=[scheme])
+        motion = {
+            "name": "prefers-reduced-motion",
+            "value": "reduce" if still else "no-preference",
+        }
+        self.call("Emulation.setEmulatedMedia", features=[scheme, motion])
         self.call("Page.navigate", url=url)
         self.until(
             "document.readyState === 'complete' && location.href !== 'about:blank'"

@@ -120,7 +120,20 @@ def test_a_narrow_domain_and_few_data_are_warned_of(client):
     spec = tiny_worker.spec()
     spec["model"]["domain"] = {"x": [-500, 500], "y": [-500, 500], "depth": 60 + 400}
     spec["model"]["layers"][1]["bottom"] = 460
+    spec["sources"]["along_strike"] = 3
     assert plan(client, spec)["warnings"] == []
+
+
+@pytest.mark.parametrize(("shape", "apart"), [("bspline", 3.3), ("patch", 3.1)])
+def test_elements_too_coarse_for_the_sources_are_warned_of(client, shape, apart):
+    sources = {"fault": "main", "along_strike": 13, "down_dip": 1, "shape": shape}
+    warnings = plan(client, tiny_worker.spec(sources=sources))["warnings"]
+    (found,) = [one for one in warnings if one["path"] == "sources"]
+    assert f"are {apart} km apart on the fault main" in found["message"]
+    assert (
+        f"mesh.size.fault of {40 / (12 if shape == 'bspline' else 13) / 2:.2g}"
+        in (found["hint"])
+    )
 
 
 def test_a_plan_after_a_campaign_has_its_rates_and_its_model(client, wait_for):

@@ -12,6 +12,9 @@ from rich.markup import escape
 from afterslip.cli.rows import when
 from afterslip.cli.server import DEFAULT, AsJson, Server, Token, Which, connect
 
+# nothing is left of it
+ENDED = ("complete", "accepted", "failed", "cancelled")
+
 
 def explain(
     which: Which,
@@ -36,7 +39,9 @@ def explain(
 def lines(found: dict[str, Any]) -> list[str]:
     """Return what to print, as rich's markup."""
     what = "campaign" if found["group"] is None else f"group {found['group']}"
-    out = [f"[bold]{what}[/bold] is {found['state']}; {left(found)}"]
+    out = [f"[bold]{what}[/bold] is {found['state']}"]
+    if found["state"] not in ENDED:
+        out[0] += f"; {left(found)}"
     for reason in found["waiting"]:
         until = f" (until {when(reason['until'])})" if reason["until"] else ""
         out.append(f"  waits, {reason['code']}: {escape(reason['message'])}{until}")

@@ -13,10 +13,13 @@ from afterslip.identity import campaign_digest, canonical_spec
 from afterslip.physics.base import Physics
 from afterslip.physics.registry import find
 from afterslip.schemas.campaign import Campaign
+from afterslip.schemas.fault import Sources
 from afterslip.schemas.inversion import Inversion
 from afterslip.spec import parse_campaign
+from afterslip.spec.coverage import plane_fault
 from afterslip.spec.geometry import geometry
 from afterslip.spec.inputs import Inputs
+from afterslip_common.geometry import bspline_spacing
 from afterslip_service.db import measured
 from afterslip_service.db.measured import Measured
 from afterslip_service.engine.forecast import Forecast, forecast
@@ -31,6 +34,9 @@ router = APIRouter(prefix="/v1/plan", tags=["campaigns"], route_class=JsonRoute)
 
 # a domain that ends nearer to the fault than this times its size bends the curve
 NEAR = 2.0
+# edges over the spacing of unit sources; half is advised, and a mesh varies about it
+LONGEST_EDGE = 0.6
+KM = 1e3
 
 
 class TimeResponse(BaseModel):
@@ -146,7 +152,7 @@ def plan_campaign(
         time=None if found is None else TimeResponse(**asdict(found)),
         cost=_cost(service, campaign, found),
         reuse=_reuse(physics, campaign, canonical, others),
-        warnings=_warnings(campaign, inputs, count),
+        warnings=_warnings(campaign, inputs, needs, count),
         geometry=geometry(campaign, inputs),
     )
 
@@ -201,7 +207,9 @@ def _reuse(
     return ReusePlan(model=model, sources=sources)
 
 
-def _warnings(campaign: Campaign, inputs: Inputs, count: int) -> list[WarningResponse]:
+def _warnings(
+    campaign: Campaign, inputs: Inputs, needs: dict[str, Any], count: int
+) -> list[WarningResponse]:
     shape = geometry(campaign, inputs)
     near = [
         _near_a_side(number, fault["outline"], shape["domain"])
@@ -211,7 +219,45 @@ def _warnings(campaign: Campaign, inputs: Inputs, count: int) -> list[WarningRes
         _few_data(number, inversion, inputs, count)
         for number, inversion in enumerate(campaign.inversions)
     ]
-    return [warning for warning in (*near, *few) if warning is not None]
+    coarse = _coarse(campaign, inputs, needs.get("mesh"))
+    return [warning for warning in (*near, *few, *coarse) if warning is not None]
+
+
+def _coarse(
+    campaign: Campaign, inputs: Inputs, mesh: dict[str, Any] | None
+) -> list[WarningResponse]:
+    """Warn of grids on planes that edges of the mesh are too long for."""
+    planes = {f.name: f.plane for f in campaign.model.faults if f.plane is not None}
+    warnings = []
+    for number, grid in enumerate(campaign.grids):
+        if mesh is None or grid.fault not in planes:
+            continue
+        fault = plane_fault(grid.fault, planes[grid.fault], inputs.frame)
+        cell = min(_spacing(grid, fault.length, fault.width)) / KM
+        if mesh["fault"] <= LONGEST_EDGE * cell:
+            continue
+        several = isinstance(campaign.sources, list)
+        warnings.append(
+            WarningResponse(
+                path=f"sources[{number}]" if several else "sources",
+                message=f"are {cell:.2g} km apart on the fault {grid.fault}, and edges "
+                f"of its elements are {mesh['fault']:.2g} km long: too long to tell "
+                "neighbours apart",
+                hint=f"ask for fewer sources, or for mesh.size.fault of {cell / 2:.2g}",
+            )
+        )
+    return warnings
+
+
+def _spacing(grid: Sources, length: float, width: float) -> tuple[float, float]:
+    """Distance of neighbouring unit sources along strike and down dip, m."""
+    edges = grid.edges
+    if edges is None:
+        return length / grid.along_strike, width / grid.down_dip
+    return (
+        bspline_spacing(length, grid.along_strike, (edges.start, edges.end)),
+        bspline_spacing(width, grid.down_dip, (edges.top, edges.bottom)),
+    )
 
 
 def _near_a_side(

@@ -38,11 +38,16 @@ export async function inversionCard(inversion) {
   return card;
 }
 
+/** @param {[number, number] | null | undefined} limits of 95 % @param {number} digits */
+const interval = (limits, digits) => (limits ? ` (${fixed(limits[0], digits)} to ${fixed(limits[1], digits)})` : "");
+
 /** @param {any} summary */
 function figures(summary) {
   const facts = [
-    ["Magnitude Mw", fixed(summary.magnitude)],
+    ["Magnitude Mw", fixed(summary.magnitude) + interval(summary.magnitude_interval, 2)],
     ["Peak slip", fixed(summary.peak_slip, 1, " m")],
+    ...(summary.peak_slip_interval ? [[`Mean over ${fixed(summary.peak_slip_length / 1e3, 1)} km about it`,
+      fixed(summary.peak_slip_average, 1, " m") + interval(summary.peak_slip_interval, 1)]] : []),
     ["Variance reduction", percent(summary.variance_reduction)],
     ["Variance reduction, unweighted", percent(summary.variance_reduction_unweighted)],
     ["Cross-validation score (1: as good as the errors)", fixed(summary.score, 3)],
