@@ -51,7 +51,8 @@ class TetMesh:
         return self.elements[:, :4]
 
 
-@dataclass(frozen=True, slots=True)
+# by identity: what is found of a fault is kept for as long as it lives
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class FaultMesh:
     """A fault: P2 triangles of the mesh, with local axes and coordinates.
 

@@ -1,5 +1,6 @@
 """Unit sources and prescribed slip: partition, potency, shapes, refusals."""
 
+from dataclasses import replace
 from itertools import product
 from typing import Literal
 
@@ -19,9 +20,11 @@ from afterslip_solver.sources import (
     interpolated_slip,
     potency,
     slip_of,
+    slips_of,
     source_integrals,
     uniform_slip,
     unit_sources,
+    window,
 )
 from afterslip_solver.sources.basis import shape_values
 from afterslip_solver.sources.profile import bspline_profile, cubic_bspline
@@ -243,6 +246,19 @@ def test_slip_vector_of_components(buried):
     value = shape_values(strike, fault)
     np.testing.assert_allclose(slip_of(strike, fault), value[:, None] * plane.axes[0])
     np.testing.assert_allclose(slip_of(dip, fault), value[:, None] * plane.axes[1])
+
+
+def test_what_all_sources_of_a_fault_share_is_found_once(breaking, monkeypatch):
+    fault, looked = replace(breaking[1].faults["main"]), []
+    lines = window.has_edge_lines
+    monkeypatch.setattr(
+        window, "has_edge_lines", lambda f: looked.append(f) or lines(f)
+    )
+    sources = unit_sources(fault, 4, 2)
+    slips = slips_of(sources, fault)
+    assert len(looked) == 1
+    # and it is what a fault that nothing is known of gives
+    assert np.array_equal(slips[:, :, 5], slip_of(sources[5], replace(fault)))
 
 
 @pytest.mark.parametrize("components", [["strike", "dip"], ["dip"]])

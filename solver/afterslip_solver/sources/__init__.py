@@ -6,7 +6,6 @@ from afterslip_solver.sources.basis import (
     Edges,
     SourceError,
     UnitSource,
-    element_width,
     group_in_fours,
     list_sources,
     slip_of,
@@ -20,6 +19,7 @@ from afterslip_solver.sources.potency import (
     source_integrals,
 )
 from afterslip_solver.sources.prescribed import interpolated_slip, uniform_slip
+from afterslip_solver.sources.window import element_width
 
 __all__ = [
     "CLAMPED",

@@ -16,11 +16,8 @@ from afterslip_common.terms import (
     SlipComponent,
 )
 from afterslip_solver.model import FaultMesh, Float
-from afterslip_solver.sources.profile import (
-    bspline_centre,
-    bspline_profile,
-    step_profile,
-)
+from afterslip_solver.sources.profile import bspline_centre, bspline_profile
+from afterslip_solver.sources.window import box_values, element_width, rectangle_values
 
 Shape = Literal["patch", "bspline"]
 
@@ -186,46 +183,10 @@ def shape_values(source: UnitSource, fault: FaultMesh) -> Float:
         open_down = (fault.open_top or down[0] != "free", down[1] != "free")
         if all((*open_along, *open_down)):
             return first * second
-        whole = (0.0, fault.length), (0.0, fault.width)
-        return first * second * box_values(fault, *whole, open_along, open_down)
+        return first * second * rectangle_values(fault, open_along, open_down)
     a, b = fault.length / n, fault.width / m
     cells = (i * a, (i + 1) * a), (j * b, (j + 1) * b)
     return box_values(fault, *cells)
-
-
-def box_values(
-    fault: FaultMesh,
-    along: tuple[float, float],
-    down: tuple[float, float],
-    open_along: tuple[bool, bool] = (False, False),
-    open_down: tuple[bool, bool] | None = None,
-) -> Float:
-    """(n_fault_node,) indicator of a cell of the rectangle, with ramps.
-
-    Parameters
-    ----------
-    along, down : start and end, m.
-    open_along, open_down : whether it goes on beyond the rectangle's start, end, top
-        and bottom; by default beyond a top at the free surface alone.
-    """
-    width, sharp = element_width(fault), has_edge_lines(fault)
-    first = step_profile(
-        fault.along,
-        fault.length,
-        along,
-        min(width, along[1] - along[0]),
-        open_ends=open_along,
-        sharp_ends=sharp,
-    )
-    second = step_profile(
-        fault.down,
-        fault.width,
-        down,
-        min(width, down[1] - down[0]),
-        open_ends=open_down or (fault.open_top, False),
-        sharp_ends=sharp,
-    )
-    return first * second * (_edge_balance(fault) if sharp else 1.0)
 
 
 def slip_of(source: UnitSource, fault: FaultMesh) -> Float:
@@ -247,53 +208,6 @@ def slips_of(sources: Sequence[UnitSource], fault: FaultMesh) -> Float:
         axis = fault.strike if source.component == "strike" else fault.updip
         slips[moved, :, number] = values[moved, None] * axis[moved]
     return slips
-
-
-def element_width(fault: FaultMesh) -> float:
-    """Edge of the equilateral triangle of median area on the fault, m."""
-    return float(np.sqrt(np.median(_areas(fault)) * 4.0 / np.sqrt(3.0)))
-
-
-def _areas(fault: FaultMesh) -> Float:
-    """(n_tri,) float64, m2, areas in (along, down)."""
-    corner = np.searchsorted(fault.nodes, fault.triangles[:, :3])
-    along, down = fault.along[corner], fault.down[corner]
-    u = along[:, 1:] - along[:, :1], down[:, 1:] - down[:, :1]
-    return np.asarray(0.5 * np.abs(u[0][:, 0] * u[1][:, 1] - u[0][:, 1] * u[1][:, 0]))
-
-
-def _edge_balance(fault: FaultMesh) -> Float:
-    """(n_fault_node,) factors that make the half value on edges conserve potency.
-
-    A midpoint on the rectangle's edge carries a third of the areas of both triangles
-    beside it, so its value must be the inner one's share of these areas.
-    """
-    place = np.searchsorted(fault.nodes, fault.triangles)
-    area = _areas(fault)
-    along = fault.along[place[:, :3]].mean(axis=1)
-    down = fault.down[place[:, :3]].mean(axis=1)
-    inner = (along > 0.0) & (along < fault.length) & (down > 0.0) & (down < fault.width)
-    middle = place[:, 3:].ravel()
-    count = len(fault.nodes)
-    inside = np.bincount(middle, np.repeat(area * inner, 3), minlength=count)
-    both = np.bincount(middle, np.repeat(area, 3), minlength=count)
-    # a surface without margin, or an open top, has triangles on one side only
-    shared = (inside > 0.0) & (inside < both * (1.0 - 1e-12))
-    return np.where(shared, 2.0 * inside / np.maximum(both, 1e-300), 1.0)
-
-
-def has_edge_lines(fault: FaultMesh) -> bool:
-    """Whether lines of the mesh follow the buried edges of the rectangle."""
-    near_l, near_w = 1e-6 * fault.length, 1e-6 * fault.width
-    inside = (fault.down > -near_w) & (fault.down < fault.width + near_w)
-    lines = [
-        inside & (np.abs(fault.along) < near_l),
-        inside & (np.abs(fault.along - fault.length) < near_l),
-        np.abs(fault.down - fault.width) < near_w,
-    ]
-    if not fault.open_top:
-        lines.append(np.abs(fault.down) < near_w)
-    return all(int(line.sum()) >= 3 for line in lines)
 
 
 def _to_and_fro(n: int, m: int) -> list[tuple[int, int]]:

@@ -7,8 +7,9 @@ from scipy.interpolate import LinearNDInterpolator
 from scipy.spatial import QhullError, cKDTree
 
 from afterslip_solver.model import FaultMesh, Float, TetMesh
-from afterslip_solver.sources.basis import SourceError, box_values, element_width
+from afterslip_solver.sources.basis import SourceError
 from afterslip_solver.sources.profile import taper_profile
+from afterslip_solver.sources.window import box_values, element_width
 
 # slip falls to zero over this share of length and width
 _TAPER = 0.2
