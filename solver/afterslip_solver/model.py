@@ -51,7 +51,7 @@ class TetMesh:
         return self.elements[:, :4]
 
 
-# by identity: what is found of a fault is kept for as long as it lives
+# compared by identity, so that what is computed once a fault may refer to it
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class FaultMesh:
     """A fault: P2 triangles of the mesh, with local axes and coordinates.

@@ -251,9 +251,12 @@ def test_slip_vector_of_components(buried):
 def test_what_all_sources_of_a_fault_share_is_found_once(breaking, monkeypatch):
     fault, looked = replace(breaking[1].faults["main"]), []
     lines = window.has_edge_lines
-    monkeypatch.setattr(
-        window, "has_edge_lines", lambda f: looked.append(f) or lines(f)
-    )
+
+    def counted(fault):
+        looked.append(fault)
+        return lines(fault)
+
+    monkeypatch.setattr(window, "has_edge_lines", counted)
     sources = unit_sources(fault, 4, 2)
     slips = slips_of(sources, fault)
     assert len(looked) == 1
