@@ -69,6 +69,32 @@ def test_a_campaign_is_renamed(page, service):
     assert list(campaigns(service)) == ["after"]
 
 
+def test_campaigns_are_tagged_together_and_found_by_it(page, service):
+    for name in ("first", "second", "third"):
+        submit(service, name)
+    shown = page()
+    shown.until(f"{count('.row')} === 3")
+    shown.run(
+        "[...document.querySelectorAll('.row')]"
+        ".filter((r) => !/third/.test(r.innerText))"
+        ".forEach((r) => r.parentElement.querySelector('input').click())"
+    )
+    shown.run("window.prompt = () => 'italy, Normal'; 0")
+    shown.run(press("Add tags"))
+    shown.until(f"{count('.row .tag')} === 4")
+    tags = {one["name"]: one["tags"] for one in campaigns(service).values()}
+    assert tags == {
+        "first": ["italy", "normal"],
+        "second": ["italy", "normal"],
+        "third": [],
+    }
+    shown.run(
+        "(() => { const s = document.querySelector('input[type=search]');"
+        "s.value = 'italy'; s.dispatchEvent(new Event('input')); })()"
+    )
+    shown.until(f"{count('.row')} === 2")
+
+
 @pytest.mark.parametrize("button", ["Retry this group", "Retry these"])
 def test_one_group_or_one_class_of_failures_is_retried(page, service, worker, button):
     worker.fail["group", 1] = ["bad_input"]

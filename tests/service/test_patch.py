@@ -44,10 +44,42 @@ def test_change_needs_the_version_that_was_read(client, worker):
     assert client.get(path).headers["etag"] == whatever.headers["etag"]
 
 
+def test_campaigns_are_found_by_their_tags(client, worker):
+    worker.gate.clear()
+    paths = []
+    for name, tags in (("a", ["b_1", "a.2"]), ("b", ["b_1"]), ("c", ["bx1"])):
+        made = client.post("/v1/campaigns", json=tiny_worker.spec(name)).json()
+        assert made["tags"] == []
+        paths.append(made["links"]["self"])
+        known = client.get(paths[-1]).headers["etag"]
+        change = {"tags": [*tags, tags[0]]}
+        done = client.patch(paths[-1], json=change, headers={"If-Match": known})
+        assert done.json()["tags"] == sorted(tags)
+        assert done.headers["etag"] != known
+
+    def named(tag):
+        found = client.get("/v1/campaigns", params={"tag": tag}).json()["items"]
+        return sorted(campaign["name"] for campaign in found)
+
+    # no part of a tag, and _ stands for itself alone
+    assert [named(tag) for tag in ("b_1", "a.2", "b", "1")] == [
+        ["a", "b"],
+        ["a"],
+        [],
+        [],
+    ]
+    assert client.get("/v1/campaigns", params={"tag": "%"}).status_code == 422
+    client.patch(paths[0], json={"name": "new"}, headers={"If-Match": "*"})
+    assert client.get(paths[0]).json()["tags"] == ["a.2", "b_1"]
+    client.patch(paths[0], json={"tags": []}, headers={"If-Match": "*"})
+    assert named("b_1") == ["b"]
+
+
 @pytest.mark.parametrize(
     "change",
     [{}, {"nmae": "x"}, {"name": " "}, {"priority": 1.5}, {"priority": 10**9},
-     {"paused": "no"}, {"state": "complete"}, [], "x"],
+     {"paused": "no"}, {"state": "complete"}, [], "x", {"tags": ["A"]},
+     {"tags": ["a,b"]}, {"tags": ["a"] * 21}, {"tags": "a"}],
 )  # fmt: skip
 def test_change_of_anything_else_is_refused(client, worker, change):
     worker.gate.clear()

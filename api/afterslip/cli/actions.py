@@ -141,19 +141,26 @@ def change(
         int | None,
         typer.Option(min=-1000, max=1000, help="Higher ones are served first."),
     ] = None,
+    tags: Annotated[
+        str | None,
+        typer.Option(help="All its tags, with commas between; an empty word: none."),
+    ] = None,
     server: Server = DEFAULT,
     token: Token = None,
 ) -> None:
-    """Change a campaign's name or priority, also while it is at work.
+    """Change a campaign's name, priority or tags, also while it is at work.
 
     If somebody else changes it at the same moment, nothing happens: try again.
     """
-    if name is None and priority is None:
-        raise typer.BadParameter("say what to change: --name, --priority")
+    if name is None and priority is None and tags is None:
+        raise typer.BadParameter("say what to change: --name, --priority, --tags")
+    several = None if tags is None else tags.replace(",", " ").split()
     with connect(server, token) as client:
-        campaign = client.campaign(which).change(name=name, priority=priority)
+        campaign = client.campaign(which).change(
+            name=name, priority=priority, tags=several
+        )
         data = campaign.data
         typer.echo(
             f"{campaign.name} {campaign.id}: priority {data.get('priority', 0)}, "
-            f"{campaign.state}"
+            f"{campaign.state}" + "".join(f", {tag}" for tag in data.get("tags", []))
         )

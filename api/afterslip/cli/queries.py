@@ -25,6 +25,7 @@ MOST_FAILED = 12
 
 def list_campaigns(
     state: Annotated[str | None, typer.Option(help="Only those in this state.")] = None,
+    tag: Annotated[str | None, typer.Option(help="Only those with this tag.")] = None,
     server: Server = DEFAULT,
     token: Token = None,
     as_json: AsJson = False,
@@ -32,7 +33,7 @@ def list_campaigns(
 ) -> None:
     """List the campaigns of a server, newest first."""
     with connect(server, token) as client:
-        found = client.campaigns(state)
+        found = client.campaigns(state, tag=tag)
     rows = [
         (
             campaign.id,
@@ -99,6 +100,7 @@ def _print_campaign(console: Console, campaign: CampaignHandle) -> None:
         ("remaining", eta(data)),
         ("owner", data.get("owner")),
         ("priority", data.get("priority")),
+        ("tags", ", ".join(data.get("tags", []))),
         ("worker time", _worker_time(data)),
         ("unit sources", data.get("n_sources")),
         ("unknowns", _thousands(model.get("n_unknowns"))),

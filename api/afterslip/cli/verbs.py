@@ -38,7 +38,10 @@ CLIENT = {
         "afterslip.cli.explain:explain",
         "Say why a campaign waits, failed or reused nothing.",
     ),
-    "change": ("afterslip.cli.actions:change", "Change a campaign's name or priority."),
+    "change": (
+        "afterslip.cli.actions:change",
+        "Change a campaign's name, priority or tags.",
+    ),
     "delete": (
         "afterslip.cli.actions:delete",
         "Cancel a campaign and remove it from the lists.",

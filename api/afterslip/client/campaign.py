@@ -78,19 +78,23 @@ class CampaignHandle(Handle):
         name: str | None = None,
         priority: int | None = None,
         paused: bool | None = None,
+        tags: Sequence[str] | None = None,
     ) -> CampaignHandle:
-        """Change what it is called, how soon it is served, or whether it is.
+        """Change what it is called, its tags, how soon it is served, or whether it is.
 
         Parameters
         ----------
         priority : -1000 to 1000; campaigns with a higher one are served first.
+        tags : all that it has then; lower-case letters, digits and ``. _ : -``.
 
         Raises
         ------
         ApiError
             412 when somebody else changed it at the same moment.
         """
-        given = {"name": name, "priority": priority, "paused": paused}
+        given: dict[str, Any] = {"name": name, "priority": priority, "paused": paused}
+        if tags is not None:
+            given["tags"] = list(tags)
         current = self._transport.request("GET", self._path)
         self.data = self._transport.request(
             "PATCH",

@@ -199,9 +199,11 @@ class Client:
                 raise one_problem(str(path), None, "is an empty file")
         return str(self._transport.upload("/v1/files", content)["ref"])
 
-    def campaigns(self, state: str | None = None) -> list[CampaignHandle]:
-        """Return all campaigns, newest first, or those in a state."""
-        found = pages(self._transport, "/v1/campaigns", state=state)
+    def campaigns(
+        self, state: str | None = None, *, tag: str | None = None
+    ) -> list[CampaignHandle]:
+        """Return all campaigns, newest first, or those in a state or with a tag."""
+        found = pages(self._transport, "/v1/campaigns", state=state, tag=tag)
         return [CampaignHandle(self._transport, data) for data in found]
 
     def campaign(self, which: str) -> CampaignHandle:

@@ -22,13 +22,20 @@ export const allows = ({ state, cancelling }, action) =>
 /** @param {string} id @param {string} action */
 export const act = (id, action) => (action === "delete" ? remove(`/v1/campaigns/${id}`) : post(`/v1/campaigns/${id}/${action}`));
 
-/** @param {string} id @param {{name?: string, priority?: number}} change */
+/** @param {string} id @param {{name?: string, priority?: number, tags?: string[]}} change */
 export const change = (id, change) => patch(`/v1/campaigns/${id}`, change);
 
 /** Ask for a priority; null where none, or no number, was given. @param {number} now */
 export function askPriority(now) {
   const given = window.prompt("Priority, from -1000 to 1000; higher ones are served first", String(now));
   return given === null || !/^\s*[+-]?\d+\s*$/.test(given) ? null : Number(given);
+}
+
+/** Ask for tags; null where none were given, or a word is none. @param {string[]} now */
+export function askTags(now) {
+  const given = window.prompt("Tags, with spaces between: small letters, digits and . _ : -", now.join(" "));
+  const tags = given?.toLowerCase().split(/[\s,]+/).filter(Boolean);
+  return tags?.every((tag) => /^[a-z0-9][a-z0-9._:-]{0,39}$/.test(tag)) ? tags : null;
 }
 
 const SORTS = /** @type {Record<string, (a: any, b: any) => number>} */ ({
@@ -73,12 +80,12 @@ export class Campaigns {
     }));
   }
 
-  /** @param {string} words all of which name, id or owner hold @param {string} state @param {string} order */
+  /** @param {string} words all of which name, id, owner or tags hold @param {string} state @param {string} order */
   find(words, state, order) {
     const parts = words.toLowerCase().split(/\s+/).filter(Boolean);
     return [...this.known.values()].filter((one) => {
       if (state && one.state !== state) return false;
-      const text = `${one.name} ${one.id} ${one.owner ?? ""}`.toLowerCase();
+      const text = `${one.name} ${one.id} ${one.owner ?? ""} ${(one.tags ?? []).join(" ")}`.toLowerCase();
       return parts.every((part) => text.includes(part));
     }).sort(SORTS[order]);
   }

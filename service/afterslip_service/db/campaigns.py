@@ -49,6 +49,7 @@ class Campaign:
     error_message: str | None
     priority: int = 0
     recent: tuple[float, ...] = ()
+    tags: tuple[str, ...] = ()
 
 
 def create(
@@ -140,6 +141,7 @@ def page(
     limit: int,
     state: CampaignState | None = None,
     digest: str | None = None,
+    tag: str | None = None,
 ) -> list[Campaign]:
     """Return campaigns, newest first, from the one after ``before``.
 
@@ -152,6 +154,8 @@ def page(
         query = query.where(campaigns.c.state == state)
     if digest is not None:
         query = query.where(campaigns.c.digest == digest)
+    if tag is not None:
+        query = query.where(campaigns.c.tags.contains(f",{tag},", autoescape=True))
     rows = connection.execute(query.order_by(campaigns.c.id.desc()).limit(limit))
     return [_campaign(row) for row in rows]
 
@@ -292,9 +296,11 @@ def set_fields(
     *,
     name: str | None = None,
     priority: int | None = None,
+    tags: Sequence[str] | None = None,
 ) -> None:
-    """Change what a user calls a campaign, and how soon it is served."""
-    given = {"name": name, "priority": priority}
+    """Change what a user calls a campaign, its tags, and how soon it is served."""
+    joined = None if tags is None else "".join(f",{tag}" for tag in tags)
+    given = {"name": name, "priority": priority, "tags": joined and f"{joined},"}
     values = {key: value for key, value in given.items() if value is not None}
     _update(connection, identity, **values)
 
@@ -385,4 +391,5 @@ def _campaign(row: sa.Row[Any]) -> Campaign:
         error_message=row.error_message,
         priority=row.priority,
         recent=tuple(row.recent or ()),
+        tags=tuple(filter(None, row.tags.split(","))),
     )

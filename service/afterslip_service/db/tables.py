@@ -72,6 +72,8 @@ campaigns = Table(
     # fair sharing: higher priorities first, then who was served longest ago
     Column("priority", sa.Integer, nullable=False, default=0, server_default="0"),
     Column("turn", sa.BigInteger, nullable=False, default=0, server_default="0"),
+    # ",a,b,": found by one comparison in either database
+    Column("tags", sa.String(1000), nullable=False, default="", server_default=""),
     # when the next of its jobs may start; none where nothing of it may
     Column("wake_at", Moment),
     # how long the last accepted groups took, s

@@ -30,6 +30,7 @@ from afterslip_service.routes.responses import (
     CampaignPage,
     CampaignResponse,
 )
+from afterslip_service.routes.tags import Tag
 
 log = structlog.get_logger()
 router = APIRouter(prefix="/v1/campaigns", tags=["campaigns"], route_class=JsonRoute)
@@ -80,11 +81,17 @@ def list_campaigns(
     digest: Annotated[
         str | None, Query(description="only campaigns of this very content")
     ] = None,
+    tag: Annotated[Tag | None, Query(description="only campaigns with it")] = None,
 ) -> CampaignPage:
     """List campaigns, newest first."""
     with service.database.read() as connection:
         found = campaigns.page(
-            connection, before=before, limit=limit, state=state, digest=digest
+            connection,
+            before=before,
+            limit=limit,
+            state=state,
+            digest=digest,
+            tag=tag,
         )
         ids = [campaign.id for campaign in found]
         tallies = campaigns.tallies(connection, ids)

@@ -18,6 +18,7 @@ from afterslip_service.http.deps import ServiceDep
 from afterslip_service.http.problems import responses
 from afterslip_service.routes.campaigns import show
 from afterslip_service.routes.responses import CampaignResponse
+from afterslip_service.routes.tags import Tag
 
 router = APIRouter(prefix="/v1/campaigns", tags=["campaigns"], route_class=JsonRoute)
 
@@ -34,6 +35,9 @@ class CampaignPatch(BaseModel):
     priority: Annotated[int, Field(ge=-HIGHEST, le=HIGHEST, strict=True)] | None = (
         Field(None, description="higher ones are served first; 0 by default")
     )
+    tags: list[Tag] | None = Field(
+        None, max_length=20, description="all tags that it has then; [] for none"
+    )
     paused: StrictBool | None = Field(
         None, description="true: start no further jobs; false: go on"
     )
@@ -41,8 +45,10 @@ class CampaignPatch(BaseModel):
     @model_validator(mode="after")
     def _something(self) -> Self:
         """Refuse a change of nothing, which is mostly a misspelt key."""
-        if self.name is None and self.priority is None and self.paused is None:
-            raise ValueError("name, priority or paused must be given")
+        if not self.model_dump(exclude_none=True):
+            raise ValueError("name, priority, tags or paused must be given")
+        if self.tags is not None:
+            self.tags = sorted(set(self.tags))
         return self
 
 
@@ -53,6 +59,8 @@ def etag_of(campaign: Campaign) -> str:
     every group, and nobody could ever change it.
     """
     content = [campaign.id, campaign.name, campaign.priority, campaign.paused]
+    if campaign.tags:
+        content.append(list(campaign.tags))
     digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()
     return f'"{digest[:32]}"'
 
@@ -81,7 +89,7 @@ def change_campaign(
         Header(max_length=1000, description="ETag of the campaign as it was read"),
     ] = None,
 ) -> CampaignResponse:
-    """Change name, priority or pause of a campaign that nobody changed meanwhile."""
+    """Change a campaign that nobody changed meanwhile."""
     if if_match is None:
         raise HTTPException(
             428, "If-Match: is missing; send the ETag that GET gives, or * for any"
@@ -102,7 +110,11 @@ def change_campaign(
                 )
             campaigns.set_paused(connection, campaign, patch.paused)
         campaigns.set_fields(
-            connection, campaign, name=patch.name, priority=patch.priority
+            connection,
+            campaign,
+            name=patch.name,
+            priority=patch.priority,
+            tags=patch.tags,
         )
         campaigns.refresh(connection, campaign)
         response.headers["ETag"] = etag_of(campaigns.get(connection, campaign))

@@ -68,6 +68,7 @@ class CampaignBrief(BaseModel):
     cancelling: bool = Field(description="cancel was asked for and is under way")
     paused: bool = Field(description="no further jobs are started")
     priority: int = Field(description="higher ones are served first")
+    tags: list[str] = Field(description="words to find it by, sorted")
     created_at: datetime
     updated_at: datetime
     digest: str
@@ -89,6 +90,7 @@ class CampaignBrief(BaseModel):
     ) -> dict[str, Any]:
         """Return the fields that a campaign has in a list."""
         here = f"/v1/campaigns/{campaign.id}"
+        ended = tallies.get(JobKind.INVERSION, {})
         return {
             "id": campaign.id,
             "name": campaign.name,
@@ -97,6 +99,7 @@ class CampaignBrief(BaseModel):
             "cancelling": campaign.cancelling,
             "paused": campaign.paused,
             "priority": campaign.priority,
+            "tags": list(campaign.tags),
             "created_at": campaign.created_at,
             "updated_at": campaign.updated_at,
             "digest": campaign.digest,
@@ -106,9 +109,7 @@ class CampaignBrief(BaseModel):
             "remaining_s": remaining_s(campaign.recent, tallies.get(JobKind.GROUP, {})),
             "error": ErrorResponse.of(campaign.error_class, campaign.error_message),
             "inversions": inversions,
-            "inversions_failed": tallies.get(JobKind.INVERSION, {}).get(
-                JobState.FAILED, 0
-            ),
+            "inversions_failed": ended.get(JobState.FAILED, 0),
             "links": {
                 "self": here,
                 "greens": f"{here}/greens.zarr",
@@ -134,10 +135,8 @@ class CampaignResponse(CampaignBrief):
         cls, campaign: Campaign, tallies: Tallies, inversions: list[str], used: float
     ) -> CampaignResponse:
         """Return a campaign; ``used`` are its worker seconds."""
-        fields = cls.fields(campaign, tallies, inversions)
-        return cls(
-            **fields, spec=campaign.spec, model=campaign.model, worker_seconds=used
-        )
+        own = {"spec": campaign.spec, "model": campaign.model, "worker_seconds": used}
+        return cls(**cls.fields(campaign, tallies, inversions), **own)
 
 
 class CampaignPage(BaseModel):

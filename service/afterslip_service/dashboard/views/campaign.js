@@ -2,7 +2,7 @@
 /** One campaign, live. */
 
 import { all, follow, get, send } from "/dashboard/api.js";
-import { ACTIONS, act, allows, askPriority, change } from "/dashboard/campaigns.js";
+import { ACTIONS, act, allows, askPriority, askTags, change } from "/dashboard/campaigns.js";
 import { calm, h, put } from "/dashboard/dom.js";
 import { damageNote } from "/dashboard/elements/damage.js";
 import { explanation } from "/dashboard/elements/explanation.js";
@@ -112,7 +112,8 @@ class CampaignView {
           h("h1", {}, campaign.name, " ", h(`span.badge.${campaign.state}`, {}, state)),
           h("div.sub", { title: moment(campaign.created_at) },
             `submitted ${ago(campaign.created_at)}${campaign.owner ? ` by ${campaign.owner}` : ""} · `,
-            h("span.mono", {}, campaign.id), left(campaign))),
+            h("span.mono", {}, campaign.id), left(campaign),
+            campaign.tags.flatMap((/** @type {string} */ tag) => [" ", h("span.tag", {}, tag)]))),
         h("div.buttons", {}, this.buttons())),
       why);
     const bar = /** @type {any} */ (document.createElement("progress-bar"));
@@ -133,9 +134,10 @@ class CampaignView {
   buttons() {
     const press = (/** @type {string} */ words, /** @type {() => Promise<any>} */ run, tag = "button") =>
       h(tag, { type: "button", onclick: () => this.attempt(run) }, words);
-    const { id, name, priority } = this.campaign;
+    const { id, name, priority, tags } = this.campaign;
     return [
       press("Rename", async () => { const given = window.prompt("Name", name)?.trim(); if (given && given !== name) await change(id, { name: given }); }),
+      press("Tags", async () => { const given = askTags(tags); if (given) await change(id, { tags: given }); }),
       press("Priority", async () => { const given = askPriority(priority); if (given !== null) await change(id, { priority: given }); }),
       ...Object.entries(ACTIONS).filter(([action]) => allows(this.campaign, action)).map(([action, [words]]) =>
         press(words, () => this.act(action), action in SURE ? "button.danger" : "button")),

@@ -2,7 +2,7 @@
 /** All campaigns: found, sorted, chosen and acted upon together; updated live. */
 
 import { follow } from "/dashboard/api.js";
-import { ACTIONS, Campaigns, DANGEROUS, ORDERS, act, allows, askPriority, change } from "/dashboard/campaigns.js";
+import { ACTIONS, Campaigns, DANGEROUS, ORDERS, act, allows, askPriority, askTags, change } from "/dashboard/campaigns.js";
 import { calm, h, put } from "/dashboard/dom.js";
 import { damageNote } from "/dashboard/elements/damage.js";
 import { ago, count } from "/dashboard/format.js";
@@ -36,7 +36,7 @@ class ListView {
     this.shown = ROWS;
     this.abort = new AbortController();
     const again = () => { this.shown = ROWS; this.draw(); };
-    this.search = h("input", { type: "search", "aria-label": "Find by name, id or owner", placeholder: "Find by name, id or owner", oninput: calm(again, 100) });
+    this.search = h("input", { type: "search", "aria-label": "Find by name, id, owner or tag", placeholder: "Find by name, id, owner or tag", oninput: calm(again, 100) });
     this.state = h("select", { "aria-label": "Only campaigns in a state", onchange: again },
       h("option", { value: "" }, "all states"), STATES.map((state) => h("option", { value: state }, state)));
     this.order = h("select", { "aria-label": "Order", onchange: again }, ORDERS.map((name) => h("option", { value: name }, name)));
@@ -95,6 +95,7 @@ class ListView {
       h("b", {}, `${count(chosen.length)} chosen`),
       ...actions.map(({ name, words, able }) => press(`${words} (${count(able.length)})`, () => this.all(name, able), DANGEROUS.includes(name) ? "button.danger" : "button")),
       press("Priority", () => this.priority(chosen)),
+      press("Add tags", () => this.tag(chosen)),
       press("Choose none", () => { this.chosen.clear(); this.draw(); }),
     ] : length ? [press(`Choose ${length === 1 ? "it" : `all ${count(length)}`}`, () => { for (const { id } of this.found) this.chosen.add(id); this.draw(); })] : []));
   }
@@ -103,6 +104,12 @@ class ListView {
   priority(chosen) {
     const priority = askPriority(chosen[0].priority);
     if (priority !== null) this.each(chosen, "Priority", ({ id }) => change(id, { priority }));
+  }
+
+  /** @param {any[]} chosen */
+  tag(chosen) {
+    const more = askTags([]);
+    if (more?.length) this.each(chosen, "Tags", ({ id, tags }) => change(id, { tags: [...new Set([...tags, ...more])] }));
   }
 
   /** @param {string} name @param {any[]} able */
@@ -141,7 +148,7 @@ class ListView {
     } });
     return h("li.choosable", {}, box, h("a.row", { href: `#/campaigns/${id}`, "data-id": id },
       h("div", {},
-        h("div.name", {}, campaign.name),
+        h("div.name", {}, campaign.name, (campaign.tags ?? []).flatMap((/** @type {string} */ tag) => [" ", h("span.tag", {}, tag)])),
         h("div.sub", {}, campaign.n_sources ? `${count(campaign.n_sources)} Green's functions · ` : "",
           h("span.mono", {}, id), said(campaign))),
       h("div", {}, h(`span.badge.${campaign.state}`, {}, campaign.cancelling && campaign.state !== "cancelled" ? "cancelling" : campaign.state)),
