@@ -32,6 +32,7 @@ NAMES = (
     "setup-2core",
     "iteration-2core",
     "service-2core",
+    "page-2core",
 )
 DASH = "–"
 
@@ -255,6 +256,16 @@ def service() -> list[str]:
     return lines(("", "idle", "while a dispatcher works", "bare database"), rows)
 
 
+def browser() -> list[str]:
+    """Return the table of the page in a browser, beside its limits."""
+    rows = []
+    for row in record("page-2core")["records"]:
+        words = row["note"].removesuffix("; limit").removesuffix("; 60 a second")
+        beside = number(row["baseline"], row["unit"])
+        rows.append((words, number(row["value"], row["unit"]), beside))
+    return lines(("", "measured", "limit"), rows)
+
+
 def sources() -> list[str]:
     """Return which records the tables are of: device and commit of each."""
     by_device: dict[str, list[str]] = {}
@@ -275,6 +286,7 @@ TABLES = {
     "groups": groups,
     "host": host,
     "service": service,
+    "browser": browser,
     "sources": sources,
 }
 

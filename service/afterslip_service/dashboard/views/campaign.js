@@ -113,7 +113,7 @@ class CampaignView {
           h("div.sub", { title: moment(campaign.created_at) },
             `submitted ${ago(campaign.created_at)}${campaign.owner ? ` by ${campaign.owner}` : ""} · `,
             h("span.mono", {}, campaign.id), left(campaign),
-            campaign.tags.flatMap((/** @type {string} */ tag) => [" ", h("span.tag", {}, tag)]))),
+            (campaign.tags ?? []).flatMap((/** @type {string} */ tag) => [" ", h("span.tag", {}, tag)]))),
         h("div.buttons", {}, this.buttons())),
       why);
     const bar = /** @type {any} */ (document.createElement("progress-bar"));
