@@ -111,3 +111,32 @@ def test_reference_page_loads_nothing_from_elsewhere(page):
         "performance.getEntriesByType('resource').map((r) => new URL(r.name).host)"
     )
     assert set(loaded) == {shown.run("location.host")}
+
+
+def test_a_link_shows_its_campaign_and_keeps_no_secret_in_the_address(
+    browser, guarded, tmp_path
+):
+    database = Database(str(tmp_path / "db.sqlite"))
+    end = clock.now() + timedelta(days=1)
+
+    def make(role, campaign=None):
+        with database.write() as connection:
+            return tokens.create(
+                connection, name="t", user="ada", role=role, expires_at=end,
+                campaign=campaign,
+            )[1]  # fmt: skip
+
+    headers = {"Authorization": f"Bearer {make(Role.SUBMITTER)}"}
+    made = httpx.post(
+        f"{guarded.url}/v1/campaigns", json=tiny_worker.spec("shared"), headers=headers
+    ).json()
+    secret = make(Role.VIEWER, made["id"])
+    database.close()
+    shown = browser.page(f"{guarded.url}/#/shared/{made['id']}/{secret}")
+    shown.until(has("shared"))
+    shown.until("document.querySelector('h1 .badge.complete') !== null")
+    assert shown.run("location.hash") == f"#/campaigns/{made['id']}"
+    assert shown.run("document.querySelector('.top nav').hidden")
+    assert shown.run("document.querySelectorAll('.head button').length") == 0
+    assert shown.complaints() == []
+    shown.close()

@@ -40,8 +40,13 @@ def create(
     name: Annotated[str, typer.Argument(help="What it is for, e.g. laptop.")],
     user: Annotated[str, typer.Option(help="Whom campaigns made with it belong to.")],
     role: Annotated[
-        str, typer.Option(help="viewer, submitter, operator or admin.")
-    ] = "submitter",
+        str | None,
+        typer.Option(help="viewer, submitter (the usual one), operator or admin."),
+    ] = None,
+    campaign: Annotated[
+        str | None,
+        typer.Option(help="A link that reads this campaign (its id) alone."),
+    ] = None,
     days: Annotated[
         int, typer.Option(min=0, max=3660, help="Until it expires; 0: never.")
     ] = 90,
@@ -53,17 +58,24 @@ def create(
     token: Token = None,
 ) -> None:
     """Make a token; its secret is printed this once and stored nowhere."""
-    body = {"name": name, "user": user, "role": role, "days": days or None}
+    usual = "submitter" if campaign is None else "viewer"
+    body = {"name": name, "user": user, "role": role or usual, "days": days or None}
+    if campaign is not None:
+        body["campaign"] = campaign
     with _desk(database, server, token) as desk:
         made = desk.create(body)
     end = made["expires_at"] or "never"
-    typer.echo(f"{made['id']}: {user} as {role}, expires {end}", err=True)
+    typer.echo(f"{made['id']}: {user} as {role or usual}, expires {end}", err=True)
+    shown = made["token"]
+    if campaign is not None:
+        # behind the #, which browsers send to nobody
+        shown = f"{server.rstrip('/')}/#/shared/{campaign}/{shown}"
     if out is None:
-        typer.echo(made["token"])
+        typer.echo(shown)
         return
     descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as stream:
-        stream.write(made["token"] + "\n")
+        stream.write(shown + "\n")
 
 
 @app.command("list")
@@ -147,7 +159,7 @@ class _OnDatabase:
         migrate.upgrade(self._database)
 
     def create(self, body: dict[str, Any]) -> dict[str, Any]:
-        from afterslip_service.db import tokens
+        from afterslip_service.db import campaigns, tokens
         from afterslip_service.routes.tokens import TokenRequest, TokenResponse, expiry
 
         try:
@@ -157,12 +169,15 @@ class _OnDatabase:
             where = ".".join(str(part) for part in first["loc"])
             raise ServiceError(f"{where}: {first['msg']}") from None
         with self._database.write() as connection:
+            if asked.campaign is not None:
+                campaigns.get(connection, asked.campaign)
             made, secret = tokens.create(
                 connection,
                 name=asked.name,
                 user=asked.user,
                 role=asked.role,
                 expires_at=expiry(asked.days),
+                campaign=asked.campaign,
             )
         return {**TokenResponse.of(made).model_dump(mode="json"), "token": secret}
 

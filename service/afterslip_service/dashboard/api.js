@@ -34,14 +34,14 @@ async function request(path, options) {
 const SESSION = "/v1/session";
 
 /** Who asks; `csrf` must be said with every change, for the cookie alone is no proof. */
-let who = { auth: false, user: null, role: null, csrf: null };
+let who = { auth: false, user: null, role: null, csrf: null, campaign: null };
 export const session = () => who;
 
 /** Tell the part that shows the page that somebody else is there now. */
 const tell = () => document.dispatchEvent(new Event("session"));
 
 function signedOut() {
-  who = { auth: true, user: null, role: null, csrf: null };
+  who = { auth: true, user: null, role: null, csrf: null, campaign: null };
   tell();
 }
 

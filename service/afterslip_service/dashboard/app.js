@@ -4,7 +4,7 @@
 import "/dashboard/elements/progress-bar.js";
 import "/dashboard/elements/service-light.js";
 import "/dashboard/elements/who.js";
-import { session, whoAmI } from "/dashboard/api.js";
+import { session, signIn, whoAmI } from "/dashboard/api.js";
 import { h, put } from "/dashboard/dom.js";
 import { campaignList } from "/dashboard/views/list.js";
 import { campaignView } from "/dashboard/views/campaign.js";
@@ -39,9 +39,23 @@ const VIEWS = [
   { path: /^(#\/?)?$/, show: campaignList },
 ];
 
+/** A link to one campaign signs in with the secret in it, which then leaves the address. @param {RegExpExecArray} link */
+async function shared([, campaign, secret]) {
+  const { auth, user, campaign: only } = session();
+  try {
+    if (auth && (!user || (only && only !== campaign))) await signIn(secret);
+    location.replace(`#/campaigns/${campaign}`);
+  } catch {
+    put(main, h("div.note.bad", { role: "alert" }, h("b", {}, "This link opens nothing"), "It has expired, was revoked, or is not whole."));
+  }
+}
+
 async function show() {
   leave();
   leave = () => {};
+  const link = /^#\/shared\/([\w-]+)\/([\w-]+)$/.exec(location.hash);
+  if (link) { await shared(link); return; }
+  /** @type {HTMLElement} */ (document.querySelector(".top nav")).hidden = session().campaign !== null;
   if (session().auth && !session().user) {
     loginView(main);
     return;

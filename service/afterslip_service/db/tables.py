@@ -253,6 +253,8 @@ tokens = Table(
     Column("name", sa.String(200), nullable=False),
     Column("user", sa.String(200), nullable=False, index=True),
     Column("role", sa.String(20), nullable=False),
+    # the only one that it reads; none: all
+    Column("campaign_id", sa.String(40)),
     # SHA-256 of the secret, which is stored nowhere
     Column("hash", sa.String(64), nullable=False, unique=True),
     Column("created_at", Moment, nullable=False),

@@ -33,6 +33,7 @@ class Token:
     expires_at: datetime | None
     revoked_at: datetime | None
     last_used_at: datetime | None
+    campaign: str | None = None
 
     def valid(self, now: datetime) -> bool:
         """Tell whether it opens anything."""
@@ -60,8 +61,14 @@ def create(
     user: str,
     role: Role,
     expires_at: datetime | None,
+    campaign: str | None = None,
 ) -> tuple[Token, str]:
-    """Write a new token; return it and its secret, which is shown this once."""
+    """Write a new token; return it and its secret, which is shown this once.
+
+    Parameters
+    ----------
+    campaign : the only one that it reads; None for all.
+    """
     secret = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
     identity = clock.new_id()
     connection.execute(
@@ -70,6 +77,7 @@ def create(
             name=name,
             user=user,
             role=role,
+            campaign_id=campaign,
             hash=digest(secret),
             created_at=clock.now(),
             expires_at=expires_at,
@@ -195,4 +203,5 @@ def _token(row: sa.Row[Any]) -> Token:
         expires_at=row.expires_at,
         revoked_at=row.revoked_at,
         last_used_at=row.last_used_at,
+        campaign=row.campaign_id,
     )

@@ -30,6 +30,7 @@ class Principal:
     user : name that things belong to; None where the service knows no users.
     token : id of the token behind the request; None where the service knows none.
     session : the request came with the page's cookie instead of the token itself.
+    campaign : the only one that may be read; None for all.
     """
 
     user: str | None
@@ -37,6 +38,7 @@ class Principal:
     token: str | None = None
     expires_at: datetime | None = None
     session: bool = False
+    campaign: str | None = None
 
     def may_change(self, owner: str | None) -> bool:
         """Tell whether things of an owner may be changed.

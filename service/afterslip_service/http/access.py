@@ -29,8 +29,8 @@ from afterslip_service.db.session import (
 )
 from afterslip_service.engine.access import EVERYBODY, Principal, Role
 from afterslip_service.engine.buckets import Buckets, Level
-from afterslip_service.errors import ForbiddenError
-from afterslip_service.http.deps import ServiceDep
+from afterslip_service.errors import ForbiddenError, MissingError
+from afterslip_service.http.deps import Service, ServiceDep
 from afterslip_service.http.guard import SAFE, refuse
 from afterslip_service.http.paths import READINESS, SESSION, public
 from afterslip_service.settings import Settings
@@ -196,7 +196,9 @@ def _identify(database: Database, secret: str, *, session: bool) -> Principal | 
                 tokens.touch(connection, token.id)
         except SQLAlchemyError as error:
             log.warning("last use of a token is not noted", error=str(error))
-    return Principal(token.user, token.role, token.id, token.expires_at, session)
+    return Principal(
+        token.user, token.role, token.id, token.expires_at, session, token.campaign
+    )
 
 
 async def _refuse_flood(send: Send, path: str, level: Level) -> None:
@@ -252,6 +254,8 @@ def authorize(request: Request, service: ServiceDep) -> None:
         raise ForbiddenError(
             f"this takes the role {role}, and the token has {principal.role}"
         )
+    if principal.campaign is not None and not public(request.url.path):
+        _must_be_shared(request, service, principal.campaign)
     if role is Role.VIEWER or principal.role.covers(Role.OPERATOR):
         return
     named = request.path_params
@@ -262,6 +266,32 @@ def authorize(request: Request, service: ServiceDep) -> None:
         if campaign is None:
             campaign = inversions.get(connection, named["inversion"]).campaign_id
         must_own(connection, principal, campaign)
+
+
+def _must_be_shared(request: Request, service: Service, campaign: str) -> None:
+    """Raise unless a path is below the one campaign that a link shows.
+
+    Whatever names no campaign is refused, so that routes to come are closed to links.
+
+    Raises
+    ------
+    ForbiddenError
+        If it is below another one, or below none.
+    """
+    named = request.path_params
+    found = named.get("campaign")
+    if (request.method, request.url.path) == ("GET", "/v1/inversions"):
+        # a list by campaign: one that is said twice could be read in two ways
+        asked = request.query_params.getlist("campaign")
+        found = asked[0] if len(asked) == 1 else None
+    elif found is None and "inversion" in named:
+        with service.database.read() as connection:
+            try:
+                found = inversions.get(connection, named["inversion"]).campaign_id
+            except MissingError:
+                found = None  # nor does a link tell what there is
+    if found != campaign:
+        raise ForbiddenError("this link shows one campaign and nothing else")
 
 
 def must_own(connection: Connection, principal: Principal, campaign: str) -> None:

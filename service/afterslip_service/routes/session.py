@@ -43,6 +43,9 @@ class SessionResponse(BaseModel):
     user: str | None = Field(description="null for somebody who has not signed in")
     role: Role | None
     expires_at: datetime | None
+    campaign: str | None = Field(
+        None, description="the only one that may be read; null: all"
+    )
     csrf: str | None = Field(
         None, description="to be sent as X-CSRF-Token with every change by cookie"
     )
@@ -56,6 +59,7 @@ def _shown(principal: Principal | None, cookie: str | None) -> SessionResponse:
         user=principal.user,
         role=principal.role,
         expires_at=principal.expires_at,
+        campaign=principal.campaign,
         csrf=csrf_of(cookie) if cookie and principal.session else None,
     )
 
@@ -102,7 +106,9 @@ def sign_in(
     )
     response.headers["Cache-Control"] = "no-store"
     log.info("signed in", user=token.user, token=token.id)
-    who = Principal(token.user, token.role, token.id, end, session=True)
+    who = Principal(
+        token.user, token.role, token.id, end, session=True, campaign=token.campaign
+    )
     return _shown(who, cookie)
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Self
 
 import structlog
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from afterslip_service import clock
-from afterslip_service.db import tokens
+from afterslip_service.db import campaigns, tokens
 from afterslip_service.db.session import Connection
 from afterslip_service.db.tokens import Token
 from afterslip_service.engine.access import Role
@@ -47,6 +47,21 @@ class TokenRequest(BaseModel):
     days: int | None = Field(
         DAYS, ge=1, le=3660, description="until it expires; null: never"
     )
+    campaign: str | None = Field(
+        None,
+        max_length=40,
+        description="a link: reads this campaign and nothing else, and expires",
+    )
+
+    @model_validator(mode="after")
+    def _harmless(self) -> Self:
+        """Refuse links that change something, or that stay for ever."""
+        if self.campaign is not None:
+            if self.role is not Role.VIEWER:
+                raise ValueError("role must be viewer where a campaign is given")
+            if self.days is None:
+                raise ValueError("days must be given where a campaign is")
+        return self
 
 
 class TokenResponse(BaseModel):
@@ -60,6 +75,7 @@ class TokenResponse(BaseModel):
     expires_at: datetime | None
     revoked_at: datetime | None
     last_used_at: datetime | None = Field(description="to the minute")
+    campaign: str | None = Field(description="the only one that it reads; null: all")
 
     @classmethod
     def of(cls, token: Token) -> TokenResponse:
@@ -92,7 +108,7 @@ def expiry(days: int | None) -> datetime | None:
     "",
     status_code=201,
     response_model=NewTokenResponse,
-    responses=responses(422),
+    responses=responses(404, 422),
     openapi_extra={"x-role": Role.ADMIN.value},
 )
 def create_token(
@@ -101,12 +117,15 @@ def create_token(
     """Make a token; its secret is in this answer and nowhere else."""
 
     def effect(connection: Connection) -> NewTokenResponse:
+        if request.campaign is not None:
+            campaigns.get(connection, request.campaign)
         made, secret = tokens.create(
             connection,
             name=request.name.strip(),
             user=request.user,
             role=request.role,
             expires_at=expiry(request.days),
+            campaign=request.campaign,
         )
         log.info(
             "token created",

@@ -1,7 +1,7 @@
 // @ts-check
 /** One campaign, live. */
 
-import { all, follow, get, send } from "/dashboard/api.js";
+import { all, follow, get, send, session } from "/dashboard/api.js";
 import { ACTIONS, act, allows, askPriority, askTags, change } from "/dashboard/campaigns.js";
 import { calm, h, put } from "/dashboard/dom.js";
 import { damageNote } from "/dashboard/elements/damage.js";
@@ -132,6 +132,8 @@ class CampaignView {
   }
 
   buttons() {
+    // who came by a link changes nothing
+    if (session().campaign) return [];
     const press = (/** @type {string} */ words, /** @type {() => Promise<any>} */ run, tag = "button") =>
       h(tag, { type: "button", onclick: () => this.attempt(run) }, words);
     const { id, name, priority, tags } = this.campaign;
@@ -216,7 +218,7 @@ class CampaignView {
     const cards = await Promise.all(inversions.map(inversionCard));
     put(this.parts.inversions, cards.length
       ? h("section.card", {}, h("h2", {}, cards.length > 1 ? "Inversions" : "Inversion"), cards) : null,
-    invertible(this.campaign) ? h("p", {}, h("a.button", { href: `#/campaigns/${this.campaign.id}/invert` }, "New inversion")) : null);
+    invertible(this.campaign) && !session().campaign ? h("p", {}, h("a.button", { href: `#/campaigns/${this.campaign.id}/invert` }, "New inversion")) : null);
   }
 
   /** @param {number} index */
