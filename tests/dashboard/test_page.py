@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import httpx
 import pytest
 import tiny_worker
@@ -233,3 +235,31 @@ def test_what_is_shown_is_marked_as_old_while_the_service_is_away(browser, servi
     shown.run(f"window.away = false; {light}.look()")
     shown.until("!document.querySelector('main').inert")
     shown.close()
+
+
+def test_residuals_are_drawn_against_iterations_solve_after_solve(page):
+    shown = page()
+    drawn = shown.run(
+        "import('/dashboard/elements/convergence.js').then(({ convergence }) => {"
+        "const solves = [{ iterations: 4, curve: [[0, 1], [4, 1e-4]] },"
+        " { iterations: 6, curve: [[0, 1e-1], [3, 1e-2], [6, 1e-5]] }];"
+        "const chart = convergence({ state: 'accepted', solves, history: [] });"
+        "return [chart.textContent, [...chart.querySelectorAll('path')].map((p) =>"
+        " p.getAttribute('d').match(/[\\d.]+/g).map(Number))]; })"
+    )
+    words, (first, second) = drawn
+    assert "iterations, all solves one after the other" in words
+    assert "relative residual" in words
+    # places along are iterations, heights are decades, from one origin
+    per_iteration = (second[4] - first[0]) / 10
+    assert first[2] - first[0] == pytest.approx(4 * per_iteration, abs=0.2)
+    assert second[0] == pytest.approx(first[2])
+    assert second[2] - second[0] == pytest.approx(3 * per_iteration, abs=0.2)
+    per_decade = (first[3] - first[1]) / 4
+    assert second[5] - first[1] == pytest.approx(5 * per_decade, abs=0.2)
+    taken = {"state": "accepted", "solves": [], "history": [], "stats": {"taken": 4}}
+    words = shown.run(
+        "import('/dashboard/elements/convergence.js').then(({ convergence }) =>"
+        f" convergence({json.dumps(taken)}).textContent)"
+    )
+    assert "all 4 sources were copied" in words
