@@ -8,6 +8,7 @@ given: the arrays of the model, the slip on the fault's nodes, and the settings.
 from __future__ import annotations
 
 import hashlib
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from afterslip.frame import Frame
 from afterslip.identity import digest
 from afterslip.physics.base import Quality
 from afterslip.physics.viscoelastic import physics
+from afterslip_solver.jit.threads import over
 from afterslip_solver.mesh.slit_surface import two_sided
 from afterslip_solver.model import Model, SolverSettings
 from afterslip_workers.engines.viscoelastic.modes import modes_of
@@ -23,6 +25,8 @@ from afterslip_workers.engines.viscoelastic.sources import UnitSources, unit_sli
 
 # in this order, also where a model has none, in the digests of all stores
 _MATERIALS = ("lam", "mu", "rho", "viscosity", "kelvin_viscosity", "kelvin_modulus")
+# sources whose slip one thread shapes alone
+_FEW = 8
 # of a response that does not change in time
 _FOR_EVER = {"until": 1e300, "time_tolerance": 0.0}
 
@@ -49,13 +53,11 @@ def reuse_facts(
     serve as well, and what changes results within the tolerance only: backend,
     preconditioner, precision, and which other sources are solved beside.
     """
-    of_model = _model(model, frame)
+    with ThreadPoolExecutor(1) as beside:  # gigabytes, on processors that hash slowly
+        model_digest = beside.submit(_model, model, frame)
+        slips = _slips(model, units)
+    of_model = model_digest.result()
     of_solver = digest(_solver(model, settings))
-    splits = {name: _split(model, name) for name in units.faults}
-    slips = [
-        _digest(splits[source.fault], unit_slip(units, [index])[source.fault])
-        for index, source in enumerate(units.sources)
-    ]
     elastic = modes_of(model, settings).count == 1
     return {
         "model": of_model,
@@ -64,6 +66,20 @@ def reuse_facts(
         "keys": [digest([of_model, of_solver, slip]) for slip in slips],
         "quality": dict(wanted) | (_FOR_EVER if elastic else {}),
     }
+
+
+def _slips(model: Model, units: UnitSources) -> list[str]:
+    """Digests of the slip of each source, on all cores: it is on every fault node."""
+    splits = {name: _split(model, name) for name in units.faults}
+    found = [""] * len(units)
+
+    def fill(start: int, stop: int) -> None:
+        for index in range(start, stop):
+            fault = units.sources[index].fault
+            found[index] = _digest(splits[fault], unit_slip(units, [index])[fault])
+
+    over(len(units), fill, few=_FEW)
+    return found
 
 
 def _solver(model: Model, settings: SolverSettings) -> dict[str, Any]:
