@@ -113,6 +113,16 @@ def test_dispersion_and_stability_are_those_of_the_table(name, vp_vs, worst, ste
     assert 100 * phase_error(10, vp_vs, scheme).s_rms == pytest.approx(rms, rel=0.02)
 
 
+@pytest.mark.parametrize(
+    ("vp_vs", "s", "p"),
+    [(3**0.5, 0.55, 0.43), (5.0, 0.71, 1.03), (10.0, 0.72, 1.10), (50.0, 0.73, 1.12)],
+)
+def test_the_selective_element_holds_at_any_ratio_of_speeds(vp_vs, s, p):
+    found = phase_error(15, vp_vs, SCHEMES["selective"])
+    assert 100 * found.s_worst == pytest.approx(s, abs=0.006)
+    assert 100 * found.p_worst == pytest.approx(p, abs=0.006)
+
+
 def test_the_highest_frequency_is_that_of_the_matrix():
     grid = box((6, 6, 5))
     medium, scheme = varied(grid), SCHEMES["selective"]
