@@ -40,21 +40,21 @@ def reflected(sides, speed, wave, axis):
     return abs(back / to)
 
 
-# in % at wavelengths of half, one, two, four and ten times the sponge: docs/waves.md
+# in % at wavelengths of half, one, 1.5, two, four and ten times the sponge: docs/waves.md
 TABLE = [
-    (VP, 0, [0.1, 1.4, 17, 44, 62]),
-    (VS, 1, [0.1, 3.2, 22, 47, 70]),
+    (VP, 0, [0.1, 1.4, 6.8, 17, 44, 62]),
+    (VS, 1, [0.1, 3.2, 13, 22, 47, 70]),
 ]
 
 
 @pytest.mark.parametrize(("speed", "axis", "percent"), TABLE, ids=["P", "S"])
 def test_a_sponge_reflects_waves_that_are_longer_than_itself(speed, axis, percent):
-    for times, expected in zip((0.5, 1, 2, 4, 10), percent, strict=True):
+    for times, expected in zip((0.5, 1, 1.5, 2, 4, 10), percent, strict=True):
         found = 100 * reflected(Sides("sponge", 10), speed, 10.0 * times, axis)
         assert found == pytest.approx(expected, rel=0.03, abs=0.06)
         if times >= 1:
             wider = 100 * reflected(Sides("sponge", 18), speed, 18.0 * times, axis)
-            assert wider == pytest.approx(expected, rel=0.08)
+            assert wider == pytest.approx(found, abs=0.15)
 
 
 @pytest.mark.parametrize(("speed", "axis"), [(VP, 0), (VS, 1)], ids=["P", "S"])

@@ -87,7 +87,8 @@ class Absorbing(Schema):
 
     kind: Literal["spring_dashpot", "sponge", "free"] = Field(
         default="spring_dashpot",
-        description="spring_dashpot holds static offsets too; sponge is for waves shorter than it",
+        description="spring_dashpot holds static offsets too; sponge is for waves "
+        "shorter than it",
     )
     cells: Annotated[int, Count(2, 200)] | None = Field(
         default=None, description="voxels of a sponge, 10 if not given"
