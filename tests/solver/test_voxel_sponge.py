@@ -40,7 +40,7 @@ def reflected(sides, speed, wave, axis):
     return abs(back / to)
 
 
-# in % at wavelengths of half, one, 1.5, two, four and ten times the sponge: docs/waves.md
+# in %, at wavelengths of 0.5 to 10 times the sponge, as docs/waves.md has them
 TABLE = [
     (VP, 0, [0.1, 1.4, 6.8, 17, 44, 62]),
     (VS, 1, [0.1, 3.2, 13, 22, 47, 70]),
