@@ -54,7 +54,8 @@ def test_a_sponge_reflects_waves_that_are_longer_than_itself(speed, axis, percen
         assert found == pytest.approx(expected, rel=0.03, abs=0.06)
         if times >= 1:
             wider = 100 * reflected(Sides("sponge", 18), speed, 18.0 * times, axis)
-            assert wider == pytest.approx(found, abs=0.15)
+            # sums of the profile over 10 and 18 depths: 15 and 8 % above its integral
+            assert wider == pytest.approx(found, rel=0.15)
 
 
 @pytest.mark.parametrize(("speed", "axis"), [(VP, 0), (VS, 1)], ids=["P", "S"])
