@@ -60,6 +60,19 @@ def test_a_failure_says_why(database, new_dispatcher, new_campaign, turn, worker
     assert sent.payload["data"]["error"]["class"] == found.error_class == "bad_input"
 
 
+def test_an_inversion_is_named_by_what_it_is_and_not_by_its_result(
+    database, new_campaign
+):
+    webhook, campaign = add(database, "https://a.example/"), new_campaign()
+    about = {"id": "i1", "name": "slip", "state": "accepted"}
+    with database.write() as connection:
+        data = {**about, "was": "running", "summary": {"magnitude": 6.1}}
+        events.append(connection, campaign, events.INVERSION_STATE, data)
+    (sent,) = deliveries(database, webhook)
+    assert sent.event == Event.INVERSION_COMPLETE
+    assert sent.payload["data"]["inversion"] == about
+
+
 def fail_after(database, change):
     with database.write() as connection:
         change(connection)
