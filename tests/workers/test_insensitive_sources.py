@@ -12,7 +12,7 @@ from afterslip.schemas.fault import Sources
 from afterslip_solver.testing.box import box_with_fault
 from afterslip_workers.engines.viscoelastic.sources import UnitSources
 from afterslip_workers.errors import TaskError
-from afterslip_workers.inverting import predict
+from afterslip_workers.inverting import batches, predict
 from afterslip_workers.inverting.predict import _refuse_insensitive
 
 GREENS = xr.Dataset(
@@ -85,5 +85,5 @@ def test_green_s_functions_do_not_depend_on_how_many_stations_are_sampled_at_onc
     expected = np.einsum("sri,ri->rs", table[:, station], rows.direction)
     expected *= (1 + rows.epoch)[:, None]
     for most in (9, 36, 10**6):
-        monkeypatch.setattr(predict, "_MOST_VALUES", most)
+        monkeypatch.setattr(batches, "MOST_VALUES", most)
         assert predict.design_matrix(store, rows) == pytest.approx(expected)

@@ -6,22 +6,33 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from afterslip.readers.rows import Rows
 from afterslip_solver.model import Int
 
 MOST_VALUES = 20_000_000  # read at once, 8 bytes each
 
 
-def of_stations(rows: Rows, per_station: int) -> Iterator[tuple[Int, Int, Int]]:
-    """Yield rows, their stations, and the place of each row's among these.
+def of_count(count: int, per_station: int) -> Iterator[slice]:
+    """Yield the parts of so many stations.
 
     Parameters
     ----------
     per_station : values that are read for a station.
     """
     at_once = max(1, MOST_VALUES // per_station)
-    stations = np.unique(rows.station)
-    for first in range(0, len(stations), at_once):
-        chosen = stations[first : first + at_once]
-        mine = np.flatnonzero(np.isin(rows.station, chosen))
-        yield mine, chosen, np.searchsorted(chosen, rows.station[mine])
+    for first in range(0, count, at_once):
+        yield slice(first, first + at_once)
+
+
+def of_stations(station: Int, per_station: int) -> Iterator[tuple[Int, Int, Int]]:
+    """Yield rows, their stations, and the place of each row's among these.
+
+    Parameters
+    ----------
+    station : (n_row,) int64, of each row.
+    per_station : values that are read for a station.
+    """
+    stations = np.unique(station)
+    for part in of_count(len(stations), per_station):
+        chosen = stations[part]
+        mine = np.flatnonzero(np.isin(station, chosen))
+        yield mine, chosen, np.searchsorted(chosen, station[mine])

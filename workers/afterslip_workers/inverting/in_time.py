@@ -79,7 +79,8 @@ def designs(
     n = store.dataset.sizes["source"]
     G = np.empty((len(rows), 1 + len(ends), n))
     elastic = np.empty_like(G)
-    for mine, stations, column in batches.of_stations(rows, 3 * n * _LAGS):
+    per_station = 3 * n * _LAGS
+    for mine, stations, column in batches.of_stations(rows.station, per_station):
         at = store.sampler(rows.x[stations], rows.y[stations])
         epochs, of_row = np.unique(rows.epoch[mine], return_inverse=True)
         for number, epoch in enumerate(epochs.tolist()):
@@ -114,9 +115,7 @@ def series(
     (n_time, n_station, 3) float64, m.
     """
     moved = np.empty((len(times), len(x), 3))
-    at_once = max(1, batches.MOST_VALUES // (3 * slip.shape[1] * _LAGS))
-    for first in range(0, len(x), at_once):
-        part = slice(first, first + at_once)
+    for part in batches.of_count(len(x), 3 * slip.shape[1] * _LAGS):
         at = store.sampler(x[part], y[part])
         for number, time in enumerate(times.tolist()):
             lags, weights = lag_rule(time, ends)

@@ -47,7 +47,7 @@ def mesh_sigma(
     lags, of_lag = np.unique(np.maximum(since, 0.0), return_inverse=True)
     of_lag = of_lag.reshape(since.shape)
     most = 2 * slip.shape[1] * len(lags)
-    for mine, chosen, column in batches.of_stations(rows, most):
+    for mine, chosen, column in batches.of_stations(rows.station, most):
         # one reading of the store for all times
         error = reader.space_error(rows.x[chosen], rows.y[chosen], lags).values
         for block, amount in enumerate(np.abs(slip)):

@@ -13,11 +13,9 @@ from afterslip.readers.rows import Rows
 from afterslip_common.terms import SLIP_COMPONENTS
 from afterslip_solver.model import Float
 from afterslip_workers.errors import TaskError
+from afterslip_workers.inverting import batches
 
 N_TIME = 48
-_STATIONS_AT_ONCE = 256
-# m per m sampled at once, 8 bytes each: three components stand beside all of G else
-_MOST_VALUES = 20_000_000
 # below this share of the largest response there is none
 _NOTHING = 1e-12
 _NAMED = 5
@@ -34,15 +32,13 @@ def design_matrix(store: GreensStore, rows: Rows) -> Float:
     G = np.empty((len(rows), store.dataset.sizes["source"]))
     for name in np.unique(rows.dataset):
         mine = np.flatnonzero(rows.dataset == name)
-        stations, column = np.unique(rows.station[mine], return_inverse=True)
         # all epochs together: each reading is of the whole surface
         epochs, time = np.unique(rows.epoch[mine], return_inverse=True)
-        at_once = max(1, _MOST_VALUES // (3 * G.shape[1] * len(epochs)))
-        for first in range(0, len(stations), at_once):
-            some = (column >= first) & (column < first + at_once)
-            part, place = mine[some], stations[first : first + at_once]
+        per_station = 3 * G.shape[1] * len(epochs)
+        for some, place, column in batches.of_stations(rows.station[mine], per_station):
             motion = _sample(store, rows.x[place], rows.y[place], epochs)
-            found = motion[:, time[some], column[some] - first]
+            found = motion[:, time[some], column]
+            part = mine[some]
             G[part] = np.einsum("sri,ri->rs", found, rows.direction[part])
     _refuse_insensitive(G, store.dataset)
     return G
@@ -98,8 +94,7 @@ def station_series(
     (n_time, n_station, 3) float64, m.
     """
     series = np.empty((len(times), len(x), 3))
-    for first in range(0, len(x), _STATIONS_AT_ONCE):
-        part = slice(first, first + _STATIONS_AT_ONCE)
+    for part in batches.of_count(len(x), 3 * len(slip) * len(times)):
         motion = _sample(store, x[part], y[part], times)
         series[:, part] = np.einsum("s,stpc->tpc", slip, motion)
     return series
