@@ -82,3 +82,45 @@ def test_correlated_rows_keep_their_correlation_and_lose_weight(outliers):
         found.covariance[0].matrix, 0.01 * np.array([[4, 1], [1, 1]])
     )
     assert found.sigma[0] == pytest.approx(0.2)
+
+
+def test_errors_in_common_are_no_outliers():
+    """Against the minimiser of Huber's loss of slip and of the common error's size.
+
+    The common error is of 60 deviations at one end and none at the other, and not of
+    the shape of either source.
+    """
+    n = 60
+    rng = np.random.default_rng(3)
+    x = np.linspace(-1, 1, n)
+    common = np.where(x > 0.5, 6.0, 0.0)[None]
+    data = 2.0 + 3.0 * x + rng.normal(size=n) * 0.1 + common[0]
+    data[[5, 30]] += [40.0, -25.0]
+    posed = replace(problem(data), common=common, variance_free=np.array([False]))
+
+    def fit(p):
+        whole = np.linalg.inv(np.diag(p.sigma**2) + p.common.T @ p.common)
+        slip = np.linalg.solve(p.G.T @ whole @ p.G, p.G.T @ whole @ p.data)
+        return p.data - p.G @ slip
+
+    weight = robust_weights(posed, np.ones(n, dtype=bool), fit)
+    design = np.column_stack((posed.G, common[0]))
+
+    def sizes(a):
+        return np.abs(data - design @ a) / 0.1
+
+    def loss(a, scale):
+        z = sizes(a) / scale
+        hubers = np.where(z < KNEE, z**2 / 2, KNEE * z - KNEE**2 / 2).sum()
+        return scale**2 * hubers + a[2] ** 2 / 2
+
+    found, fine = np.array([2.0, 3.0, 1.0]), {"xatol": 1e-8, "fatol": 1e-10}
+    for _ in range(10):
+        scale = 1.4826 * np.median(sizes(found))
+        found = scipy.optimize.minimize(
+            loss, found, (scale,), "Nelder-Mead", options=fine
+        ).x
+    limit = KNEE * scale / np.maximum(sizes(found), KNEE * scale)
+    np.testing.assert_allclose(weight, limit, atol=0.02)
+    assert (weight[[5, 30]] < 0.02).all()
+    assert np.median(weight[x > 0.5]) == 1.0

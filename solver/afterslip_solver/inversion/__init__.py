@@ -15,7 +15,7 @@ from afterslip_solver.inversion.covariance import (
     is_positive_definite,
     whiten,
 )
-from afterslip_solver.inversion.earths import earth_error
+from afterslip_solver.inversion.earths import earth_error, with_earths
 from afterslip_solver.inversion.folds import deal_stations, spatial_blocks
 from afterslip_solver.inversion.in_time import (
     InTime,
@@ -92,5 +92,6 @@ __all__ = [
     "total",
     "whiten",
     "with_data_of",
+    "with_earths",
     "with_model_error",
 ]

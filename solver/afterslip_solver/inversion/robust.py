@@ -44,6 +44,24 @@ def huber_weights(problem: InversionProblem, residual: Float, robust: Bool) -> F
     return weight
 
 
+def without_common(problem: InversionProblem, residual: Float) -> Float:
+    """Take from a residual what the errors in common most probably are.
+
+    An error that all rows have is no outlier of those that it moves most. Its causes
+    are unknowns that are N(0, 1), at their mean given the residual.
+
+    Parameters
+    ----------
+    residual : (n_obs,) float64, m.
+    """
+    if not problem.common.size:
+        return residual
+    columns = whiten(problem.covariance, problem.sigma, problem.common.T)
+    white = whiten(problem.covariance, problem.sigma, residual)
+    precision = columns.T @ columns + np.eye(columns.shape[1])
+    return residual - np.linalg.solve(precision, columns.T @ white) @ problem.common
+
+
 def reweighted(problem: InversionProblem, weight: Float) -> InversionProblem:
     """Return the problem with the errors of rows divided by the root of a weight."""
     root = 1.0 / np.sqrt(weight)
@@ -71,7 +89,9 @@ def robust_weights(
     """
     weight = np.ones(len(problem.data))
     for _ in range(ROUNDS):
-        fresh = huber_weights(problem, fit(reweighted(problem, weight)), robust)
+        posed = reweighted(problem, weight)
+        residual = without_common(posed, fit(posed))
+        fresh = huber_weights(problem, residual, robust)
         settled = float(np.abs(fresh - weight).max(initial=0.0)) < SETTLED
         weight = fresh
         if settled:

@@ -21,6 +21,7 @@ from afterslip_solver.inversion import (
     invert,
     reweighted,
     robust_weights,
+    with_earths,
     with_model_error,
 )
 from afterslip_solver.model import Bool, Float
@@ -164,6 +165,11 @@ def _robust_weights(
     )
     # the smoothness is that of data with the variances that came with it
     posed = problem.reweighted(first.variance)
+    if posed.changes.size:
+        # what another earth explains is no outlier
+        drawn = first.posterior
+        mean = first.slip if drawn is None else drawn.slip.mean(axis=0)
+        posed = with_earths(posed, mean)
     return robust_weights(posed, robust, lambda part: invert(part, held).residual)
 
 
