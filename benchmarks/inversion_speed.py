@@ -1,8 +1,7 @@
 r"""Time of whole inversions and of draws, beside other solvers on the same matrices.
 
     python benchmarks/inversion_speed.py --json benchmarks/inversion-speed-2core.json
-    python benchmarks/inversion_speed.py --along 100 --down 25 --stations 33334 \
-        --large --draws 200 --cores 2
+    python benchmarks/inversion_speed.py --size huge --json FILE
 
 A thrust of rectangles (Okada 1985), both components with positive dip slip, and three
 components of motion at each station. `choice` is `invert` with its defaults: smoothness
@@ -12,8 +11,10 @@ once at the smoothness that was chosen (CVXPY with Clarabel, bounded least squar
 SciPy's `lsq_linear`, and `Lasso` of scikit-learn with `positive` and next to no
 weight, for slip that is all positive); emcee draws slip alone, its scales given, for
 as long as ours took, with twice as many walkers as unknowns. Peers that are not
-installed are left out, and all of them with `--large`, which times the whole inversion
-alone: with fewer than 1000 draws, its record says how long each 100 took and what 1000
+installed are left out, and all of them with `--size huge` (5,000 unknowns and 100,002
+data on 16 cores at most, 1800 s and 16 GiB) and `--size fifth` (1,000 and 20,001),
+which time the whole inversion alone and print how far it is, with the most memory so
+far: with fewer than 1000 `--draws`, a record says how long each 100 took and what 1000
 would take in all.
 """
 
@@ -50,6 +51,9 @@ from afterslip_solver.model import Float
 from afterslip_solver.reference import Rectangles, surface_displacement
 
 SIZE, DIP, SIGMA = 15e3, 20.0, 0.01
+# patches along strike and down dip, stations; all but the first time one inversion
+SIZES = {"usual": (31, 6, 3334), "fifth": (50, 10, 6667), "huge": (100, 25, 33334)}
+HUGE_CORES = 16
 
 
 def problem_of(along: int, down: int, stations: int) -> InversionProblem:
@@ -191,6 +195,11 @@ def emcee_rate(problem: InversionProblem, smoothness: float, seconds: float) -> 
     return least * chain.shape[1] / took
 
 
+def gib() -> float:
+    """Return the most memory that this process has had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
 def large(problem: InversionProblem, draws: int) -> list[Record]:
     """Time one whole inversion, its draws hundred by hundred; return records."""
     begun = time.perf_counter()
@@ -200,9 +209,8 @@ def large(problem: InversionProblem, draws: int) -> list[Record]:
         # draws report each hundred, then folds trial by trial
         if count == 100 * len(marks) and count < draws:
             marks.append(time.perf_counter() - begun)
-        print(
-            f"{time.perf_counter() - begun:8.1f} s: {count}, {misfit:.3g}", flush=True
-        )
+        passed = time.perf_counter() - begun
+        print(f"{passed:8.1f} s, {gib():5.2f} GiB: {count}, {misfit:.3g}", flush=True)
 
     out, wall, cpu = timed(
         lambda: invert(problem, InversionSettings(draws=draws), report)
@@ -211,14 +219,13 @@ def large(problem: InversionProblem, draws: int) -> list[Record]:
     hundred = (marks[-1] - marks[0]) / max(len(marks) - 1, 1)
     whole = wall + (1000 - draws) / 100 * hundred
     effective = out.posterior.effective if out.posterior else 0.0
-    gib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     return [
         record("inversion_large_s", wall, "s", 1800.0,
                 f"{what}, {effective:.0f} effective; processor {cpu:.0f} s"),
         record("inversion_large_1000_draws_s", whole, "s", 1800.0,
                 f"{what}: {hundred:.1f} s for each 100, first one after "
                 f"{marks[0]:.0f} s; 1000 draws extrapolated"),
-        record("inversion_large_gib", gib, "GiB", 16.0, f"{what}; most memory"),
+        record("inversion_large_gib", gib(), "GiB", 16.0, f"{what}; most memory"),
     ]  # fmt: skip
 
 
@@ -265,19 +272,20 @@ def study(problem: InversionProblem, patience: float) -> list[Record]:
 def main() -> None:
     """Print and write the records."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--along", type=int, default=31)
-    parser.add_argument("--down", type=int, default=6)
-    parser.add_argument("--stations", type=int, default=3334)
+    parser.add_argument("--size", choices=SIZES, default="usual")
     parser.add_argument("--patience", type=float, default=60.0, help="s, for emcee")
-    parser.add_argument("--large", action="store_true", help="one whole inversion")
     parser.add_argument("--cores", type=int, help="to run on once the problem is posed")
-    parser.add_argument("--draws", type=int, default=1000, help="with --large")
+    parser.add_argument("--draws", type=int, default=1000, help="of one inversion")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    posed = problem_of(arguments.along, arguments.down, arguments.stations)
-    if arguments.cores:
-        pin(arguments.cores)
-    if arguments.large:
+    size = arguments.size
+    begun = time.perf_counter()
+    posed = problem_of(*SIZES[size])
+    print(f"posed in {time.perf_counter() - begun:.1f} s, {gib():.2f} GiB", flush=True)
+    cores = arguments.cores or (HUGE_CORES if size == "huge" else None)
+    if cores:
+        pin(cores)
+    if size != "usual":
         records = large(posed, arguments.draws)
     else:
         records = study(posed, arguments.patience)
