@@ -144,6 +144,7 @@ def test_errors_of_the_mesh_are_in_what_is_compared(solved, monkeypatch):
     assert logs[1] < logs[2] < 0.0
 
 
+@pytest.mark.slow  # a minute: an inversion of increments for each of two models
 def test_slip_through_time_is_compared_with_its_increments(solved):
     root, specs, table = solved
     more = {"increments": {"ends": ["1 yr", "5 yr"]}, "sign": {"dip": "positive"}}

@@ -1,4 +1,4 @@
-"""Data far off are told from data that another earth explains."""
+"""Data that are far off, apart from data that another earth explains."""
 
 import numpy as np
 
