@@ -1,5 +1,6 @@
 """Files made to take all memory or time, or to be taken for something else."""
 
+import gc
 import io
 import json
 import time
@@ -45,14 +46,21 @@ def test_quoted_field_longer_than_the_library_takes_names_its_line() -> None:
 
 def test_each_line_of_another_type_is_refused_in_linear_time() -> None:
     took = []
-    for count in (2_000, 20_000):
-        lines = "".join(f"A,142,38,1,0.1,kind{n}\n" for n in range(count))
-        content = f"station,lon,lat,east,sigma_e,type\n{lines}".encode()
-        began = time.process_time()
-        text = refusal(read_observations, content, GEO)
-        took.append(time.process_time() - began)
-        assert "kind0: must be one of" in text
-        assert f"{count - 20} more problems" in text
+    gc.disable()  # its share depends on what other tests have left in memory
+    try:
+        for count in (2_000, 20_000):
+            lines = "".join(f"A,142,38,1,0.1,kind{n}\n" for n in range(count))
+            content = f"station,lon,lat,east,sigma_e,type\n{lines}".encode()
+            tries = []
+            for _ in range(3):
+                began = time.process_time()
+                text = refusal(read_observations, content, GEO)
+                tries.append(time.process_time() - began)
+            took.append(min(tries))
+            assert "kind0: must be one of" in text
+            assert f"{count - 20} more problems" in text
+    finally:
+        gc.enable()
     # ten times as many; in quadratic time it was over 40 times as long
     assert took[1] < 25 * took[0]
 
