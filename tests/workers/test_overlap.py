@@ -226,3 +226,4 @@ def test_worker_with_a_gpu_and_two_threads_solves_one_at_a_time(
     worker = SimpleNamespace(state=state, plugin_add=added, metrics={})
     asyncio.run(lifecycle.dask_setup(worker))
     assert pool.limit == limit
+    pool.close()

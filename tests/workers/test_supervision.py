@@ -250,3 +250,23 @@ def test_children_of_a_forked_process_are_left_alone(tmp_path, pool):
     fork.join(10)
     assert fork.exitcode == 0
     assert entry.execute(envelope(tmp_path, "a2", do="nothing"))["outcome"] == "stored"
+
+
+def test_child_started_ahead_has_imported_the_engines_before_its_first_task():
+    pool = Pool()
+    try:
+        pool.start_ahead()
+        child = pool.take()
+        assert child is not None
+        compiled = Path(f"/proc/{child.pid}/maps")
+        wait_until(lambda: "llvmlite" in compiled.read_text())
+        assert child.alive
+    finally:
+        pool.close()
+
+
+def wait_until(condition, limit_s=60.0):
+    end = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)

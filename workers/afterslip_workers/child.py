@@ -11,6 +11,7 @@ import ctypes
 import faulthandler
 import os
 import queue
+import select
 import signal
 import sys
 import threading
@@ -25,7 +26,7 @@ from typing import Any, BinaryIO
 import structlog
 
 from afterslip_common.observe import logs, telemetry
-from afterslip_workers.engines.registry import check_rheologies
+from afterslip_workers.engines.registry import check_rheologies, load_all
 from afterslip_workers.errors import POISON, CancelledError, TaskError, classify
 from afterslip_workers.machine import device
 from afterslip_workers.machine.model_cache import ModelCache, warm_limit
@@ -63,6 +64,10 @@ def main() -> None:
     stop = threading.Event()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _hear(stop)
+    if not select.select([requests], [], [], 0.0)[0]:
+        # started ahead of its first task
+        _import_ahead()
+        _hear(stop)
     inbox: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(requests, inbox), daemon=True).start()
     warm = ModelCache(warm_limit())
@@ -70,6 +75,13 @@ def main() -> None:
         message = inbox.get()
         stop.clear()
         channel.send(answers, _answer(message, answers, stop, warm).as_json())
+
+
+def _import_ahead() -> None:
+    """Import what models and groups need, in seconds that nobody waits for."""
+    from afterslip_workers.tasks import greens, model  # noqa: F401
+
+    load_all()
 
 
 def _hear(stop: threading.Event) -> None:

@@ -64,9 +64,12 @@ async def dask_setup(worker: Any) -> None:
     """Preload hook: ``dask worker --preload afterslip_workers.lifecycle``."""
     logs.inherit()
     telemetry.start("worker")
-    if device.graphics() and worker.state.nthreads > 1:
-        # one attempt is solved while another is written
-        pool.limit = 1
+    if device.graphics():
+        if worker.state.nthreads > 1:
+            # one attempt is solved while another is written
+            pool.limit = 1
+        # where only processors solve, the service, which starts now, needs them
+        pool.start_ahead()
     # Dask itself looks at this process alone, which only supervises
     worker.metrics["afterslip"] = lambda _: measure()
     # what an earlier worker on this machine could not deliver

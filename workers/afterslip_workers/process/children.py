@@ -156,6 +156,12 @@ class Pool:
             self._busy.add(child)
         return child
 
+    def start_ahead(self) -> None:
+        """Start a child for the first task: it imports what that will need."""
+        child = self.take()
+        if child is not None:
+            self.give_back(child)
+
     def _has_room(self) -> bool:
         return self.limit is None or self._taken < self.limit
 
