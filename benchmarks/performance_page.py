@@ -40,7 +40,6 @@ DASH = "–"
 KERNELS = {
     "p2_apply_fp32_ms": ("K u, FP32; a copy of its bytes", "2.0 / 1.2"),
     "p2_apply_fp64_ms": ("K u, FP64; the same", "3.3 / 2.3"),
-    "p2_chebyshev_fp32_ms": ("smoothing step, FP32; the same", ""),
     "p1_spmm_fp16_ms": ("linear elements, FP16 matrix; the same", "– / 0.19"),
     "group_solve_s": ("elastic solve; by block Jacobi", "0.40 / 0.25"),
     "group_iterations": ("its iterations; of block Jacobi", ""),
@@ -55,6 +54,15 @@ CAMPAIGN = {
     "campaign_stored_bytes": ("stored, with the model", ""),
 }
 CURVES = {"group_curve_30d_s", "step_per_function_s"}
+# requests as quick as those that are shown, and what is shown of the page
+LEFT_OUT = ("show", "groups")
+BROWSER = {
+    "page_first_load_s",
+    "page_groups_frame_ms",
+    "page_greens_s",
+    "page_greens_mb",
+    "page_scrub_frame_ms",
+}
 SIZES = (69_288, 522_909, 4_057_815, 31_960_875, 99_785_715)
 SETUPS = {
     ("whole", 4.06): "all on the CPU, with a softened stiffness",
@@ -162,7 +170,10 @@ def curves() -> list[str]:
     for name in ("curve-h200", "curve-predictors-h200"):
         for curve, memory, error in by_order(record(name)["records"]):
             note = curve["note"]
-            if curve["metric"] == "group_curve_30d_s":
+            spectral = curve["metric"] == "group_curve_30d_s"
+            if name != "curve-h200" and (spectral or "galerkin" in note):
+                continue
+            if spectral:
                 words, seconds = "spectral", curve["value"]
                 done = sum(json.loads(re.search(r"\[.*?\]", note)[0]))
             else:
@@ -245,7 +256,12 @@ def service() -> list[str]:
     rows = []
     for metric, row in found.items():
         busy = found.get(metric.replace("_ms", "_busy_ms"), row)
-        if row["baseline"] is None or metric.endswith(("_busy_ms", "_first_ms")):
+        hidden = metric.removesuffix("_ms") in LEFT_OUT
+        if (
+            hidden
+            or row["baseline"] is None
+            or metric.endswith(("_busy_ms", "_first_ms"))
+        ):
             continue
         words = row["note"].split("baseline")[0]
         if busy is not row:
@@ -259,7 +275,9 @@ def service() -> list[str]:
 def browser() -> list[str]:
     """Return the table of the page in a browser, beside its limits."""
     rows = []
-    for row in record("page-2core")["records"]:
+    for metric, row in by_metric("page-2core").items():
+        if metric not in BROWSER:
+            continue
         words = row["note"].removesuffix("; limit").removesuffix("; 60 a second")
         beside = number(row["baseline"], row["unit"])
         rows.append((words, number(row["value"], row["unit"]), beside))
@@ -273,7 +291,7 @@ def sources() -> list[str]:
         content = record(name)
         commit = content["commit"].split(",")[0]
         by_device.setdefault(content["device"], []).append(f"`{name}` {commit}")
-    return [f"- {device}: {', '.join(found)}" for device, found in by_device.items()]
+    return ["; ".join(f"{name}: {', '.join(of)}" for name, of in by_device.items())]
 
 
 TABLES = {

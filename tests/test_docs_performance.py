@@ -23,7 +23,7 @@ def script():
 def test_tables_of_the_page_are_those_of_the_records(script):
     text = script.PAGE.read_text()
     assert script.page(text) == text, "run python benchmarks/performance_page.py"
-    assert len(text.splitlines()) <= 140
+    assert len(text.splitlines()) <= 120
 
 
 def test_another_figure_in_a_record_changes_the_page(script, tmp_path):
