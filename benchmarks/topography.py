@@ -52,13 +52,22 @@ def spec(size: float, points: list[list[float]], heights: str | None) -> dict[st
     }
 
 
-def exact(xy: np.ndarray) -> np.ndarray:
-    """(n, 3) m, motion of the slope at places on the map, m."""
-    plane = plane_fault("main", Plane(**PLANE), Frame.of(FrameSpec(kind="local")))
+def exact(
+    xy: np.ndarray, plane: Any = None, depth: float = DEPTH, rock: float = 0.25
+) -> np.ndarray:
+    """(n, 3) m, motion of the slope at places on the map, m.
+
+    Parameters
+    ----------
+    plane : of the spec, with a strike of 0. depth : km, of the domain. rock : Poisson's
+        ratio.
+    """
+    own = Plane(**(plane or PLANE))
+    plane = plane_fault("main", own, Frame.of(FrameSpec(kind="local")))
     strike, updip, _ = plane.axes
     top = plane.origin + 0.5 * plane.length * strike
     edges = np.array([top, top - plane.width * updip])
-    edges[:, 2] += SLOPE * edges[:, 0] * (1.0 + edges[:, 2] / (DEPTH * 1e3))
+    edges[:, 2] += SLOPE * edges[:, 0] * (1.0 + edges[:, 2] / (depth * 1e3))
     angle = np.arctan(SLOPE)
     axes = np.array(
         [
@@ -73,7 +82,7 @@ def exact(xy: np.ndarray) -> np.ndarray:
     fault = Rectangles(x, y, -z, 0.0, dip, plane.length, width)
     ground = np.column_stack([xy[:, 0] / np.cos(angle), xy[:, 1]])
     slip = (SLIP["strike"], SLIP["dip"], 0.0)
-    return np.asarray(surface_displacement(ground, fault, slip) @ axes)
+    return np.asarray(surface_displacement(ground, fault, slip, rock) @ axes)
 
 
 def measure(size: float) -> list[Record]:

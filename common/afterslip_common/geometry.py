@@ -53,6 +53,19 @@ class Box:
             (x >= self.x[0]) & (x <= self.x[1]) & (y >= self.y[0]) & (y <= self.y[1])
         )
 
+    def stretched(self, z: Float, height: Float) -> Float:
+        """Return where z goes when the top is moved up to the ground.
+
+        Parameters
+        ----------
+        z : m, in the box. height : m, of the ground there; the bottom stays.
+        """
+        return np.asarray(z * (1.0 + height / self.depth) + height)
+
+    def unstretched(self, z: Float, height: Float) -> Float:
+        """Return what `stretched` moves to z, m."""
+        return np.asarray((z - height) / (1.0 + height / self.depth))
+
 
 @dataclass(frozen=True, slots=True)
 class PlaneFault:

@@ -74,7 +74,7 @@ class Topography:
         points : (n, 3) float64, m, x, y, z, where z counts from the level of the sea.
         """
         height = self.at(points[:, 0], points[:, 1])
-        z = (points[:, 2] - height) / (1.0 + height / self.box.depth)
+        z = self.box.unstretched(points[:, 2], height)
         return np.column_stack([points[:, :2], z])
 
     def depth_in_box(self, x: Float, y: Float, depth: Float) -> Float:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from afterslip_solver.backend.waves import Relaxing
-from afterslip_solver.model import Float
+from afterslip_solver.model import Float, Int
 from afterslip_solver.waves.grid import Medium, WaveError
 
 BODIES = 8
@@ -40,13 +40,13 @@ _SMOOTH = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Attenuation:
-    """Quality factors of the planes of voxels.
+    """Quality factors of the planes of voxels, or of voxels.
 
     Attributes
     ----------
     band : Hz, lowest and highest frequency at which Q is what is given.
     reference : Hz, at which the speeds of waves are those of the medium.
-    qp, qs : (nz - 1,) of P and S waves, upwards like the voxels.
+    qp, qs : (nz - 1,) of P and S waves, upwards like the voxels, or of their shape.
     """
 
     band: tuple[float, float]
@@ -98,10 +98,13 @@ def attenuated(medium: Medium, how: Attenuation) -> tuple[Medium, Relaxing]:
     whole, shear = medium.lam.astype(np.float64) + 2.0 * medium.mu, medium.mu
     stiff, lost = [], []
     for modulus_, q in ((whole, how.qp), (shear, how.qs)):
-        weight, factor = _of_planes(q, how)
-        unrelaxed = modulus_ * factor[:, None, None]
+        weight, factor, which = _fitted(q, how)
+        if which.ndim == 1:
+            which = which[:, None, None]
+        unrelaxed = modulus_ * factor[which]
         stiff.append(unrelaxed)
-        lost.append(unrelaxed * _in_voxels(weight, medium.mu.shape))
+        whose = np.broadcast_to(which, medium.mu.shape)
+        lost.append(unrelaxed * _in_voxels(weight, whose))
 
     def pair(parts: list[Float]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         lam = parts[0] - 2.0 * parts[1]
@@ -112,20 +115,26 @@ def attenuated(medium: Medium, how: Attenuation) -> tuple[Medium, Relaxing]:
     )
 
 
-def _of_planes(q: Float, how: Attenuation) -> tuple[Float, Float]:
-    """(n, 8) weights of planes, and (n,) unrelaxed moduli over those of the speeds."""
+def _fitted(q: Float, how: Attenuation) -> tuple[Float, Float, Int]:
+    """Weights for quality factors.
+
+    Returns
+    -------
+    (n, 8) of the different ones, (n,) unrelaxed moduli over those of the speeds, and
+    the number of each entry of q, of its shape.
+    """
     values, where = np.unique(q, return_inverse=True)
     found = np.array([weights(float(value), how.band) for value in values])
     at = np.array([2.0 * np.pi * how.reference])
     slowness = [1.0 / np.sqrt(modulus(at, one, how.band)[0]) for one in found]
-    return found[where], np.real(slowness)[where] ** 2
+    return found, np.real(slowness) ** 2, where.reshape(np.shape(q))
 
 
-def _in_voxels(weight: Float, shape: tuple[int, ...]) -> Float:
+def _in_voxels(weight: Float, which: Int) -> Float:
     """Give each voxel the weight of its body, eight times; see `Relaxing`."""
-    nz, ny, nx = shape
-    found = np.empty(shape)
+    found = np.empty(which.shape)
     for kind in range(BODIES):
         i, j, k = kind & 1, kind >> 1 & 1, kind >> 2
-        found[k:nz:2, j:ny:2, i:nx:2] = BODIES * weight[k:nz:2, ORDER[kind], None, None]
+        own = BODIES * weight[:, ORDER[kind]]
+        found[k::2, j::2, i::2] = own[which[k::2, j::2, i::2]]
     return found

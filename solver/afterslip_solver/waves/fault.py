@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from afterslip_common.geometry import PlaneFault
+from afterslip_common.geometry import Box, PlaneFault
 from afterslip_solver.mesh.geometry import CurvedFault
 from afterslip_solver.mesh.interface import Interface
 from afterslip_solver.mesh.region import Region, region_of
@@ -14,6 +14,7 @@ from afterslip_solver.model import Float
 from afterslip_solver.sources import UnitSource
 from afterslip_solver.sources.prescribed import scattered_slip, tapered
 from afterslip_solver.sources.profile import bspline_profile
+from afterslip_solver.waves.ground import Ground
 
 # lines down dip on which a curved fault's arc length is tabulated
 _DEPTHS = 401
@@ -144,6 +145,35 @@ def curved_points(fault: CurvedFault, size: float) -> FaultPoints:
         strike=strike,
         updip=np.cross(normal, strike),
         normal=normal,
+    )
+
+
+def on_ground(fault: FaultPoints, box: Box, ground: Ground) -> FaultPoints:
+    """Carry a fault with the box that is stretched to the ground, as meshes are.
+
+    The strike follows the fault as a line drawn on it does; up dip is at right angles
+    to it in the fault. Distances along and down dip stay those of the box.
+    """
+
+    def put(points: Float) -> Float:
+        height = ground.at(points[:, 0], points[:, 1])
+        return np.column_stack([points[:, :2], box.stretched(points[:, 2], height)])
+
+    at, sizes = fault.position, 0.5 * fault.cell
+    along, up = (
+        (put(at + size * axis) - put(at - size * axis)) / (2.0 * size)
+        for axis, size in zip((fault.strike, fault.updip), sizes, strict=True)
+    )
+    strike = along / np.linalg.norm(along, axis=1, keepdims=True)
+    updip = up - np.einsum("ni,ni->n", up, strike)[:, None] * strike
+    updip /= np.linalg.norm(updip, axis=1, keepdims=True)
+    return replace(
+        fault,
+        position=put(at),
+        area=fault.area * np.linalg.norm(np.cross(along, up), axis=1),
+        strike=strike,
+        updip=updip,
+        normal=np.cross(strike, updip),
     )
 
 

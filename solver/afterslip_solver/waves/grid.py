@@ -114,6 +114,17 @@ class Medium:
         """Where there is no rock."""
         return np.asarray(self.rho == 0.0)
 
+    def filled(self, share: NDArray[np.float32]) -> Medium:
+        """Return voxels of which only a share is rock.
+
+        Parameters
+        ----------
+        share : of the shape of voxels; of no size: all of them are rock.
+        """
+        if not share.size:
+            return self
+        return Medium(self.lam * share, self.mu * share, self.rho * share)
+
     def speeds(self) -> tuple[float, float, float]:
         """Slowest S wave and fastest P wave, m/s, and the largest vp/vs."""
         rock = ~self.air

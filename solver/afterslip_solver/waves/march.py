@@ -86,10 +86,12 @@ class Recording:
     ----------
     stations : whose displacement and velocity are; may be none.
     surface : (n,) rows whose displacement is; may be empty.
+    share : (n,) of the rows one node higher; None: the rows are on the ground.
     """
 
     stations: Places
     surface: Int
+    share: Float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +277,7 @@ class _Run:
         self.arrays["displacement"][n] = stations.at(steps.read("u", self._rows))
         before = stations.at(steps.read("v", self._rows))
         if len(self.record.surface):
-            self.arrays["wavefield"][n] = steps.read("u", self.record.surface)
+            self.arrays["wavefield"][n] = self._on_surface()
         # velocities stand half a step before and after displacements
         steps.step(float(self._moments[n * inner]))
         after = stations.at(steps.read("v", self._rows))
@@ -285,6 +287,16 @@ class _Run:
         self.arrays["energy"][n] = steps.kinetic()
         self._check(n)
         self.done += 1
+
+    def _on_surface(self) -> Float:
+        """(n, lane) m."""
+        steps, rows, share = self.owner.steps, self.record.surface, self.record.share
+        low = steps.read("u", rows)
+        if share is None:
+            return low
+        nx, ny, _ = self.owner.grid.shape
+        high = steps.read("u", rows + nx * ny)
+        return np.asarray(low + share[:, None] * (high - low))
 
     def _check(self, n: int) -> None:
         energy = self.arrays["energy"][: n + 1].max(axis=1)

@@ -13,9 +13,7 @@ from afterslip_solver.materials import Body, Layer, moduli_at
 from afterslip_solver.mesh import Interface
 from afterslip_solver.model import Float
 from afterslip_solver.waves.grid import Medium, VoxelGrid
-
-# samples of a voxel along each axis, at the points of Gauss
-_SAMPLES = np.array([-1.0, 1.0]) / np.sqrt(12.0)
+from afterslip_solver.waves.ground import Relief, samples
 
 
 def sample_medium(
@@ -23,11 +21,17 @@ def sample_medium(
     layers: Sequence[Layer],
     bodies: Sequence[Body] = (),
     properties: PropertyGrid | None = None,
+    relief: Relief | None = None,
 ) -> Medium:
     """Average lam, mu and rho of eight samples in each voxel.
 
     Below the last layer's bottom, where voxels reach farther than the domain, that
-    layer goes on.
+    layer goes on. Samples above the ground have what is at the ground.
+
+    Parameters
+    ----------
+    relief : of ground that is not flat; None: the ground is z = 0. Layers, bodies and
+        grid are in its box.
 
     Raises
     ------
@@ -38,18 +42,25 @@ def sample_medium(
     depth = -grid.origin[2] + grid.h
     reaching = [*layers[:-1], _deeper(layers[-1], depth)]
     # layers alone are the same in every column
-    columns = (1, 1) if not bodies and properties is None else (nx, ny)
-    x, y = (_samples(grid, axis)[: 2 * n] for axis, n in enumerate(columns))
+    alike = not bodies and properties is None and relief is None
+    columns = (1, 1) if alike else (nx, ny)
+    x, y = (samples(grid, axis)[: 2 * n] for axis, n in enumerate(columns))
     shape = (nz, columns[1], columns[0])
     lam, mu, rho = (np.empty(shape, dtype=np.float32) for _ in range(3))
-    z = _samples(grid, 2)
+    z = samples(grid, 2)
     below = [_known(body, x, y) for body in bodies]
     for k in range(nz):
         at = np.stack(np.meshgrid(z[2 * k : 2 * k + 2], y, x, indexing="ij"), -1)
+        if relief is not None:
+            inside = relief.box.unstretched(at[..., 0], relief.height)
+            at[..., 0] = np.minimum(inside, 0.0)
         found = moduli_at(at.reshape(-1, 3)[:, ::-1], reaching, below, properties)
         for target, values in zip((lam, mu, rho), found, strict=True):
             parts = values.reshape(2, shape[1], 2, shape[2], 2)
             target[k] = parts.mean(axis=(0, 2, 4))
+    if relief is not None:
+        for part in (lam, mu, rho):
+            part[relief.fill == 0.0] = 0.0
     return Medium(*(_whole(part, (nz, ny, nx)) for part in (lam, mu, rho)))
 
 
@@ -79,8 +90,3 @@ def _deeper(layer: Layer, depth: float) -> Layer:
     names = ("name", "vp", "vs", "rho")
     own = {name: getattr(layer, name) for name in names}
     return Layer(bottom=max(layer.bottom, depth), **own)
-
-
-def _samples(grid: VoxelGrid, axis: int) -> Float:
-    middle = grid.axis(axis)[:-1] + 0.5 * grid.h
-    return np.asarray((middle[:, None] + grid.h * _SAMPLES).ravel())

@@ -1,4 +1,7 @@
-"""Which nodes of the ground are recorded, and how stations lie among them."""
+"""Which nodes of the ground are recorded, and how stations lie among them.
+
+Where the ground is not flat, it is between two nodes of each vertical line.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import numpy as np
 
 from afterslip_solver.model import Float, Int
 from afterslip_solver.waves.grid import VoxelGrid, WaveError
+from afterslip_solver.waves.ground import GroundNodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +23,7 @@ class Receivers:
 
     Attributes
     ----------
-    nodes : (n, 16) numbers. weights : (n, 16).
+    nodes : (n, k) numbers; 16 on flat ground, else 32. weights : (n, k).
     """
 
     nodes: Int
@@ -31,23 +35,25 @@ class Receivers:
         return len(self.nodes), 3
 
     def rows(self, n_node: int) -> Int:
-        """(n 3 16,) rows of all components."""
+        """(n 3 k,) rows of all components."""
         shift = n_node * np.arange(3)[None, :, None]
         return np.asarray((self.nodes[:, None] + shift).reshape(-1))
 
     def at(self, values: Float) -> Float:
-        """(n_lane, n, 3) from values (n 3 16, lane) of `rows`."""
-        lanes = values.shape[1]
-        found = values.reshape(len(self.nodes), 3, 16, lanes)
+        """(n_lane, n, 3) from values (n 3 k, lane) of `rows`."""
+        lanes, each = values.shape[1], self.nodes.shape[1]
+        found = values.reshape(len(self.nodes), 3, each, lanes)
         return np.asarray(np.einsum("nckl,nk->lnc", found, self.weights))
 
 
-def receivers(grid: VoxelGrid, x: Float, y: Float) -> Receivers:
-    """Return places on the uppermost plane.
+def receivers(
+    grid: VoxelGrid, x: Float, y: Float, ground: GroundNodes | None = None
+) -> Receivers:
+    """Return places on the ground.
 
     Parameters
     ----------
-    x, y : (n,) m.
+    x, y : (n,) m. ground : None: the uppermost plane.
 
     Raises
     ------
@@ -57,14 +63,21 @@ def receivers(grid: VoxelGrid, x: Float, y: Float) -> Receivers:
     nx, ny, nz = grid.shape
     if min(nx, ny) < 4:
         raise WaveError(f"{nx} x {ny} nodes are too few: at least 4 along x and y")
-    cells, _ = grid.cells(np.column_stack([x, y, np.zeros(len(x))]))
-    place = grid.place(np.column_stack([x, y, np.zeros(len(x))]))
+    top = grid.origin[2] + grid.h * (nz - 1)
+    at = np.column_stack([x, y, np.full(len(x), top)])
+    cells, place = grid.cells(at)[0], grid.place(at)
     first = np.clip(cells[:, :2] - 1, 0, np.array([nx, ny]) - 4)
     each = [_lagrange(place[:, axis] - first[:, axis]) for axis in (0, 1)]
     weights = np.einsum("ni,nj->nji", *each).reshape(-1, 16)
     step = np.arange(4)
-    nodes = (first[:, 1, None, None] + step[:, None]) * nx + first[:, :1, None] + step
-    return Receivers((nz - 1) * ny * nx + nodes.reshape(-1, 16), weights)
+    lines = (first[:, 1, None, None] + step[:, None]) * nx + first[:, :1, None] + step
+    lines = lines.reshape(-1, 16)
+    if ground is None:
+        return Receivers((nz - 1) * ny * nx + lines, weights)
+    low = ground.below.ravel()[lines] * ny * nx + lines
+    share = ground.share.ravel()[lines]
+    parts = weights * (1.0 - share), weights * share
+    return Receivers(np.hstack([low, low + ny * nx]), np.hstack(parts))
 
 
 def _lagrange(t: Float) -> Float:
@@ -76,8 +89,10 @@ def _lagrange(t: Float) -> Float:
     return weights
 
 
-def surface_rows(grid: VoxelGrid, every: int) -> tuple[Int, Int, Int]:
-    """Nodes of a coarser grid on the ground.
+def surface_rows(
+    grid: VoxelGrid, every: int, ground: GroundNodes | None = None
+) -> tuple[Int, Int, Int]:
+    """Nodes of a coarser grid on the ground, or next below it; see `surface_share`.
 
     Returns
     -------
@@ -85,6 +100,12 @@ def surface_rows(grid: VoxelGrid, every: int) -> tuple[Int, Int, Int]:
     """
     nx, ny, nz = grid.shape
     i, j = np.arange(0, nx, every), np.arange(0, ny, every)
-    nodes = ((nz - 1) * ny + j[:, None]) * nx + i
+    level = np.array(nz - 1) if ground is None else ground.below[np.ix_(j, i)]
+    nodes = (level * ny + j[:, None]) * nx + i
     rows = nodes[..., None] + grid.n_node * np.arange(3)
     return rows.reshape(-1), i, j
+
+
+def surface_share(ground: GroundNodes, every: int) -> Float:
+    """(n_y n_x 3,) share that the nodes above those of `surface_rows` have."""
+    return np.repeat(ground.share[::every, ::every].ravel(), 3)

@@ -10,9 +10,9 @@ import numpy as np
 from afterslip.errors import Problem, SpecError
 from afterslip.physics.waves.forward import WaveForward
 from afterslip.physics.waves.spec import MOST_VP_VS, WaveCampaign
+from afterslip.readers.topography import ALONG_SIDE
 from afterslip.spec.inputs import Inputs
 from afterslip.units import KM
-from afterslip_common.geometry import Box
 
 WaveSpec = WaveCampaign | WaveForward
 
@@ -54,12 +54,16 @@ def plan_voxels(spec: WaveSpec, inputs: Inputs) -> VoxelPlan:
         fastest.append(float(np.nanmax(inputs.grid.vp)))
     waves = spec.waves
     h = min(slowest) / (waves.frequency * waves.points_per_wavelength)
-    return VoxelPlan(h, _counts(inputs.box, h), min(slowest), max(fastest))
+    return VoxelPlan(h, _counts(inputs, h), min(slowest), max(fastest))
 
 
-def _counts(box: Box, h: float) -> tuple[int, int, int]:
+def _counts(inputs: Inputs, h: float) -> tuple[int, int, int]:
+    box = inputs.box
     lengths = (box.x[1] - box.x[0], box.y[1] - box.y[0], box.depth)
     x, y, z = (int(np.ceil(length / h * (1.0 - 1e-9))) for length in lengths)
+    if inputs.topography is not None:
+        along = (np.linspace(*side, ALONG_SIDE) for side in (box.x, box.y))
+        z += int(np.ceil(float(inputs.topography.at(*np.meshgrid(*along)).max()) / h))
     return x, y, z
 
 

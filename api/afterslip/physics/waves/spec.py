@@ -240,9 +240,6 @@ class WaveModel(Model):
         if self.frame.shape != "flat":
             text = "is not for waves, whose voxels are flat"
             yield Problem("frame.shape", self.frame.shape, text, "remove it")
-        if self.topography is not None:
-            text = "is not for waves, whose voxels are flat"
-            yield Problem("topography", self.topography, text, "remove it")
         if self.gravity != Gravity():
             yield Problem("gravity", None, "is not for waves", "remove it")
         for path, item in self.materials():

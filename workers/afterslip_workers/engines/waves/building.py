@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,14 @@ from afterslip_common.terms import KM
 from afterslip_solver.materials import Body, Layer
 from afterslip_solver.mesh import CurvedFault, Interface
 from afterslip_solver.model import Float
-from afterslip_solver.waves.fault import FaultPoints, curved_points, plane_points
+from afterslip_solver.waves.fault import (
+    FaultPoints,
+    curved_points,
+    on_ground,
+    plane_points,
+)
 from afterslip_solver.waves.grid import Medium, VoxelGrid
+from afterslip_solver.waves.ground import Relief, covering, lowered
 from afterslip_solver.waves.medium import sample_medium
 from afterslip_workers.engines.waves.model_file import WaveGround
 
@@ -60,22 +67,49 @@ def build_ground(
     """
     phase("making voxels")
     plan = check(spec, inputs)
-    grid = VoxelGrid.covering(inputs.box, plan.h)
-    medium = _medium(spec.model, inputs, grid)
+    if inputs.topography is None:
+        grid, relief = VoxelGrid.covering(inputs.box, plan.h), None
+    else:
+        grid, relief = covering(inputs.box, plan.h, inputs.topography)
+    medium = _medium(spec.model, inputs, grid, relief)
     phase("shaping faults")
     size = _FINER * grid.h
     faults = {item.name: _fault(item, inputs, size) for item in spec.model.faults}
     _inside(grid, faults)
-    own = _table(spec, files), _stations(inputs), _quality(spec, grid)
+    notes: list[str] = []
+    if relief is not None:
+        faults = {name: _in_rock(f, grid, relief, notes) for name, f in faults.items()}
+    own = _table(spec, files), _stations(inputs), _quality(spec, grid, relief)
     ground = WaveGround(grid, medium, faults, *own)
-    return ground, _facts(spec, plan, ground)
+    if relief is not None:
+        ground = replace(ground, fill=relief.fill, nodes=relief.nodes)
+    facts = _facts(spec, plan, ground)
+    return ground, {**facts, "notes": [*facts["notes"], *notes]}
+
+
+def _in_rock(
+    fault: FaultPoints, grid: VoxelGrid, relief: Relief, notes: list[str]
+) -> FaultPoints:
+    """Move cells out of voxels that are mostly air, and note how many and how far."""
+    position = lowered(grid, relief.fill, fault.position)
+    by = fault.position[:, 2] - position[:, 2]
+    if by.any():
+        notes.append(
+            f"{int((by > 0.0).sum())} of {len(by)} cells of fault {fault.name} were in "
+            f"voxels that are mostly air, and are up to {by.max() / KM:.3g} km deeper"
+        )
+    return replace(fault, position=position)
 
 
 def _fault(item: Any, inputs: Inputs, size: float) -> FaultPoints:
     if item.plane is not None:
-        return plane_points(plane_fault(item.name, item.plane, inputs.frame), size)
-    found = inputs.interfaces[item.name]
-    return curved_points(CurvedFault(item.name, found.points, found.outline), size)
+        made = plane_points(plane_fault(item.name, item.plane, inputs.frame), size)
+    else:
+        found = inputs.interfaces[item.name]
+        shape = CurvedFault(item.name, found.points, found.outline)
+        made = curved_points(shape, size)
+    ground = inputs.topography
+    return made if ground is None else on_ground(made, inputs.box, ground)
 
 
 def _inside(grid: VoxelGrid, faults: dict[str, FaultPoints]) -> None:
@@ -99,7 +133,9 @@ def _inside(grid: VoxelGrid, faults: dict[str, FaultPoints]) -> None:
         raise SpecError(found)
 
 
-def _medium(spec: earth.Model, inputs: Inputs, grid: VoxelGrid) -> Medium:
+def _medium(
+    spec: earth.Model, inputs: Inputs, grid: VoxelGrid, relief: Relief | None
+) -> Medium:
     layers = [
         Layer(item.name, item.bottom * KM, item.vp * KM, item.vs * KM, item.rho)
         for item in spec.layers
@@ -115,7 +151,7 @@ def _medium(spec: earth.Model, inputs: Inputs, grid: VoxelGrid) -> Medium:
         )
         for item in spec.bodies
     ]
-    return sample_medium(grid, layers, bodies, inputs.grid)
+    return sample_medium(grid, layers, bodies, inputs.grid, relief)
 
 
 def _stations(inputs: Inputs) -> Float:
@@ -123,16 +159,21 @@ def _stations(inputs: Inputs) -> Float:
     return np.zeros((0, 2)) if found is None else np.column_stack([found.x, found.y])
 
 
-def _quality(spec: WaveSpec, grid: VoxelGrid) -> Float:
-    """Return Qp and Qs of planes of voxels, which are those of their middles."""
+def _quality(spec: WaveSpec, grid: VoxelGrid, relief: Relief | None) -> Float:
+    """Return Qp and Qs of planes of voxels, or of all, which are of their middles."""
     layers = spec.model.layers
     if spec.waves.attenuation is None:
         return np.zeros((2, 0))
-    depth = -(grid.axis(2)[:-1] + 0.5 * grid.h)
+    middle = grid.axis(2)[:-1] + 0.5 * grid.h
+    depth = -middle
+    if relief is not None:
+        ny, nx = (n // 2 for n in relief.height.shape)
+        height = relief.height.reshape(ny, 2, nx, 2).mean(axis=(1, 3))
+        depth = -relief.box.unstretched(middle[:, None, None], height)
     bottoms = [layer.bottom * KM for layer in layers[:-1]]
     which = np.searchsorted(bottoms, depth)
     values = np.array([[layer.qp, layer.qs] for layer in layers], dtype=np.float64)
-    return np.asarray(values[which].T)
+    return np.asarray(np.moveaxis(values[which], -1, 0))
 
 
 def _table(spec: WaveSpec, files: Files) -> Float:

@@ -90,7 +90,10 @@ class WaveEngine:
             del settings["source_time"]
         grid = np.array([*model.grid.shape, *model.grid.origin, model.grid.h])
         medium = [getattr(model.medium, item.name) for item in fields(Medium)]
-        of_model = _digest(grid, *medium, model.quality)
+        parts = [grid, *medium, model.quality]
+        if model.nodes is not None:
+            parts += [model.fill, model.nodes.below, model.nodes.share]
+        of_model = _digest(*parts)
         of_solver = digest(
             [named, settings, model.table.tolist(), model.stations.tolist()]
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from afterslip_solver.inversion import magnitude_of
 from afterslip_solver.model import Float
 from afterslip_solver.waves.fault import FaultPoints, given_slip, table_slip
 from afterslip_solver.waves.grid import VoxelGrid, WaveError
+from afterslip_solver.waves.ground import lowered
 from afterslip_solver.waves.loads import (
     couple_moment,
     moment_loads,
@@ -157,6 +158,7 @@ def _source(forward: WaveForward, inputs: Inputs, ground: WaveGround) -> _Source
     places = [_place(item, inputs) for item in forward.moment_tensors]
     if places:
         _require_inside(grid, np.array(places))
+        _require_rock(forward, ground, np.array(places))
         positions.append(np.array(places))
         moments.append(np.array([_tensor(item) for item in forward.moment_tensors]))
     moment = np.concatenate(moments)
@@ -171,7 +173,14 @@ def _slips(
         table = inputs.slip_table
         assert table is not None  # noqa: S101 - resolve reads it for forward specs
         fault = ground.faults[forward.slip.fault or forward.model.faults[0].name]
-        return [(fault, table_slip(fault, table.points, table.slip))]
+        # tables are in the box, as faults are before they are under the ground
+        box = inputs.topography
+        flat = (
+            fault
+            if box is None
+            else replace(fault, position=box.in_box(fault.position))
+        )
+        return [(fault, table_slip(flat, table.points, table.slip))]
     return [
         (
             ground.faults[item.fault],
@@ -189,7 +198,9 @@ def _place(source: PointSource, inputs: Inputs) -> Float:
         x, y = (float(v) for v in inputs.frame.to_local(source.lon, source.lat))
     else:
         x, y = (source.x or 0.0) * KM, (source.y or 0.0) * KM
-    return np.array([x, y, -source.depth * KM])
+    ground = inputs.topography
+    height = 0.0 if ground is None else float(ground.at(np.array(x), np.array(y)))
+    return np.array([x, y, height - source.depth * KM])
 
 
 def _require_inside(grid: VoxelGrid, places: Float) -> None:
@@ -201,6 +212,25 @@ def _require_inside(grid: VoxelGrid, places: Float) -> None:
             text = "is outside the domain"
             hint = "make model.domain larger, or move it"
             problems.append(Problem(f"moment_tensors[{index}]", None, text, hint))
+    if problems:
+        raise SpecError(problems)
+
+
+def _require_rock(forward: WaveForward, ground: WaveGround, places: Float) -> None:
+    """Refuse tensors where the voxels at the ground are mostly air."""
+    if not ground.fill.size:
+        return
+    grid, problems = ground.grid, []
+    by = places[:, 2] - lowered(grid, ground.fill, places)[:, 2]
+    for index in np.flatnonzero(by > 0.0):
+        depth = forward.moment_tensors[index].depth
+        text = (
+            f"is in a voxel of {grid.h / KM:.3g} km at the ground that is mostly air, "
+            f"and rock is {by[index] / KM:.2g} km deeper"
+        )
+        hint = f"write {depth + by[index] / KM:.3g} or more, or a higher frequency"
+        path = f"moment_tensors[{index}].depth"
+        problems.append(Problem(path, depth, text, hint))
     if problems:
         raise SpecError(problems)
 
@@ -233,7 +263,8 @@ def _marched(
     prepared = prepare(forward, ground, wanted, source.centre())
     at, moment = source.position, source.moment[:, None]
     loads = moment_loads(grid, ground.medium, at, moment)
-    record = Recording(receivers(grid, points.x, points.y), np.zeros(0, dtype=np.int64))
+    places = receivers(grid, points.x, points.y, ground.nodes)
+    record = Recording(places, np.zeros(0, dtype=np.int64))
     growth = source_time(forward, ground)
     step = None if waves.step is None else float(waves.step)
     times = float(waves.duration), float(waves.sampling)

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from afterslip_common.source_time import SourceTime, tabulated
 from afterslip_solver.model import Float
 from afterslip_solver.waves.fault import FaultPoints
 from afterslip_solver.waves.grid import Medium, VoxelGrid
+from afterslip_solver.waves.ground import GroundNodes
 
 FORMAT = 2
+
+
+def _all_rock() -> NDArray[np.float32]:
+    return np.zeros((0, 0, 0), dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +32,10 @@ class WaveGround:
     table : (n, 2) time, s, and share of slip of a source-time function from a file;
         no rows where the spec says it.
     stations : (n, 2) m, of the campaign; series of others are not comparable.
-    quality : (2, nz - 1) Qp and Qs of planes of voxels, or (2, 0): elastic.
+    quality : (2, nz - 1) Qp and Qs of planes of voxels, or of all voxels, or (2, 0):
+        elastic.
+    fill : share of rock of each voxel; (0, 0, 0): the ground is flat.
+    nodes : where the ground is; None: it is flat.
     """
 
     grid: VoxelGrid
@@ -35,6 +44,13 @@ class WaveGround:
     table: Float
     stations: Float
     quality: Float
+    fill: NDArray[np.float32] = field(default_factory=_all_rock)
+    nodes: GroundNodes | None = None
+
+    @property
+    def filled(self) -> Medium:
+        """The materials that are marched: where there is air, with less of them."""
+        return self.medium.filled(self.fill)
 
     @property
     def source_time(self) -> SourceTime | None:
@@ -56,6 +72,11 @@ def save(path: Path, model: WaveGround) -> None:
     }
     for item in fields(Medium):
         arrays[f"medium.{item.name}"] = getattr(model.medium, item.name)
+    # files of flat ground are as they were before there was another
+    if model.nodes is not None:
+        arrays["fill"] = model.fill
+        for item in fields(GroundNodes):
+            arrays[f"nodes.{item.name}"] = getattr(model.nodes, item.name)
     for number, fault in enumerate(model.faults.values()):
         for item in fields(FaultPoints):
             arrays[f"fault{number}.{item.name}"] = getattr(fault, item.name)
@@ -92,4 +113,6 @@ def load(path: Path) -> WaveGround:
         table=found["table"],
         stations=found["stations"],
         quality=found["quality"],
+        fill=found.get("fill", _all_rock()),
+        nodes=part(GroundNodes, "nodes") if "fill" in found else None,
     )

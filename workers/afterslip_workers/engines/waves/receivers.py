@@ -106,14 +106,15 @@ class Exchange:
         CancelledError
             It was asked to stop.
         """
-        stations = receivers(self.ground.grid, *self.ground.stations.T)
+        ground, traction = self.ground, None
+        x, y = ground.stations.T
+        stations = receivers(ground.grid, x, y, ground.nodes)
         lanes = np.arange(3 * len(stations.nodes))
         runs = [lanes[n : n + GROUP_SIZE] for n in range(0, len(lanes), GROUP_SIZE)]
         slips = self._slips()
         n, samples_ = len(self.work.sources), self.steps.samples
         velocity, displacement = np.empty((2, n, len(lanes), samples_))
         offset = np.empty((n, len(lanes)))
-        ground, traction = self.ground, None
         marched, left, notes = 0, 0.0, []
         for run in self._order(len(runs)):
             own = runs[run]

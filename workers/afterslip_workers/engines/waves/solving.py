@@ -19,7 +19,7 @@ from afterslip_solver.waves.attenuation import Attenuation
 from afterslip_solver.waves.element import SCHEMES
 from afterslip_solver.waves.grid import VoxelGrid
 from afterslip_solver.waves.march import Prepared, Recording, Series, Steps
-from afterslip_solver.waves.record import receivers, surface_rows
+from afterslip_solver.waves.record import receivers, surface_rows, surface_share
 from afterslip_solver.waves.sides import Sides
 from afterslip_workers.engines.base import GroupWork, Solved
 from afterslip_workers.engines.waves.model_file import WaveGround
@@ -63,7 +63,7 @@ def solve(work: GroupWork) -> Solved:
         return _by_receivers(work, ready, steps)
     work.phase("making sources")
     loads = ready.units.loads(ready.ground, work.sources)
-    record = _record(work, ready.ground.grid)
+    record = _record(work, ready.ground)
     keeper = _keeper(work, steps)
 
     def report(news: dict[str, Any]) -> None:
@@ -181,7 +181,7 @@ def prepare(
         given = waves.attenuation
         how = Attenuation(given.band, given.at, *ground.quality)
     sides = Sides(waves.absorbing.kind, waves.absorbing.width, centre=centre)
-    parts = ground.grid, ground.medium, SCHEMES[waves.scheme], sides
+    parts = ground.grid, ground.filled, SCHEMES[waves.scheme], sides
     return Prepared.of(*parts, waves.precision, backend, waves.digits or MOST, how)
 
 
@@ -217,12 +217,16 @@ def _recorded(spec: WaveSpec, grid: VoxelGrid) -> int:
     return 2 * _SINGLE * 12 * len(x) * len(y) * samples(spec)
 
 
-def _record(work: GroupWork, grid: VoxelGrid) -> Recording:
+def _record(work: GroupWork, ground: WaveGround) -> Recording:
     table = work.stations
     x, y = (np.zeros(0), np.zeros(0)) if table is None else (table.x, table.y)
+    grid, nodes = ground.grid, ground.nodes
+    places = receivers(grid, np.asarray(x), np.asarray(y), nodes)
     every = surface_step(work.spec, grid.h)
-    rows = surface_rows(grid, every)[0] if every else np.zeros(0, dtype=np.int64)
-    return Recording(receivers(grid, np.asarray(x), np.asarray(y)), rows)
+    if not every:
+        return Recording(places, np.zeros(0, dtype=np.int64))
+    share = None if nodes is None else surface_share(nodes, every)
+    return Recording(places, surface_rows(grid, every, nodes)[0], share)
 
 
 def _keeper(work: GroupWork, steps: Steps) -> Checkpoints:
