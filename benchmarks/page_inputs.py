@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import sqlalchemy as sa
+from numpy.typing import NDArray
 
 from afterslip import integrity
 from afterslip.archive import (
@@ -25,6 +26,7 @@ from afterslip.physics.viscoelastic.store import (
     layout_of,
 )
 from afterslip.units import YEAR
+from afterslip_common.curve import mode_weights
 from afterslip_common.terms import GROUP_SIZE
 from afterslip_service.benchmarks import seeding
 from afterslip_service.db.session import Database, normal_url
@@ -35,6 +37,8 @@ CAMPAIGNS = 10_000
 GROUPS = 5_000
 SOURCES, MODES, SIDE = 372, 25, 112
 TIMES = np.linspace(0.0, 10.0, 61) * YEAR
+# 1/s: rates of relaxation, from a few days to far beyond the last time
+RATES = np.geomspace(1e-11, 1e-6, 2000)
 
 
 def fill(database: Path, store: Path) -> tuple[str, str]:
@@ -61,7 +65,10 @@ def fill(database: Path, store: Path) -> tuple[str, str]:
 def surface() -> SurfaceTable:
     """Return a square of 50,625 nodes of second-order triangles, 400 km wide."""
     axis = np.linspace(-200e3, 200e3, 2 * SIDE + 1)
-    x, y = np.meshgrid(axis, axis, indexing="ij")
+    rng = np.random.default_rng(1)
+    x, y = (
+        _irregular(places, rng) for places in np.meshgrid(axis, axis, indexing="ij")
+    )
     number = np.arange(x.size).reshape(x.shape)
     a = number[:-2:2, :-2:2].ravel()
     row = x.shape[0]
@@ -71,6 +78,41 @@ def surface() -> SurfaceTable:
     nodes = np.column_stack([x.ravel(), y.ravel(), np.zeros(x.size)])
     faces = np.concatenate([lower, upper])
     return SurfaceTable(nodes, faces, x.ravel() / 1e5, y.ravel() / 1e5)
+
+
+def _irregular(
+    places: NDArray[np.float64], rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Move the corners, as those of a real mesh lie, and the midpoints with them."""
+    found = places.copy()
+    inner = found[2:-2:2, 2:-2:2]
+    inner += rng.uniform(-600.0, 600.0, inner.shape)
+    found[1::2, ::2] = (found[:-2:2, ::2] + found[2::2, ::2]) / 2
+    found[::2, 1::2] = (found[::2, :-2:2] + found[::2, 2::2]) / 2
+    found[1::2, 1::2] = (found[:-2:2, :-2:2] + found[2::2, 2::2]) / 2
+    return found
+
+
+def lanczos() -> tuple[NDArray[np.float64], float, float]:
+    """Return alpha and beta, norm of the first rate and shift of a real recurrence.
+
+    Of a diagonal operator of `RATES` by shift-invert, as the solver makes it, so that
+    the weights of the modes decay as those of a curve do.
+    """
+    shift = TIMES[-1] / 10
+    operator = 1 / (1 + shift * RATES)
+    start = RATES * np.random.default_rng(2).normal(size=len(RATES))
+    basis = [start / np.linalg.norm(start)]
+    pairs = np.zeros((MODES, 2))
+    for mode in range(1, MODES):
+        vector = operator * basis[-1]
+        pairs[mode, 0] = vector @ basis[-1]
+        for _ in range(2):
+            vector -= np.array(basis).T @ (np.array(basis) @ vector)
+        pairs[mode, 1] = np.linalg.norm(vector)
+        basis.append(vector / pairs[mode, 1])
+    pairs[-1, 1] = 0.0
+    return pairs, float(np.linalg.norm(start)), float(shift)
 
 
 def write_store(path: Path, campaign: str) -> int:
@@ -124,13 +166,15 @@ def _write_groups(
     # rounding of the last digits keeps it from being compressed to nothing
     response = np.stack([decay * w * [1.0, 0.7, -0.5] for w in waves])
     response = response * (1 + 1e-4 * rng.normal(size=response.shape))
-    recurrence = np.zeros((GROUP_SIZE, MODES, 2))
-    recurrence[:, 1:, 0], recurrence[:, 1:-1, 1] = 2e-9, 5e-10
+    pairs, norm, shift = lanczos()
+    # of modes of one length, that moves the ground by 0.3 of the elastic displacement
+    weights = mode_weights(pairs[1:], norm, shift, TIMES)
+    response[1:] *= 0.3 / np.abs(weights).max()
     values = {
         "response": np.repeat(response[None], GROUP_SIZE, axis=0),
-        "recurrence": recurrence,
-        "start_norm": np.full(GROUP_SIZE, 1e-9),
-        "shift": np.zeros(GROUP_SIZE),
+        "recurrence": np.repeat(pairs[None], GROUP_SIZE, axis=0),
+        "start_norm": np.full(GROUP_SIZE, norm),
+        "shift": np.full(GROUP_SIZE, shift),
         "mode_count": np.full(GROUP_SIZE, MODES),
         "residual": np.full(GROUP_SIZE, 1e-9),
         "time_error": np.full(GROUP_SIZE, 1e-7),

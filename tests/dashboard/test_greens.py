@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import httpx
 import numpy as np
 import pytest
+import zarr
 from axe import violations
 from test_page import CONTRAST
 
 from afterslip import Client
+from afterslip.units import YEAR
+from afterslip_common.curve import spectral_weights
 
 SPEC = """
 name: small thrust
@@ -160,6 +165,37 @@ def test_series_are_those_that_the_service_samples(view, client, campaigns, inte
     np.testing.assert_allclose(table(shown), change, rtol=0, atol=1e-9 * largest)
     grown = wrong[source, :, number] - wrong[source, 0, number]
     np.testing.assert_allclose(errors(shown), grown, rtol=1e-9, atol=1e-18)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_modes_that_were_not_read_add_less_than_is_said(
+    view, client, campaigns, directory
+):
+    campaign = campaigns["spectral"]
+    (path,) = directory.rglob(f"campaigns/{campaign.id}/greens.zarr")
+    store: Any = zarr.open_group(path, mode="r")
+    count = int(store["mode_count"][0])
+    assert count >= 4
+    said = view().run(
+        "(async () => { const { Greens } = await import("
+        "'/dashboard/physics/viscoelastic/greens.js');"
+        f"const all = await Greens.open('/v1/campaigns/{campaign.id}/greens.zarr');"
+        "const curve = await all.curve(0); return Array.from("
+        "{ length: curve.count }, (_, known) => curve.missing(known)); })()"
+    )
+    weights = spectral_weights(
+        store["recurrence"][0, :count],
+        float(store["start_norm"][0]),
+        float(store["shift"][0]),
+        np.linspace(0.0, 2.0, 50) * YEAR,
+    )
+    modes = store["response"][0, :count]
+    for known in range(2, count):
+        left = np.einsum("tm,mni->tni", weights[:, known:], modes[known:])
+        most = np.linalg.norm(left, axis=2).max()
+        # nor is it said to be far more than it is
+        assert most < said[known] < 30 * most
 
 
 @pytest.mark.slow
@@ -335,7 +371,7 @@ def test_every_source_is_coloured_by_what_it_does_at_a_place(view, client, campa
         found = np.abs(np.array(scale) - colour).sum(axis=1).argmin()
         assert abs(int(found) - 255 * (share + 1) / 2) <= 1
     most = f"{np.abs(up).max():.2e}".split("e", maxsplit=1)[0]
-    text = shown.run("document.querySelector('.ends + .sub').textContent")
+    text = shown.run("document.querySelector('.ends + .sub + .sub').textContent")
     assert most[:3] in text or f"{np.abs(up).max():.3g}" in text
 
 

@@ -49,14 +49,16 @@ export class Surface {
   }
 
   /**
-   * Find the face of every pixel once, so that each frame only sums six nodes a pixel.
+   * Find the pixels of every face once, row by row. Along a row each shape function is of
+   * second order: two sums a pixel give the next value, and that exactly.
    * @param {(x: number, y: number) => number[]} toPixel
    * @param {(column: number, row: number) => [number, number]} toPlace
    * @param {number} width @param {number} height
+   * @returns {Runs}
    */
   raster(toPixel, toPlace, width, height) {
-    const faces = new Int32Array(width * height).fill(-1);
-    const weights = new Float32Array(6 * width * height);
+    /** @type {Record<"starts" | "lengths" | "faces" | "weights", number[]>} */
+    const found = { starts: [], lengths: [], faces: [], weights: [] };
     for (let face = 0; face < this.faces.length / 6; face += 1) {
       const corners = [0, 2, 4].map((corner) => this.faces[6 * face + corner])
         .map((node) => toPixel(this.x[node], this.y[node]));
@@ -66,19 +68,43 @@ export class Surface {
       // the coordinates are linear in column and row
       const [origin, along, down] = [[0, 0], [1, 0], [0, 1]]
         .map(([column, row]) => this.local(face, ...toPlace(column + 0.5, row + 0.5)));
-      const [ax, bx] = [along[0] - origin[0], along[1] - origin[1]];
-      const [ay, by] = [down[0] - origin[0], down[1] - origin[1]];
-      const from = Math.max(0, Math.floor(left)), to = Math.min(width - 1, right);
+      const at = (/** @type {number} */ column, /** @type {number} */ row) => [0, 1, 2]
+        .map((k) => origin[k] + (along[k] - origin[k]) * column + (down[k] - origin[k]) * row);
+      const from = Math.max(0, Math.floor(left)), to = Math.min(width - 1, Math.floor(right));
       for (let row = Math.max(0, Math.floor(top)); row <= Math.min(height - 1, bottom); row += 1) {
-        for (let column = from; column <= to; column += 1) {
-          const a = origin[0] + ax * column + ay * row, b = origin[1] + bx * column + by * row;
-          if (a < -TOLERANCE || b < -TOLERANCE || 1 - a - b < -TOLERANCE) continue;
-          faces[row * width + column] = face;
-          weights.set(quadratic([a, b, 1 - a - b]), 6 * (row * width + column));
-        }
+        let first = from, last = to;
+        while (first <= last && Math.min(...at(first, row)) < -TOLERANCE) first += 1;
+        while (last > first && Math.min(...at(last, row)) < -TOLERANCE) last -= 1;
+        if (first > last) continue;
+        found.starts.push(row * width + first);
+        found.lengths.push(last - first + 1);
+        found.faces.push(face);
+        const [a, b, c] = [0, 1, 2].map((step) => quadratic(at(first + step, row)));
+        found.weights.push(...a, ...a.map((v, k) => b[k] - v), ...a.map((v, k) => c[k] - 2 * b[k] + v));
       }
     }
-    return { faces, weights };
+    return new Runs(found);
+  }
+}
+
+/** Neighbouring pixels of one row and one face. */
+export class Runs {
+  /** @param {Record<"starts" | "lengths" | "faces" | "weights", number[]>} found */
+  constructor({ starts, lengths, faces, weights }) {
+    this.starts = Int32Array.from(starts);
+    this.lengths = Int32Array.from(lengths);
+    this.faces = Int32Array.from(faces);
+    /** of six nodes at the first pixel, their first and their second differences */
+    this.weights = Float32Array.from(weights);
+  }
+
+  /**
+   * @param {number} run @param {number} step pixels from the first
+   * @returns {number[]} weights of the six nodes
+   */
+  at(run, step) {
+    return [0, 1, 2, 3, 4, 5].map((k) => [0, 6, 12].map((i) => this.weights[18 * run + i + k])
+      .reduce((sum, v, i) => sum + v * [1, step, (step * (step - 1)) / 2][i], 0));
   }
 }
 

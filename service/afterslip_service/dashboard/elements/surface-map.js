@@ -19,8 +19,10 @@ export class SurfaceMap {
     this.centre = [0, 0];
     this.span = this.metres = 1;
     this.width = this.height = 0;
-    /** @type {any} */
+    /** @type {any} of `Runs` */
     this.pixels = null;
+    /** @type {{column: number, row: number, weights: number[], nodes: Int32Array}[]} */
+    this.begin = [];
     /** @type {ImageData | null} */
     this.image = null;
     /** @type {"one" | "two" | ""} */
@@ -101,6 +103,7 @@ export class SurfaceMap {
     this.over.setAttribute("viewBox", `0 0 ${this.width} ${this.height}`);
     this.pixels = this.surface.raster((x, y) => this.toPixel(x, y),
       (column, row) => this.toPlace(column, row), this.width, this.height);
+    this.begin = this.spots();
     this.image = new ImageData(this.width, this.height);
     this.draw();
   }
@@ -152,29 +155,53 @@ export class SurfaceMap {
     this.arrow.setAttribute("d", arrows);
   }
 
-  /** A colour of every pixel; this loop decides how smoothly time is scrubbed. */
+  /** A colour of every pixel. */
   paint() {
     const { values, axis, most } = this.field;
-    const { faces, weights } = this.pixels;
     const colours = this.ramp(axis === 3 ? "one" : "two");
     const out = new Uint32Array(/** @type {ImageData} */ (this.image).data.buffer);
-    const nodes = this.surface.faces, scale = most > 0 ? 255 / most : 0;
-    const sum = (/** @type {number} */ at, /** @type {number} */ node, /** @type {number} */ i) =>
-      weights[at] * values[3 * nodes[node] + i] + weights[at + 1] * values[3 * nodes[node + 1] + i]
-      + weights[at + 2] * values[3 * nodes[node + 2] + i] + weights[at + 3] * values[3 * nodes[node + 3] + i]
-      + weights[at + 4] * values[3 * nodes[node + 4] + i] + weights[at + 5] * values[3 * nodes[node + 5] + i];
-    for (let pixel = 0; pixel < faces.length; pixel += 1) {
-      if (faces[pixel] < 0) { out[pixel] = 0; continue; }
-      const at = 6 * pixel, node = 6 * faces[pixel];
-      let share;
-      if (axis === 3) {
-        const east = sum(at, node, 0), north = sum(at, node, 1), up = sum(at, node, 2);
-        share = scale * Math.sqrt(east * east + north * north + up * up);
-      } else share = (scale * sum(at, node, axis) + 255) / 2;
-      // half up, as Math.round does
-      out[pixel] = colours[share < 0 ? 0 : share > 255 ? 255 : (share + 0.5) | 0];
-    }
+    if (axis === 3) this.lengths(values, out, colours, most > 0 ? 255 / most : 0);
+    else this.component(values, axis, out, colours, most > 0 ? 255 / most : 0);
     this.canvas.getContext("2d").putImageData(this.image, 0, 0);
+  }
+
+  /** @param {Float64Array} values @param {number} axis @param {Uint32Array} out @param {Uint32Array} colours @param {number} scale */
+  component(values, axis, out, colours, scale) {
+    const { starts, lengths, faces, weights } = this.pixels, nodes = this.surface.faces;
+    for (let run = 0; run < starts.length; run += 1) {
+      let now = 0, step = 0, more = 0;
+      for (let k = 0, at = 18 * run, node = 6 * faces[run]; k < 6; k += 1, at += 1, node += 1) {
+        const value = values[3 * nodes[node] + axis];
+        now += weights[at] * value; step += weights[at + 6] * value; more += weights[at + 12] * value;
+      }
+      for (let pixel = starts[run], end = pixel + lengths[run]; pixel < end; pixel += 1) {
+        const share = (scale * now + 255) / 2;
+        // half up, as Math.round does
+        out[pixel] = colours[share < 0 ? 0 : share > 255 ? 255 : (share + 0.5) | 0];
+        now += step; step += more;
+      }
+    }
+  }
+
+  /** @param {Float64Array} values @param {Uint32Array} out @param {Uint32Array} colours @param {number} scale */
+  lengths(values, out, colours, scale) {
+    const { starts, lengths, faces, weights } = this.pixels, nodes = this.surface.faces;
+    for (let run = 0; run < starts.length; run += 1) {
+      let east = 0, north = 0, up = 0, eastStep = 0, northStep = 0, upStep = 0, eastMore = 0, northMore = 0, upMore = 0;
+      for (let k = 0, at = 18 * run, node = 6 * faces[run]; k < 6; k += 1, at += 1, node += 1) {
+        const three = 3 * nodes[node], a = weights[at], b = weights[at + 6], c = weights[at + 12];
+        const x = values[three], y = values[three + 1], z = values[three + 2];
+        east += a * x; north += a * y; up += a * z;
+        eastStep += b * x; northStep += b * y; upStep += b * z;
+        eastMore += c * x; northMore += c * y; upMore += c * z;
+      }
+      for (let pixel = starts[run], end = pixel + lengths[run]; pixel < end; pixel += 1) {
+        const share = scale * Math.sqrt(east * east + north * north + up * up);
+        out[pixel] = colours[share > 255 ? 255 : (share + 0.5) | 0];
+        east += eastStep; north += northStep; up += upStep;
+        eastStep += eastMore; northStep += northMore; upStep += upMore;
+      }
+    }
   }
 
   /** Colours of a field; the scale below the map shows them. @param {"one" | "two"} name */
@@ -188,27 +215,36 @@ export class SurfaceMap {
     return /** @type {Uint32Array} */ (this.colours);
   }
 
+  /** Where arrows begin. */
+  spots() {
+    const { pixels: { starts, lengths, faces }, width } = this, found = [], first = SPACING >> 1;
+    for (let run = 0; run < starts.length; run += 1) {
+      const row = Math.floor(starts[run] / width), from = starts[run] - row * width;
+      if (row % SPACING !== first) continue;
+      for (let column = from + ((first - from) % SPACING + SPACING) % SPACING; column < from + lengths[run]; column += SPACING) {
+        const weights = this.pixels.at(run, column - from);
+        found.push({ column, row, weights, nodes: this.surface.faces.subarray(6 * faces[run], 6 * faces[run] + 6) });
+      }
+    }
+    return found;
+  }
+
   /** One path of all arrows. */
   arrows() {
     const { values, longest } = this.field;
-    const { faces, weights } = this.pixels;
     const steps = [];
     if (!(longest > 0)) return "";
-    for (let row = SPACING >> 1; row < this.height; row += SPACING) {
-      for (let column = SPACING >> 1; column < this.width; column += SPACING) {
-        const pixel = row * this.width + column;
-        if (faces[pixel] < 0) continue;
-        const [east, north] = [0, 1].map((axis) => [0, 1, 2, 3, 4, 5].reduce((sum, k) =>
-          sum + weights[6 * pixel + k] * values[3 * this.surface.faces[6 * faces[pixel] + k] + axis], 0));
-        const dx = (LONGEST * east) / longest, dy = (-LONGEST * north) / longest;
-        const length = Math.hypot(dx, dy);
-        if (length < 1.5) continue;
-        const head = Math.min(5, length / 2) / length;
-        const x = column + dx, y = row + dy;
-        steps.push(`M${column} ${row}L${f(x)} ${f(y)}`
-          + `M${f(x - head * (dx - 0.5 * dy))} ${f(y - head * (dy + 0.5 * dx))}L${f(x)} ${f(y)}`
-          + `L${f(x - head * (dx + 0.5 * dy))} ${f(y - head * (dy - 0.5 * dx))}`);
-      }
+    for (const { column, row, weights, nodes } of this.begin) {
+      const [east, north] = [0, 1].map((axis) =>
+        weights.reduce((/** @type {number} */ sum, /** @type {number} */ weight, /** @type {number} */ k) => sum + weight * values[3 * nodes[k] + axis], 0));
+      const dx = (LONGEST * east) / longest, dy = (-LONGEST * north) / longest;
+      const length = Math.hypot(dx, dy);
+      if (length < 1.5) continue;
+      const head = Math.min(5, length / 2) / length;
+      const x = column + dx, y = row + dy;
+      steps.push(`M${column} ${row}L${f(x)} ${f(y)}`
+        + `M${f(x - head * (dx - 0.5 * dy))} ${f(y - head * (dy + 0.5 * dx))}L${f(x)} ${f(y)}`
+        + `L${f(x - head * (dx + 0.5 * dy))} ${f(y - head * (dy - 0.5 * dx))}`);
     }
     return steps.join("");
   }

@@ -8,7 +8,8 @@ import { mark, series } from "/dashboard/elements/series.js";
 import { SurfaceMap } from "/dashboard/elements/surface-map.js";
 import { explorable } from "/dashboard/views/campaign.js";
 import { css, table } from "/dashboard/elements/colours.js";
-import { Difference, Greens, YEAR, comparable } from "/dashboard/physics/viscoelastic/greens.js";
+import { Greens, YEAR, comparable } from "/dashboard/physics/viscoelastic/greens.js";
+import { Difference } from "/dashboard/physics/viscoelastic/motion.js";
 
 const SHOWN = ["east", "north", "up", "length", "estimated error"];
 // of colours: the error of the mesh
@@ -17,6 +18,8 @@ const ERROR = 4;
 const POINTS = 100;
 // output times that the ends of the colours are taken from, at most
 const RANGED = 20;
+// of the largest value: half a step of the 256 colours
+const UNSEEN = 1 / 512;
 
 /** @param {HTMLElement} main @param {string} id */
 export async function greensView(main, id) {
@@ -42,8 +45,10 @@ class GreensView {
     this.others = others;
     /** another campaign, of the same mesh @type {Greens | null} */
     this.second = null;
-    /** @type {import("/dashboard/physics/viscoelastic/greens.js").Curve | Difference | null} */
+    /** @type {import("/dashboard/physics/viscoelastic/motion.js").Curve | Difference | null} */
     this.curve = null;
+    /** of which modes are being read @type {object | null} */
+    this.reading = null;
     /** of every unit source at the place, (time, source, 3) @type {number[][][] | null} */
     this.all = null;
     this.pending = 0;
@@ -69,6 +74,7 @@ class GreensView {
     this.east = number("east");
     this.north = number("north");
     this.legend = h("div.ends", {});
+    this.left = h("p.sub", {});
     this.sensitivity = h("p.sub", {});
     this.chart = h("div", {});
     this.status = h("p.sub", { role: "status" });
@@ -82,7 +88,7 @@ class GreensView {
       h("div.columns", {},
         h("section.card", { "aria-label": "Map" }, this.map.element,
           h("div.time", {}, h("label", { for: "time" }, "Time after the event"), this.time, this.when),
-          this.map.scale, this.legend, this.sensitivity,
+          this.map.scale, this.legend, this.left, this.sensitivity,
           h("div.buttons", {}, press("Closer", () => this.map.zoom(0.6)), press("Farther", () => this.map.zoom(1 / 0.6)),
             press("Around the sources", () => this.map.focus()), press("Whole surface", () => this.map.focus(true)))),
         h("div", {},
@@ -112,12 +118,17 @@ class GreensView {
     this.curve = curve;
     this.map.source = this.greens.sources[row];
     this.map.mark();
-    if (failure) {
-      this.map.clear();
-      put(this.chart, h("div.note.bad", { role: "alert" }, failure));
-    }
+    if (failure) this.failed(failure);
     this.fields();
     this.sense();
+  }
+
+  /** @param {string} words */
+  failed(words) {
+    this.curve = null;
+    this.map.clear();
+    put(this.left);
+    put(this.chart, h("div.note.bad", { role: "alert" }, words));
   }
 
   /** @param {number} row of the unit source */
@@ -186,8 +197,43 @@ class GreensView {
     put(this.sensitivity, words);
   }
 
-  /** The ends of the colours and the scale of the arrows, the same for all times. */
   fields() {
+    this.draw();
+    this.rest();
+  }
+
+  /** Whether what was read is enough for what is shown; a place's numbers need all. */
+  enough() {
+    const { curve, map: { place } } = this;
+    if (!curve || ((place || this.axis === ERROR) && curve.errors === undefined)) return !curve;
+    return curve.missing(curve.known[0]) <= this.unseen();
+  }
+
+  /** What may be left out of the motion, m/m. */
+  unseen() { return this.map.place ? 0 : this.axis === ERROR ? Infinity : UNSEEN * this.most; }
+
+  /** Read what else shows in the colours. */
+  async rest() {
+    const { curve } = this;
+    if (!curve || this.reading === curve) return;
+    this.reading = curve;
+    try {
+      while (curve === this.curve && !this.enough()) {
+        if ((this.map.place || this.axis === ERROR) && curve.errors === undefined) await curve.withErrors();
+        let [wanted, count] = curve.known;
+        while (wanted < count && curve.missing(wanted) > this.unseen()) wanted += 1;
+        await curve.upTo(wanted);
+        if (curve === this.curve) this.draw();
+      }
+    } catch (error) {
+      if (curve === this.curve) this.failed(/** @type {Error} */ (error).message);
+    } finally {
+      if (this.reading === curve) this.reading = null;
+    }
+  }
+
+  /** The ends of the colours and the scale of the arrows, the same for all times. */
+  draw() {
     if (!this.curve) return;
     this.first = this.part.field.value === "1" ? this.curve.at(0) : null;
     this.axis = Number(this.shown.field.value);
@@ -198,13 +244,28 @@ class GreensView {
     for (const t of times.filter((_, i) => (times.length - 1 - i) % every === 0)) {
       const field = this.field(t);
       for (let i = 0; i < field.length; i += 3) {
-        const flat = Math.hypot(field[i], field[i + 1]);
+        // Math.hypot takes ten times as long
+        const flat = field[i] * field[i] + field[i + 1] * field[i + 1];
         this.longest = Math.max(this.longest, flat);
-        this.most = Math.max(this.most, length ? Math.hypot(flat, field[i + 2]) : Math.abs(field[i + this.axis]));
+        this.most = Math.max(this.most, length ? flat + field[i + 2] * field[i + 2] : Math.abs(field[i + this.axis]));
       }
     }
+    this.longest = Math.sqrt(this.longest);
+    if (length) this.most = Math.sqrt(this.most);
+    // once for all times: what a frame changes has to be drawn in it
+    const end = `${this.most.toPrecision(3)} m/m`;
+    put(this.legend, h("span", {}, length ? "0" : `−${end}`), h("span", {}, SHOWN[this.axis]), h("span", {}, end),
+      this.longest > 0 && h("span.all", {}, `longest arrow: ${this.longest.toPrecision(3)} m/m`));
     this.frame();
     this.series();
+    this.gaps();
+  }
+
+  /** Say what of the modes was not read. */
+  gaps() {
+    const curve = /** @type {any} */ (this.curve), [known, count] = curve.known, missing = curve.missing(known);
+    put(this.left, missing > 0 && Number.isFinite(missing) && this.axis !== ERROR
+      ? `From ${known} of ${count} modes; the others change this by at most about ${missing.toPrecision(1)} m/m, and are read for a place.` : "");
   }
 
   /** Whether an error is to be shown that was not estimated. */
@@ -223,7 +284,7 @@ class GreensView {
     if (!this.curve) return;
     if (this.unknown()) {
       this.map.clear();
-      put(this.legend, h("span", {}, "not estimated for this unit source"));
+      put(this.legend, h("span", {}, this.curve.errors === undefined ? "Reading…" : "not estimated for this unit source"));
       this.now();
       return;
     }
@@ -231,9 +292,6 @@ class GreensView {
     this.when.value = `${Number(years.toPrecision(4))} yr`;
     this.time.setAttribute("aria-valuetext", this.when.value);
     this.map.show(this.field(this.greens.times[this.step]), Math.min(this.axis, 3), this.most, this.longest);
-    const end = `${this.most.toPrecision(3)} m/m`;
-    put(this.legend, h("span", {}, this.axis >= 3 ? "0" : `−${end}`), h("span", {}, SHOWN[this.axis]), h("span", {}, end),
-      this.longest > 0 && h("span.all", {}, `longest arrow: ${this.longest.toPrecision(3)} m/m`));
     this.now();
     if (this.all) this.shade();
   }
@@ -258,6 +316,7 @@ class GreensView {
     this.map.place = { x: 1e3 * Number(this.east.value), y: 1e3 * Number(this.north.value) };
     this.map.mark();
     this.series();
+    this.rest();
     this.sense();
   }
 
@@ -277,6 +336,11 @@ class GreensView {
     if (!found) {
       put(this.chart);
       this.say("This place is outside the model's surface.");
+      return;
+    }
+    if (!this.enough()) {
+      put(this.chart);
+      this.say("Reading the other modes…");
       return;
     }
     const { times, until } = this.greens;

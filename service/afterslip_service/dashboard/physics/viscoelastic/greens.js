@@ -3,10 +3,14 @@
 
 import { Problem } from "/dashboard/api.js";
 import { modeWeights, stepWeights } from "/dashboard/physics/viscoelastic/curve.js";
+import { MeshError } from "/dashboard/physics/viscoelastic/mesh-error.js";
+import { Curve } from "/dashboard/physics/viscoelastic/motion.js";
 import { Surface } from "/dashboard/surface.js";
 import { FetchStore, get, open, root, slice } from "/dashboard/vendor/libraries.js";
 
 export const YEAR = 31557600;
+// modes that are read before anything is drawn: two of the ground's motion at least
+const FIRST = 5;
 
 /**
  * @typedef {object} Source
@@ -30,6 +34,8 @@ export class Greens {
     this.times = [];
     /** s, of the mesh's error; null where that was not estimated @type {number[] | null} */
     this.moments = null;
+    /** by name, those that were opened @type {Map<string, Promise<any>>} */
+    this.arrays = new Map();
   }
 
   /** @param {string} path of the store @returns {Promise<Greens>} */
@@ -63,32 +69,48 @@ export class Greens {
 
   /** @param {string} name @param {any[] | null} [part] @returns {Promise<{data: any, attrs: any}>} */
   async read(name, part = null) {
-    const array = await readable(open.v3(this.group.resolve(name), { kind: "array" }));
-    const found = await readable(get(array, part));
-    return { data: found.data ?? found, attrs: array.attrs };
+    let array = this.arrays.get(name);
+    // an array that stays open knows where its chunks lie
+    if (!array) this.arrays.set(name, array = readable(open.v3(this.group.resolve(name), { kind: "array" })));
+    try {
+      const { attrs } = await array, found = await readable(get(await array, part));
+      return { data: found.data ?? found, attrs };
+    } catch (error) {
+      this.arrays.delete(name);
+      throw error;
+    }
   }
 
-  /** @param {number} source @returns {Promise<Curve>} */
+  /** @param {number} source @returns {Promise<Curve>} of which the first modes are read */
   async curve(source) {
     const { data: counts } = await this.read("mode_count");
     const count = counts[source];
     if (!(count > 0)) throw new Problem(0, `The store lacks unit source ${source}. The command "afterslip fsck" says why.`);
-    const { data: modes } = await this.read("response", [source, slice(0, count), null, null]);
-    if (!modes.every(Number.isFinite)) {
-      throw new Problem(0, `The response of unit source ${source} has holes. The command "afterslip fsck" says why.`);
-    }
-    let weights;
-    if (this.spectral) {
-      const [pairs, norm, shift] = await Promise.all([
-        this.read("recurrence", [source, slice(0, count), null]),
-        this.read("start_norm"), this.read("shift"),
-      ]);
-      weights = (/** @type {number} */ t) => modeWeights(pairs.data, norm.data[source], shift.data[source], t);
-    } else {
+    const parts = {
+      count, until: this.until, spectral: this.spectral, weights: await this.weights(source, count),
+      read: async (/** @type {number} */ mode) => {
+        const { data } = await this.read("response", [source, mode, null, null]);
+        if (data.every(Number.isFinite)) return data;
+        throw new Problem(0, `The response of unit source ${source} has holes. The command "afterslip fsck" says why.`);
+      },
+      estimate: () => this.error(source),
+    };
+    const curve = new Curve(parts);
+    await curve.upTo(this.spectral ? FIRST : count);
+    return curve;
+  }
+
+  /** @param {number} source @param {number} count @returns {Promise<(t: number) => number[]>} of the modes at a time in s */
+  async weights(source, count) {
+    if (!this.spectral) {
       const { data: steps } = await this.read("step_time", [slice(0, count)]);
-      weights = (/** @type {number} */ t) => stepWeights(steps.map((/** @type {number} */ s) => s * YEAR), t);
+      return (t) => stepWeights(steps.map((/** @type {number} */ s) => s * YEAR), t);
     }
-    return new Curve(modes, count, weights, await this.error(source));
+    const [pairs, norm, shift] = await Promise.all([
+      this.read("recurrence", [source, slice(0, count), null]),
+      this.read("start_norm"), this.read("shift"),
+    ]);
+    return (t) => modeWeights(pairs.data, norm.data[source], shift.data[source], t);
   }
 
   /** @param {number} source @returns {Promise<MeshError | null>} */
@@ -96,122 +118,6 @@ export class Greens {
     if (!this.moments) return null;
     const { data } = await this.read("space_error", [source, null, null]);
     return data.every(Number.isFinite) ? new MeshError(data, this.moments) : null;
-  }
-}
-
-/** Estimated error of the mesh: lengths, of the elastic displacement and of the change since. */
-export class MeshError {
-  /**
-   * @param {Float32Array} values (moment, node), at the first moment of the elastic one
-   * @param {number[]} moments s
-   */
-  constructor(values, moments) {
-    this.values = values;
-    this.moments = moments;
-    this.size = values.length / moments.length;
-  }
-
-  /**
-   * @param {number} t s
-   * @param {boolean} change only of the change
-   * @returns {number[]} weights of the moments
-   */
-  weights(t, change) {
-    const { moments } = this, last = moments.length - 1;
-    const found = moments.map(() => 0);
-    // the change, from nothing; after the last moment as then
-    const after = moments.findIndex((moment) => moment > t);
-    if (after < 0) found[last] = last ? 1 : 0;
-    else if (after > 0) {
-      const part = (t - moments[after - 1]) / (moments[after] - moments[after - 1]);
-      found[after - 1] = 1 - part;
-      found[after] = part;
-    }
-    found[0] = change ? 0 : 1;
-    return found;
-  }
-
-  /** @param {number} t s @param {boolean} change @returns {Float64Array} (node, 3), for maps of lengths */
-  at(t, change) {
-    const found = new Float64Array(3 * this.size);
-    this.weights(t, change).forEach((weight, moment) => {
-      if (weight === 0) return;
-      for (let i = 0; i < this.size; i += 1) found[3 * i + 2] += weight * this.values[moment * this.size + i];
-    });
-    return found;
-  }
-
-  /** @param {{nodes: number[], weights: number[]}} place @param {number} t s @param {boolean} change */
-  near(place, t, change) {
-    return this.weights(t, change).reduce((total, weight, moment) => total + weight * Math.max(0,
-      place.nodes.reduce((sum, node, corner) => sum + place.weights[corner] * this.values[moment * this.size + node], 0)), 0);
-  }
-}
-
-/** Displacement per metre of slip of one unit source. */
-export class Curve {
-  /**
-   * @param {Float32Array} modes (count, node, 3)
-   * @param {number} count
-   * @param {(t: number) => number[]} weights of the modes at a time in s
-   * @param {MeshError | null} errors
-   */
-  constructor(modes, count, weights, errors) {
-    this.errors = errors;
-    this.modes = modes;
-    this.weights = weights;
-    this.size = modes.length / count;
-  }
-
-  /** @param {number} t s @returns {Float64Array} (node, 3) east, north, up */
-  at(t) {
-    const { modes, size } = this;
-    const found = new Float64Array(size);
-    this.weights(t).forEach((weight, mode) => {
-      // a step's other steps have no part in it
-      if (weight === 0) return;
-      const start = mode * size;
-      for (let i = 0; i < size; i += 1) found[i] += weight * modes[start + i];
-    });
-    return found;
-  }
-
-  /**
-   * @param {{nodes: number[], weights: number[]}} place
-   * @param {number[]} times s
-   * @returns {number[][]} east, north and up at each time
-   */
-  series(place, times) {
-    const sums = Array.from({ length: this.modes.length / this.size }, (_, mode) =>
-      [0, 1, 2].map((axis) => place.nodes.reduce((sum, node, corner) =>
-        sum + place.weights[corner] * this.modes[mode * this.size + 3 * node + axis], 0)));
-    return times.map((t) => {
-      const weights = this.weights(t);
-      return [0, 1, 2].map((axis) => sums.reduce((sum, mode, i) => sum + weights[i] * mode[axis], 0));
-    });
-  }
-}
-
-/** What one campaign's ground does less than another's, on nodes that both have. */
-export class Difference {
-  /** @param {Curve} first @param {Curve} second */
-  constructor(first, second) {
-    this.first = first;
-    this.second = second;
-    this.errors = null;
-  }
-
-  /** @param {number} t s @returns {Float64Array} (node, 3) */
-  at(t) {
-    const found = this.first.at(t), less = this.second.at(t);
-    for (let i = 0; i < found.length; i += 1) found[i] -= less[i];
-    return found;
-  }
-
-  /** @param {{nodes: number[], weights: number[]}} place @param {number[]} times s @returns {number[][]} */
-  series(place, times) {
-    const less = this.second.series(place, times);
-    return this.first.series(place, times).map((row, i) => row.map((v, axis) => v - less[i][axis]));
   }
 }
 
