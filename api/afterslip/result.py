@@ -179,7 +179,14 @@ TYPE_NAMES = {
     "gnssa": "GNSS-acoustic",
     "obp": "ocean-bottom pressure",
     "insar": "InSAR",
+    "displacement": "displacement through seconds",
+    "velocity": "velocity through seconds (m/s)",
 }
+
+
+def moving(result: xr.Dataset) -> NDArray[np.bool_]:
+    """(n_obs,) bool, data of ground motion, which have ``obs_time``."""
+    return np.isin(labels(result, "obs_type"), ("displacement", "velocity"))
 
 
 def fit_by_type(result: xr.Dataset) -> list[FitRow]:
@@ -250,10 +257,11 @@ class Vectors:
 def vectors(result: xr.Dataset) -> Vectors:
     """East, north and up of the data, one line per station, epoch and type.
 
-    Line-of-sight data are left out: they have no such components.
+    Line-of-sight data are left out: they have no such components. So are series of
+    ground motion, which `afterslip.plot.motion_fit` draws.
     """
     component = np.asarray(result["obs_component"].values)
-    keep = component < 3
+    keep = (component < 3) & ~moving(result)
     station = np.asarray(result["obs_station"].values)[keep].astype(np.int64)
     kind = labels(result, "obs_type")[keep]
     epoch = np.asarray(result["obs_epoch"].values, dtype=np.float64)[keep]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -13,8 +13,12 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from afterslip.archive.layout import StoreLayout
+    from afterslip.errors import Problem
+    from afterslip.readers.rows import Rows
     from afterslip.schemas.campaign import Campaign
     from afterslip.schemas.forward import Forward
+    from afterslip.schemas.inversion import Inversion
+    from afterslip.schemas.observation import Dataset
     from afterslip.spec.inputs import Inputs
 
 Float = NDArray[np.float64]
@@ -98,6 +102,45 @@ class EstimatesError(Protocol):
 
     def largest_space_error(self) -> dict[str, float]:
         """Return the error of each part of the worst source, empty without any."""
+
+
+@runtime_checkable
+class RuptureReader(Protocol):
+    """A reader of Green's functions through the seconds of a rupture."""
+
+    def columns(self, rows: Rows, delay: Float) -> Float:
+        """Return what each datum does per metre of slip that begins later.
+
+        Parameters
+        ----------
+        rows : data, series of ground motion and displacements that stay.
+        delay : (n_window, n_source) float64, s, of the begin of slip after the event.
+
+        Returns
+        -------
+        (n_obs, n_window, n_source) float64, m per m, or m/s per m of velocities.
+        """
+
+
+@runtime_checkable
+class FollowsRupture(Protocol):
+    """A physics whose readers are `RuptureReader`."""
+
+    def rupture_problems(
+        self,
+        spec: Any,
+        request: Inversion,
+        settings: Mapping[str, Dataset],
+        tables: Mapping[str, Rows],
+        inputs: Inputs,
+    ) -> Iterator[Problem]:
+        """Say why data and windows do not go with a campaign; paths as in a request.
+
+        Parameters
+        ----------
+        settings, tables : by name, of the data sets of the request.
+        inputs : of the campaign: faults, stations, frame.
+        """
 
 
 class Physics(Protocol):

@@ -16,6 +16,7 @@ from afterslip.plot.plan import plan_map
 from afterslip.plot.record_section import record_section
 from afterslip.plot.resolution import resolution
 from afterslip.plot.restoration import restoration
+from afterslip.plot.rupture import moment_rate, motion_fit
 from afterslip.plot.series import time_series
 from afterslip.plot.slip import slip_map
 from afterslip.plot.style import save
@@ -26,6 +27,8 @@ __all__ = [
     "data_fit",
     "misfit",
     "moment_history",
+    "moment_rate",
+    "motion_fit",
     "plan_map",
     "record_section",
     "resolution",

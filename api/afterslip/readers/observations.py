@@ -15,7 +15,7 @@ from afterslip.readers.correlation import correlations
 from afterslip.readers.delimited import Bool, Float, Int, Table, read_table
 from afterslip.readers.kinds import kinds
 from afterslip.readers.places import header, positions, station_names
-from afterslip.readers.rows import Rows
+from afterslip.readers.rows import Rows, Sampled
 from afterslip.readers.series_format import is_series
 from afterslip.schemas.observation import Sigma
 from afterslip.units import DAY, YEAR, UnitError, parse_time
@@ -40,7 +40,7 @@ class Observations:
     name : n names of stations, repeated where a station has several epochs.
     lon, lat : (n,) degrees; NaN where the frame is local.
     x, y : (n,) m, local.
-    kind : (n,) gnss, gnssa, obp or insar.
+    kind : (n,) gnss, gnssa, obp, insar, or of ground motion, see `rows.MOTIONS`.
     displacement, sigma : (n, 3) m, east, north, up; NaN where there are no data.
     los, los_sigma : (n,) m along ``look``; NaN where there are no data.
     look : (n, 3) unit vectors from the ground to the satellite; NaN where none.
@@ -49,6 +49,7 @@ class Observations:
     given : (n, 4) bool, the file gave the sigma of east, north, up, los.
     correlation : (n, 3) of the errors of east-north, east-up, north-up; zero where
         the file says nothing.
+    sampled : of series of ground motion; None: of displacements.
     """
 
     name: tuple[str, ...]
@@ -67,6 +68,7 @@ class Observations:
     given: Bool
     correlation: Float
     label: str = "observations"
+    sampled: Sampled | None = None
 
     def __len__(self) -> int:
         return len(self.name)
@@ -100,6 +102,7 @@ class Observations:
             line=self.line[entry],
             given=self.given[entry, component],
             blocks=tuple(self._blocks(entry, component, sigmas)),
+            sampled={dataset: self.sampled} if self.sampled else {},
         )
 
     def _blocks(

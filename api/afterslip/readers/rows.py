@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,26 @@ from numpy.typing import NDArray
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]
+
+
+MOTIONS = ("displacement", "velocity")
+"""Kinds of series of ground motion; all others are displacements that stay."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """How a series of ground motion was sampled before it became rows.
+
+    Attributes
+    ----------
+    sampling : s, of the file.
+    every : samples of the file from one row to the next.
+    lowpass : Hz, of the filter that the series went through; None: of none.
+    """
+
+    sampling: float
+    every: int = 1
+    lowpass: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +45,15 @@ class Rows:
     station : (n_obs,) int64, position in ``stations``.
     component : (n_obs,) int64, 0 east, 1 north, 2 up, 3 along ``direction``.
     direction : (n_obs, 3) float64, unit vector east, north, up.
-    value, sigma : (n_obs,) float64, m.
-    kind : (n_obs,) gnss, gnssa, obp or insar.
+    value, sigma : (n_obs,) float64, m; m/s where ``kind`` is velocity.
+    kind : (n_obs,) gnss, gnssa, obp or insar, or one of `MOTIONS`.
     dataset : (n_obs,) name of its data set.
     epoch : (n_obs,) float64, s after the event.
     line : (n_obs,) int64, line in the file of its data set.
     given : (n_obs,) bool, the file gave the sigma, not the spec.
     blocks : (rows, matrix): (k,) int64 positions of rows whose errors are
         correlated, and their (k, k) covariance in m2; each row in one block at most.
+    sampled : by data set, of those that are series of ground motion.
     """
 
     stations: tuple[str, ...]
@@ -49,9 +70,15 @@ class Rows:
     line: Int
     given: Bool
     blocks: tuple[tuple[Int, Float], ...] = ()
+    sampled: Mapping[str, Sampled] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.value)
+
+    @property
+    def moving(self) -> Bool:
+        """(n_obs,) bool, rows of series of ground motion."""
+        return np.isin(self.kind, MOTIONS)
 
 
 _BY_ROW = (
@@ -89,5 +116,6 @@ def joined(parts: Sequence[Rows]) -> Rows:
         y=places[:, 1],
         station=np.concatenate(station),
         blocks=tuple(blocks),
+        sampled={name: how for part in parts for name, how in part.sampled.items()},
         **columns,
     )

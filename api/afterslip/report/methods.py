@@ -58,6 +58,7 @@ def _sentences(result: xr.Dataset) -> Iterator[str]:
     yield _sources(result, spec)
     yield _greens(result, spec)
     yield _data(result, request)
+    yield from _windows(result, request)
     yield from _prior(result, request)
     yield from _draws(result, request)
     yield _outcome(result)
@@ -120,6 +121,30 @@ def _data(result: xr.Dataset, request: Mapping[str, Any]) -> str:
             "covariance (Duputel et al. 2014)"
         )
     return f"{found}."
+
+
+def _windows(result: xr.Dataset, request: Mapping[str, Any]) -> Iterator[str]:
+    """Say how slip follows a front, and how ground motion was filtered."""
+    asked = request.get("windows")
+    if asked is None:
+        return
+    yield (
+        f"Slip of a source grows in {asked['count']} windows"
+        + (f", {asked['spacing']} apart" if asked["count"] > 1 else "")
+        + ", each with the source-time function of the Green's functions, behind a "
+        f"front of {asked['rupture_speed']:g} km/s from the hypocentre (Hartzell & "
+        "Heaton 1983)."
+    )
+    filters = [
+        f"{item['name']} below {item['series']['lowpass']:g} Hz"
+        for item in facts(result, "datasets") or []
+        if (item.get("series") or {}).get("lowpass") is not None
+    ]
+    if filters:
+        yield (
+            "Data and Green's functions went through the same causal Butterworth "
+            f"filter of order 4 ({', '.join(filters)})."
+        )
 
 
 def _prior(result: xr.Dataset, request: Mapping[str, Any]) -> Iterator[str]:

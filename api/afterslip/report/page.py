@@ -30,6 +30,7 @@ from afterslip.result import (
     fit_by_dataset,
     fit_by_type,
     is_geographic,
+    moving,
     slip_magnitude,
 )
 from afterslip.units import largest_slip, limits, power_of_ten, readable_time
@@ -59,6 +60,13 @@ FIGURES: tuple[tuple[str, Callable[..., Figure], str, str], ...] = (
         "and what is left in a scale of its own.",
     ),
     (
+        "motion_fit",
+        plot.motion_fit,
+        "Ground motion",
+        "Black: observed, filtered as the inversion took it; red: predicted. Of each "
+        "data set the stations with the largest motion, all in one scale.",
+    ),
+    (
         "misfit",
         plot.misfit,
         "Misfit",
@@ -79,6 +87,15 @@ FIGURES: tuple[tuple[str, Callable[..., Figure], str, str], ...] = (
         "Moment of the coseismic slip and the afterslip so far, with its 95 % band "
         "from the draws, signs included. Dashed: from the same data at the "
         "same weights where rock does not flow; flow is then taken for slip.",
+    ),
+    (
+        "moment_rate",
+        plot.moment_rate,
+        "Moment rate",
+        "Left: moment rate with its 95 % band from the draws, signs included. Right: "
+        "when a tenth of the slip of a unit source is done, by its distance from the "
+        "hypocentre; the grey line ends where nine tenths are. Sources with less than "
+        "a tenth of the largest slip are left out.",
     ),
     (
         "resolution",
@@ -158,9 +175,16 @@ def applicable(
         without.add("scene_fit")
     if "moment_history" not in result:
         without.add("moment_history")
+    if "moment_rate" in result:
+        # its band of flow is that of displacement through years
+        without.add("time_series")
+    else:
+        without.add("moment_rate")
+    if not moving(result).any():
+        without.add("motion_fit")
     if "test_slip" not in result:
         without.add("restoration")
-    if not (component < 3).any():
+    if not ((component < 3) & ~moving(result)).any():
         without.add("data_fit")
     return [figure for figure in FIGURES if figure[0] not in without]
 
@@ -184,6 +208,7 @@ def render(
     return environment.get_template("report.html.j2").render(
         title=_title(result),
         headline=headline(result),
+        kind="dynamic" if "moment_rate" in result else "viscoelastic",
         fits=[*fit_by_dataset(result), *fit_by_type(result)],
         datasets=dataset_rows(result),
         beside=beside_rows(result),

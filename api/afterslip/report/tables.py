@@ -34,8 +34,10 @@ def write_fit(result: xr.Dataset, path: str | Path) -> Path:
         out = csv.writer(file)
         out.writerow(
             ["station", "type", "component", "epoch_yr", "observed", "predicted",
-             "residual", "sigma"]
+             "residual", "sigma", *(["time_s"] if "obs_time" in result else [])]
         )  # fmt: skip
+        seconds = result.get("obs_time")
+        after = [()] * result.sizes["obs"] if seconds is None else _seconds(seconds)
         for row in zip(
             names[station].tolist(),
             labels(result, "obs_type").tolist(),
@@ -45,11 +47,18 @@ def write_fit(result: xr.Dataset, path: str | Path) -> Path:
             result["predicted"].values.tolist(),
             (result["observed"].values - result["predicted"].values).tolist(),
             result["sigma"].values.tolist(),
+            after,
             strict=True,
         ):
             words = [guarded(str(word)) for word in row[:3]]
-            out.writerow([*words, f"{row[3]:.6g}", *(f"{v:.5f}" for v in row[4:])])
+            numbers = (f"{v:.5f}" for v in row[4:8])
+            out.writerow([*words, f"{row[3]:.6g}", *numbers, *row[8]])
     return path
+
+
+def _seconds(times: xr.DataArray) -> list[tuple[str, ...]]:
+    """Return the column of s after the event; empty for what stays."""
+    return [(f"{t:.6g}" if np.isfinite(t) else "",) for t in times.values.tolist()]
 
 
 def station_rows(

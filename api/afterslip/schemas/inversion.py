@@ -11,20 +11,13 @@ from pydantic import BeforeValidator, Field
 from afterslip.errors import Problem
 from afterslip.schemas.base import Schema, refusal
 from afterslip.schemas.constraints import Constraint, Moment, Sign
-from afterslip.schemas.values import Count, Duration, Name, Within
+from afterslip.schemas.values import Count, Duration, Name
+from afterslip.schemas.windows import Strength, Windows, strength
 from afterslip_common.terms import SlipComponent
 
 
-def _strength(value: Any) -> Any:
-    if value == "auto":
-        return value
-    if isinstance(value, str) and not value[:1].strip("+-.").isdigit():
-        raise refusal("must be auto or a number")
-    return Within(least=0, most=1e30).parse(value)
-
-
 def _amplitude(value: Any) -> Any:
-    found = _strength(value)
+    found = strength(value)
     if found != "auto" and not 1e-6 <= found <= 1e6:
         raise refusal("must be auto or a share from 1e-6 to 1e6", "1 is as large")
     return found
@@ -35,7 +28,6 @@ def _prior(value: Any) -> Any:
     return {value: {}} if isinstance(value, str) else value
 
 
-Strength = Annotated[float | Literal["auto"], BeforeValidator(_strength)]
 Amplitude = Annotated[float | Literal["auto"], BeforeValidator(_amplitude)]
 Prior = Annotated[dict[Name, dict[str, float]], BeforeValidator(_prior)]
 
@@ -152,6 +144,11 @@ class Inversion(Schema):
         default=None, description="{ends, smoothness, amplitude} of afterslip"
     )
 
+    windows: Windows | None = Field(
+        default=None,
+        description="{count, spacing, rupture_speed, hypocentre} of a rupture",
+    )
+
     model_error: ModelErrors = Field(
         default=ModelErrors(),
         description="{mesh, campaigns}: errors of the Green's functions",
@@ -167,5 +164,10 @@ class Inversion(Schema):
                 if getattr(self, key):
                     text = "cannot be used with model_error.campaigns"
                     yield Problem(key, None, text, hint)
+        if self.windows is not None and self.increments is not None:
+            yield Problem("increments", None, "and windows exclude each other")
+        if self.windows is not None and self.model_error.campaigns:
+            text = "cannot be used with windows"
+            yield Problem("model_error.campaigns", None, text, "leave one of them out")
         if len(self.prior) != 1:
             yield Problem("prior", self.prior, "must be one prior", "write {name: {}}")

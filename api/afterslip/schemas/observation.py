@@ -115,6 +115,18 @@ class Covariance(Schema):
             yield Problem("", None, "must have one of exponential, variogram, file")
 
 
+class Series(Schema):
+    """Series of ground motion through seconds."""
+
+    quantity: Literal["displacement", "velocity"] = Field(
+        default="displacement", description="displacement (m) or velocity (m/s)"
+    )
+    lowpass: Annotated[float, Within("Hz", above=0, most=100)] | None = Field(
+        default=None,
+        description="of data and Green's functions alike: Butterworth, order 4, causal",
+    )
+
+
 class Dataset(Schema):
     """Observations with uncertainties."""
 
@@ -155,6 +167,9 @@ class Dataset(Schema):
     robust: bool | None = Field(
         default=None, description="true: data far off weigh less (Huber)"
     )
+    series: Series | None = Field(
+        default=None, description="{quantity, lowpass}: ground motion with time_s"
+    )
     types: dict[Annotated[str, Word(60)], Kind] | None = Field(
         default=None, description="{tag of the column type: gnss, gnssa, obp or insar}"
     )
@@ -165,7 +180,11 @@ class Dataset(Schema):
         return self.weight in (None, "auto")
 
     def problems(self) -> Iterator[Problem]:
-        """Terms that say the same twice."""
+        """Terms that say the same twice, and what series do not have."""
+        for key in ("covariance", "ramp", "types") if self.series is not None else ():
+            if getattr(self, key) is not None:
+                text = "is not for series of ground motion"
+                yield Problem(key, None, text, "remove it")
         terms = self.terms or []
         if len(set(terms)) < len(terms):
             yield Problem("terms", terms, "must name each only once")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from afterslip.errors import Problem, SpecError
 from afterslip.readers.observations import SAME_PLACE
-from afterslip.readers.rows import Rows, joined
+from afterslip.readers.rows import MOTIONS, Rows, joined
 from afterslip.schemas.inversion import Inversion
 from afterslip.schemas.observation import Dataset
 from afterslip.units import KM, YEAR
@@ -70,6 +70,8 @@ def duplicates(rows: Rows) -> Iterator[Problem]:
             rows.epoch,
             np.round(rows.direction, 6),
             rows.value,
+            # nothing moves before the first wave, in displacement and in velocity
+            np.where(rows.moving, rows.kind == MOTIONS[0], 2.0),
         ]
     )
     first, inverse = np.unique(key, axis=0, return_index=True, return_inverse=True)[1:]

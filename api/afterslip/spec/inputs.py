@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from afterslip.errors import Problem, SpecError
 from afterslip.frame import Frame
-from afterslip.readers.correlation import read_matrix
+from afterslip.physics.base import FollowsRupture
+from afterslip.physics.registry import find
 from afterslip.readers.interface import read_interface, read_outline
 from afterslip.readers.meshfile import mesh_format
-from afterslip.readers.observations import Observations, read_observations
 from afterslip.readers.places import (
     Points,
     Stations,
@@ -29,7 +28,8 @@ from afterslip.readers.topography import Topography
 from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.earth import Model
 from afterslip.schemas.forward import Forward, PointFile, SlipFile
-from afterslip.schemas.observation import Dataset, Sigma
+from afterslip.schemas.inversion import Inversion
+from afterslip.schemas.observation import Dataset
 from afterslip.schemas.values import Duration
 from afterslip.spec.box import box_around
 from afterslip.spec.coverage import (
@@ -40,21 +40,30 @@ from afterslip.spec.coverage import (
     plane_corners,
     plane_outside,
 )
-from afterslip.spec.data import data_problems, duplicates
+from afterslip.spec.data import data_problems
 from afterslip.spec.files import Files
 from afterslip.spec.grid import grid_of
 from afterslip.spec.ground import raised, read_ground, read_surface
 from afterslip.spec.reach import moment_problems
+from afterslip.spec.reading import FileReader, observations_of
 from afterslip.spec.references import refs, with_content_refs, with_refs
-from afterslip.units import YEAR
 from afterslip_common.geometry import Box
 from afterslip_common.properties import PropertyGrid
 
 Float = NDArray[np.float64]
-T = TypeVar("T")
-_ANY_SIGMA = Sigma(horizontal=1.0, vertical=1.0, los=1.0)
-
-__all__ = ["Inputs", "Interface", "refs", "resolve", "with_content_refs", "with_refs"]
+__all__ = [
+    "Inputs",
+    "Interface",
+    "observations_of",
+    "read_dataset",
+    "read_ground_plan",
+    "refs",
+    "request_problems",
+    "resolve",
+    "source_points",
+    "with_content_refs",
+    "with_refs",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +124,7 @@ def resolve(spec: Campaign | Forward, files: Files) -> Inputs:
         With everything found: files that are missing or malformed, stations, faults
         and points outside the domain, data after the end of the curve.
     """
-    reader = _Reader(spec, files)
+    reader = FileReader(spec, files)
     inputs = _model_inputs(spec.model, reader)
     if isinstance(spec, Campaign):
         inputs = _campaign_inputs(spec, inputs, reader)
@@ -139,135 +148,60 @@ def read_dataset(
     SpecError
         As for `resolve`.
     """
-    reader = _Reader(dataset, files)
+    reader = FileReader(dataset, files)
     # where the spec gives no domain, reading Green's functions says what is outside
-    inputs = Inputs(Frame.of(model.frame), box_around(model, []))
-    found = reader.observations(dataset, "", inputs, end)
+    frame, box = Frame.of(model.frame), box_around(model, [])
+    found = reader.observations(dataset, "", frame, box, end)
     reader.check()
     if found is None:
         raise SpecError([Problem("file", dataset.file, "cannot be read")])
     return found
 
 
-def observations_of(
-    dataset: Dataset, content: bytes, frame: Frame, label: str
-) -> Observations:
-    """Read the file of a data set as its spec says.
-
-    Raises
-    ------
-    SpecError
-        With the line of everything wrong.
-    """
-    full = dataset.covariance is not None and dataset.covariance.file is not None
-    # the diagonal of a full matrix stands for every sigma
-    sigma = _ANY_SIGMA if full else dataset.sigma
-    return read_observations(
-        content, frame, sigma, float(dataset.epoch), label, dict(dataset.types or {})
-    )
-
-
-def fault_points(spec: Campaign, files: Files) -> dict[str, Float]:
-    """Read the files of the model and return `source_points`.
+def read_ground_plan(spec: Campaign, files: Files) -> Inputs:
+    """Read the files of a campaign's model and its stations, and no data.
 
     Raises
     ------
     SpecError
         As for `resolve`.
     """
-    reader = _Reader(spec, files)
-    found = source_points(spec, _model_inputs(spec.model, reader))
+    reader = FileReader(spec, files)
+    inputs = _model_inputs(spec.model, reader)
+    inputs = replace(inputs, stations=_stations(spec, inputs, reader))
     reader.check()
-    return found
+    return inputs
 
 
-class _Reader:
-    """Reads each file once and collects what is wrong."""
+def request_problems(
+    spec: Campaign,
+    request: Inversion,
+    settings: Mapping[str, Dataset],
+    tables: Mapping[str, Rows],
+    inputs: Inputs,
+) -> Iterator[Problem]:
+    """Say why data cannot be inverted as a request asks; paths are within it.
 
-    def __init__(self, spec: Campaign | Forward | Dataset, files: Files) -> None:
-        self.refs = refs(spec)
-        self.files = files
-        self.problems: list[Problem] = []
-        self._content: dict[str, bytes | None] = {}
-
-    def read(self, path: str, parse: Callable[[bytes, str], T]) -> T | None:
-        """Return a parsed file; None, with the problems noted, where it is wrong."""
-        ref = self.refs[path]
-        label = path if ref.startswith("sha256:") else f"{path} ({ref})"
-        try:
-            return parse(self._bytes(path, ref), label)
-        except SpecError as error:
-            self.problems += error.problems
-        return None
-
-    def _bytes(self, path: str, ref: str) -> bytes:
-        content = self._content.get(ref)
-        if content is None:
-            try:
-                content = self.files.read(ref)
-            except SpecError as error:
-                found = (Problem(path, ref, p.message, p.hint) for p in error.problems)
-                raise SpecError(found) from None
-            self._content[ref] = content
-        return content
-
-    def observations(
-        self, dataset: Dataset, path: str, inputs: Inputs, end: Duration | None
-    ) -> Rows | None:
-        """Read a data set and note what is outside domain and curve."""
-        prefix = f"{path}." if path else ""
-        matrix = dataset.covariance.file if dataset.covariance else None
-        found = self.read(
-            f"{prefix}file",
-            lambda content, label: observations_of(
-                dataset, content, inputs.frame, label
-            ),
-        )
-        if found is None:
-            return None
-        first = np.unique(np.array(found.name), return_index=True)[1]
-        places = sorted(int(row) for row in first)
-        self.problems += places_outside(
-            inputs.box, inputs.frame, "station", found, places
-        )
-        late = np.array([], dtype=np.int64)
-        if end is not None:
-            late = np.flatnonzero(found.time > float(end) * (1 + 1e-9))
-        if end is not None and len(late):
-            self.problems.append(
-                Problem(
-                    found.place(int(late[0])),
-                    f"{found.time[late[0]] / YEAR:.6g} yr",
-                    f"is later than times.until ({float(end) / YEAR:.6g} yr)",
-                    f"{len(late)} lines are: make times.until later or remove them",
-                )
-            )
-        rows = found.rows(dataset.name)
-        self.problems += duplicates(rows)
-        return rows if matrix is None else self._correlated(rows, prefix)
-
-    def _correlated(self, rows: Rows, prefix: str) -> Rows | None:
-        """Return rows with the full covariance of a file; None where it is wrong."""
-        matrix = self.read(
-            f"{prefix}covariance.file",
-            lambda c, label: read_matrix(c, len(rows), label),
-        )
-        if matrix is None:
-            return None
-        return replace(
-            rows,
-            sigma=np.sqrt(np.diag(matrix)),
-            given=np.ones(len(rows), dtype=bool),
-            blocks=((np.arange(len(rows)), matrix),),
-        )
-
-    def check(self) -> None:
-        """Raise what was found, if anything."""
-        if self.problems:
-            raise SpecError(self.problems)
+    Parameters
+    ----------
+    settings, tables : by name, of all data sets that the request names.
+    inputs : of the campaign.
+    """
+    yield from data_problems(request, settings, tables, source_points(spec, inputs))
+    physics = find(spec.physics)
+    if isinstance(physics, FollowsRupture):
+        yield from physics.rupture_problems(spec, request, settings, tables, inputs)
+        return
+    text = f"is not for Green's functions of {spec.physics}"
+    if request.windows is not None:
+        yield Problem("windows", None, text, "remove it")
+    for index, name in enumerate(request.datasets):
+        if settings[name].series is not None:
+            path = f"datasets[{index}].series"
+            yield Problem(path, name, text, "give displacements that stay")
 
 
-def _model_inputs(model: Model, reader: _Reader) -> Inputs:
+def _model_inputs(model: Model, reader: FileReader) -> Inputs:
     frame = Frame.of(model.frame)
     interfaces = _interfaces(model, frame, reader)
     surfaces: dict[str, Float] = {}
@@ -302,7 +236,7 @@ def _model_inputs(model: Model, reader: _Reader) -> Inputs:
     return Inputs(frame, box, interfaces, surfaces, grid, kind, topography=ground)
 
 
-def _interfaces(model: Model, frame: Frame, reader: _Reader) -> dict[str, Interface]:
+def _interfaces(model: Model, frame: Frame, reader: FileReader) -> dict[str, Interface]:
     """Read the curved faults, by name; those that are wrong are left out."""
     found: dict[str, Interface] = {}
     for index, fault in enumerate(model.faults):
@@ -333,17 +267,23 @@ def _slipping(interface: Interface) -> Float:
     return np.concatenate([inner, np.column_stack([outline, np.zeros(len(outline))])])
 
 
-def _campaign_inputs(spec: Campaign, inputs: Inputs, reader: _Reader) -> Inputs:
-    stations = None
-    if spec.stations is not None:
-        stations = reader.read(
-            "stations.file", lambda c, label: read_stations(c, inputs.frame, label)
-        )
-    if stations is not None:
-        reader.problems += places_outside(inputs.box, inputs.frame, "station", stations)
+def _stations(spec: Campaign, inputs: Inputs, reader: FileReader) -> Stations | None:
+    if spec.stations is None:
+        return None
+    found = reader.read(
+        "stations.file", lambda c, label: read_stations(c, inputs.frame, label)
+    )
+    if found is not None:
+        reader.problems += places_outside(inputs.box, inputs.frame, "station", found)
+    return found
+
+
+def _campaign_inputs(spec: Campaign, inputs: Inputs, reader: FileReader) -> Inputs:
+    stations = _stations(spec, inputs, reader)
     datasets: dict[str, Rows] = {}
     for index, dataset in enumerate(spec.datasets):
-        found = reader.observations(dataset, f"datasets[{index}]", inputs, spec.end)
+        where = inputs.frame, inputs.box, spec.end
+        found = reader.observations(dataset, f"datasets[{index}]", *where)
         if found is not None:
             datasets[dataset.name] = found
     inputs = replace(inputs, stations=stations, datasets=datasets)
@@ -352,9 +292,8 @@ def _campaign_inputs(spec: Campaign, inputs: Inputs, reader: _Reader) -> Inputs:
         problems = moment_problems(spec, request)
         reader.problems += [p.under(f"inversions[{index}]") for p in problems]
         if all(name in datasets for name in request.datasets):
-            faults = source_points(spec, inputs)
-            problems = data_problems(request, settings, datasets, faults)
-            reader.problems += [p.under(f"inversions[{index}]") for p in problems]
+            wrong = request_problems(spec, request, settings, datasets, inputs)
+            reader.problems += [p.under(f"inversions[{index}]") for p in wrong]
     return inputs
 
 
@@ -372,7 +311,7 @@ def source_points(spec: Campaign, inputs: Inputs) -> dict[str, Float]:
     return found
 
 
-def _forward_inputs(spec: Forward, inputs: Inputs, reader: _Reader) -> Inputs:
+def _forward_inputs(spec: Forward, inputs: Inputs, reader: FileReader) -> Inputs:
     slip: SlipTable | None = None
     if isinstance(spec.slip, SlipFile):
         slip = reader.read(

@@ -16,8 +16,13 @@ from afterslip.schemas.inversion import Inversion
 from afterslip.schemas.observation import Dataset
 from afterslip.schemas.validation import nearest, validate
 from afterslip.spec import parse_campaign, parse_stored
-from afterslip.spec.data import data_problems
-from afterslip.spec.inputs import Inputs, fault_points, read_dataset, resolve
+from afterslip.spec.inputs import (
+    Inputs,
+    read_dataset,
+    read_ground_plan,
+    request_problems,
+    resolve,
+)
 from afterslip.spec.reach import moment_problems
 from afterslip.spec.references import contents
 from afterslip_service import clock
@@ -207,8 +212,8 @@ def check_inversion(
         except SpecError as error:
             problems += [item.under(name) for item in error.problems]
     if not problems:
-        faults = fault_points(spec, service.files)
-        problems += data_problems(request, settings, rows, faults)
+        inputs = read_ground_plan(spec, service.files)
+        problems += request_problems(spec, request, settings, rows, inputs)
     if problems:
         raise SpecError(problems)
     extra = [plain(item) for item in found]

@@ -41,12 +41,14 @@ from afterslip_solver.inversion.regularisers import (
 )
 from afterslip_solver.inversion.restoration import with_data_of
 from afterslip_solver.inversion.robust import reweighted, robust_weights
+from afterslip_solver.inversion.rupture import moment_rate, share_times
 from afterslip_solver.inversion.settings import InversionSettings
 from afterslip_solver.inversion.solution import (
     Fit,
     InversionSolution,
     magnitude_of,
     moment_parts,
+    moment_weights,
     rigidity_in,
 )
 from afterslip_solver.inversion.solve import invert
@@ -84,10 +86,13 @@ __all__ = [
     "make_regulariser",
     "moment_history",
     "moment_parts",
+    "moment_rate",
+    "moment_weights",
     "offset_columns",
     "reweighted",
     "rigidity_in",
     "robust_weights",
+    "share_times",
     "spatial_blocks",
     "total",
     "whiten",

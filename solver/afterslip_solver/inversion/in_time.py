@@ -7,7 +7,7 @@ in space, signs and moments need to know nothing of time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -29,6 +29,8 @@ from afterslip_solver.model import Float
 class InTime:
     """Prior of coseismic slip and increments, from a prior of slip in space.
 
+    Without coseismic slip the increments are windows of a rupture.
+
     With L of the space: coseismic slip has L, an increment over a share d of the
     whole time has L / d (a random walk: Segall & Matthews 1997, J. Geophys. Res. 102,
     22391), and ``coupling`` times L weighs how the rate changes from one interval to
@@ -41,16 +43,18 @@ class InTime:
     coupling : weight of changes of the rate; 0 for none.
     amplitude : size of all afterslip over that of the coseismic slip, which is usually
         far larger: all precisions of increments are divided by its square.
+    coseismic : whether the first block is coseismic slip; False: all are intervals.
     """
 
     space: Regulariser
     durations: tuple[float, ...]
     coupling: float = 0.0
     amplitude: float = 1.0
+    coseismic: bool = field(default=True, kw_only=True)
 
     def precision(self, sources: SourceGrid) -> Float:
         """(n_par, n_par) float64, blocks in the order of the unknowns."""
-        blocks = 1 + len(self.durations)
+        blocks = int(self.coseismic) + len(self.durations)
         n = len(sources.place) // blocks
         n_fault = len(sources.spacing) // blocks
         one = SourceGrid(
@@ -71,7 +75,7 @@ class InTime:
             change /= np.sqrt(np.diff(middle))[:, None]
             matrix[1:, 1:] += self.coupling * change.T @ change
         matrix[1:, 1:] /= self.amplitude**2
-        return matrix
+        return matrix if self.coseismic else matrix[1:, 1:]
 
 
 def in_blocks(problem: InversionProblem, design: Float) -> InversionProblem:

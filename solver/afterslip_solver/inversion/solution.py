@@ -132,7 +132,20 @@ def moment_parts(
     (n, n_par) float64, N m, each source's moment along the sum of its fault, negative
     where it slips against it; the sum of a row is the scalar moment.
     """
-    moment = rigidity_in(problem, earth) * problem.area * slip
+    return moment_weights(problem, slip, earth) * slip
+
+
+def moment_weights(
+    problem: InversionProblem, slip: Float, earth: Float | None = None
+) -> Float:
+    """(n, n_par) float64, N, moment of a metre of each source along its fault's sum.
+
+    Parameters
+    ----------
+    slip, earth : as for `moment_parts`.
+    """
+    per_metre = np.broadcast_to(rigidity_in(problem, earth) * problem.area, slip.shape)
+    moment = per_metre * slip
     parts = np.empty_like(moment)
     component = problem.grid[:, 1]
     for fault in np.unique(problem.grid[:, 0]):
@@ -141,7 +154,7 @@ def moment_parts(
         total = moment[:, mine] @ along.T
         length = np.hypot(*total.T)[:, None]
         direction = total / np.where(length > 0, length, 1.0)
-        parts[:, mine] = moment[:, mine] * direction[:, component[mine]]
+        parts[:, mine] = per_metre[:, mine] * direction[:, component[mine]]
     return parts
 
 

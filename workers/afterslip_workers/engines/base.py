@@ -143,6 +143,20 @@ class SlipModel(Protocol):
 
 
 @runtime_checkable
+class RuptureModel(SlipModel, Protocol):
+    """Faults whose unit sources take seconds to slip.
+
+    Attributes
+    ----------
+    share : share of its slip that a source has done (...) s after its begin.
+    rise : s, until nearly all of it is done.
+    """
+
+    share: Callable[[Float], Float]
+    rise: float
+
+
+@runtime_checkable
 class PlanningEngine(Protocol):
     """An engine that can say what a campaign will need before it is built."""
 

@@ -253,6 +253,12 @@ def dataset_facts(
                 include={"sigma", "floor", "scale", "weight", "robust"},
             ),
         }
+        if dataset.series is not None:
+            sampled = rows.sampled.get(name)
+            every = 1 if sampled is None else sampled.every
+            fact["series"] = dataset.series.model_dump(mode="json") | {
+                "sampling": None if sampled is None else every * sampled.sampling
+            }
         made = variograms.get(name)
         if made is not None:
             fact["variogram"] = {

@@ -184,18 +184,10 @@ def solve_in_time(
     posed = in_blocks(problem, design[0])
     durations = tuple(np.diff([0.0, *ends]).tolist())
     chosen = InTime(settings.regulariser, durations, couplings[0], amplitudes[0])
-
-    def score(prior: InTime) -> float:
-        # in units of the errors as stated, which are the same for all
-        tried = replace(settings, regulariser=prior, choice="cross_validation", draws=0)
-        return _score(solve(posed, tried)[0])
-
-    if len(amplitudes) > 1:
-        sizes = [replace(chosen, amplitude=amplitude) for amplitude in amplitudes]
-        chosen = min(sizes, key=score)
-    if len(couplings) > 1:
-        weights = [replace(chosen, coupling=coupling) for coupling in couplings]
-        chosen = min(weights, key=score)
+    sizes = [replace(chosen, amplitude=amplitude) for amplitude in amplitudes]
+    chosen = best_prior(sizes, posed, settings, solve)
+    weights = [replace(chosen, coupling=coupling) for coupling in couplings]
+    chosen = best_prior(weights, posed, settings, solve)
     settings = replace(settings, regulariser=chosen)
     solution, weight = solve(posed, settings)
     still = _elastic(problem, design[1], settings, solution, weight)
@@ -216,6 +208,27 @@ def solve_in_time(
         amplitude=chosen.amplitude,
     )
     return total(problem, design[0], solution), weight, history
+
+
+def best_prior(
+    priors: Sequence[InTime],
+    posed: InversionProblem,
+    settings: InversionSettings,
+    solve: Solve,
+) -> InTime:
+    """Return the prior in time with the least error of data held out.
+
+    Parameters
+    ----------
+    posed : the problem in blocks.
+    """
+
+    def score(prior: InTime) -> float:
+        # in units of the errors as stated, which are the same for all
+        tried = replace(settings, regulariser=prior, choice="cross_validation", draws=0)
+        return _score(solve(posed, tried)[0])
+
+    return priors[0] if len(priors) == 1 else min(priors, key=score)
 
 
 def _elastic(

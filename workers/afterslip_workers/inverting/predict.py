@@ -40,7 +40,18 @@ def design_matrix(store: GreensStore, rows: Rows) -> Float:
             found = motion[:, time[some], column]
             part = mine[some]
             G[part] = np.einsum("sri,ri->rs", found, rows.direction[part])
-    _refuse_insensitive(G, store.dataset)
+    return moved_by_all(G, store.dataset)
+
+
+def moved_by_all(G: Float, greens: xr.Dataset) -> Float:
+    """Return a design (n_obs, n_source) in which every source moves some datum.
+
+    Raises
+    ------
+    TaskError
+        As for `design_matrix`.
+    """
+    _refuse_insensitive(G, greens)
     return G
 
 

@@ -26,7 +26,7 @@ from afterslip_solver.inversion import (
 )
 from afterslip_solver.model import Bool, Float
 from afterslip_workers.errors import TaskError
-from afterslip_workers.inverting import in_time
+from afterslip_workers.inverting import in_time, rupture
 from afterslip_workers.inverting.model_error import (
     estimates_error,
     mesh_sigma,
@@ -49,6 +49,7 @@ class Solved:
     problem : with the errors of the predictions, where some are known.
     weight : (n_obs,) float64, of data that are far off.
     history : slip through time, where increments were asked for.
+    rupture : slip through seconds, where windows were asked for.
     variance : (n_dataset,) float64, factors by which the stated variances were found
         to be off, before errors of the predictions were added.
     model_error : None: none is known, or it was switched off.
@@ -60,6 +61,7 @@ class Solved:
     history: in_time.History | None
     variance: Float
     model_error: ModelError | None = None
+    rupture: rupture.Rupture | None = None
 
 
 def solve(
@@ -70,6 +72,7 @@ def solve(
     store: GreensStore,
     rows: Rows,
     report: Report,
+    windows: rupture.Windowed | None = None,
 ) -> Solved:
     """Solve as a request asks.
 
@@ -89,7 +92,8 @@ def solve(
     design = in_time.designs(store, rows, ends) if ends else None
 
     def once(posed: InversionProblem, settings: InversionSettings) -> Solved:
-        return _once(request, posed, settings, robust, design, ends, report)
+        where = design, ends, windows
+        return _once(request, posed, settings, robust, *where, report)
 
     if not (request.model_error.mesh and estimates_error(store)):
         found = once(problem, settings)
@@ -124,6 +128,7 @@ def _once(
     robust: Bool,
     design: tuple[Float, Float] | None,
     ends: list[float],
+    windows: rupture.Windowed | None,
     report: Report,
 ) -> Solved:
     def one(
@@ -135,6 +140,13 @@ def _once(
             raise TaskError(ErrorClass.NOT_CONVERGED, found.advice)
         return found, weight
 
+    if request.windows is not None and windows is not None:
+        weight_of = request.windows.smoothness
+        solution, weight, followed = rupture.solve_in_windows(
+            problem, settings, windows, weight_of, one
+        )
+        variance = solution.variance
+        return Solved(problem, solution, weight, None, variance, rupture=followed)
     if request.increments is None or design is None:
         solution, weight = one(problem, settings)
         return Solved(problem, solution, weight, None, solution.variance)

@@ -180,6 +180,9 @@ def _refuse(runs: Mapping[str, Posed]) -> None:
         hint = "compare the other earths as models of their own"
         text = "are not in the evidence"
         raise one_problem("model_error.campaigns", None, text, hint)
+    if first.request.windows is not None:
+        hint = "compare the scores of their inversions"
+        raise one_problem("windows", None, "are not in the evidence yet", hint)
     if any(dataset.robust for dataset in first.datasets.values()):
         hint = "leave robust out, and outliers too"
         raise one_problem("robust", True, "weighs data by the model", hint)

@@ -31,7 +31,7 @@ from afterslip_solver.model import Float
 from afterslip_workers.engines.base import SlipModel
 from afterslip_workers.errors import TaskError
 from afterslip_workers.inverting import data as data_of
-from afterslip_workers.inverting import in_time, predict, result
+from afterslip_workers.inverting import in_time, predict, result, rupture
 from afterslip_workers.inverting.resolution import resolution_variables
 from afterslip_workers.inverting.solving import Solved, solve
 from afterslip_workers.inverting.uncertainty import uncertainty_variables
@@ -70,14 +70,14 @@ def run(context: Context) -> tuple[Manifest, Stats]:
     solved = _solve(context, posed)
     solution = solved.solution
     context.phase("writing the result")
-    found = _assemble(campaign, model, store, rows, solution, solved.history)
+    found = _assemble(campaign, model, store, rows, solved)
     found.update(result.beside_variables(posed.beside, solution, solved.weight))
     found.update(result.model_error_variables(solved.model_error))
     found.attrs.update(result.figures(found, solution))
     drawn, stated = uncertainty_variables(model.unit_slip(), found, problem, solved)
     found = found.assign(drawn)
     found.attrs.update(stated)
-    if solved.history is None:
+    if solved.history is None and solved.rupture is None:
         weighed = reweighted(solved.problem, solved.weight)
         found = found.assign(_resolved(request, weighed, solution, found))
     _annotate(found, context, campaign, request, posed.facts, solution)
@@ -131,7 +131,8 @@ def _solve(context: Context, posed: Posed) -> Solved:
     robust = data_of.robust_rows(rows, posed.datasets)
     try:
         settings = settings_of(request, len(np.unique(problem.station)))
-        return solve(request, problem, settings, robust, posed.store, rows, report)
+        where = posed.store, rows, report, posed.windows
+        return solve(request, problem, settings, robust, *where)
     except ValueError as error:
         raise TaskError(ErrorClass.BAD_INPUT, str(error)) from error
 
@@ -153,13 +154,18 @@ def _assemble(
     model: SlipModel,
     store: GreensStore,
     rows: Rows,
-    solution: InversionSolution,
-    history: in_time.History | None,
+    solved: Solved,
 ) -> xr.Dataset:
     frame = Frame.of(campaign.model.frame)
     times = predict.series_times(store.until)
     through_time: dict[str, Any] = {}
-    if history is None:
+    figures: dict[str, Any] = {}
+    solution, history = solved.solution, solved.history
+    if solved.rupture is not None:
+        times, series = rupture.station_series(store, rows.x, rows.y, solved.rupture)
+        through_time = rupture.rupture_variables(solved.rupture)
+        figures = rupture.rupture_figures(solved.rupture)
+    elif history is None:
         series = predict.station_series(store, rows.x, rows.y, solution.slip, times)
     else:
         ends = history.ends[1:].tolist()
@@ -168,6 +174,7 @@ def _assemble(
         through_time = result.history_variables(
             history, [made["fault_slip"].values for made in of_block]
         )
+        figures = result.history_figures(history)
     return xr.Dataset(
         {
             **result.source_variables(store.dataset, solution),
@@ -176,8 +183,9 @@ def _assemble(
             **result.choice_variables(solution),
             **result.series_variables(times, series),
             **through_time,
+            **rupture.data_seconds(rows),
         },
-        attrs=result.history_figures(history),
+        attrs=figures,
     )
 
 
@@ -226,6 +234,7 @@ _SUMMARY = (
     "peak_slip_average",
     "peak_slip_length",
     "peak_slip_interval",
+    "centroid_time",
     "variance_reduction",
     "variance_reduction_unweighted",
     "score",

@@ -10,6 +10,7 @@ import numpy as np
 
 from afterslip.archive import GreensStore
 from afterslip.error_class import ErrorClass
+from afterslip.frame import Frame
 from afterslip.readers.rows import Rows
 from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.inversion import Inversion
@@ -31,7 +32,7 @@ from afterslip_workers.engines.models import campaign_facts, campaign_model
 from afterslip_workers.engines.registry import find
 from afterslip_workers.errors import TaskError
 from afterslip_workers.inverting import data as data_of
-from afterslip_workers.inverting import predict
+from afterslip_workers.inverting import predict, rupture
 from afterslip_workers.inverting.constraints import constraint_terms
 from afterslip_workers.inverting.other_earths import with_changes
 from afterslip_workers.store import reading
@@ -48,6 +49,7 @@ class Posed:
     datasets : what the request's data sets ask for, by name.
     rows : the data, with the errors that they are weighed with.
     beside : unknowns beside slip.
+    windows : of a rupture, where the request asks for them.
     """
 
     campaign: Campaign
@@ -60,6 +62,7 @@ class Posed:
     beside: list[data_of.Unknown]
     store: GreensStore
     problem: InversionProblem
+    windows: rupture.Windowed | None = None
 
 
 def pose(
@@ -99,7 +102,11 @@ def pose(
     store = GreensStore(reading.greens(backend, identity))
     phase("sampling Green's functions")
     known = data_of.problem_terms(rows, datasets, beside)
-    problem = _problem(campaign, model, request, store, rows, known)
+    windows = None
+    if request.windows is not None:
+        frame = Frame.of(campaign.model.frame)
+        windows = rupture.windowed(request.windows, frame, model, store, rows)
+    problem = _problem(campaign, model, request, store, rows, known, windows)
     if request.model_error.campaigns:
         phase("sampling Green's functions of other earths")
         others = request.model_error.campaigns
@@ -115,6 +122,7 @@ def pose(
         beside=beside,
         store=store,
         problem=problem,
+        windows=windows,
     )
 
 
@@ -187,6 +195,7 @@ def _problem(
     store: GreensStore,
     rows: Rows,
     known: dict[str, Any],
+    windows: rupture.Windowed | None,
 ) -> InversionProblem:
     greens = store.dataset
     component = greens["source_component"].values.astype(np.int64)
@@ -200,8 +209,13 @@ def _problem(
         allowed = constraint_terms(request, names, grid, rigidity * area)
     except InversionError as error:
         raise TaskError(ErrorClass.BAD_INPUT, str(error)) from error
+    if windows is None:
+        G = predict.design_matrix(store, rows)
+    else:
+        # slip that is spread evenly over the windows
+        G = predict.moved_by_all(windows.design.mean(axis=1), greens)
     return InversionProblem(
-        G=predict.design_matrix(store, rows),
+        G=G,
         grid=grid,
         area=area,
         rigidity=rigidity,

@@ -14,12 +14,16 @@ from afterslip.physics.waves.spec import WaveCampaign
 from afterslip_common.terms import GROUP_SIZE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     import xarray as xr
 
     from afterslip.archive.layout import StoreLayout
+    from afterslip.errors import Problem
     from afterslip.physics.waves.reader import SeriesReader
+    from afterslip.readers.rows import Rows
+    from afterslip.schemas.inversion import Inversion
+    from afterslip.schemas.observation import Dataset
     from afterslip.spec.inputs import Inputs
 
 # what may differ between campaigns whose numbers are the same
@@ -32,7 +36,7 @@ class Waves:
     name = "waves"
     numerics = 1
     group_size = GROUP_SIZE
-    inverts = False
+    inverts = True
     unit = "m per m of slip"
     spec = WaveCampaign
     forward = WaveForward
@@ -103,13 +107,32 @@ class Waves:
 
         return layout_of(Sizes(**facts["sizes"]))
 
+    def rupture_problems(
+        self,
+        spec: WaveCampaign,
+        request: Inversion,
+        settings: Mapping[str, Dataset],
+        tables: Mapping[str, Rows],
+        inputs: Inputs,
+    ) -> Iterator[Problem]:
+        """Say why data and windows do not go with a campaign."""
+        from afterslip.physics.waves.rupture import rupture_problems
+
+        return rupture_problems(spec, request, settings, tables, inputs)
+
     def solved(
         self,
-        stated: Mapping[str, Any],  # noqa: ARG002 - nothing to tell
-        greens: xr.Dataset | None,  # noqa: ARG002
+        stated: Mapping[str, Any],
+        greens: xr.Dataset | None,  # noqa: ARG002 - all of it is stated
     ) -> list[tuple[str, str]]:
-        """Return nothing: series are not inverted, so that no report names them."""
-        return []
+        """Return frequency, voxel and source-time function."""
+        if not stated:
+            return []
+        return [
+            ("Highest frequency", f"{stated['frequency_hz']:g} Hz"),
+            ("Voxel", f"{stated['voxel_m'] / 1e3:.3g} km"),
+            ("Source-time function of a window", str(stated["source_time"])),
+        ]
 
     def reader(self, dataset: xr.Dataset) -> SeriesReader:
         """Return what evaluates series."""

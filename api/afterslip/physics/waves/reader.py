@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -14,13 +14,13 @@ from scipy.interpolate import CubicSpline
 from afterslip.archive.lacking import values
 from afterslip.archive.requests import displacement, positions, times_until
 from afterslip.errors import ArchiveError, one_problem
+from afterslip.physics.waves.columns import rupture_columns
+from afterslip.readers.observations import SAME_PLACE
+from afterslip.readers.rows import Rows
 from afterslip.units import KM
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
-
-# m: a place is a station's within it
-_NEAR = 1.0
 
 
 class SeriesReader:
@@ -104,16 +104,59 @@ class SeriesReader:
         array = displacement(found, rows, t, "station")
         return array.assign_coords(station=("station", labels))
 
-    def _stations(self, x: Float, y: Float, names: list[str]) -> Any:
-        """Return what reads (n, 3, n_sample) of stations at these places."""
-        if "displacement" not in self.dataset:
+    def columns(self, rows: Rows, delay: Float) -> Float:
+        """Return (n_obs, n_window, n_source) float64; see `base.RuptureReader`.
+
+        Raises
+        ------
+        SpecError
+            As for `sample`.
+        """
+        return rupture_columns(self, rows, delay)
+
+    def motion(
+        self, x: Float, y: Float, names: list[str], quantity: str
+    ) -> Callable[[int], Callable[[Float], Float]]:
+        """Return what makes functions of time of sources.
+
+        Parameters
+        ----------
+        quantity : displacement or velocity.
+
+        Returns
+        -------
+        From a source to a function from (...) s to (n_station, 3, ...) float64.
+        """
+        if "wavefield" in self.dataset:
+            inside, order = self._between(x, y, names), int(quantity == "velocity")
+            return lambda row: self._spline(inside(row), order)
+        stored = "seismogram" if quantity == "velocity" else "displacement"
+        take = self._stations(x, y, names, stored)
+        return lambda row: self._spline(take(row), 0)
+
+    def _spline(self, series: Float, order: int) -> Callable[[Float], Float]:
+        found = CubicSpline(self.samples, series, axis=-1)
+        return lambda times: np.asarray(found(times, order))
+
+    def offsets(self, x: Float, y: Float, names: list[str]) -> Callable[[int], Float]:
+        """Return what reads (n_station, 3) displacements that stay, of a source."""
+        if "wavefield" in self.dataset:
+            inside = self._between(x, y, names)
+            return lambda row: np.asarray(inside(row)[..., -1])
+        return self._stations(x, y, names, "offset")
+
+    def _stations(
+        self, x: Float, y: Float, names: list[str], stored: str = "displacement"
+    ) -> Callable[[int], Float]:
+        """Return what reads an array of stations at these places, of a source."""
+        if stored not in self.dataset:
             raise ArchiveError(
                 "the store has neither stations nor points of the ground"
             )
         own = [values(self.dataset, f"station_{axis}") for axis in "xy"]
         distance = np.hypot(x[:, None] - own[0], y[:, None] - own[1])
         nearest = distance.argmin(axis=1)
-        for row in np.flatnonzero(distance.min(axis=1) > _NEAR):
+        for row in np.flatnonzero(distance.min(axis=1) > SAME_PLACE):
             away = distance[row].min() / KM
             raise one_problem(
                 f"stations.{names[row]}",
@@ -121,7 +164,7 @@ class SeriesReader:
                 f"is {away:.3g} km from the next station, and only those are stored",
                 "give waves.surface to have series everywhere",
             )
-        series = self.dataset["displacement"]
+        series = self.dataset[stored]
         return lambda row: series.isel(source=row).values[nearest].astype(float)
 
     def _between(self, x: Float, y: Float, names: list[str]) -> Any:

@@ -272,9 +272,6 @@ class WaveCampaign(Campaign):
     def problems(self) -> Iterator[Problem]:
         """Refuse what waves do not offer, or could not carry."""
         yield from super().problems()
-        for name in ("datasets", "inversions"):
-            if getattr(self, name):
-                yield Problem(name, None, "are not for waves yet", "remove them")
         if self.stations is None and self.waves.surface is None:
             text = "is missing: nothing would be recorded"
             hint = "name a file of stations, or give waves.surface"

@@ -34,6 +34,7 @@ from afterslip_workers.engines.models import get_or_build, load_model
 from afterslip_workers.engines.waves import building, model_file, solving
 from afterslip_workers.engines.waves.forward import run_forward, summary
 from afterslip_workers.engines.waves.model_file import WaveGround
+from afterslip_workers.engines.waves.slip import WaveSlip
 from afterslip_workers.engines.waves.sources import WaveSources
 from afterslip_workers.store.backend import StoreBackend
 
@@ -189,8 +190,11 @@ class WaveEngine:
         spec: WaveCampaign,
         model: WaveGround,
         order: Sequence[int] | None,
-    ) -> None:
-        """Return None: no inversions of waves yet."""
+    ) -> WaveSlip:
+        """Return the fault and the source-time function."""
+        function = model.source_time or spec.waves.source_time.function
+        assert function is not None  # noqa: S101 - a file's is in the model
+        return WaveSlip(model, self.units(spec, model, order), function)
 
 
 def _digest(*arrays: NDArray[Any]) -> str:
