@@ -101,3 +101,20 @@ def test_series_have_no_covariance_of_scenes():
             series=Series(),
             ramp="linear",
         )
+
+
+def test_options_of_the_command_are_windows_of_a_request():
+    from afterslip.cli.invert import _windows
+    from afterslip.schemas.validation import validate
+    from afterslip.schemas.windows import Windows
+
+    asked = _windows("4, 2s", 3.0, "4.6,-11.3,8.7", {"kind": "local"})
+    found = validate(Windows, asked)
+    assert (found.count, found.step, found.hypocentre.depth) == (4, 2.0, 8.7)
+    away = _windows("1", 3.0, "142,38,20", {"kind": "geographic"})
+    assert validate(Windows, away).hypocentre.geographic
+    assert _windows(None, None, None, {}) is None
+    with pytest.raises(SpecError, match="needs all three options"):
+        _windows("4,2s", None, None, {})
+    with pytest.raises(SpecError, match="must be three numbers"):
+        _windows("4,2s", 3.0, "1,2", {})

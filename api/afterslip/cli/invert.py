@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from afterslip.cli.server import DEFAULT, AsJson, Server, Token, Which, connect
 from afterslip.errors import one_problem
 from afterslip.units import largest_slip, limits
+
+if TYPE_CHECKING:
+    from afterslip.client.inversion import Inversion
 
 
 def invert(
@@ -47,6 +51,24 @@ def invert(
             metavar="H,V", help="Errors in m of data that are sent without any."
         ),
     ] = None,
+    series: Annotated[
+        Literal["displacement", "velocity"] | None,
+        typer.Option(help="Of data that are sent: ground motion with time_s."),
+    ] = None,
+    lowpass: Annotated[
+        float | None, typer.Option(help="Of such series, Hz.", min=0)
+    ] = None,
+    windows: Annotated[
+        str | None,
+        typer.Option(metavar="N,TIME", help="Of a rupture, and their spacing: 4,2s."),
+    ] = None,
+    rupture_speed: Annotated[
+        float | None, typer.Option(help="Of the front, km/s.")
+    ] = None,
+    hypocentre: Annotated[
+        str | None,
+        typer.Option(metavar="X,Y,DEPTH", help="In km; or LON,LAT,DEPTH."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for result and report.")
     ] = None,
@@ -58,16 +80,21 @@ def invert(
     weights = [_weight("--smoothness", smoothness), _weight("--sparsity", sparsity)]
     signs = dict(_pair("--sign", item) for item in sign or [])
     errors = _sigma(sigma)
+    motion = None if series is None else {"quantity": series, "lowpass": lowpass}
     with connect(server, token) as client:
         campaign = client.campaign(which)
         names = []
         for item in dataset:
             if "=" in item:
                 title, file = _pair("--dataset", item)
-                client.add_dataset(title, file, epoch=epoch, sigma=errors)
+                client.add_dataset(
+                    title, file, epoch=epoch, sigma=errors, series=motion
+                )
                 names.append(title)
             else:
                 names.append(item)
+        frame = campaign.spec["model"].get("frame", {})
+        rupture = _windows(windows, rupture_speed, hypocentre, frame)
         inversion = campaign.invert(
             names,
             name=name,
@@ -77,20 +104,25 @@ def invert(
             folds=folds,
             sign=signs,
             earths=[item.split(",") for item in model_error or []],
+            windows=rupture,
         )
         if out is not None:
             inversion.save(out)
         if as_json:
             typer.echo(json.dumps(inversion.data, indent=2))
             return
-        typer.echo(
-            f"{inversion.name} {inversion.id}: Mw {inversion.magnitude:.2f}"
-            f"{limits(inversion.magnitude_interval, '.2f')}, largest slip "
-            f"{largest_slip(inversion.data['summary'], '.1f')}, variance reduction "
-            f"{inversion.variance_reduction:.1%}, score {inversion.score:.3g}"
-        )
-        for sentence in inversion.warnings:
-            typer.echo(f"doubt: {sentence}")
+        _say(inversion)
+
+
+def _say(inversion: Inversion) -> None:
+    typer.echo(
+        f"{inversion.name} {inversion.id}: Mw {inversion.magnitude:.2f}"
+        f"{limits(inversion.magnitude_interval, '.2f')}, largest slip "
+        f"{largest_slip(inversion.data['summary'], '.1f')}, variance reduction "
+        f"{inversion.variance_reduction:.1%}, score {inversion.score:.3g}"
+    )
+    for sentence in inversion.warnings:
+        typer.echo(f"doubt: {sentence}")
 
 
 def _weight(option: str, text: str) -> float | Literal["auto"]:
@@ -117,3 +149,27 @@ def _sigma(text: str | None) -> dict[str, float] | None:
     except ValueError:
         raise one_problem("--sigma", text, "must be two numbers, H,V in m") from None
     return {"horizontal": horizontal, "vertical": vertical}
+
+
+def _windows(
+    text: str | None,
+    speed: float | None,
+    hypocentre: str | None,
+    frame: Mapping[str, Any],
+) -> dict[str, Any] | None:
+    """Return the windows that three options ask for; None where none does."""
+    if text is None and speed is None and hypocentre is None:
+        return None
+    if text is None or speed is None or hypocentre is None:
+        hint = "give --windows, --rupture-speed and --hypocentre"
+        raise one_problem("--windows", text, "needs all three options", hint)
+    count, _, spacing = text.partition(",")
+    places = [part.strip() for part in hypocentre.split(",")]
+    if len(places) != 3:
+        hint = "such as 4.6,-11.3,8.7"
+        raise one_problem("--hypocentre", hypocentre, "must be three numbers", hint)
+    axes = ("x", "y") if frame.get("kind") == "local" else ("lon", "lat")
+    asked: dict[str, Any] = {"count": count.strip(), "rupture_speed": speed}
+    if spacing.strip():
+        asked["spacing"] = spacing.strip()
+    return asked | {"hypocentre": dict(zip((*axes, "depth"), places, strict=True))}

@@ -66,6 +66,10 @@ LOCAL = {
         "afterslip.cli.restoration:restoration",
         "Invert slip that is known: checkerboard, spikes, own model.",
     ),
+    "motion": (
+        "afterslip.cli.motion:motion",
+        "Make a table of ground motion from MiniSEED or SAC.",
+    ),
     "export": ("afterslip.cli.export:export", "Write a result in other formats."),
     # of another package, of no use without its results: found by name when used
     "compare-rheologies": (

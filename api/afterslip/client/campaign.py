@@ -271,6 +271,7 @@ class CampaignHandle(Handle):
         constraints: Sequence[Mapping[str, Any]] = (),
         moment: Mapping[str, float] | None = None,
         earths: Sequence[Sequence[str]] = (),
+        windows: Mapping[str, Any] | None = None,
         wait: bool = True,
         timeout: float | None = None,
     ) -> Inversion:
@@ -288,6 +289,8 @@ class CampaignHandle(Handle):
         moment : such as ``{"magnitude": 8.1, "error": 0.05, "rake": 90}``.
         earths : ids of campaigns in other earths, a list for each change with its
             alternatives; their differences are errors of the Green's functions.
+        windows : of a rupture: ``{"count": 4, "spacing": "2 s", "rupture_speed": km/s,
+            "hypocentre": {"x": km, "y": km, "depth": km}}``.
         wait : for the result; else it may not be there yet.
         timeout : s to wait at most.
 
@@ -311,6 +314,8 @@ class CampaignHandle(Handle):
         }
         if moment is not None:
             body["moment"] = dict(moment)
+        if windows is not None:
+            body["windows"] = dict(windows)
         if earths:
             body["model_error"] = {"campaigns": [list(group) for group in earths]}
         inversion = self.ask(body)

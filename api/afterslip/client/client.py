@@ -244,6 +244,7 @@ class Client:
         *,
         epoch: str = "0 d",
         sigma: Mapping[str, float] | None = None,
+        series: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Add observations, for inversions to come.
 
@@ -253,11 +254,14 @@ class Client:
         file : CSV, as ``docs/files.md`` says.
         epoch : when it was observed, such as ``"0 d"`` or ``"1 yr"``.
         sigma : ``{"horizontal": m, "vertical": m}`` where the file has none.
+        series : ``{"quantity": "velocity", "lowpass": Hz}`` of ground motion.
         """
         body: dict[str, Any] = {"name": name, "file": self.upload(Path(file))}
         body |= {"epoch": epoch}
         if sigma is not None:
             body["sigma"] = dict(sigma)
+        if series is not None:
+            body["series"] = dict(series)
         return dict(self._transport.post("/v1/datasets", body))
 
     def inversion(self, identity: str) -> Inversion:

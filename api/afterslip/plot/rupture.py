@@ -26,7 +26,11 @@ Float = NDArray[np.float64]
 
 # stations that are drawn of a data set
 _MOST = 12
-_ROOM = 1.15
+# of the distance of two traces, that the largest motion takes
+_ROOM = 0.55
+_OBSERVED: dict[str, Any] = {"color": INK, "linewidth": 1.1}
+_PREDICTED: dict[str, Any] = {"color": VERMILLION, "linewidth": 0.9, "linestyle": "--"}
+_UNITS = {"m s-1": "m/s"}
 
 
 @styled
@@ -133,25 +137,18 @@ def _draw_set(
     )
     time = result["obs_time"].values
     observed, predicted = result["observed"].values, result["predicted"].values
-    drawn = mine & np.isin(station, chosen)
-    room = _ROOM * max(float(np.ptp(observed[drawn])), 1e-12)
-    unit = labels(result, "obs_unit")[np.flatnonzero(mine)[0]]
-    unit = {"m s-1": "m/s"}.get(str(unit), str(unit))
-    stations = labels(result, "station")
-    for axis, ax in enumerate(row):
-        for number, place in enumerate(chosen):
-            which = np.flatnonzero(mine & (station == place) & (component == axis))
+    unit = str(labels(result, "obs_unit")[np.flatnonzero(mine)[0]])
+    stations, ticks = labels(result, "station"), []
+    for number, place in enumerate(chosen):
+        own = mine & (station == place)
+        largest = max(float(np.abs(observed[own]).max()), 1e-12)
+        ticks.append(f"{stations[place]}\n{largest:.2g} {_UNITS.get(unit, unit)}")
+        for axis, ax in enumerate(row):
+            which = np.flatnonzero(own & (component == axis))
             which = which[np.argsort(time[which])]
-            level = -number * room
-            ax.axhline(level, color=FAINT, linewidth=0.5)
-            ax.plot(time[which], level + observed[which], color=INK, linewidth=0.9)
-            ax.plot(
-                time[which], level + predicted[which], color=VERMILLION, linewidth=0.9
-            )
+            ax.axhline(-number, color=FAINT, linewidth=0.5)
+            for values, how in ((observed, _OBSERVED), (predicted, _PREDICTED)):
+                ax.plot(time[which], -number + _ROOM * values[which] / largest, **how)
+    for ax in row:
         ax.set_yticks([])
-    levels = [-number * room for number in range(len(chosen))]
-    row[0].set_yticks(levels, [str(stations[place]) for place in chosen])
-    low = levels[-1] - 0.6 * room
-    row[2].plot([time[drawn].max()] * 2, [low, low + room / _ROOM], color=BLUE)
-    row[2].set_ylabel(f"blue bar: {room / _ROOM:.2g} {unit}")
-    row[2].yaxis.set_label_position("right")
+    row[0].set_yticks([-float(number) for number in range(len(chosen))], ticks)

@@ -154,15 +154,15 @@ def _filtered(
         message = f"is not below half of the sampling rate, {nyquist:.4g} Hz"
         raise one_problem("series.lowpass", text, message, "leave it out, or lower it")
     every = max(1, int((1.0 + _UNEVEN) / (SAMPLES_IN_PERIOD * lowpass * sampling)))
-    problems, kept = [], []
+    problems, left = [], []
     values = found.displacement.copy()
     for mine in _stations(found):
         problems += list(_uneven(found, mine, sampling))
         values[mine] = lowpassed(values[mine].T, sampling, lowpass).T
-        kept.append(mine[::every])
+        left.append(mine[::every])
     if problems:
         raise SpecError(problems[:_LISTED])
-    thinned = _taken(replace(found, displacement=values), np.concatenate(kept))
+    thinned = _taken(replace(found, displacement=values), np.concatenate(left))
     return thinned, Sampled(sampling, every, lowpass)
 
 

@@ -63,8 +63,9 @@ FIGURES: tuple[tuple[str, Callable[..., Figure], str, str], ...] = (
         "motion_fit",
         plot.motion_fit,
         "Ground motion",
-        "Black: observed, filtered as the inversion took it; red: predicted. Of each "
-        "data set the stations with the largest motion, all in one scale.",
+        "Black: observed, filtered as the inversion took it; red, dashed: predicted. "
+        "Of each data set the stations with the largest motion, which stands beside "
+        "the name and is the scale of the station's three traces.",
     ),
     (
         "misfit",

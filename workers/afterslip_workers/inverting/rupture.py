@@ -76,6 +76,7 @@ class Rupture:
     begun, rise : (n_source,) s, when a tenth of the slip is done, and from then until
         nine tenths are; nan where there is little slip.
     coupling : weight of changes from window to window.
+    window : s, that the slip of one takes.
     """
 
     delay: Float
@@ -87,6 +88,7 @@ class Rupture:
     begun: Float
     rise: Float
     coupling: float
+    window: float
 
 
 def windowed(
@@ -175,6 +177,7 @@ def _followed(
         begun=np.where(little, np.nan, begin),
         rise=np.where(little, np.nan, end - begin),
         coupling=coupling,
+        window=windows.rise,
     )
 
 
@@ -183,7 +186,7 @@ def station_series(
 ) -> tuple[Float, Float]:
     """Return times (n_time,), s, and predicted displacements (n_time, n_station, 3)."""
     reader = store.reader
-    assert isinstance(reader, RuptureReader)  # noqa: S101 - `windowed` has seen to it
+    assert isinstance(reader, RuptureReader)  # noqa: S101 - `windowed` has checked it
     times = np.linspace(0.0, store.until, _TIMES)
     n = len(x)
     count = n * 3 * len(times)
@@ -232,7 +235,7 @@ def rupture_figures(rupture: Rupture) -> dict[str, Any]:
     """Numbers that people quote: the centroid in time and the coupling of windows."""
     step = rupture.time[1] - rupture.time[0]
     moment = float(rupture.rate.sum()) * step
-    found = {"window_smoothness": rupture.coupling}
+    found = {"window_smoothness": rupture.coupling, "window_rise": rupture.window}
     if moment > 0.0:
         found["centroid_time"] = float(rupture.rate @ rupture.time) * step / moment
     return found

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+import xarray as xr
+
+from afterslip.schemas.windows import Windows
+from afterslip.units import KM
 from afterslip_solver.inversion import InversionSolution
 
 FEW_DRAWS = 50
 WARNING = "warning: "
 MANY_AT_BOUNDS = 0.25
 """Share of the slips from which a warning says that bounds shape the intervals."""
+
+
+LATE_SHARE = 0.25
+"""Of the moment in the last window, from which a warning says that more may follow."""
 
 
 def warnings_of(solution: InversionSolution, notes: Sequence[str] = ()) -> list[str]:
@@ -50,4 +59,33 @@ def warnings_of(solution: InversionSolution, notes: Sequence[str] = ()) -> list[
         )
     if solution.posterior is None:
         said.append("no intervals: they are not drawn where slip is sparse or free")
+    return said
+
+
+def windows_of(found: xr.Dataset, asked: Windows | None) -> list[str]:
+    """Return sentences about the windows of a rupture; none where there are none.
+
+    Parameters
+    ----------
+    found : the result, with what the windows found.
+    """
+    if asked is None:
+        return []
+    said = []
+    weight = (found["source_area"] * found["source_rigidity"]).values
+    moment = np.abs(found["slip_window"].values) @ weight
+    last = float(moment[-1] / moment.sum()) if moment.sum() > 0.0 else 0.0
+    if len(moment) > 1 and last > LATE_SHARE:
+        said.append(
+            f"{last:.0%} of the moment is in the last of {len(moment)} windows: slip "
+            "may go on after it; give more windows"
+        )
+    size = float(np.sqrt(found["source_area"].values.max()))
+    cross = size / (KM * asked.rupture_speed)
+    rise = float(found.attrs["window_rise"])
+    if cross > rise:
+        said.append(
+            f"a front takes {cross:.2g} s to cross a source, longer than the "
+            f"{rise:.2g} s in which it slips: give more and smaller sources"
+        )
     return said

@@ -35,7 +35,7 @@ from afterslip_workers.inverting import in_time, predict, result, rupture
 from afterslip_workers.inverting.resolution import resolution_variables
 from afterslip_workers.inverting.solving import Solved, solve
 from afterslip_workers.inverting.uncertainty import uncertainty_variables
-from afterslip_workers.inverting.warnings import warnings_of
+from afterslip_workers.inverting.warnings import warnings_of, windows_of
 from afterslip_workers.messages import (
     InversionManifest,
     Manifest,
@@ -211,7 +211,11 @@ def _annotate(
         versions=json.dumps(versions()),
         # what the finished slip shows stands beside what its solution said
         warnings=json.dumps(
-            [*warnings_of(solution, facts.get("notes") or []), *caveats(found)]
+            [
+                *warnings_of(solution, facts.get("notes") or []),
+                *windows_of(found, request.windows),
+                *caveats(found),
+            ]
         ),
     )
 
