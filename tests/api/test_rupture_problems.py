@@ -220,3 +220,18 @@ def test_windows_that_make_no_sense_are_refused(folder, windows, words):
 def test_windows_and_increments_exclude_each_other(folder):
     with pytest.raises(SpecError, match="and windows exclude each other"):
         parse_campaign(changed(increments={"ends": ["1 d"]}), folder)
+
+
+def test_the_depth_of_a_hypocentre_counts_from_the_level_of_the_sea(folder):
+    heights = "\n".join(
+        f"{x},{y},1.5" for x in (-30, -10, 10, 30) for y in (-30, -10, 10, 30)
+    )
+    (folder / "ground.csv").write_text(f"x_km,y_km,height_km\n{heights}\n")
+    spec = changed(windows={"hypocentre": {"x": 0, "y": -2, "depth": 1}})
+    spec["model"] = {**SPEC["model"], "topography": "ground.csv"}
+    # the top of the fault, 2 km below a ground of 1.5 km, is 0.65 km below the sea
+    resolve(parse_campaign(spec, folder), LocalFiles(folder))
+    (problem, *_) = refused(folder, {**spec, "model": SPEC["model"], "inversions": [
+        {**spec["inversions"][0], "windows": {**spec["inversions"][0]["windows"],
+         "hypocentre": {"x": 0, "y": -2, "depth": 0.5}}}]})  # fmt: skip
+    assert problem.path == "inversions[0].windows.hypocentre"

@@ -38,7 +38,7 @@ class Hypocentre(Schema):
         default=None, description="degrees north, in place of y"
     )
     depth: Annotated[float, Within("km", least=0, most=1000)] = Field(
-        description="km below the ground"
+        description="km below the level of the sea, which is flat ground"
     )
 
     @property

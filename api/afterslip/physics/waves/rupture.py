@@ -106,7 +106,10 @@ def _of_stations(spec: WaveCampaign, rows: Rows, inputs: Inputs) -> Iterator[Pro
 
 
 def _places(spec: WaveCampaign, inputs: Inputs) -> tuple[Float, float]:
-    """Return (n, 3) m, places all over the fault that slips, and half a patch, m."""
+    """Return (n, 3) m, places all over the fault that slips, and half a patch, m.
+
+    They are in the box, whose top is the ground.
+    """
     name, grid = spec.sources.fault, spec.sources
     fault = next(item for item in spec.model.faults if item.name == name)
     counts = np.array([grid.along_strike, grid.down_dip])
@@ -128,11 +131,22 @@ def _places(spec: WaveCampaign, inputs: Inputs) -> tuple[Float, float]:
     return places, float(np.linalg.norm(np.ptp(places, axis=0)) / counts.min())
 
 
+def _risen(places: Float, inputs: Inputs) -> Float:
+    """Return places of the box where they are under the ground, as sources are."""
+    if inputs.topography is None:
+        return places
+    height = inputs.topography.at(places[:, 0], places[:, 1])
+    risen = inputs.box.stretched(places[:, 2], height)
+    return np.column_stack([places[:, :2], risen])
+
+
 def _of_hypocentre(
     spec: WaveCampaign, windows: Windows, inputs: Inputs
 ) -> Iterator[Problem]:
     """Refuse a hypocentre that is farther from the fault than half a patch."""
     place = position_of(windows.hypocentre, inputs.frame)
+    if inputs.topography is not None:
+        place = inputs.topography.in_box(place[None])[0]
     places, half = _places(spec, inputs)
     name = spec.sources.fault
     fault = next(item for item in spec.model.faults if item.name == name)
@@ -164,7 +178,7 @@ def _of_times(
     inputs: Inputs,
 ) -> Iterator[Problem]:
     """Refuse windows after the waves, and series that end before slip arrives."""
-    places, _ = _places(spec, inputs)
+    places = _risen(_places(spec, inputs)[0], inputs)
     last = delays(windows, inputs.frame, places)[-1]
     function = spec.waves.source_time.function
     end = float(last.max()) + (0.0 if function is None else function.end)
