@@ -28,7 +28,6 @@ from afterslip_solver.inversion import (
     total,
 )
 from afterslip_solver.model import Float
-from afterslip_workers.engines.base import RuptureModel, SlipModel
 from afterslip_workers.errors import TaskError
 from afterslip_workers.inverting.in_time import COUPLINGS, Solve, best_prior
 
@@ -39,6 +38,8 @@ _SHARES = np.array([0.1, 0.9])
 # of the largest slip: times of less are those of noise
 LEAST_SLIP = 0.1
 _DRAWS = 400
+
+Growth = tuple[Callable[[Float], Float], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +93,13 @@ class Rupture:
 
 
 def windowed(
-    windows: Windows, frame: Frame, model: SlipModel, store: GreensStore, rows: Rows
+    windows: Windows, frame: Frame, growth: Growth, store: GreensStore, rows: Rows
 ) -> Windowed:
     """Return the windows of a request.
+
+    Parameters
+    ----------
+    growth : share of a window's slip, of (...) s after its begin, and s, of all of it.
 
     Raises
     ------
@@ -102,12 +107,17 @@ def windowed(
         The physics follows no rupture.
     """
     reader = store.reader
-    if not (isinstance(reader, RuptureReader) and isinstance(model, RuptureModel)):
-        text = "windows: Green's functions of this campaign follow no rupture"
-        raise TaskError(ErrorClass.BAD_INPUT, text)
+    if not isinstance(reader, RuptureReader):
+        raise no_rupture()
     places = store.dataset["source_position"].values.astype(np.float64)
     delay = delays(windows, frame, places)
-    return Windowed(delay, reader.columns(rows, delay), model.share, model.rise)
+    return Windowed(delay, reader.columns(rows, delay), *growth)
+
+
+def no_rupture() -> TaskError:
+    """Return the error of a request for windows that a physics does not offer."""
+    text = "windows: Green's functions of this campaign follow no rupture"
+    return TaskError(ErrorClass.BAD_INPUT, text)
 
 
 def solve_in_windows(

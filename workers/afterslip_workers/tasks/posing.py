@@ -27,7 +27,7 @@ from afterslip_solver.inversion import (
     Variogram,
     make_regulariser,
 )
-from afterslip_workers.engines.base import Phase, SlipModel
+from afterslip_workers.engines.base import Phase, RuptureModel, SlipModel
 from afterslip_workers.engines.models import campaign_facts, campaign_model
 from afterslip_workers.engines.registry import find
 from afterslip_workers.errors import TaskError
@@ -104,8 +104,11 @@ def pose(
     known = data_of.problem_terms(rows, datasets, beside)
     windows = None
     if request.windows is not None:
+        if not isinstance(model, RuptureModel):
+            raise rupture.no_rupture()
+        growth = model.share, model.rise
         frame = Frame.of(campaign.model.frame)
-        windows = rupture.windowed(request.windows, frame, model, store, rows)
+        windows = rupture.windowed(request.windows, frame, growth, store, rows)
     problem = _problem(campaign, model, request, store, rows, known, windows)
     if request.model_error.campaigns:
         phase("sampling Green's functions of other earths")
