@@ -1,4 +1,4 @@
-"""Attenuation in campaigns of waves."""
+"""Attenuation, integers, steps and faults of campaigns of waves."""
 
 from typing import Any
 
@@ -7,7 +7,15 @@ import pytest
 from wave_cases import SPEC, prepared, solve, with_waves, write_stations
 
 from afterslip import SpecError
+from afterslip.error_class import ErrorClass
 from afterslip.spec import parse_campaign
+from afterslip.spec.files import LocalFiles
+from afterslip.spec.inputs import resolve
+from afterslip_service.engine import retry
+from afterslip_solver.waves.fastest import highest_frequency
+from afterslip_solver.waves.march import UnstableError
+from afterslip_workers.engines.waves.engine import engine
+from afterslip_workers.engines.waves.forward import run_forward
 
 
 @pytest.fixture(scope="module")
@@ -74,3 +82,63 @@ def test_integers_make_the_series_of_fp64(folder, tmp_path):
     off = np.abs(series["three"] - series["fp64"]).max() / largest
     # forces of three digits are wrong by 2.4e-7 of the largest of an element
     assert 1e-7 < off < 1e-4
+
+
+def slow_down(monkeypatch):
+    """Let voxels seem slower than they are, so that steps are too long."""
+
+    def low(*parts):
+        return 0.7 * highest_frequency(*parts)
+
+    monkeypatch.setattr("afterslip_solver.waves.march.highest_frequency", low)
+
+
+def test_energy_that_grows_ends_a_try_and_the_next_one_halves_the_step(
+    folder, tmp_path, monkeypatch
+):
+    slow_down(monkeypatch)
+    parts = prepared(folder, tmp_path, with_waves(duration="8 s"))
+    with pytest.raises(UnstableError, match=r"kinetic energy is .* J.* gave at"):
+        solve(parts)
+    assert engine.failures[UnstableError] is ErrorClass.UNSTABLE
+    failures = retry.counted({}, ErrorClass.UNSTABLE)
+    assert retry.decide(ErrorClass.UNSTABLE, failures).action is retry.Action.RETRY
+    again = solve(parts, escalation=retry.escalate(failures).strict)
+    assert np.isfinite(again.values["seismogram"]).all()
+    assert again.stats["dt_s"] <= 0.5 * again.stats["limit_s"]
+    # and that was the last one
+    twice = retry.counted(failures, ErrorClass.UNSTABLE)
+    assert retry.decide(ErrorClass.UNSTABLE, twice).action is retry.Action.FAIL
+
+
+def test_a_forward_run_whose_energy_grows_halves_its_step(folder, monkeypatch):
+    spec = with_waves(duration="8 s")
+    spec = {key: spec[key] for key in spec if key not in ("sources", "stations")}
+    spec |= {"slip": [{"fault": "main", "strike": 1.0}], "points": [[3, 3]]}
+    exact = run_forward(spec, base=folder)
+    slow_down(monkeypatch)
+    found = run_forward(spec, base=folder)
+    # half of 1 / 0.7 of the step that is stable, before it divides the sampling
+    assert 0.5 < found.attrs["dt_s"] / exact.attrs["dt_s"] <= 0.75
+    whole = exact["velocity"].values
+    np.testing.assert_allclose(
+        found["velocity"].values, whole, atol=0.02 * np.abs(whole).max()
+    )
+
+
+@pytest.mark.parametrize(
+    ("plane", "words"),
+    [
+        ({"length": 40}, "outside the domain"),
+        ({"top": 11}, "outside the domain"),
+    ],
+)
+def test_a_fault_that_leaves_the_grid_is_refused_with_its_place(folder, plane, words):
+    spec = with_waves()
+    fault = spec["model"]["faults"][0]
+    own = {**fault, "plane": {**fault["plane"], **plane}}
+    spec["model"] = {**spec["model"], "faults": [own]}
+    campaign = parse_campaign(spec, folder)
+    with pytest.raises(SpecError, match=words) as caught:
+        resolve(campaign, LocalFiles(folder))
+    assert caught.value.problems[0].path.startswith("model.faults[0]")

@@ -156,7 +156,7 @@ def layers(size: Size) -> Iterator[Check]:
             reason = "minutes on two cores; --size full runs it"
             yield not_run(NAME, name, "own sum over wavenumbers", reason)
             continue
-        found, exact = _over_layers(400.0, attenuates)
+        found, exact = over_layers(400.0, attenuates)
         envelope, phase = misfits(found, exact, _SAMPLING, _COMPARED)
         for kind, value in (("envelope", envelope), ("phase", phase)):
             yield at_most(
@@ -252,8 +252,13 @@ def _host(array: Any) -> Float:
     return np.asarray(array.get() if hasattr(array, "get") else array)
 
 
-def _over_layers(h: float, attenuates: bool) -> tuple[Float, Float]:
-    """(3, n_sample) m/s of voxels, and of the sum over wavenumbers, 10 km away."""
+def over_layers(h: float, attenuates: bool) -> tuple[Float, Float]:
+    """(3, n_sample) m/s of voxels, and of the sum over wavenumbers, 10 km away.
+
+    Parameters
+    ----------
+    h : m, edge of a voxel. attenuates : with the quality factors of LOH.3.
+    """
     side, deep, source = 19e3, 15e3, 2e3
     grid = VoxelGrid.covering(Box((-side, side), (-side, side), deep), h)
     rock = [Layer(f"to {v[0]:g} m", min(v[0], deep), *v[1:4]) for v in _LAYERS]
