@@ -176,3 +176,8 @@ def power_of_ten(value: float) -> str:
     digits, _, power = f"{value:.2e}".partition("e")
     raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
     return f"{digits} × 10{raised}"
+
+
+def several(count: int, what: str) -> str:
+    """Return ``1 group``, ``2,000 groups``."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

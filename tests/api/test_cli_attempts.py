@@ -37,3 +37,15 @@ def test_resumption_and_failure_are_shown(capsys, monkeypatch):
 def test_machines_get_everything(capsys):
     print_group(GROUP, as_json=True)
     assert json.loads(capsys.readouterr().out) == GROUP
+
+
+def test_an_attempt_in_a_pipe_is_one_whole_line(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    attempts = [
+        {"number": 1, "error": {"class": "killed", "message": "word " * 40}},
+        {"number": 2, "error": None},
+    ]
+    print_group({**GROUP, "attempts": attempts}, as_json=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2 + len(attempts)
+    assert lines[2].count("word") == 40

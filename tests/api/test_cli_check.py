@@ -7,6 +7,7 @@ import httpx
 import pytest
 import yaml
 
+from afterslip.cli import check
 from afterslip.cli import main as command
 from afterslip.client import Client
 
@@ -101,3 +102,13 @@ def test_the_figure_shows_domain_sources_and_section(run, tmp_path):
     assert code == 0
     assert (tmp_path / "plan.png").read_bytes().startswith(b"\x89PNG")
     assert "drew" in out
+
+
+def test_one_is_no_plural_and_one_measurement_has_no_spread():
+    time = {"total": 42.0, "slots": 1, "group": 0.21, "low": 0.21, "high": 0.21,
+            "worker": 42.0, "campaigns": 1}  # fmt: skip
+    found = {"name": "n", "sources": 4, "groups": 1, "time": time,
+             "geometry": {"stations": []}}  # fmt: skip
+    text = "\n".join(check.lines(found))
+    assert "4 in 1 group\n" in text
+    assert "about 42 s on 1 slot; a group about 0.21 s, by 1 campaign solved" in text

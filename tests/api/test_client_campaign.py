@@ -244,8 +244,11 @@ def test_campaigns_are_found_by_id_beginning_or_name(client, spec):
         client.submit(spec)
     assert [c.id for c in client.campaigns()] == ["c0", "c1"]
     assert client.campaign("c1").id == "c1"
-    with pytest.raises(ApiError, match="several campaigns: c0, c1"):
+    with pytest.raises(
+        ApiError, match=r"several campaigns: c0 \(.*give the id"
+    ) as ended:
         client.campaign("small")
+    assert ended.value.exit_code == 2
     with pytest.raises(ApiError, match="no campaign zzz"):
         client.campaign("zzz")
 

@@ -62,6 +62,25 @@ def test_data_are_uploaded_and_inverted_with_the_options_given(page, service):
     assert asked["folds"] == 5
 
 
+def test_a_new_inversion_begins_with_the_options_of_the_spec(page, service):
+    ref = httpx.post(service.url + "/v1/files", content=CSV.encode()).json()["ref"]
+    sigma = {"horizontal": 0.01, "vertical": 0.03}
+    own = {"name": "own", "datasets": ["gnss"], "smoothness": 1.0,
+           "sign": {"dip": "negative"}}  # fmt: skip
+    identity = submit(
+        service, datasets=[{"name": "gnss", "file": ref, "sigma": sigma}],
+        inversions=[own],
+    )  # fmt: skip
+    shown = page(f"#/campaigns/{identity}/invert")
+    shown.until(has("Taken from own of the spec: smoothness, sign."))
+    give(shown, "Name", "again")
+    shown.run(press("Invert"))
+    shown.until(f"location.hash === '#/campaigns/{identity}'")
+    found = httpx.get(service.url + "/v1/inversions").json()["items"]
+    (made,) = [one["request"] for one in found if one["name"] == "again"]
+    assert (made["smoothness"], made["sign"]) == (1.0, {"dip": "negative"})
+
+
 def test_each_thing_that_is_wrong_is_named(browser, service):
     identity = submit(service)
     # the browser notes the refused request, too

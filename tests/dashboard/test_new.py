@@ -75,6 +75,23 @@ def test_an_example_is_planned_and_submitted(page, service):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("width", [375, 1280])
+def test_no_name_of_a_station_covers_another(page, width):
+    shown = page("#/new", width=width)
+    shown.until(READY, WAIT)
+    boxes = shown.run(
+        "[...document.querySelectorAll('.map text')].filter((t) => /^N\\d/.test("
+        "t.textContent)).map((t) => { const b = t.getBoundingClientRect();"
+        "return [b.left, b.top + 2, b.right, b.bottom - 2]; })"
+    )
+    assert len(boxes) > 8
+    for i, one in enumerate(boxes):
+        for other in boxes[:i]:
+            apart = one[0] >= other[2] or other[0] >= one[2]
+            assert apart or one[1] >= other[3] or other[1] >= one[3]
+
+
+@pytest.mark.slow
 def test_what_is_wrong_is_said_at_its_line(browser, service):
     # the browser itself notes each refusal of the service
     shown = browser.page(f"{service.url}/#/new")

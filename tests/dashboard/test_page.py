@@ -128,6 +128,25 @@ def test_narrow_page_does_not_scroll_sideways(page, service, worker, dark):
         assert shown.run(wide) <= 0
 
 
+def test_every_fact_of_a_worker_stands_within_a_phone(page, service):
+    shown = page("#/workers", width=375)
+    shown.until(f"{count('tbody td')} >= 9")
+    outside = shown.run(
+        "[...document.querySelectorAll('tbody td')].filter((cell) => {"
+        "const { left, right } = cell.getBoundingClientRect();"
+        "return left < 0 || right > innerWidth; }).length"
+    )
+    assert outside == 0
+    names = shown.run(
+        "[...document.querySelectorAll('th')].map((th) => th.textContent)"
+    )
+    said = shown.run(
+        "[...document.querySelectorAll('tbody tr:first-child td')].map("
+        "(cell) => getComputedStyle(cell, '::before').content)"
+    )
+    assert said == [f'"{name}"' for name in names]
+
+
 CONTRAST = """(() => {
   const parse = (c) => (c.match(/[\\d.]+/g) ?? []).map(Number);
   const light = ([r, g, b]) => {

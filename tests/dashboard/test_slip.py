@@ -8,6 +8,7 @@ import httpx
 import numpy as np
 import pytest
 from axe import violations
+from scipy.spatial import ConvexHull
 from test_page import CONTRAST, count, has
 
 from afterslip import Client, open_result
@@ -105,6 +106,27 @@ def test_stations_show_the_numbers_of_the_result(view, results):
     np.testing.assert_allclose(found[:, 2], wanted[:, 0] - wanted[:, 1], atol=1e-15)
     peak = np.hypot(*result["fault_slip"].values.T).max()
     assert f"{float(f'{peak:.3g}'):g} m" in shown.text()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_colours_end_at_the_edges_of_the_fault(view, results):
+    result = results["smooth"][1]
+    # the mesh goes on beyond the plane of 50 by 30 km, where slip falls to zero
+    assert result["fault_along"].max() > 51e3
+    shown = view()
+    points = np.array(
+        shown.run(
+            "[...document.querySelectorAll('.map .shade')].map((path) =>"
+            " path.getAttribute('d')).join(' ').match(/[-\\d.]+/g).map(Number)"
+        )
+    ).reshape(-1, 2)
+    area = ConvexHull(points).volume
+    # a rectangle fills its hull: the triangles' area is that of the hull
+    triangles = points.reshape(-1, 3, 2)
+    a, b = triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0]
+    drawn = np.abs(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]).sum() / 2
+    assert drawn == pytest.approx(area, rel=0.01)
 
 
 @pytest.mark.slow

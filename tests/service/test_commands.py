@@ -45,6 +45,20 @@ def test_doctor_passes_here_and_shows_each_thing(tmp_path):
     assert done.exit_code == 0, done.output
     for name in ("Python", "packages", "CPU", "memory", "GPU", "gmsh", "store", "disk"):
         assert name in done.output
+    (packages,) = [line for line in done.output.splitlines() if "packages" in line]
+    assert "afterslip" in packages
+    assert "sqlalchemy" in packages  # the last of them: no line is cut or wrapped
+
+
+def test_workers_that_do_not_end_in_time_are_no_error_of_the_service(monkeypatch):
+    class Slow:
+        def close(self, timeout):
+            raise TimeoutError(f"timed out after {timeout} s.")
+
+    monkeypatch.setattr(local, "_start", lambda *_: Slow())
+    cluster = local.LocalCluster(1)
+    cluster.close()
+    assert not cluster.scratch.exists()
 
 
 def test_doctor_says_what_is_wrong_with_a_hint_and_exits_1(tmp_path):

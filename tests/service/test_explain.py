@@ -153,6 +153,15 @@ def test_a_second_cancel_says_what_takes_the_campaign_up_again(
     )
 
 
+def test_what_is_complete_is_not_cancelled(client, wait_for):
+    made = post(client)
+    wait_for(made, "complete")
+    answer = client.post(f"/v1/campaigns/{made}/cancel")
+    assert answer.status_code == 409
+    assert "is complete: nothing of it waits or runs" in answer.json()["detail"]
+    assert client.get(f"/v1/campaigns/{made}").json()["state"] == "complete"
+
+
 def test_each_hindrance_has_a_code_of_its_own():
     now = datetime(2030, 1, 1, tzinfo=UTC)
     free = Situation(

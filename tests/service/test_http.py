@@ -257,3 +257,27 @@ def test_a_form_is_no_file(client):
     # what curl calls a body that it was given as it is
     kind = {"content-type": "application/x-www-form-urlencoded"}
     assert client.post("/v1/files", content=b"x", headers=kind).status_code == 201
+
+
+def test_a_wrong_query_or_body_is_refused_in_plain_words(client):
+    for path, words in (
+        ("/v1/campaigns?state=nonsense", "query.state: must be 'waiting', "),
+        ("/v1/campaigns?limit=many", "query.limit: must be a whole number"),
+    ):
+        detail = client.get(path).json()["detail"]
+        assert detail.startswith(words)
+        assert "Input" not in detail
+    body = {"priority": "high", "foo": 1}
+    made = client.post("/v1/campaigns", json=tiny_worker.spec()).json()["id"]
+    answer = client.patch(f"/v1/campaigns/{made}", json=body)
+    assert answer.status_code == 422
+    said = {item["path"]: item["message"] for item in answer.json()["errors"]}
+    assert said == {"priority": "must be a whole number", "foo": "is not a known key"}
+
+
+def test_a_data_set_without_places_names_both_kinds(client):
+    content = b"station,x,y,east,north,up\nA,0,0,1,1,1\n"
+    ref = client.post("/v1/files", content=content).json()["ref"]
+    answer = client.post("/v1/datasets", json={"name": "gnss", "file": ref})
+    assert answer.status_code == 422
+    assert "neither the columns lon and lat nor x_km" in answer.json()["detail"]

@@ -7,8 +7,8 @@ from typing import Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+
+from afterslip.cli.rows import print_rows
 
 HEADS = (
     "attempt",
@@ -29,9 +29,7 @@ def print_group(group: dict[str, Any], *, as_json: bool) -> None:
         return
     console = Console(highlight=False)
     console.print(f"[bold]group {group['index']}[/bold]  {group['state']}")
-    table = Table(box=None, pad_edge=False)
-    for head in HEADS:
-        table.add_column(head)
+    rows = []
     for attempt in group.get("attempts", []):
         stats = attempt.get("stats") or {}
         seconds = stats.get("seconds")
@@ -45,8 +43,8 @@ def print_group(group: dict[str, Any], *, as_json: bool) -> None:
             None if seconds is None else f"{seconds:.1f}",
             _note(attempt, stats),
         )
-        table.add_row(*("" if c is None else escape(str(c)) for c in cells))
-    console.print(table)
+        rows.append(["" if c is None else str(c) for c in cells])
+    print_rows(HEADS, rows, None, as_json=False, as_tsv=False)
 
 
 def _note(attempt: dict[str, Any], stats: dict[str, Any]) -> str:

@@ -82,12 +82,12 @@ def _here(campaign: Any) -> dict[str, Any]:
 
 def lines(found: dict[str, Any]) -> list[str]:
     """Return what to print of a plan."""
-    from afterslip.cli.explain import remaining
+    from afterslip.units import several
 
     shape = found["geometry"]
     out = [
         f"{found['name']}: no problem found",
-        f"  sources     {found['sources']:,} in {found['groups']:,} groups",
+        f"  sources     {found['sources']:,} in {several(found['groups'], 'group')}",
         f"  stations    {len(shape['stations']):,}",
         *_runs(found),
     ]
@@ -104,15 +104,8 @@ def lines(found: dict[str, Any]) -> list[str]:
             f"  memory      {memory['least_bytes'] / 1e9:.2f} to "
             f"{memory['bytes'] / 1e9:.2f} GB a worker ({memory['backend']}){beside}"
         )
-    if time := found.get("time"):
-        out.append(
-            f"  time        {remaining(time['total'])} on {time['slots']} slots; a "
-            f"group {remaining(time['group'])} ({time['low']:.3g} to "
-            f"{time['high']:.3g} s), by {time['campaigns']} campaigns solved here"
-        )
-        cost = found.get("cost") or {}
-        money = f", {cost['amount']:.2g} {cost['currency']}" if cost else ""
-        out.append(f"  cost        {remaining(time['worker'])} of workers{money}")
+    if found.get("time"):
+        out += _time(found)
     elif "server" not in found:
         out.append("  time        unknown: nothing of this physics was solved here yet")
     reuse = found.get("reuse") or {}
@@ -159,3 +152,19 @@ def _trial(found: dict[str, Any]) -> str:
         f", counted by a mesh {trial['coarser']:.1f} times coarser with "
         f"{trial['n_elements']:,}"
     )
+
+
+def _time(found: dict[str, Any]) -> list[str]:
+    from afterslip.cli.explain import remaining
+    from afterslip.units import several
+
+    time, cost = found["time"], found.get("cost") or {}
+    group = remaining(time["group"])
+    if time["low"] != time["high"]:
+        group = f"{group} ({time['low']:.3g} to {time['high']:.3g} s)"
+    money = f", {cost['amount']:.2g} {cost['currency']}" if cost else ""
+    return [
+        f"  time        {remaining(time['total'])} on {several(time['slots'], 'slot')};"
+        f" a group {group}, by {several(time['campaigns'], 'campaign')} solved here",
+        f"  cost        {remaining(time['worker'])} of workers{money}",
+    ]

@@ -94,7 +94,7 @@ def remaining(seconds: float | None) -> str | None:
     if seconds is None:
         return None
     if seconds < 90:
-        return f"about {seconds:.0f} s"
+        return f"about {seconds:.0f} s" if seconds >= 10 else f"about {seconds:.2g} s"
     if seconds < 5400:
         return f"about {seconds / 60:.0f} min"
     return f"about {seconds / 3600:.1f} h"

@@ -24,6 +24,10 @@ COLOURS = {
     "paused": "yellow",
     "running": "cyan",
     "building": "cyan",
+    # of doctor
+    "ok": "green",
+    "note": "yellow",
+    "wrong": "red",
 }
 
 

@@ -19,6 +19,11 @@ _WORDS = (
     (r"Input should be (.*)", r"must be \1"),
     (r"Value error, '.*' is not one of (.*?)\.?$", r"must be one of \1"),
     (r"Value error, (.*)", r"\1"),
+    (r"Field required", "is missing"),
+    (r"Extra inputs are not permitted", "is not a known key"),
+    (r"String should have (at \w+ \d+ characters?)", r"must have \1"),
+    (r"\w+ should have (at \w+ \d+) items?.*", r"must have \1 entries"),
+    (r"String should match pattern '(.*)'", r"must match \1"),
 )
 
 

@@ -14,7 +14,7 @@ from afterslip.client.errors import ApiError, NoServerError
 from afterslip.client.inversion import Inversion
 from afterslip.client.transport import Transport
 from afterslip.client.wire import BlockingWire, Wire
-from afterslip.errors import one_problem
+from afterslip.errors import Problem, one_problem
 from afterslip.extras import missing
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ class Client:
         Raises
         ------
         ApiError
-            404 when there is none, 409 when several have that name.
+            404 when there is none, 422 when several have that name.
         """
         from urllib.parse import quote
 
@@ -228,9 +228,7 @@ class Client:
             if not found:
                 raise
             if len(found) > 1:
-                ids = ", ".join(c.id for c in found)
-                detail = f"{which} is the name of several campaigns: {ids}"
-                raise ApiError(409, "Conflict", detail) from None
+                raise _several(which, found) from None
             return found[0].refresh()
 
     def datasets(self) -> list[dict[str, Any]]:
@@ -339,3 +337,10 @@ def _webhook(identity: str) -> str:
     from urllib.parse import quote
 
     return f"/v1/webhooks/{quote(identity, safe='')}"
+
+
+def _several(which: str, found: list[CampaignHandle]) -> ApiError:
+    ids = ", ".join(f"{c.id} ({c.state})" for c in found)
+    problem = Problem("", None, f"{which} is the name of several campaigns: {ids}",
+                      "give the id of one")  # fmt: skip
+    return ApiError(422, "Unprocessable Entity", str(problem), [problem])

@@ -13,9 +13,8 @@ from typing import Annotated
 
 import psutil
 import typer
-from rich.console import Console
-from rich.table import Table
 
+from afterslip.cli.rows import print_rows
 from afterslip_service.commands import doctor_checks
 from afterslip_service.commands.doctor_checks import GIB, SMALL_DISK, Finding
 from afterslip_service.db import migrate
@@ -28,7 +27,6 @@ PACKAGES = (
     "afterslip", "numpy", "scipy", "numba", "pyamg", "gmsh", "dask", "distributed",
     "zarr", "xarray", "fastapi", "sqlalchemy",
 )  # fmt: skip
-MARKS = {"ok": "[green]ok[/]", "note": "[yellow]note[/]", "wrong": "[red]wrong[/]"}
 
 
 def doctor(
@@ -42,11 +40,10 @@ def doctor(
     """Say what this machine can do and what is wrong; exit 1 if it cannot work."""
     given = {"database": database, "store": store}
     settings = read_settings(**{k: v for k, v in given.items() if v is not None})
-    table = Table("", "", "what", "hint", show_lines=False)
     findings = list(examine(settings))
-    for finding in findings:
-        table.add_row(MARKS[finding.state], finding.name, finding.detail, finding.hint)
-    Console().print(table)
+    rows = [(f.state, f.name, f.detail, f.hint) for f in findings]
+    heads = ("state", "what", "found", "hint")
+    print_rows(heads, rows, None, as_json=False, as_tsv=False)
     if any(finding.state == "wrong" for finding in findings):
         raise typer.Exit(1)
 

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from afterslip.units import several
 from afterslip_service.db import store_inventory
 from afterslip_service.db.session import Database, SQLAlchemyError, shown_url
 from afterslip_service.reconcile import damage
@@ -210,13 +211,14 @@ def _show(found: entry.Report, repaired: dict[str, str]) -> None:
         kinds = Counter(finding.kind for finding in found.findings)
         listed = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
         console.print(f"in all: {listed}")
-    console.print(_summary(found))
+    typer.echo(_summary(found))
 
 
 def _summary(found: entry.Report) -> str:
     read = (
-        f"{found.files} files, {found.bytes / 1e6:.1f} MB, {found.groups} groups of "
-        f"{found.campaigns} campaigns and {found.models} models were compared: "
+        f"{several(found.files, 'file')}, {found.bytes / 1e6:.1f} MB, "
+        f"{several(found.groups, 'group')} of {several(found.campaigns, 'campaign')} "
+        f"and {several(found.models, 'model')} were compared: "
     )
     ends = ["something is lost"] if found.lost else []
     if found.unverified:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
+from afterslip.cli.rows import print_rows
 from afterslip.errors import one_problem
-from afterslip.units import largest_slip, limits
+from afterslip.units import largest_slip, limits, several
 from afterslip_service.umask import private_files
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from afterslip.schemas.campaign import Campaign
 
 LOOK_EVERY_S = 0.3
+HEADS = ("inversion", "Mw", "peak slip", "variance reduction", "CV score")
 ENDED = frozenset({"complete", "failed", "cancelled", "paused"})
 ENDED_INVERSION = frozenset({"accepted", "failed", "cancelled"})
 
@@ -183,6 +184,18 @@ def _link(link: Path, target: Path) -> None:
     fresh.replace(link)
 
 
+def _cells(name: str, summary: dict[str, Any]) -> tuple[str, ...]:
+    peak = summary.get("peak_slip")
+    return (
+        name,
+        _figure(summary.get("magnitude"), "{:.2f}")
+        + limits(summary.get("magnitude_interval"), ".2f"),
+        "" if peak is None else largest_slip(summary, ".1f"),
+        _figure(summary.get("variance_reduction"), "{:.1%}"),
+        _figure(summary.get("score"), "{:.3g}"),
+    )
+
+
 def _verdict(
     campaign: dict[str, Any], inversions: list[dict[str, Any]], out: Path,
     console: Console,
@@ -195,30 +208,20 @@ def _verdict(
             f"{campaign['name']} {campaign['state']}: {reason}", highlight=False
         )
         raise typer.Exit(1)
-    table = Table("inversion", "Mw", "peak slip", "variance reduction", "CV score")
+    rows: list[tuple[str, ...]] = []
     failed = []
     for inversion in inversions:
         if inversion["state"] != "accepted":
             failed.append(inversion)
             continue
-        summary = inversion.get("summary") or {}
-        table.add_row(
-            inversion["name"],
-            _figure(summary.get("magnitude"), "{:.2f}")
-            + limits(summary.get("magnitude_interval"), ".2f"),
-            largest_slip(summary, ".1f")
-            if summary.get("peak_slip") is not None
-            else "",
-            _figure(summary.get("variance_reduction"), "{:.1%}"),
-            _figure(summary.get("score"), "{:.3g}"),
-        )
+        rows.append(_cells(inversion["name"], inversion.get("summary") or {}))
     progress = campaign["progress"]
     typer.echo(
         f"{campaign['name']}: {campaign['n_sources']} Green's functions in "
-        f"{progress['accepted']} groups, in {out / 'greens.zarr'}"
+        f"{several(progress['accepted'], 'group')}, in {out / 'greens.zarr'}"
     )
-    if table.row_count:
-        Console().print(table)
+    if rows:
+        print_rows(HEADS, rows, None, as_json=False, as_tsv=False)
     for inversion in failed:
         error = inversion.get("error") or {}
         console.print(

@@ -6,7 +6,6 @@ asked for it.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,11 +14,9 @@ from typing import Annotated, Any
 
 import typer
 from pydantic import ValidationError
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from afterslip.cli.server import DEFAULT, AsJson, Server, Token
+from afterslip.cli.rows import print_rows, when
+from afterslip.cli.server import DEFAULT, AsJson, AsTsv, Server, Token, connect
 from afterslip_service.errors import ServiceError
 from afterslip_service.umask import private_files
 
@@ -45,7 +42,7 @@ def create(
     ] = None,
     campaign: Annotated[
         str | None,
-        typer.Option(help="A link that reads this campaign (its id) alone."),
+        typer.Option(help="A link that reads this campaign alone: its id or name."),
     ] = None,
     days: Annotated[
         int, typer.Option(min=0, max=3660, help="Until it expires; 0: never.")
@@ -61,11 +58,14 @@ def create(
     usual = "submitter" if campaign is None else "viewer"
     body = {"name": name, "user": user, "role": role or usual, "days": days or None}
     if campaign is not None:
+        if database is None:
+            with connect(server, token) as client:
+                campaign = client.campaign(campaign).id
         body["campaign"] = campaign
     with _desk(database, server, token) as desk:
         made = desk.create(body)
-    end = made["expires_at"] or "never"
-    typer.echo(f"{made['id']}: {user} as {role or usual}, expires {end}", err=True)
+    end = f"expires {when(made['expires_at'])}" if made["expires_at"] else "for good"
+    typer.echo(f"{made['id']}: {user} as {role or usual}, {end}", err=True)
     shown = made["token"]
     if campaign is not None:
         # behind the #, which browsers send to nobody
@@ -85,28 +85,26 @@ def list_tokens(
     server: Server = DEFAULT,
     token: Token = None,
     as_json: AsJson = False,
+    as_tsv: AsTsv = False,
 ) -> None:
     """List your tokens, newest first; an administrator sees everybody's."""
     with _desk(database, server, token) as desk:
         found = desk.list(user)
-    if as_json:
-        typer.echo(json.dumps(found, indent=2))
-        return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for head in ("id", "name", "user", "role", "expires", "last used", "state"):
-        table.add_column(head, no_wrap=head == "id")
-    for item in found:
-        ended = "revoked" if item["revoked_at"] else ""
-        table.add_row(
+    rows = [
+        (
             item["id"],
-            escape(item["name"]),
+            item["name"],
             item["user"],
             item["role"],
-            (item["expires_at"] or "never")[:10],
-            (item["last_used_at"] or "–")[:16].replace("T", " "),
-            ended,
+            when(item["expires_at"]) or "never",
+            when(item["last_used_at"]) or "–",
+            item.get("campaign") or "all",
+            "revoked" if item["revoked_at"] else "",
         )
-    Console().print(table)
+        for item in found
+    ]
+    heads = ("id", "name", "user", "role", "expires", "last used", "reads", "state")
+    print_rows(heads, rows, found, as_json=as_json, as_tsv=as_tsv, empty="no tokens")
 
 
 @app.command()

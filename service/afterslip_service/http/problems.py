@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
+from afterslip.cli.wording import plain_words
 from afterslip.errors import DamagedError, SpecError
 from afterslip.integrity import DAMAGED, PROBLEM
 from afterslip.schemas.validation import MOST
@@ -133,7 +134,7 @@ def _finding(detail: dict[str, Any]) -> dict[str, Any]:
     return {
         "path": where,
         "value": value if plain else None,
-        "message": detail["msg"],
+        "message": plain_words(detail["msg"]),
         "hint": "",
         "mend": "",
     }

@@ -16,11 +16,14 @@ from typing import Any
 
 import dask
 import distributed
+import structlog
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from afterslip_workers import entry
+
+log = structlog.get_logger()
 
 # its functions carry no types
 _dask: Any = distributed
@@ -68,6 +71,9 @@ class LocalCluster:
         """Stop the workers and remove what they left."""
         try:
             self.dask.close(timeout=5)
+        except TimeoutError:
+            # a busy machine; the workers end with this process, as their parent
+            log.warning("workers have not ended within 5 s")
         finally:
             self._restore()
 

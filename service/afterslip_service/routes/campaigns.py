@@ -12,7 +12,7 @@ from afterslip_common.observe import telemetry
 from afterslip_service.db import bulk, campaigns, inversions, usage
 from afterslip_service.db.campaigns import Campaign
 from afterslip_service.db.session import Connection
-from afterslip_service.engine.states import CampaignState
+from afterslip_service.engine.states import FINAL_JOBS, CampaignState
 from afterslip_service.errors import ConflictError
 from afterslip_service.http.body import JsonRoute
 from afterslip_service.http.deps import (
@@ -119,6 +119,17 @@ def _cancel(connection: Connection, campaign: Campaign) -> None:
     campaigns.refresh(connection, campaign.id)
 
 
+def _refuse_complete(connection: Connection, campaign: Campaign) -> None:
+    """Refuse to cancel what is complete, unless an inversion is still to be made."""
+    tallies = campaigns.tallies(connection, [campaign.id])[campaign.id]
+    left = {state for counts in tallies.values() for state in counts} - FINAL_JOBS
+    if campaign.state is CampaignState.COMPLETE and not left:
+        raise ConflictError(
+            f"the campaign {campaign.name!r} is complete: nothing of it waits or runs "
+            "(delete takes it off the lists)"
+        )
+
+
 def _act(connection: Connection, identity: str, action: str) -> CampaignResponse:
     campaign = campaigns.get(connection, identity, lock=True)
     ended = campaign.state is CampaignState.CANCELLED
@@ -128,6 +139,7 @@ def _act(connection: Connection, identity: str, action: str) -> CampaignResponse
             raise ConflictError(f"{what} already; uncancel takes it up again")
         raise ConflictError(f"{what}: uncancel it first")
     if action == "cancel":
+        _refuse_complete(connection, campaign)
         _cancel(connection, campaign)
     elif action == "retry":
         if not bulk.reset_failed(connection, identity):

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body
 from fastapi.responses import JSONResponse
 
-from afterslip.errors import Problem, SpecError
+from afterslip.errors import Problem, SpecError, one_problem
 from afterslip.frame import Frame
 from afterslip.schemas.observation import Dataset
 from afterslip.schemas.validation import validate
@@ -100,6 +100,13 @@ def _count(service: Service, dataset: Dataset) -> int:
             failure = error
         else:
             return len(found.name)
+    head = content.partition(b"\n")[0].lower()
+    if b"lon" not in head and b"x_km" not in head:
+        raise one_problem(
+            "file", None, "has neither the columns lon and lat nor x_km and y_km",
+            "degrees where the campaign's frame is geographic, km from its origin "
+            "where it is local",
+        )  # fmt: skip
     raise failure
 
 

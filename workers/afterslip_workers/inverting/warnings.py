@@ -55,7 +55,7 @@ def warnings_of(solution: InversionSolution, notes: Sequence[str] = ()) -> list[
         said.append(
             f"{near.sum()} of {len(near)} slips lie within a standard deviation of a "
             "bound, which shapes their intervals: where slip is rougher than its "
-            "prior, the interval of Mw holds the truth less often than it says"
+            "prior, the interval of Mw holds the truth less often than it says."
         )
     if solution.posterior is None:
         said.append("no intervals: they are not drawn where slip is sparse or free")

@@ -14,11 +14,11 @@ export function planFacts(plan, go) {
     ["Memory of a worker", memory ? `${bytes(memory.bytes)} on the ${memory.backend === "gpu" ? "GPU" : "CPU"}${plan.memory_free ? `, of ${bytes(plan.memory_free)}` : ""}` : "–"],
     ["Until all is computed", time ? `about ${duration(time.total)}` : "nothing was measured here yet"],
     ...(cost ? [["Cost", `about ${Number(cost.amount.toPrecision(2))} ${cost.currency}, at ${cost.price} an hour`]] : []),
-    ["A group", time ? `${duration(time.low)} to ${duration(time.high)}` : "–"],
+    ["A group", time ? duration(time.low) === duration(time.high) ? duration(time.group) : `${duration(time.low)} to ${duration(time.high)}` : "–"],
   ];
   return [
     h("dl.facts", {}, facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
-    time && h("p.sub", {}, `From ${count(time.campaigns)} ${time.campaigns === 1 ? "campaign" : "campaigns"} solved here, ${count(time.slots)} groups at a time.`),
+    time && h("p.sub", {}, `From ${count(time.campaigns)} ${time.campaigns === 1 ? "campaign" : "campaigns"} solved here, ${count(time.slots)} ${time.slots === 1 ? "group" : "groups"} at a time.`),
     trial && h("p.sub", {}, trial.failed
       ? `A mesh ${trial.coarser.toFixed(1)} times coarser could not be made: ${trial.failed}`
       : `A mesh ${trial.coarser.toFixed(1)} times coarser has ${count(trial.n_elements)} elements; ${count(trial.expected)} were expected of it.`),

@@ -58,13 +58,27 @@ export class PlanMap {
         marks.push(svg("circle", { class: "unit", cx: f(cx), cy: f(cy), r: 2.5 }));
       }
     }
-    for (const station of stations) {
-      const [column, row] = map.toPixel(station.x, station.y);
-      marks.push(svg("path", { class: "station", d: `M${f(column - 4)} ${f(row + 3)}h8l-4 -7z` }, svg("title", {}, station.name)));
-      if (stations.length <= NAMED) marks.push(svg("text", { x: f(column + 6), y: f(row + 4) }, station.name));
-    }
+    const at = stations.map((/** @type {any} */ { x: east, y: north }) => map.toPixel(east, north));
+    const names = stations.length <= NAMED ? apart(at, stations.map((/** @type {any} */ { name }) => name)) : [];
+    stations.forEach((/** @type {any} */ { name }, /** @type {number} */ i) => {
+      const [column, row] = at[i];
+      marks.push(svg("path", { class: "station", d: `M${f(column - 4)} ${f(row + 3)}h8l-4 -7z` }, svg("title", {}, name)));
+      if (names[i]) marks.push(svg("text", { x: f(column + 6), y: f(row + 4) }, name));
+    });
     return marks;
   }
+}
+
+/** Which names are written: those that cover no other name and no triangle. @param {number[][]} at px @param {string[]} names */
+export function apart(at, names) {
+  /** @type {number[][]} */
+  const taken = at.map(([x, y]) => [x - 4, y - 4, x + 4, y + 3]);
+  return names.map((name, i) => {
+    const [x, y] = at[i], box = [x + 6, y - 5, x + 6 + 7 * name.length, y + 5];
+    const free = taken.every(([left, top, right, bottom], k) => k === i || left > box[2] || right < box[0] || top > box[3] || bottom < box[1]);
+    if (free) taken.push(box);
+    return free;
+  });
 }
 
 /** @param {string} name @param {string} words */

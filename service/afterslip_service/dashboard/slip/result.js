@@ -27,7 +27,7 @@ export class SlipResult {
     /** (node, 2) km @type {number[][]} */
     this.nodes = x.map((/** @type {number} */ v, /** @type {number} */ i) => [v, y[i]]);
     /** (triangle, 3) @type {number[][]} */
-    this.triangles = rows(this.read("fault_triangles"), 3);
+    this.triangles = this.#within(rows(this.read("fault_triangles"), 3));
     /** (node, 2) m @type {number[][]} */
     this.slip = rows(this.read("fault_slip"), 2);
     const z = this.read("fault_z");
@@ -59,6 +59,22 @@ export class SlipResult {
 
   /** @param {string} name @returns {any} values in C order */
   read(name) { return this.file.get(name).value; }
+
+  /**
+   * Triangles of the faults: the mesh goes on beyond them, and slip falls to zero there.
+   * @param {number[][]} triangles (triangle, 3)
+   */
+  #within(triangles) {
+    const names = ["fault_along", "fault_down", "fault_index", "fault_length", "fault_width"];
+    if (!names.every((name) => this.has(name))) return triangles;
+    const [along, down, fault, length, width] = names.map((name) => this.read(name));
+    const inside = (/** @type {number} */ node) => {
+      const [l, w] = [length[fault[node]], width[fault[node]]], edge = 1e-6 * Math.max(l, w);
+      return along[node] >= -edge && along[node] <= l + edge && down[node] >= -edge && down[node] <= w + edge;
+    };
+    const within = triangles.filter((corners) => corners.every(inside));
+    return within.length ? within : triangles;
+  }
 
   /** @param {string} name */
   has(name) { return this.file.keys.includes(name); }

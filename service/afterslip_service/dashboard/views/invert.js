@@ -34,6 +34,9 @@ class InvertView {
     const { properties } = schema.schemas.InversionRequest;
     this.options = Object.entries(properties).filter(([name]) => !OWN.includes(name))
       .map(([name, property]) => option(name, property, schema, () => this.changed()));
+    // what the spec says of signs and of all else holds for new data too
+    const [first] = campaign.spec?.inversions ?? [];
+    const taken = first ? this.options.filter(({ name, begin }) => name in first && begin(first[name])).map(({ name }) => name) : [];
     put(main,
       h("div.head", {}, h("div.grow", {}, h("h1", {}, "New inversion"),
         h("div.sub", {}, "of ", h("a", { href: `#/campaigns/${campaign.id}` }, campaign.name),
@@ -44,6 +47,7 @@ class InvertView {
           h("label.field", {}, "Name", this.name),
           h("fieldset", {}, h("legend", {}, "Data sets"), this.datasets),
           h("h2", {}, "Options"), h("p.sub", {}, "What is left empty has the default that stands in it. Lists and mappings are written as in a spec."),
+          taken.length ? h("p.sub", {}, `Taken from ${first.name} of the spec: ${taken.join(", ")}.`) : null,
           this.options.map(({ row }) => row),
           h("div.buttons", {}, h("button.primary", {}, "Invert"), this.status))),
         new Upload(schema, (name) => this.refresh(name)).element));
@@ -132,11 +136,11 @@ const field = (name, input, meaning) => h("div.field", {}, h("label", {}, name, 
 /**
  * An option of the request, from its schema.
  * @param {string} name @param {any} property @param {Schema} schema @param {() => void} changed
- * @returns {{name: string, row: Element, value: () => any}} undefined: as by default
+ * @returns {{name: string, row: Element, value: () => any, begin: (given: any) => boolean}} value undefined: as by default
  */
 function option(name, property, schema, changed) {
   const words = property.enum ?? (property.type === "boolean" ? ["true", "false"] : null);
-  const usual = property.default === undefined || property.default === null ? "none" : typeof property.default === "object" ? JSON.stringify(property.default) : String(property.default);
+  const usual = property.default === undefined || property.default === null ? "none" : typeof property.default === "object" ? flow(property.default) : String(property.default);
   const input = words
     ? h("select", { onchange: changed }, h("option", { value: "" }, `${usual} (default)`), words.filter((/** @type {string} */ word) => word !== usual).map((/** @type {string} */ word) => h("option", {}, word)))
     : h("input", { placeholder: usual, oninput: changed, spellcheck: "false" });
@@ -146,7 +150,22 @@ function option(name, property, schema, changed) {
     if (read.errors.length) throw new Error(`${name}: ${read.errors[0].message.split(" at line")[0]}`);
     return read.toJS({ maxAliasCount: 0 });
   };
-  return { name, value, row: field(name, input, property.description ?? "") };
+  // false where it is the default
+  const begin = (/** @type {any} */ given) => {
+    const text = given === null || given === undefined ? "none" : flow(given);
+    if (text === usual) return false;
+    input.value = text;
+    return input.value === text;
+  };
+  return { name, value, begin, row: field(name, input, property.description ?? "") };
+}
+
+/** A value as a spec writes it. @param {any} value @returns {string} */
+function flow(value) {
+  if (Array.isArray(value)) return `[${value.map(flow).join(", ")}]`;
+  if (value === null || typeof value !== "object") return String(value);
+  const given = Object.entries(value).filter(([, one]) => one !== null);
+  return `{${given.map(([name, one]) => `${name}: ${flow(one)}`).join(", ")}}`;
 }
 
 /** @param {any} error */

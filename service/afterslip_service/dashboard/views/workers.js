@@ -26,9 +26,9 @@ export async function workerView(main) {
 /** @param {any[]} workers */
 function table(workers) {
   const names = ["Worker", "State", "Works at", "Slots", "CPU", "Memory", "Limit", "Device", "Host"];
-  return h("div.scroll", {}, h("table", {},
+  return h("div.scroll", {}, h("table.stacked", {},
     h("thead", {}, h("tr", {}, names.map((name) => h("th", { scope: "col" }, name)))),
-    h("tbody", {}, workers.map((worker) => h("tr", {},
+    h("tbody", {}, workers.map((worker) => row(names, [
       h("td", {}, worker.name),
       h("td", {}, h(`span.badge.${worker.state === "running" ? "complete" : "paused"}`, {}, worker.state)),
       h("td", {}, work(worker.facts.at_work ?? [])),
@@ -37,7 +37,13 @@ function table(workers) {
       h("td", {}, size(worker.facts.memory_used)),
       h("td", {}, size(worker.facts.memory_limit)),
       h("td", {}, device(worker.facts)),
-      h("td.mono", { title: worker.address }, worker.facts.host ?? worker.address))))));
+      h("td.mono", { title: worker.address }, worker.facts.host ?? worker.address)])))));
+}
+
+/** Where it is narrow each cell stands on a line of its own, behind its name. @param {string[]} names @param {HTMLElement[]} cells */
+function row(names, cells) {
+  cells.forEach((cell, i) => { cell.dataset.name = names[i]; });
+  return h("tr", {}, cells);
 }
 
 /** @param {number | null | undefined} bytes */
