@@ -105,14 +105,15 @@ def _differ(
     stop: int,
 ) -> None:
     for lane, time in np.ndindex(*factors.shape[:2]):
-        modes = np.flatnonzero(factors[lane, time])
         for row in range(start, stop):
             total = 0.0
             for axis in range(3):
                 difference = 0.0
-                for mode in modes:
-                    own = fine[lane, mode, row, axis]
-                    difference += factors[lane, time, mode] * own
+                for mode in range(factors.shape[2]):
+                    factor = factors[lane, time, mode]
+                    # modes that a source lacks are no numbers
+                    if factor != 0.0:
+                        difference += factor * fine[lane, mode, row, axis]
                 for k in range(nodes.shape[1]):
                     there = coarse[lane, time, nodes[row, k], axis]
                     difference -= weights[row, k] * there

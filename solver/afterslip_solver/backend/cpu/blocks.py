@@ -24,28 +24,38 @@ from afterslip_solver.backend.cpu.lanes import (
 from afterslip_solver.jit.compiling import compiled
 
 WIDTH = 3 * LANES
-# bytes and blocks: the hardware neither runs so far ahead, nor knows where x is read
-_AHEAD, _NEXT = 4096, 64
+# bytes: the hardware does not read so far ahead
+_AHEAD = 4096
 
 
-@compiled()
+@compiled(inline="always")
 def _row(indptr: Any, indices: Any, data: Any, x: Any, i: int) -> Any:
-    """Row i of A x, by component; three sums keep chains of additions short.
+    """Row i of A x, by component.
 
-    Columns are read eight entries at a time, so that none lies behind the block.
+    Two blocks at a time add to three sums each: with three in all, a block would wait
+    for the additions of the one before. Columns are read eight entries at a time, so
+    that none lies behind the block.
     """
-    a = b = c = zeros_of(x, 16)
-    last = indices.shape[0] - 1
-    for k in range(indptr[i], indptr[i + 1]):
-        p, o = 9 * k, WIDTH * indices[k]
+    a = b = c = d = e = f = zeros_of(x, 16)
+    start, stop = indptr[i], indptr[i + 1]
+    pairs = (stop - start) >> 1
+    for pair in range(pairs):
+        k = start + 2 * pair
+        p, o, q = 9 * k, WIDTH * indices[k], WIDTH * indices[k + 1]
         prefetch(data, p, _AHEAD)
-        after = WIDTH * indices[min(k + _NEXT, last)]
-        prefetch(x, after, 0)
-        prefetch(x, after + 2 * LANES, 0)
         a = fma(strided(data, p, 0), repeated(x, o), a)
         b = fma(strided(data, p + 1, 0), repeated(x, o + LANES), b)
         c = fma(strided(data, p + 1, 1), repeated(x, o + 2 * LANES), c)
-    return rows(a + b + c)
+        d = fma(strided(data, p + 9, 0), repeated(x, q), d)
+        e = fma(strided(data, p + 10, 0), repeated(x, q + LANES), e)
+        f = fma(strided(data, p + 10, 1), repeated(x, q + 2 * LANES), f)
+    # one at most; a branch here would count references to the arrays
+    for k in range(start + 2 * pairs, stop):
+        p, o = 9 * k, WIDTH * indices[k]
+        a = fma(strided(data, p, 0), repeated(x, o), a)
+        b = fma(strided(data, p + 1, 0), repeated(x, o + LANES), b)
+        c = fma(strided(data, p + 1, 1), repeated(x, o + 2 * LANES), c)
+    return rows((a + b + c) + (d + e + f))
 
 
 @compiled()
