@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from afterslip.errors import Problem, one_problem
+from afterslip.errors import Problem, SpecError, one_problem
 from afterslip.identity import plain
 from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.inversion import Inversion
 
 RIGIDITY = "rigidity"
+FROM_COMMAND = "--change"
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 # a sign alone is part of a number; a factor has its own
 _FACTOR = re.compile(r"([x/])\s*(.+)")
@@ -41,7 +42,7 @@ def perturbed(spec: Campaign, change: str) -> list[Campaign]:
     path, equals, values = (part.strip() for part in change.partition("="))
     if not (path and equals and values):
         hint = "write PATH=VALUE, e.g. layers[0].bottom=20,40"
-        raise one_problem("--change", change, "is no change of the earth", hint)
+        raise one_problem(FROM_COMMAND, change, "is no change of the earth", hint)
     found = []
     for value in values.split(","):
         data = copy.deepcopy(spec.to_dict())
@@ -51,6 +52,46 @@ def perturbed(spec: Campaign, change: str) -> list[Campaign]:
         data["name"] = f"{spec.name} {path} {value.strip()}"
         found.append(type(spec).from_dict(data, spec.base))
     return found
+
+
+def asked_for(spec: Campaign, request: Inversion) -> list[list[Campaign]]:
+    """Return the campaigns of ``model_error.perturb``, alternatives together.
+
+    Raises
+    ------
+    SpecError
+        With the path in the inversion of each change that cannot be made.
+    """
+    found, problems = [], []
+    for path, values in (request.model_error.perturb or {}).items():
+        try:
+            found.append(perturbed(spec, f"{path}={','.join(values)}"))
+        except SpecError as error:
+            here = f"model_error.perturb.{path}"
+            problems += [
+                Problem(here, one.value, one.message, one.hint)
+                if one.path == FROM_COMMAND
+                else Problem(here, one.value, f"makes {one.path} {one.message}")
+                for one in error.problems
+            ]
+    if problems:
+        raise SpecError(problems)
+    return found
+
+
+def named(request: Inversion, made: Sequence[Sequence[str]]) -> Inversion:
+    """Return a request that names the campaigns that it asked for.
+
+    Parameters
+    ----------
+    made : ids of the campaigns of `asked_for`.
+    """
+    if not made:
+        return request
+    error = request.model_error
+    groups = [*(error.campaigns or []), *map(list, made)]
+    resolved = error.model_copy(update={"campaigns": groups, "perturb": None})
+    return request.model_copy(update={"model_error": resolved})
 
 
 def _apply(model: dict[str, Any], path: str, value: str) -> None:
@@ -65,7 +106,7 @@ def _apply(model: dict[str, Any], path: str, value: str) -> None:
         return
     old = _within(here, last, path)
     if isinstance(old, bool) or not isinstance(old, int | float):
-        raise one_problem("--change", path, "is not a number of the model")
+        raise one_problem(FROM_COMMAND, path, "is not a number of the model")
     here[last] = _changed(float(old), value, path)
 
 
@@ -79,7 +120,7 @@ def _within(here: Any, step: str | int, path: str) -> Any:
         names = here if isinstance(here, dict) else [i.get("name") for i in here]
         hint = f"there is: {', '.join(map(str, names))}"
         text = f"has no {step} in the model"
-        raise one_problem("--change", path, text, hint) from None
+        raise one_problem(FROM_COMMAND, path, text, hint) from None
 
 
 def _changed(old: float, value: str, path: str) -> float:
@@ -91,7 +132,8 @@ def _changed(old: float, value: str, path: str) -> float:
         return old * number if factor[1] == "x" else old / number
     except (ValueError, ZeroDivisionError):
         hint = "write a number, x3 or /3"
-        raise one_problem("--change", f"{path}={value}", "is no value", hint) from None
+        change = f"{path}={value}"
+        raise one_problem(FROM_COMMAND, change, "is no value", hint) from None
 
 
 def earth_problems(

@@ -136,6 +136,9 @@ class Settings(BaseSettings):
         200_000_000, gt=0, description="elements that a mesh may have, by its sizes"
     )
     max_sources: int = Field(20_000, gt=0, description="unit sources of one campaign")
+    max_inversion: int = Field(
+        64 * 1024**3, gt=0, description="bytes of memory that an inversion may need"
+    )
     max_body: int = Field(
         16 * 1024**2,
         gt=0,

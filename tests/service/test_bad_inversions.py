@@ -178,3 +178,27 @@ def test_bad_inversion_is_refused_on_a_campaign(client, worker, case):
         answer = client.post("/v1/inversions", json={**asked, **case.request})
     check(answer, case)
     assert client.get("/v1/inversions").json()["items"] == []
+
+
+@pytest.mark.parametrize("there", [False, True], ids=["spec", "campaign"])
+def test_inversion_that_needs_more_memory_than_is_allowed_is_refused(
+    client, worker, there
+):
+    worker.gate.clear()
+    client.server.app.state.service.settings.max_inversion = 10_000
+    ref = client.post("/v1/files", content=table().encode()).json()["ref"]
+    dataset = {"name": "d", "file": ref, "sigma": SIGMA}
+    asked = {"name": "i", "datasets": ["d"]}
+    if there:
+        made = client.post("/v1/campaigns", json=tiny_worker.spec()).json()["id"]
+        client.post("/v1/datasets", json={"name": "d", "csv": table(), "sigma": SIGMA})
+        answer = client.post("/v1/inversions", json={**asked, "campaign": made})
+    else:
+        spec = tiny_worker.spec(datasets=[dataset], inversions=[asked])
+        answer = client.post("/v1/campaigns", json=spec)
+        assert client.get("/v1/campaigns").json()["items"] == []
+    assert answer.status_code == 422, answer.text
+    (error,) = answer.json()["errors"]
+    assert error["path"] == ("" if there else "inversions[0]")
+    assert "18 data and 10 unknowns, and 0.0 GB are allowed here" in error["message"]
+    assert "most is for unknowns: ask for fewer sources" in error["hint"]

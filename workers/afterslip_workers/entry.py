@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from afterslip_workers.bench import measure
 from afterslip_workers.errors import TaskError, classify
+from afterslip_workers.inverting.size import inversion_needs
 from afterslip_workers.machine import device
 from afterslip_workers.machine.collector import no_collection
 from afterslip_workers.machine.limit import SHARES_ENV
@@ -72,6 +73,7 @@ __all__ = [
     "finish",
     "greens_digest",
     "has_manifest",
+    "inversion_needs",
     "is_bucket",
     "keep_content",
     "keep_file",

@@ -76,8 +76,25 @@ def _here(campaign: Any) -> dict[str, Any]:
         "elements": int(sum(work.elements.values())),
         "runs": dict(work.runs),
         "way": work.way,
+        "perturbed": _perturbed(campaign),
         "geometry": geometry(campaign, inputs),
     }
+
+
+def _perturbed(campaign: Any) -> list[str]:
+    """Names of the campaigns in other earths that inversions ask for."""
+    from afterslip.earths import asked_for
+    from afterslip.errors import SpecError
+
+    names: list[str] = []
+    for index, request in enumerate(campaign.inversions):
+        try:
+            groups = asked_for(campaign, request)
+        except SpecError as error:
+            here = f"inversions[{index}]"
+            raise SpecError([one.under(here) for one in error.problems]) from None
+        names += [one.name for group in groups for one in group]
+    return list(dict.fromkeys(names))
 
 
 def lines(found: dict[str, Any]) -> list[str]:
@@ -90,6 +107,7 @@ def lines(found: dict[str, Any]) -> list[str]:
         f"  sources     {found['sources']:,} in {several(found['groups'], 'group')}",
         f"  stations    {len(shape['stations']):,}",
         *_runs(found),
+        *_other_earths(found),
     ]
     if found.get("elements") is not None:
         unknowns = found.get("unknowns")
@@ -108,18 +126,43 @@ def lines(found: dict[str, Any]) -> list[str]:
         out += _time(found)
     elif "server" not in found:
         out.append("  time        unknown: nothing of this physics was solved here yet")
-    reuse = found.get("reuse") or {}
-    if reuse.get("sources"):
-        out.append(f"  reuse       sources and model of campaign {reuse['sources']}")
-    elif reuse.get("model"):
-        out.append(f"  reuse       the model of campaign {reuse['model']}")
-    out += [
-        f"  warning     {w['path']} {w['message']} ({w['hint']})"
-        for w in found.get("warnings", [])
-    ]
+    out += [*_inversions(found), *_reuse(found), *_warnings(found)]
     if "server" in found:
         out.append(f"memory, time and reuse are not known: {found['server']}")
     return out
+
+
+def _other_earths(found: dict[str, Any]) -> list[str]:
+    """Name the campaigns that inversions ask for beside this one."""
+    names = found.get("perturbed") or []
+    each = f"  with it     {len(names)} campaigns in other earths, of as many sources:"
+    return [each, *(f"              {name}" for name in names)] if names else []
+
+
+def _inversions(found: dict[str, Any]) -> list[str]:
+    """Say how large the inversions are."""
+    return [
+        f"  inversion   {one['name']}: {one['data']:,} data, {one['unknowns']:,} "
+        f"unknowns, up to {one['bytes'] / 1e9:.2g} GB"
+        for one in found.get("inversions", [])
+    ]
+
+
+def _reuse(found: dict[str, Any]) -> list[str]:
+    """Say what is stored already."""
+    reuse = found.get("reuse") or {}
+    if reuse.get("sources"):
+        return [f"  reuse       sources and model of campaign {reuse['sources']}"]
+    if reuse.get("model"):
+        return [f"  reuse       the model of campaign {reuse['model']}"]
+    return []
+
+
+def _warnings(found: dict[str, Any]) -> list[str]:
+    return [
+        f"  warning     {w['path']} {w['message']} ({w['hint']})"
+        for w in found.get("warnings", [])
+    ]
 
 
 def _runs(found: dict[str, Any]) -> list[str]:

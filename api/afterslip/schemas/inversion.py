@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field
 from afterslip.errors import Problem
 from afterslip.schemas.base import Schema, refusal
 from afterslip.schemas.constraints import Constraint, Moment, Sign
-from afterslip.schemas.values import Count, Duration, Name
+from afterslip.schemas.values import Count, Duration, Name, Title
 from afterslip.schemas.windows import Strength, Windows, strength
 from afterslip_common.terms import SlipComponent
 
@@ -34,6 +34,9 @@ Prior = Annotated[dict[Name, dict[str, float]], BeforeValidator(_prior)]
 
 MOST_CHANGES = 30
 """Changes of the earth; memory and time of the draws grow with their square."""
+
+MOST_PERTURBED = 30
+"""Campaigns that one inversion may ask for beside its own."""
 
 
 class Increments(Schema):
@@ -71,6 +74,20 @@ Alternatives = Annotated[
 ]
 
 
+def _values(value: Any) -> Any:
+    """Read a value alone as a change without alternatives; numbers as their text."""
+    every = value if isinstance(value, list) else [value]
+    return [
+        repr(one) if isinstance(one, int | float) and not isinstance(one, bool) else one
+        for one in every
+    ]
+
+
+Values = Annotated[
+    list[Title], Field(min_length=1, max_length=10), BeforeValidator(_values)
+]
+
+
 class ModelErrors(Schema):
     """Which errors of the Green's functions stand beside those of the data."""
 
@@ -83,6 +100,17 @@ class ModelErrors(Schema):
         max_length=MOST_CHANGES,
         description="ids of campaigns in other earths; a list in it: alternatives",
     )
+    perturb: dict[Title, Values] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=MOST_CHANGES,
+        description="{path below model: [values]}: earths whose campaigns are made",
+    )
+
+    @property
+    def changes(self) -> int:
+        """Number of things in the earth that are uncertain."""
+        return len(self.campaigns or []) + len(self.perturb or {})
 
     def places(self) -> Iterator[tuple[str, str]]:
         """Yield (path in the inversion, id) of each campaign."""
@@ -95,6 +123,13 @@ class ModelErrors(Schema):
         named = [identity for _, identity in self.places()]
         for one in sorted({one for one in named if named.count(one) > 1}):
             yield Problem("campaigns", one, "must be named only once")
+        if self.changes > MOST_CHANGES:
+            text = f"makes {self.changes} changes of the earth with campaigns"
+            yield Problem("perturb", None, text, f"name {MOST_CHANGES} at most")
+        made = sum(map(len, (self.perturb or {}).values()))
+        if made > MOST_PERTURBED:
+            text = f"asks for {made} campaigns"
+            yield Problem("perturb", None, text, f"ask for {MOST_PERTURBED} at most")
 
 
 class Inversion(Schema):
@@ -151,23 +186,24 @@ class Inversion(Schema):
 
     model_error: ModelErrors = Field(
         default=ModelErrors(),
-        description="{mesh, campaigns}: errors of the Green's functions",
+        description="{mesh, campaigns, perturb}: errors of Green's functions",
     )
 
     def problems(self) -> Iterator[Problem]:
         """Each data set once, and one prior."""
         if len(set(self.datasets)) < len(self.datasets):
             yield Problem("datasets", self.datasets, "must name each only once")
-        if self.model_error.campaigns:
+        named = "campaigns" if self.model_error.campaigns else "perturb"
+        if self.model_error.changes:
             hint = "leave one of them out"
             for key in ("sparsity", "increments"):
                 if getattr(self, key):
-                    text = "cannot be used with model_error.campaigns"
+                    text = f"cannot be used with model_error.{named}"
                     yield Problem(key, None, text, hint)
         if self.windows is not None and self.increments is not None:
             yield Problem("increments", None, "and windows exclude each other")
-        if self.windows is not None and self.model_error.campaigns:
-            text = "cannot be used with windows"
-            yield Problem("model_error.campaigns", None, text, "leave one of them out")
+        if self.windows is not None and self.model_error.changes:
+            text, hint = "cannot be used with windows", "leave one of them out"
+            yield Problem(f"model_error.{named}", None, text, hint)
         if len(self.prior) != 1:
             yield Problem("prior", self.prior, "must be one prior", "write {name: {}}")

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from afterslip_service import clock
-from afterslip_service.db import queue, twins
+from afterslip_service.db import awaited, queue, twins
 from afterslip_service.db.jobs import LIVE, Job, move_all, of_row
 from afterslip_service.db.tables import attempts, campaigns, jobs, shares
 from afterslip_service.engine.states import AttemptState, JobState
@@ -147,6 +147,7 @@ def _open(
     each = -(-most // len(lines))
     deep = max(-(-each // len(line)) for line in lines if line)
     found = twins.put_off(connection, _next_jobs(connection, chosen, now, deep), now)
+    found = awaited.put_off(connection, found, now)
     users = [
         deque(_in_turns([deque((c, row) for row in found[c.id]) for c in line]))
         for line in lines

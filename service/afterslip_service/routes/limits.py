@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from afterslip.errors import Problem, SpecError
 from afterslip.physics.registry import find
+from afterslip.readers.rows import Rows
 from afterslip.schemas.base import Schema
 from afterslip.schemas.campaign import Campaign
+from afterslip.schemas.inversion import Inversion
+from afterslip.schemas.observation import Dataset
 from afterslip.schemas.values import SHA256
 from afterslip.spec.inputs import Inputs
 from afterslip.spec.references import refs
@@ -16,6 +20,13 @@ from afterslip_service.http.deps import Service
 from afterslip_workers import entry
 
 MESH_FILE = "model.mesh.file"
+# what to do where most of an inversion's memory is for this
+LESS = {
+    "data": "thin the data out, or ask for fewer sources",
+    "other earths": "name fewer campaigns in model_error",
+    "correlated errors": "reduce the scenes to fewer pixels",
+    "unknowns": "ask for fewer sources, increments or terms",
+}
 
 
 def check_files(service: Service, spec: Schema) -> None:
@@ -132,3 +143,40 @@ def check_elements(service: Service, campaign: Campaign, inputs: Inputs) -> None
         message = f"makes {count:,.0f} elements or more, and {most:,} are allowed here"
         hint = f"most are {max(parts, key=lambda part: parts[part])}"
         raise SpecError([Problem("model.mesh", None, message, hint)])
+
+
+def check_inversion(
+    service: Service,
+    spec: Campaign,
+    request: Inversion,
+    settings: Mapping[str, Dataset],
+    rows: Mapping[str, Rows],
+) -> None:
+    """Refuse an inversion that would fill the memory of its worker.
+
+    Parameters
+    ----------
+    settings, rows : of the request's data sets, by name.
+
+    Raises
+    ------
+    SpecError
+        With the numbers, and what takes most of the memory.
+    """
+    sources = find(spec.physics).work(spec).sources
+    needs = entry.inversion_needs(request, settings, rows, sources)
+    most, whose = service.settings.max_inversion, "are allowed here"
+    if service.settings.scheduler == "local" and service.placement is not None:
+        there = int(entry.describe_worker()["memory_bytes"])
+        if there < most:
+            most, whose = there, "are in the machine"
+    if needs["bytes"] > most:
+        parts = needs["parts"]
+        message = (
+            f"needs about {needs['bytes'] / 1e9:.1f} GB of memory for "
+            f"{needs['data']:,} data and {needs['unknowns']:,} unknowns, and "
+            f"{most / 1e9:.1f} GB {whose}"
+        )
+        part = max(parts, key=lambda part: parts[part])
+        hint = f"most is for {part}: {LESS[part]}, or ask an operator"
+        raise SpecError([Problem("", None, message, hint)])

@@ -26,7 +26,7 @@ from afterslip_service.engine.forecast import Forecast, forecast
 from afterslip_service.http.body import JsonRoute
 from afterslip_service.http.deps import PrincipalDep, Service, ServiceDep
 from afterslip_service.http.problems import responses
-from afterslip_service.routes import limits, submission
+from afterslip_service.routes import limits, named_earths, submission
 from afterslip_service.routes.campaigns import SPEC
 from afterslip_workers import entry
 
@@ -75,6 +75,15 @@ class WarningResponse(BaseModel):
     hint: str
 
 
+class InversionPlan(BaseModel):
+    """What an inversion would need."""
+
+    name: str
+    data: int
+    unknowns: int
+    bytes: int = Field(description="of memory, at most")
+
+
 class PlanResponse(BaseModel):
     """What a campaign would need."""
 
@@ -98,6 +107,11 @@ class PlanResponse(BaseModel):
     time: TimeResponse | None = Field(description="null where nothing was measured")
     cost: CostResponse | None = Field(description="null without a price or a time")
     reuse: ReusePlan
+    inversions: list[InversionPlan]
+    perturbed: list[str] = Field(
+        description="campaigns in other earths that inversions ask for, by name; each "
+        "solves as many sources again"
+    )
     warnings: list[WarningResponse]
     geometry: dict[str, Any] = Field(description="where everything lies, km")
 
@@ -127,7 +141,8 @@ def plan_campaign(
     physics = find(campaign.physics)
     needs = limits.plan_of(service, campaign, inputs, trial=mesh) or {}
     canonical = canonical_spec(campaign, service.files)
-    submission.check_earths(service, principal, canonical)
+    named_earths.check(service, principal, canonical)
+    made = submission.check_others(service, campaign)
     with service.database.read() as connection:
         others = measured.newest(connection, campaign.physics)
     count = physics.work(campaign).sources
@@ -152,9 +167,27 @@ def plan_campaign(
         time=None if found is None else TimeResponse(**asdict(found)),
         cost=_cost(service, campaign, found),
         reuse=_reuse(physics, campaign, canonical, others),
+        inversions=_inversions(campaign, inputs, count),
+        perturbed=_names(made),
         warnings=_warnings(campaign, inputs, needs, count),
         geometry=geometry(campaign, inputs),
     )
+
+
+def _inversions(campaign: Campaign, inputs: Inputs, count: int) -> list[InversionPlan]:
+    settings = {dataset.name: dataset for dataset in campaign.datasets}
+    found = []
+    for request in campaign.inversions:
+        needs = entry.inversion_needs(request, settings, inputs.datasets, count)
+        numbers = {key: needs[key] for key in ("data", "unknowns", "bytes")}
+        found.append(InversionPlan(name=request.name, **numbers))
+    return found
+
+
+def _names(made: list[list[list[Campaign]]]) -> list[str]:
+    """Names of campaigns, each once: inversions may share them."""
+    every = [one.name for groups in made for group in groups for one in group]
+    return list(dict.fromkeys(every))
 
 
 def _cost(

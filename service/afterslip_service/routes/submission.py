@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from afterslip.earths import earth_problems
+from afterslip.earths import asked_for, earth_problems, named
 from afterslip.errors import Problem, SpecError
 from afterslip.identity import campaign_digest, canonical_spec, plain
 from afterslip.physics.registry import find
@@ -26,17 +26,20 @@ from afterslip.spec.inputs import (
 from afterslip.spec.reach import moment_problems
 from afterslip.spec.references import contents
 from afterslip_service import clock
-from afterslip_service.db import campaigns, datasets, inversions, jobs
+from afterslip_service.db import awaited, campaigns, datasets, inversions, jobs
 from afterslip_service.db.campaigns import Campaign as Stored
 from afterslip_service.db.jobs import NewJob
 from afterslip_service.db.session import Connection
 from afterslip_service.engine.access import Principal
-from afterslip_service.engine.states import CampaignState, JobKind
-from afterslip_service.errors import ConflictError, ForbiddenError, MissingError
+from afterslip_service.engine.states import JobKind
+from afterslip_service.errors import ConflictError, MissingError
 from afterslip_service.http.access import must_own
 from afterslip_service.http.deps import Service
-from afterslip_service.routes import limits
+from afterslip_service.routes import limits, named_earths
 from afterslip_workers import entry
+
+# alternatives of one change together
+Others = list[list["CheckedCampaign"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,7 @@ class CheckedCampaign:
     ----------
     spec : as the user wrote it, with the files by digest.
     canonical : in canonical form, which workers read.
+    others : for each inversion the campaigns in other earths that it asks for.
     """
 
     name: str
@@ -55,6 +59,7 @@ class CheckedCampaign:
     digest: str
     physics: str
     inversions: tuple[Inversion, ...]
+    others: tuple[Others, ...] = ()
     priority: int = 0
 
 
@@ -69,8 +74,14 @@ def check_campaign(
         With every problem found. Nothing is left behind.
     """
     campaign, _ = read_campaign(service, data)
-    canonical = canonical_spec(campaign, service.files)
-    check_earths(service, principal, canonical)
+    named_earths.check(service, principal, canonical_spec(campaign, service.files))
+    others = [_all_checked(service, made) for made in check_others(service, campaign)]
+    return _checked(service, campaign, tuple(others))
+
+
+def _checked(
+    service: Service, campaign: Campaign, others: tuple[Others, ...] = ()
+) -> CheckedCampaign:
     if service.files.local is not None:
         # what was named by a path on the server is stored like an upload
         for _, content in contents(campaign, service.files).values():
@@ -78,12 +89,54 @@ def check_campaign(
     return CheckedCampaign(
         name=campaign.name,
         spec=campaign.to_dict(),
-        canonical=canonical,
+        canonical=canonical_spec(campaign, service.files),
         digest=campaign_digest(campaign, service.files),
         physics=campaign.physics,
         inversions=tuple(campaign.inversions),
+        others=others,
         priority=campaign.priority or 0,
     )
+
+
+def _all_checked(service: Service, made: list[list[Campaign]]) -> Others:
+    return [[_checked(service, one) for one in group] for group in made]
+
+
+def check_others(service: Service, campaign: Campaign) -> list[list[list[Campaign]]]:
+    """Check the campaigns in other earths that a spec's inversions ask for.
+
+    Raises
+    ------
+    SpecError
+        With every problem found, at the change that causes it.
+    """
+    found, problems = [], []
+    for index, request in enumerate(campaign.inversions):
+        try:
+            found.append(_made_for(service, campaign, request))
+        except SpecError as error:
+            problems += [one.under(f"inversions[{index}]") for one in error.problems]
+    if problems:
+        raise SpecError(problems)
+    return found
+
+
+def _made_for(
+    service: Service, campaign: Campaign, request: Inversion
+) -> list[list[Campaign]]:
+    """Hold the campaigns in other earths of one inversion to what is allowed."""
+    found = asked_for(campaign, request)
+    for path, group in zip(request.model_error.perturb or {}, found, strict=True):
+        try:
+            for one in group:
+                _inputs_of(service, one)
+        except SpecError as error:
+            here = f"model_error.perturb.{path}"
+            texts = [(p, f"makes {p.path} {p.message}") for p in error.problems]
+            raise SpecError(
+                [Problem(here, p.value, text, p.hint) for p, text in texts]
+            ) from None
+    return found
 
 
 def read_campaign(service: Service, data: Any) -> tuple[Campaign, Inputs]:
@@ -97,6 +150,10 @@ def read_campaign(service: Service, data: Any) -> tuple[Campaign, Inputs]:
     if not isinstance(data, dict):
         raise SpecError([Problem("", None, "must be a mapping of keys to values")])
     campaign = parse_campaign(data)
+    return campaign, _inputs_of(service, campaign)
+
+
+def _inputs_of(service: Service, campaign: Campaign) -> Inputs:
     limits.check_sources(service, campaign)
     limits.check_files(service, campaign)
     problems = [
@@ -107,32 +164,22 @@ def read_campaign(service: Service, data: Any) -> tuple[Campaign, Inputs]:
     if problems:
         raise SpecError(problems)
     inputs = resolve(campaign, service.files)
+    _check_inversions(service, campaign, inputs)
     limits.check_elements(service, campaign, inputs)
     limits.check_machine(service, campaign, inputs)
-    return campaign, inputs
+    return inputs
 
 
-def check_earths(
-    service: Service, principal: Principal, canonical: dict[str, Any]
-) -> None:
-    """Check the campaigns in other earths that a spec's inversions name.
-
-    Raises
-    ------
-    SpecError
-        With every problem found.
-    """
-    spec, problems = parse_stored(canonical), []
-    for index, request in enumerate(spec.inversions):
+def _check_inversions(service: Service, campaign: Campaign, inputs: Inputs) -> None:
+    settings = {dataset.name: dataset for dataset in campaign.datasets}
+    for index, request in enumerate(campaign.inversions):
         try:
-            with service.database.read() as connection:
-                others = _other_earths(connection, principal, request)
-            found = list(earth_problems(spec, request, others))
+            limits.check_inversion(
+                service, campaign, request, settings, inputs.datasets
+            )
         except SpecError as error:
-            found = list(error.problems)
-        problems += [problem.under(f"inversions[{index}]") for problem in found]
-    if problems:
-        raise SpecError(problems)
+            here = f"inversions[{index}]"
+            raise SpecError([one.under(here) for one in error.problems]) from None
 
 
 def write_campaign(
@@ -151,8 +198,24 @@ def write_campaign(
     )
     jobs.create(connection, identity, [NewJob(JobKind.MODEL, 0)])
     for index, inversion in enumerate(checked.inversions):
-        _write_inversion(connection, identity, index, inversion, [], owner)
+        others = _write_others(connection, checked.others[index], owner)
+        request = named(inversion, others)
+        _write_inversion(connection, identity, index, request, [], owner)
     return identity
+
+
+def _write_others(
+    connection: Connection, others: Others, owner: str | None
+) -> list[list[str]]:
+    """Write the campaigns of an inversion that are not there yet; return all ids."""
+    return [
+        [
+            awaited.there(connection, one.digest, owner)
+            or write_campaign(connection, one, owner)
+            for one in group
+        ]
+        for group in others
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +226,7 @@ class CheckedInversion:
     owner: str | None
     request: Inversion
     extra: list[dict[str, Any]]
+    others: Others
 
 
 def check_inversion(
@@ -193,19 +257,48 @@ def check_inversion(
             hint = "name a campaign of another physics, as its spec says"
             raise SpecError([Problem("campaign", identity, text, hint)])
         found = _find_datasets(connection, campaign, request, principal.user)
-        others = _other_earths(connection, principal, request)
+        named_there = named_earths.specs(connection, principal, request)
     spec = parse_stored(campaign.canonical)
-    problems = list(
-        constraint_problems(
+    problems = [
+        *constraint_problems(
             request.sign, request.constraints, spec.components_of_faults
-        )
-    )
-    problems += moment_problems(spec, request)
-    problems += _prior_problems(request)
-    problems += earth_problems(spec, request, others)
+        ),
+        *moment_problems(spec, request),
+        *_prior_problems(request),
+        *earth_problems(spec, request, named_there),
+    ]
+    try:
+        _check_data(service, spec, request, found)
+    except SpecError as error:
+        problems += error.problems
+    try:
+        others = _all_checked(service, _made_for(service, spec, request))
+    except SpecError as error:
+        problems += error.problems
+    if problems:
+        raise SpecError(problems)
+    extra = [plain(item) for item in found]
+    return CheckedInversion(identity, principal.user, request, extra, others)
+
+
+def _check_data(
+    service: Service, spec: Campaign, request: Inversion, found: list[Dataset]
+) -> None:
+    """Check the data of a request on a campaign that is there.
+
+    Parameters
+    ----------
+    found : data sets that are not the campaign's own.
+
+    Raises
+    ------
+    SpecError
+        With every problem found.
+    """
     known = {item.name: item for item in [*found, *spec.datasets]}
     settings = {name: known[name] for name in request.datasets}
     rows: dict[str, Rows] = {}
+    problems: list[Problem] = []
     for name, dataset in settings.items():
         try:
             rows[name] = read_dataset(dataset, spec.model, spec.end, service.files)
@@ -216,39 +309,7 @@ def check_inversion(
         problems += request_problems(spec, request, settings, rows, inputs)
     if problems:
         raise SpecError(problems)
-    extra = [plain(item) for item in found]
-    return CheckedInversion(identity, principal.user, request, extra)
-
-
-def _other_earths(
-    connection: Connection, principal: Principal, request: Inversion
-) -> dict[str, Campaign]:
-    """Return the specs of the campaigns whose earths an inversion compares with.
-
-    Raises
-    ------
-    SpecError
-        There is no such campaign, it is somebody else's, or has no Green's functions.
-    """
-    found, problems = {}, []
-    for path, identity in request.model_error.places():
-        try:
-            must_own(connection, principal, identity)
-        except (MissingError, ForbiddenError) as error:
-            hint = "name a campaign of yours by its id"
-            problems.append(Problem(path, identity, str(error), hint))
-            continue
-        other = campaigns.get(connection, identity)
-        if not find(other.physics).inverts:
-            text = f"has Green's functions of {other.physics}: they are not inverted"
-            problems.append(Problem(path, identity, text))
-        elif other.state is not CampaignState.COMPLETE:
-            text = f"is {other.state.value}: it has no Green's functions to compare"
-            problems.append(Problem(path, identity, text, "wait until it is complete"))
-        found[identity] = parse_stored(other.canonical)
-    if problems:
-        raise SpecError(problems)
-    return found
+    limits.check_inversion(service, spec, request, settings, rows)
 
 
 def _prior_problems(request: Inversion) -> list[Problem]:
@@ -273,11 +334,12 @@ def write_inversion(connection: Connection, checked: CheckedInversion) -> str:
             f"the campaign {campaign.name!r} is cancelled: uncancel it first"
         )
     index = inversions.count(connection, campaign.id)
+    others = _write_others(connection, checked.others, checked.owner)
     return _write_inversion(
         connection,
         campaign.id,
         index,
-        checked.request,
+        named(checked.request, others),
         checked.extra,
         checked.owner,
     )
