@@ -284,17 +284,7 @@ def check_inversion(
 def _check_data(
     service: Service, spec: Campaign, request: Inversion, found: list[Dataset]
 ) -> None:
-    """Check the data of a request on a campaign that is there.
-
-    Parameters
-    ----------
-    found : data sets that are not the campaign's own.
-
-    Raises
-    ------
-    SpecError
-        With every problem found.
-    """
+    """Check the data of a request, and ``found``, sets that are not the campaign's."""
     known = {item.name: item for item in [*found, *spec.datasets]}
     settings = {name: known[name] for name in request.datasets}
     rows: dict[str, Rows] = {}
