@@ -1,5 +1,7 @@
 """Windows behind a rupture front: columns, prior, moment rate, against closed forms."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -116,6 +118,30 @@ def test_columns_are_filtered_as_the_data_are(reader):
             np.testing.assert_allclose(
                 found[mine, w, k], whole[:, ::4].ravel(), atol=2e-3
             )
+
+
+def test_columns_between_points_of_the_ground_are_those_of_its_displacement():
+    """On a ground that moves as a plane, cubics between points are exact."""
+    x, y = np.linspace(-4e3, 4e3, 9), np.linspace(-3e3, 3e3, 7)
+    slope = 1.0 + 1e-4 * x[None, :] - 5e-5 * y[:, None]
+    field = slope[..., None, None] * moved(SAMPLE, 0, 0).T
+    by_ground = ("source", "row", "column", "component", "sample")
+    ground = SeriesReader(
+        xr.Dataset(
+            {"wavefield": (by_ground, field[None]), "steps": ("source", [1])},
+            {"sample": SAMPLE, "row": y, "column": x},
+        )
+    )
+    epochs = np.arange(0.0, 30.0, 1.5)
+    for kind, of in (("displacement", moved), ("velocity", rate)):
+        data = replace(rows(kind, epochs, Sampled(1.5)), x=np.array([700.0, -2e3]))
+        there = (1.0 + 1e-4 * data.x)[data.station]
+        found = ground.columns(data, np.array([[1.3]]))[:, 0, 0]
+        exact = of(data.epoch - 1.3, 0, 0)[np.arange(len(data)), data.component]
+        np.testing.assert_allclose(found, there * exact, atol=2e-3)
+    stays = replace(rows("gnss", np.array([0.0])), x=np.array([700.0, -2e3]))
+    found = ground.columns(stays, np.zeros((2, 1)))
+    np.testing.assert_allclose(found[:3, 1, 0], 1.07 * SIZE)
 
 
 def test_what_stays_does_not_know_when_it_began(reader):

@@ -17,23 +17,24 @@ export function mark(chart, now) {
 }
 
 /**
- * @param {number[]} years
+ * @param {number[]} times
  * @param {number[][]} values (time, 3)
- * @param {number} now yr, marked by a line
+ * @param {number} now marked by a line
  * @param {string} [unit]
+ * @param {string} [second] unit of times
  */
-export function series(years, values, now, unit = "m per m of slip") {
+export function series(times, values, now, unit = "m per m of slip", second = "yr") {
   const all = values.flat();
   let low = Math.min(0, ...all), high = Math.max(0, ...all);
   if (low === high) [low, high] = [-1, 1];
-  const last = Math.max(...years, 1e-9);
+  const last = Math.max(...times, 1e-9);
   const x = (/** @type {number} */ t) => column(t, last);
   const y = (/** @type {number} */ v) => TOP + ((HEIGHT - TOP - BOTTOM) * (high - v)) / (high - low);
   const text = (/** @type {any} */ at, /** @type {string} */ words) => svg("text", at, words);
   const end = values[values.length - 1];
   return svg("svg", {
     class: "chart series", "data-last": last, viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img",
-    "aria-label": `Displacement in ${unit} after ${last} yr: ${NAMES.map((name, i) => `${name} ${end[i].toPrecision(4)}`).join(", ")}`,
+    "aria-label": `Displacement in ${unit} after ${last} ${second}: ${NAMES.map((name, i) => `${name} ${end[i].toPrecision(4)}`).join(", ")}`,
   },
   // zero only where its number has room
   [low, 0, high].filter((v, i) => i !== 1 || Math.min(y(low) - y(v), y(v) - y(high)) > 14).map((v) => [
@@ -42,9 +43,9 @@ export function series(years, values, now, unit = "m per m of slip") {
   ]).flat(),
   svg("line", { class: "now", x1: x(now), x2: x(now), y1: TOP, y2: HEIGHT - BOTTOM }),
   NAMES.map((name, axis) => svg("path", {
-    class: name, d: values.map((row, i) => `${i ? "L" : "M"}${x(years[i]).toFixed(1)} ${y(row[axis]).toFixed(1)}`).join(""),
+    class: name, d: values.map((row, i) => `${i ? "L" : "M"}${x(times[i]).toFixed(1)} ${y(row[axis]).toFixed(1)}`).join(""),
   })),
   text({ x: LEFT, y: HEIGHT - 22, "text-anchor": "middle" }, "0"),
-  text({ x: WIDTH - RIGHT, y: HEIGHT - 22, "text-anchor": "end" }, `${last}`),
-  text({ x: (LEFT + WIDTH) / 2, y: HEIGHT - 6, "text-anchor": "middle" }, "yr after the event"));
+  text({ x: WIDTH - RIGHT, y: HEIGHT - 22, "text-anchor": "end" }, `${Number(last.toPrecision(6))}`),
+  text({ x: (LEFT + WIDTH) / 2, y: HEIGHT - 6, "text-anchor": "middle" }, `${second} after the event`));
 }

@@ -5,6 +5,7 @@ import { Problem } from "/dashboard/api.js";
 import { File } from "/dashboard/vendor/netcdf.js";
 
 const KM = 1e3;
+const YEAR = 365.25 * 86400;
 const COMPONENTS = ["east", "north", "up", "line of sight"];
 
 /**
@@ -93,12 +94,15 @@ export class SlipResult {
   /**
    * Predicted displacement at a station through time.
    * @param {number} station
-   * @returns {{years: number[], values: number[][]}} values (time, 3) m
+   * @returns {{times: number[], values: number[][], unit: string}} values (time, 3) m
    */
   series(station) {
-    const years = this.read("time"), all = this.read("series"), count = this.stations.length;
+    const years = [...this.read("time")], all = this.read("series"), count = this.stations.length;
+    // a rupture is followed through seconds
+    const [unit, scale] = this.has("moment_rate") ? ["s", YEAR] : ["yr", 1];
     return {
-      years,
+      times: years.map((t) => scale * t),
+      unit,
       values: years.map((/** @type {number} */ _, /** @type {number} */ t) => [0, 1, 2].map((axis) => all[3 * (t * count + station) + axis])),
     };
   }
@@ -120,7 +124,10 @@ export class SlipResult {
       ({ name, x: x[i] / KM, y: y[i] / KM, data: [] }));
     const [where, axes, epochs, observed, predicted, sigma] = ["obs_station", "obs_component", "obs_epoch", "observed", "predicted", "sigma"]
       .map((name) => this.read(name));
+    // of series of ground motion; the page shows what stays
+    const seconds = this.has("obs_time") ? this.read("obs_time") : [];
     for (let i = 0; i < where.length; i += 1) {
+      if (Number.isFinite(seconds[i])) continue;
       const axis = Number(axes[i]);
       stations[Number(where[i])].data.push({
         axis, component: COMPONENTS[axis], epoch: epochs[i], observed: observed[i], predicted: predicted[i], sigma: sigma[i],

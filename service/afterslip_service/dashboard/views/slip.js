@@ -228,7 +228,7 @@ class SlipView {
   #station(result, name) {
     const row = result.stations.findIndex((station) => station.name === name);
     if (row < 0) return [h("p.sub", {}, `${result.inversion.name} has no data there.`)];
-    const { data } = result.stations[row], { years, values } = result.series(row);
+    const { data } = result.stations[row], { times, values, unit } = result.series(row);
     const mm = (/** @type {number} */ v) => h("td", { "data-value": v }, fixed(1e3 * v, 1));
     return [h("h3", {}, result.inversion.name), h("div.columns", {},
       h("div.scroll", { tabindex: 0, role: "region", "aria-label": "Table" }, h("table", {},
@@ -237,7 +237,7 @@ class SlipView {
         h("tbody", {}, data.map((d) => h("tr", {}, h("td", {}, String(Number(d.epoch.toPrecision(4)))), h("td", {}, d.component),
           mm(d.observed), mm(d.predicted), mm(d.observed - d.predicted), mm(d.sigma),
           h(Math.abs(d.observed - d.predicted) > 3 * d.sigma ? "td.off" : "td", {}, fixed((d.observed - d.predicted) / d.sigma, 1))))))),
-      h("figure.panel", {}, series(years, values, this.look.epoch, "m"), h("figcaption", {}, "Predicted displacement, m: ",
+      h("figure.panel", {}, series(times, values, this.look.epoch, "m", unit), h("figcaption", {}, "Predicted displacement, m: ",
         ...["east", "north", "up"].map((axis) => h(`span.${axis}`, {}, `${axis} `)))))];
   }
 
