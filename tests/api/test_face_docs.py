@@ -71,7 +71,7 @@ def kind(key, field):
     if "string" in kinds:
         if key in ("file", "outline", "below", "topography"):
             return "file"
-        return "time" if key in ("until", "step", "epoch") else "text"
+        return "time" if key in ("until", "step", "epoch", "spacing") else "text"
     return "list" if "array" in kinds else "mapping"
 
 

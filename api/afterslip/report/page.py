@@ -314,7 +314,7 @@ def model_facts(
     rows: list[tuple[str, Any]] = [
         ("Unit sources", f"{result.sizes['source']:,}"),
         ("Unknowns of the displacement field", _count(model.get("n_unknowns"))),
-        ("Tetrahedra", _count(model.get("n_elements"))),
+        ("Elements", _count(model.get("n_elements"))),
         ("Mesh quality", _quality(quality)),
         ("Notes", "; ".join(model.get("notes") or [])),
         *solved,
