@@ -49,7 +49,9 @@ _LAYERS = (
     (1e3, 4000.0, 2000.0, 2600.0, 120.0, 40.0),
     (np.inf, 6000.0, 3464.0, 2700.0, 155.9, 69.3),
 )
-_REFERENCE, _SAMPLING, _COMPARED = 0.3, 0.1, (0.1, 0.4)
+_REFERENCE, _LOWEST = 0.3, 0.1
+# highest frequency, Hz: edge of voxels, m, duration of the source, s, and sampling, s
+_TO_FREQUENCY = {0.4: (400.0, 3.0, 0.1), 1.0: (250.0, 1.2, 0.05)}
 _NOTHING: Int = np.zeros(0, dtype=np.int64)
 
 
@@ -149,25 +151,27 @@ def layers(size: Size) -> Iterator[Check]:
     """Compare a layer over a half-space, without and with attenuation.
 
     Structure, source and receiver are those of the problems LOH.1 and LOH.3; the
-    source is slower, so that voxels of 400 m carry it.
+    source is slower, so that voxels of 250 or 400 m carry it.
     """
     for name, attenuates in (("LOH.1", False), ("LOH.3", True)):
         if size == "small":
             reason = "minutes on two cores; --size full runs it"
             yield not_run(NAME, name, "own sum over wavenumbers", reason)
             continue
-        found, exact = over_layers(400.0, attenuates)
-        envelope, phase = misfits(found, exact, _SAMPLING, _COMPARED)
-        for kind, value in (("envelope", envelope), ("phase", phase)):
-            yield at_most(
-                NAME,
-                f"{name} at (6, 8) km, {kind} misfit, 0.1 to 0.4 Hz",
-                value,
-                0.05,
-                "own sum over wavenumbers",
-                "12 voxels in the S wave of the layer at 0.4 Hz; sides 11 km behind",
-                0.03,
-            )
+        for highest, (h, _, sampling) in _TO_FREQUENCY.items():
+            found, exact = over_layers(highest, attenuates)
+            misfit = misfits(found, exact, sampling, (_LOWEST, highest))
+            voxels = _LAYERS[0][2] / (h * highest)
+            for kind, value in zip(("envelope", "phase"), misfit, strict=True):
+                yield at_most(
+                    NAME,
+                    f"{name} at (6, 8) km, {kind} misfit, 0.1 to {highest:g} Hz",
+                    value,
+                    0.05,
+                    "own sum over wavenumbers",
+                    f"{voxels:.3g} voxels in the shortest S wave; sides 11 km behind",
+                    0.03,
+                )
 
 
 def run(size: Size) -> Iterator[Check]:
@@ -252,13 +256,14 @@ def _host(array: Any) -> Float:
     return np.asarray(array.get() if hasattr(array, "get") else array)
 
 
-def over_layers(h: float, attenuates: bool) -> tuple[Float, Float]:
+def over_layers(highest: float, attenuates: bool) -> tuple[Float, Float]:
     """(3, n_sample) m/s of voxels, and of the sum over wavenumbers, 10 km away.
 
     Parameters
     ----------
-    h : m, edge of a voxel. attenuates : with the quality factors of LOH.3.
+    highest : Hz, 0.4 or 1. attenuates : with the quality factors of LOH.3.
     """
+    h, rise, sampling = _TO_FREQUENCY[highest]
     side, deep, source = 19e3, 15e3, 2e3
     grid = VoxelGrid.covering(Box((-side, side), (-side, side), deep), h)
     rock = [Layer(f"to {v[0]:g} m", min(v[0], deep), *v[1:4]) for v in _LAYERS]
@@ -267,7 +272,7 @@ def over_layers(h: float, attenuates: bool) -> tuple[Float, Float]:
     if attenuates:
         soft = -(grid.axis(2)[:-1] + 0.5 * h) < _LAYERS[0][0]
         own = (np.where(soft, *(v[n] for v in _LAYERS)) for n in (4, 5))
-        quality = Attenuation((0.05, 0.8), _REFERENCE, *own)
+        quality = Attenuation((0.05, 2.0 * highest), _REFERENCE, *own)
     ready = Prepared.of(
         grid,
         medium,
@@ -280,12 +285,12 @@ def over_layers(h: float, attenuates: bool) -> tuple[Float, Float]:
     moment[0, 1] = moment[1, 0] = 1e18
     at = np.array([[0.0, 0.0, -source]])
     loads = moment_loads(grid, medium, at, moment[None, None])
-    place, growth = np.array([[6e3, 8e3]]), smooth_step(3.0)
-    plan = ready.plan(10.0, _SAMPLING)
+    place, growth = np.array([[6e3, 8e3]]), smooth_step(rise)
+    plan = ready.plan(10.0, sampling)
     record = Recording(receivers(grid, *place.T), _NOTHING)
     series = ready.run(plan, loads, growth, record)
     assert series is not None  # noqa: S101 - nobody stops it
-    times = np.asarray(_SAMPLING * np.arange(plan.samples), dtype=np.float64)
+    times = np.asarray(sampling * np.arange(plan.samples), dtype=np.float64)
     parts = [
         ElasticLayer(*v, _REFERENCE) if attenuates else ElasticLayer(*v[:4])
         for v in _LAYERS
@@ -293,7 +298,7 @@ def over_layers(h: float, attenuates: bool) -> tuple[Float, Float]:
     exact = layered_waves(place, times, source, moment, growth, parts)[0].T
     whole = series.displacement[0, 0].astype(np.float64)
     # of both in the same way
-    found, wanted = (np.gradient(u, _SAMPLING, axis=1) for u in (whole, exact))
+    found, wanted = (np.gradient(u, sampling, axis=1) for u in (whole, exact))
     return found, wanted
 
 
