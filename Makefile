@@ -87,7 +87,8 @@ vendor:
 	cd service/vendor/node_modules && for name in zarrita @zarrita/storage fzstd \
 	  ml-matrix ml-array-max ml-array-min ml-array-rescale is-any-array jsfive pako yaml \
 	  @codemirror/* @lezer/* @marijn/find-cluster-break crelt style-mod w3c-keyname \
-	  world-atlas; do \
+	  jspdf svg2pdf.js fflate fast-png iobuffer @babel/runtime cssesc \
+	  font-family-papandreou specificity svgpath world-atlas; do \
 	  echo; echo "== $$name"; cat $$name/LICENSE*; done > $(CURDIR)/$(VENDORED)/licences.txt
 
 setup: system $(STAMP)

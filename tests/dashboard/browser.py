@@ -172,6 +172,20 @@ class Page:
         )
         Path(path).write_bytes(base64.b64decode(data["data"]))
 
+    def saved(self, button, folder, name):
+        """Press a button that saves a file; return its path once it is whole."""
+        self._browser.call(
+            "Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder)
+        )
+        path = Path(folder) / name
+        press = "[...document.querySelectorAll('button')].find((b) => b.textContent"
+        self.run(f"{press} === {button!r}).click()")
+        deadline = time.monotonic() + 30
+        while not path.is_file() or not path.stat().st_size:
+            assert time.monotonic() < deadline, f"{button}: no file\n{self.text()}"
+            time.sleep(0.05)
+        return path
+
     def complaints(self):
         """Return the errors that the browser has noted for this tab."""
         kinds = {"Runtime.exceptionThrown", "Log.entryAdded"}

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import sys
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
+from pypdf import PdfReader
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import page as measured
 import page_inputs
 
 SIDE = 12
+SVG = "{http://www.w3.org/2000/svg}"
 PICTURE = (
     "(() => { const c = document.querySelector('.map canvas'); return [...c"
     ".getContext('2d').getImageData(0, 0, c.width, c.height).data]; })()"
@@ -127,3 +133,22 @@ def test_a_frame_of_the_slider_redraws_neither_scale_nor_legend(view):
     shown.run("window.before = document.querySelector('.ends span'); 0")
     last_time(shown)
     assert shown.run("before === document.querySelector('.ends span')")
+
+
+def test_figures_hold_the_field_its_scale_and_what_it_is(view, tmp_path):
+    """The field is the picture on the page, in both formats, to the last pixel."""
+    shown, _ = view
+    settled(shown)
+    last_time(shown)
+    picture = np.array(shown.run(PICTURE), dtype=np.uint8).reshape(-1, 4)[:, :3]
+    text = shown.saved("Save as SVG", tmp_path, "benchmark.svg").read_text()
+    (image,) = ET.fromstring(text).iter(SVG + "image")
+    inside = Image.open(io.BytesIO(base64.b64decode(image.get("href").split(",")[1])))
+    assert np.array_equal(np.array(inside.convert("RGB")).reshape(-1, 3), picture)
+    (page,) = PdfReader(shown.saved("Save as PDF", tmp_path, "benchmark.pdf")).pages
+    embedded = np.array(page.images[0].image.convert("RGB")).reshape(-1, 3)
+    assert np.array_equal(embedded, picture)
+    assert float(page.mediabox.width) == 0.75 * int(image.get("width"))
+    most = shown.run("document.querySelector('.ends span:nth-child(3)').textContent")
+    for words in (page.extract_text(), "".join(ET.fromstring(text).itertext())):
+        assert all(word in words for word in (most, "longest arrow", "10 yr", "length"))

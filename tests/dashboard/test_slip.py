@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 
 import httpx
 import numpy as np
 import pytest
 from axe import violations
+from pypdf import PdfReader
 from scipy.spatial import ConvexHull
 from test_page import CONTRAST, count, has
 
@@ -171,18 +173,38 @@ def test_contours_lie_on_their_level(view):
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_the_drawing_is_saved_with_its_colours(view):
+def test_drawings_are_saved_with_their_colours(view, tmp_path):
     shown = view()
-    text = shown.run(
-        "import('/dashboard/slip/download.js').then(({ standalone }) =>"
-        " standalone(document.querySelector('.panels svg'), 'a title'))"
-    )
-    root = ET.fromstring(text)
+    name = shown.run("document.querySelector('h1').textContent").split()[-1]
+    saved = shown.saved("Save as SVG", tmp_path, f"{name}.svg")
+    root = ET.fromstring(saved.read_text())
     space = "{http://www.w3.org/2000/svg}"
-    assert root.findtext(f"{space}title") == "a title"
+    assert root.findtext(f"{space}title") == f"Slip of {name}"
     fills = {path.get("fill") for path in root.iter(f"{space}path")}
     assert len(fills) > 3
     assert not any(element.get("class") for element in root.iter())
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_pdf_has_a_page_for_the_map_and_one_for_the_faults(view, tmp_path):
+    shown = view()
+    name = shown.run("document.querySelector('h1').textContent").split()[-1]
+    fills = shown.run(
+        "['.map.km', '.solid'].map((s) => new Set([...document"
+        ".querySelectorAll(s + ' .shade')].map((p) => p.getAttribute('fill'))).size)"
+    )
+    saved = PdfReader(shown.saved("Save as PDF", tmp_path, f"{name}.pdf"))
+    assert saved.metadata.title == f"Slip of {name}"
+    assert len(saved.pages) == 2
+    for page, colours, words in zip(
+        saved.pages, fills, ("km east, north", "km deep"), strict=True
+    ):
+        assert words in page.extract_text()
+        drawn = page.get_contents().get_data()
+        used = set(re.findall(rb"[\d.]+ [\d.]+ [\d.]+ rg\n", drawn))
+        # neighbours among them are one where they are written with two digits
+        assert len(used) > colours / 2 > 3
 
 
 @pytest.mark.slow

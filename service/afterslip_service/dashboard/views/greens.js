@@ -8,6 +8,7 @@ import { mark, series } from "/dashboard/elements/series.js";
 import { SurfaceMap } from "/dashboard/elements/surface-map.js";
 import { explorable } from "/dashboard/views/campaign.js";
 import { css, table } from "/dashboard/elements/colours.js";
+import { savePdf, saveSvg, standalone, withField } from "/dashboard/figure.js";
 import { Greens, YEAR, comparable } from "/dashboard/physics/viscoelastic/greens.js";
 import { Difference } from "/dashboard/physics/viscoelastic/motion.js";
 
@@ -90,7 +91,9 @@ class GreensView {
           h("div.time", {}, h("label", { for: "time" }, "Time after the event"), this.time, this.when),
           this.map.scale, this.legend, this.left, this.sensitivity,
           h("div.buttons", {}, press("Closer", () => this.map.zoom(0.6)), press("Farther", () => this.map.zoom(1 / 0.6)),
-            press("Around the sources", () => this.map.focus()), press("Whole surface", () => this.map.focus(true)))),
+            press("Around the sources", () => this.map.focus()), press("Whole surface", () => this.map.focus(true)),
+            press("Save as SVG", () => saveSvg(this.figure(), this.campaign.name)),
+            press("Save as PDF", () => savePdf([this.figure()], this.campaign.name).catch((error) => this.say(error.message))))),
         h("div", {},
           h("section.card.choices", { "aria-label": "What is shown" }, this.source.label, this.clicks.label, this.shown.label, this.part.label,
             others.length ? [this.other.label, this.which.label] : null),
@@ -294,6 +297,15 @@ class GreensView {
     this.map.show(this.field(this.greens.times[this.step]), Math.min(this.axis, 3), this.most, this.longest);
     this.now();
     if (this.all) this.shade();
+  }
+
+  /** The map as it is shown, with its scale. */
+  figure() {
+    const { map, campaign: { name }, greens } = this, words = [...this.legend.children].map(({ textContent }) => textContent ?? "");
+    const figure = standalone(map.over, `Green's functions of ${name}`);
+    withField(figure, map.canvas, Array.from(table(this.axis >= 3 ? "one" : "two"), css), words.slice(0, 3),
+      [name, greens.sources[map.source.index].label, `${this.when.value} after the event`, ...words.slice(3)].join(" · "));
+    return figure;
   }
 
   /** @param {number} x m @param {number} y m */

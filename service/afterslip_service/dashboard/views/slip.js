@@ -10,7 +10,7 @@ import { series } from "/dashboard/elements/series.js";
 import { fixed, percent } from "/dashboard/format.js";
 import { step } from "/dashboard/slip/contours.js";
 import { FaultView } from "/dashboard/slip/fault-view.js";
-import { save, standalone } from "/dashboard/slip/download.js";
+import { savePdf, saveSvg, standalone } from "/dashboard/figure.js";
 import { SlipResult } from "/dashboard/slip/result.js";
 import { scores } from "/dashboard/slip/scores.js";
 import { SlipMap } from "/dashboard/slip/slip-map.js";
@@ -80,7 +80,7 @@ class SlipView {
       h("div.head", {}, h("div.grow", {}, h("h1", {}, `Slip of ${inversion.name}`),
         h("div.sub", {}, h("a", { href: `#/campaigns/${inversion.campaign}` }, "Campaign"), " · ",
           h("a", { href: inversion.links.report, target: "_blank", rel: "noopener" }, "Report"))),
-      h("div.buttons", {}, press("Copy a link to this view", () => this.copy()), press("Save as SVG", () => this.download()))),
+      h("div.buttons", {}, press("Copy a link to this view", () => this.copy()), press("Save as SVG", () => this.download()), press("Save as PDF", () => this.print()))),
       h("section.card", { "aria-label": "What is shown" }, h("div.choices.three", {}, this.#choices())),
       h("section.card", { "aria-label": "Maps" }, this.panels, this.legend,
         h("div.buttons", {}, press("Closer", () => this.maps[0].map.zoom(0.6)), press("Farther", () => this.maps[0].map.zoom(1 / 0.6)),
@@ -267,9 +267,18 @@ class SlipView {
     }
   }
 
-  download() {
-    for (const { map, result } of this.maps) save(standalone(map.svg, `Slip of ${result.inversion.name}`), `${result.inversion.name}.svg`);
-    for (const { drawing, result } of this.faults) save(standalone(drawing, `Slip of ${result.inversion.name}`), `${result.inversion.name}-3d.svg`);
+  /** Each drawing with the name of its file. */
+  figures() {
+    const drawn = [...this.maps.map(({ map, result, pixels }) => ({ drawing: map.svg, result, kind: pixels ? `-${pixels}` : "" })),
+      ...this.faults.map(({ drawing, result }) => ({ drawing, result, kind: "-3d" }))];
+    return drawn.map(({ drawing, result: { inversion: { name } }, kind }) =>
+      ({ name: `${name}${kind}`, figure: standalone(drawing, `Slip of ${name}`) }));
+  }
+
+  download() { for (const { name, figure } of this.figures()) saveSvg(figure, name); }
+
+  print() {
+    return savePdf(this.figures().map(({ figure }) => figure), this.result.inversion.name).catch((error) => this.say(error.message));
   }
 }
 
