@@ -7,6 +7,7 @@ import io
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -142,13 +143,14 @@ def test_figures_hold_the_field_its_scale_and_what_it_is(view, tmp_path):
     last_time(shown)
     picture = np.array(shown.run(PICTURE), dtype=np.uint8).reshape(-1, 4)[:, :3]
     text = shown.saved("Save as SVG", tmp_path, "benchmark.svg").read_text()
-    (image,) = ET.fromstring(text).iter(SVG + "image")
-    inside = Image.open(io.BytesIO(base64.b64decode(image.get("href").split(",")[1])))
+    (image,) = (one.attrib for one in ET.fromstring(text).iter(SVG + "image"))
+    inside = Image.open(io.BytesIO(base64.b64decode(image["href"].split(",")[1])))
     assert np.array_equal(np.array(inside.convert("RGB")).reshape(-1, 3), picture)
     (page,) = PdfReader(shown.saved("Save as PDF", tmp_path, "benchmark.pdf")).pages
-    embedded = np.array(page.images[0].image.convert("RGB")).reshape(-1, 3)
+    field: Any = page.images[0].image
+    embedded = np.array(field.convert("RGB")).reshape(-1, 3)
     assert np.array_equal(embedded, picture)
-    assert float(page.mediabox.width) == 0.75 * int(image.get("width"))
+    assert float(page.mediabox.width) == 0.75 * int(image["width"])
     most = shown.run("document.querySelector('.ends span:nth-child(3)').textContent")
     for words in (page.extract_text(), "".join(ET.fromstring(text).itertext())):
         assert all(word in words for word in (most, "longest arrow", "10 yr", "length"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from typing import Any
 
 import httpx
 import numpy as np
@@ -194,7 +195,7 @@ def test_a_pdf_has_a_page_for_the_map_and_one_for_the_faults(view, tmp_path):
         "['.map.km', '.solid'].map((s) => new Set([...document"
         ".querySelectorAll(s + ' .shade')].map((p) => p.getAttribute('fill'))).size)"
     )
-    saved = PdfReader(shown.saved("Save as PDF", tmp_path, f"{name}.pdf"))
+    saved: Any = PdfReader(shown.saved("Save as PDF", tmp_path, f"{name}.pdf"))
     assert saved.metadata.title == f"Slip of {name}"
     assert len(saved.pages) == 2
     for page, colours, words in zip(
