@@ -2,13 +2,17 @@
 
 import hashlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from afterslip.cli.main import app
 from afterslip.error_class import ErrorClass
 from afterslip.spec import load, parse_campaign
 from afterslip.spec.files import LocalFiles
@@ -72,6 +76,51 @@ def test_mesh_of_the_how_to_is_one_that_its_campaign_takes(tmp_path, monkeypatch
     geometry = import_mesh(tmp_path / "model.msh", scale=1e3, faults=names)
     assert set(geometry.mesh.tag_names) == {x.name for x in campaign.model.layers}
     assert geometry.faults["main"].length == pytest.approx(40e3)
+
+
+def lines_of(text):
+    """Return each command of a shell block, continued lines joined."""
+    return re.sub(r"\\\n", " ", text).splitlines()
+
+
+def commands():
+    """(page, words) of each use of the command in a block of any page."""
+    for page in PAGES:
+        for kind, _, text in FENCE.findall(page.read_text()):
+            for line in lines_of(text) if kind in ("sh", "text") else ():
+                found = re.match(r"(?:[A-Z_]+=\S+ )*(?:\S*/)?afterslip (?=[a-z])", line)
+                if found:
+                    words = shlex.split(
+                        line[found.end() :].split(" | ")[0], comments=True
+                    )
+                    yield page.name, words
+
+
+@cache
+def help_of(*verbs):
+    """Return what ``afterslip VERB --help`` prints, None where there is none."""
+    done = CliRunner().invoke(app, [*verbs, "--help"], env={"COLUMNS": "200"})
+    return done.output if done.exit_code == 0 else None
+
+
+def test_every_command_of_the_pages_has_its_verb_and_options():
+    uses = list(commands())
+    assert len(uses) > 40
+    assert help_of("no-such-verb") is None
+    for page, words in uses:
+        verbs = tuple(words[: 2 if words[0] in ("token", "webhook") else 1])
+        known = help_of(*verbs)
+        assert known is not None, (page, words)
+        given = {word.partition("=")[0] for word in words if re.match(r"-\D", word)}
+        missing = {name for name in given if not re.search(rf"{name}\b", known)}
+        assert not missing, (page, words)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_every_python_block_is_python(page):
+    for kind, _, text in FENCE.findall(page.read_text()):
+        if kind == "python":
+            compile(text, str(page), "exec")
 
 
 def test_every_class_of_errors_has_its_advice():

@@ -245,7 +245,7 @@ def test_campaigns_are_found_by_id_beginning_or_name(client, spec):
     assert [c.id for c in client.campaigns()] == ["c0", "c1"]
     assert client.campaign("c1").id == "c1"
     with pytest.raises(
-        ApiError, match=r"several campaigns: c0 \(.*give the id"
+        ApiError, match=r"campaign = small: is the name of several: c0 \(.*give the id"
     ) as ended:
         client.campaign("small")
     assert ended.value.exit_code == 2

@@ -341,6 +341,7 @@ def _webhook(identity: str) -> str:
 
 def _several(which: str, found: list[CampaignHandle]) -> ApiError:
     ids = ", ".join(f"{c.id} ({c.state})" for c in found)
-    problem = Problem("", None, f"{which} is the name of several campaigns: {ids}",
-                      "give the id of one")  # fmt: skip
+    problem = Problem(
+        "campaign", which, f"is the name of several: {ids}", "give the id of one"
+    )
     return ApiError(422, "Unprocessable Entity", str(problem), [problem])
