@@ -324,6 +324,12 @@ def test_only_the_average_of_the_largest_slip_has_limits(result):
     value = {n: v for n, v, _ in headline(drawn)}["Largest slip"]
     assert value == "36.0 m, mean over 40 km 30.0 m (27.0 to 33.0)"
     assert "the largest slip, 36 m, has no interval" in " ".join(caveats(drawn))
+    assert "Intervals are those of one earth" in " ".join(caveats(drawn))
+    request = json.loads(drawn.attrs.get("request", "{}"))
+    request["model_error"] = {"campaigns": [["a", "b"], ["c"]]}
+    drawn.attrs["request"] = json.dumps(request)
+    assert "count the 3 other earths" in " ".join(caveats(drawn))
+    assert "one earth" not in " ".join(caveats(drawn))
     # limits of the largest slip itself, as older results hold them, are left out
     older = result.assign_attrs(peak_slip_interval=[27.0, 33.0])
     assert {n: v for n, v, _ in headline(older)}["Largest slip"] == "36.0 m"

@@ -7,7 +7,7 @@ import xarray as xr
 
 from afterslip.plot.resolution import on_nodes
 from afterslip.report.tables import worst_stations
-from afterslip.result import fit_by_type, slip_magnitude
+from afterslip.result import facts, fit_by_type, slip_magnitude
 from afterslip.units import rounded
 
 RESOLVED = 0.5
@@ -29,9 +29,25 @@ def _averaged(result: xr.Dataset) -> list[str]:
     return [
         f"Data say how large slip is over about {rounded(float(length) / 1e3)} km: the "
         f"largest slip, {most:.2g} m, has no interval, and slip that varies over less "
-        "may be larger. Slip that is rough within this length, or another earth than "
-        "the model's, is in intervals less often than they say."
+        "may be larger. Slip that is rough within this length is in intervals less "
+        "often than they say.",
+        _earths(result),
     ]
+
+
+def _earths(result: xr.Dataset) -> str:
+    """Say which earths the intervals count."""
+    error = (facts(result, "request") or {}).get("model_error") or {}
+    if named := sum(map(len, error.get("campaigns") or [])):
+        return (
+            f"Intervals count the {named} other earths that the inversion names, and "
+            "no others."
+        )
+    return (
+        "Intervals are those of one earth: in another one they hold the truth far less "
+        "often than they say. `model_error: {perturb: ...}` of an inversion adds how "
+        "uncertain layers and viscosities are."
+    )
 
 
 def _unresolved(result: xr.Dataset) -> list[str]:

@@ -198,6 +198,8 @@ def _annotate(
     solution: InversionSolution,
 ) -> None:
     spec = context.envelope.spec
+    # caveats read it
+    found.attrs["request"] = json.dumps(request.model_dump(mode="json"))
     found.attrs.update(
         Conventions="CF-1.11",
         campaign=context.envelope.campaign,
@@ -205,7 +207,6 @@ def _annotate(
         inversion=request.name,
         frame=json.dumps(campaign.model.frame.model_dump(mode="json")),
         spec=json.dumps(spec),
-        request=json.dumps(request.model_dump(mode="json")),
         model=json.dumps({k: facts[k] for k in _MODEL_FACTS if k in facts}),
         digest=str(facts.get("campaign_digest", "")),
         versions=json.dumps(versions()),
