@@ -192,3 +192,21 @@ def test_voxels_above_the_sea_count_in_what_a_campaign_takes(hill, tmp_path):
     (counted,) = physics.work(campaign, inputs).elements.values()
     grid = prepared(hill, tmp_path, under(with_waves(**SHORT)))["model"]().grid
     assert counted == grid.n_voxel
+
+
+def test_a_surface_that_reaches_above_the_sea_floor_ends_there(tmp_path):
+    write_ground(tmp_path, lambda x, y: -0.9)
+    rows = [
+        f"{0.5 * k:g},{0.5 * i:g},{0.3 + 0.7 * k:g}"
+        for i in range(-6, 7)
+        for k in range(9)
+    ]
+    (tmp_path / "top.csv").write_text("\n".join(["x_km,y_km,depth_km", *rows]) + "\n")
+    fault = {"name": "main", "surface": {"file": "top.csv"}}
+    spec = under(with_waves(**SHORT), faults=[fault])
+    found = prepared(tmp_path, tmp_path / "store", spec)["model"]().faults["main"]
+    # as in meshes, its top edge is its line on the ground
+    assert found.open_top
+    assert -1400.0 < found.position[:, 2].max() < -900.0
+    # and its depths count from the sea: 5.9 km at the bottom
+    assert found.position[:, 2].min() == pytest.approx(-5.9e3, abs=400.0)
