@@ -12,12 +12,13 @@ from afterslip.readers import hdf_process
 from afterslip.readers.grid import read_grid
 from afterslip.readers.interface import read_interface, read_outline
 from afterslip.readers.meshfile import mesh_format
+from afterslip.readers.motion import read_motion
 from afterslip.readers.observations import read_observations
 from afterslip.readers.places import read_points, read_stations
 from afterslip.readers.series import read_neu, read_pos, read_tenv3
 from afterslip.readers.series_format import is_series
 from afterslip.readers.slip import read_slip
-from afterslip.schemas.observation import Sigma
+from afterslip.schemas.observation import Series, Sigma
 
 FRAMES = {"geographic": Frame("geographic", 142.4, 38.3), "local": Frame("local")}
 SIGMA = Sigma.model_validate({"horizontal": 0.01, "vertical": 0.02, "los": 0.01})
@@ -41,6 +42,14 @@ def _observations(content, frame):
     rows = found.rows()
     _finite(found.x, found.y, rows.value, rows.sigma, rows.epoch, rows.direction)
     assert (rows.sigma > 0).all()
+
+
+def _motion(content, frame):
+    found = read_motion(content, frame, Series(lowpass=0.2), SIGMA, LABEL)
+    rows = found.rows("d")
+    _finite(found.x, found.y, rows.value, rows.sigma, rows.epoch)
+    assert rows.sampled["d"].sampling > 0
+    assert rows.moving.all()
 
 
 def _points(content, frame):
@@ -103,8 +112,8 @@ hdf_process._apart = hdf_process.read_here
 
 READERS = {
     name[1:]: globals()[name]
-    for name in ("_stations", "_observations", "_points", "_slip", "_interface",
-                 "_outline", "_grid", "_mesh", "_series")
+    for name in ("_stations", "_observations", "_motion", "_points", "_slip",
+                 "_interface", "_outline", "_grid", "_mesh", "_series")
 }  # fmt: skip
 
 

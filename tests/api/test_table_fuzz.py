@@ -20,12 +20,17 @@ INSAR = (
     "lon,lat,los,sigma_los,los_e,los_n,los_u",
     ("142.1,38.1,0.5,0.01,0.6,0,0.8", "142.2,38.1,0.4,0.01,0.6,0,0.8"),
 )
+MOTION = (
+    "station,lon,lat,time_s,east,north,up",
+    tuple(f"A,142.1,38.1,{t},0.{t},0,-0.1" for t in range(4)),
+)
 TABLES: dict[str, list[tuple[str, tuple[str, ...]]]] = {
     "stations": [
         ("station,lon,lat", ("A,142.1,38.1", "B,142.6,38.4")),
         ("station,x_km,y_km", ("A,1,2", "B,-3,4.5")),
     ],
     "observations": [GNSS, INSAR],
+    "motion": [MOTION],
     "points": [("lon,lat,depth_km", ("142,38,1", "142.5,38.5,20"))],
     "slip": [("lon,lat,depth_km,strike,dip", ("142,38,10,1,2", "142,39,10,0,2"))],
     "interface": [

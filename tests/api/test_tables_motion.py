@@ -71,6 +71,7 @@ def test_stations_are_filtered_one_by_one():
     [
         ([0.0], [0.0], "has one sample, which is no series"),
         ([0.0, 1.0, 1.0], [0, 0, 1], "has a sample of this time already"),
+        ([0.0, 5e-324], [0.0, 0.0], "s after another sample"),
         ([0.0, 1.0, 2.0, 4.0], [0, 1, 2, 3], "comes 2 s after the sample before"),
         ([3.0, 4.0, 5.0], [0, 1, 2], "begins at 3 s, and the filter needs it from 0"),
         ([0.0, 1.0, 2.0], [0, "", 2], "has an empty field in a series"),

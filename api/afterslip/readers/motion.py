@@ -24,6 +24,8 @@ SAMPLES_IN_PERIOD = 2.5
 # of a sampling, by which samples may be off their places
 _UNEVEN = 1e-3
 _LISTED = 5
+# s; no instrument of ground motion samples faster
+_SHORTEST = 1e-4
 
 
 def lowpassed(values: Float, sampling: float, lowpass: float) -> Float:
@@ -127,9 +129,12 @@ def _sampling(found: Observations) -> float:
             hint = "give time_s and several samples, or leave series out"
             text = "has one sample, which is no series"
             problems.append(Problem(found.place(int(mine[0])), name, text, hint))
-        elif step.min() <= 0.0:
+        elif step.min() < _SHORTEST:
             place = found.place(int(mine[int(step.argmin()) + 1]))
-            problems.append(Problem(place, name, "has a sample of this time already"))
+            text = "has a sample of this time already"
+            if step.min() > 0.0:
+                text = f"comes {step.min():.3g} s after another sample"
+            problems.append(Problem(place, name, text, "write time_s in s"))
         else:
             steps.append((float(step.min()), int(mine[0])))
     if not problems:
