@@ -202,3 +202,23 @@ def test_inversion_that_needs_more_memory_than_is_allowed_is_refused(
     assert error["path"] == ("" if there else "inversions[0]")
     assert "18 data and 10 unknowns, and 0.0 GB are allowed here" in error["message"]
     assert "most is for unknowns: ask for fewer sources" in error["hint"]
+
+
+def test_the_errors_of_the_mesh_in_a_long_series_count_in_the_memory(client):
+    lines = [f"A,0,0,0.1,0.2,0.1,{day / 700}" for day in range(600)]
+    lines += [f"{line},0" for line in LINES[1:]]
+    text = table(lines, f"{HEAD},time")
+    ref = client.post("/v1/files", content=text.encode()).json()["ref"]
+
+    def said(mesh):
+        asked = {"name": "i", "datasets": ["d"], "model_error": {"mesh": mesh}}
+        spec = tiny_worker.spec(
+            datasets=[{"name": "d", "file": ref, "sigma": SIGMA}], inversions=[asked]
+        )
+        answer = client.post("/v1/plan", json=spec)
+        assert answer.status_code == 200, answer.text
+        (found,) = answer.json()["inversions"]
+        return found["bytes"]
+
+    # three components, each a matrix of 600 by 600 numbers
+    assert said(True) - said(False) >= 3 * 8 * 600**2

@@ -24,7 +24,7 @@ MESH_FILE = "model.mesh.file"
 LESS = {
     "data": "thin the data out, or ask for fewer sources",
     "other earths": "name fewer campaigns in model_error",
-    "correlated errors": "reduce the scenes to fewer pixels",
+    "correlated errors": "reduce scenes to fewer pixels, series to fewer epochs",
     "unknowns": "ask for fewer sources, increments or terms",
 }
 

@@ -44,7 +44,9 @@ def inversion_needs(
         parts=parts,
         beside=sum(_beside(dataset, part) for dataset, part in used),
         datasets=max(len(used), 1),
-        correlated=tuple(n for dataset, part in used for n in _blocks(dataset, part)),
+        correlated=tuple(
+            n for dataset, part in used for n in _blocks(dataset, part, error.mesh)
+        ),
         changes=sum(len(group) for group in made),
         problems=request.folds * request.repeats,
     )
@@ -68,10 +70,17 @@ def _beside(dataset: Dataset, rows: Rows) -> int:
     return found + terms * len(pairs)
 
 
-def _blocks(dataset: Dataset, rows: Rows) -> list[int]:
-    """Sizes of the blocks of data whose errors are correlated."""
+def _blocks(dataset: Dataset, rows: Rows, mesh: bool) -> list[int]:
+    """Sizes of the blocks of data whose errors are correlated.
+
+    Those of the mesh are one error for all epochs of a component of a station.
+    """
     found = [len(index) for index, _ in rows.blocks]
     covariance = dataset.covariance
     if covariance is not None and covariance.file is None:
         found += np.unique(rows.epoch, return_counts=True)[1].tolist()
+    elif mesh:
+        place = np.column_stack((rows.station, rows.component))
+        epochs = np.unique(place, axis=0, return_counts=True)[1]
+        found += epochs[epochs > 1].tolist()
     return found
