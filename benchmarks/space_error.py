@@ -12,7 +12,7 @@ change until that time. Their ratio is the estimate's effectivity.
 import argparse
 import json
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -53,6 +53,7 @@ class Problem:
     words : for the table. size : of the mesh, km and growth. refine : of the mesh.
     plane : top, dip, length, width, km and degrees; None for the curved interface.
     finer : refinements of the reference's mesh; 0 for a closed form or a propagator.
+    slab : whether an elastic plate goes down below the interface, over weak mantle.
     """
 
     words: str
@@ -64,6 +65,7 @@ class Problem:
     layered: bool = False
     finer: int = 0
     taper: bool = False
+    slab: bool = False
     years: list[float] = field(default_factory=lambda: [0.0])
 
 
@@ -98,7 +100,23 @@ PROBLEMS = {
         "curved interface through the lid", (16, 300, 0.5), 0, None,
         layered=True, finer=2, years=[0.0, 1.0, 10.0],
     ),
+    "subduction": Problem(
+        "slab over weak mantle", (16, 300, 0.5), 0, None,
+        layered=True, finer=2, slab=True, years=[0.0, 1.0, 10.0],
+    ),
 }  # fmt: skip
+
+
+def slab() -> str:
+    """CSV of the interface as a whole, to 120 km depth."""
+    s, depth = (
+        a.ravel()
+        for a in np.meshgrid(np.linspace(-150, 150, 41), np.linspace(0, 120, 41))
+    )
+    across = 2.6 * depth - 0.009 * depth**2 + 1.2e-3 * s**2
+    rows = zip(across, s, depth, strict=True)
+    lines = [f"{x:.4f},{y:.4f},{z:.4f}\n" for x, y, z in rows]
+    return "x_km,y_km,depth_km\n" + "".join(lines)
 
 
 def interface() -> str:
@@ -112,12 +130,32 @@ def interface() -> str:
     return "x_km,y_km,depth_km\n" + "".join(lines)
 
 
-def outline() -> str:
+def outline(steeper: float = 0.022) -> str:
     """CSV of where the interface slips: 40 km deep, 90 km long."""
     s = np.linspace(-45, 45, 19)
-    low = 2.6 * 40 - 0.022 * 40**2 + 1.2e-3 * s**2
+    low = 2.6 * 40 - steeper * 40**2 + 1.2e-3 * s**2
     edge = [*zip(1.2e-3 * s**2, s, strict=True), *zip(low[::-1], s[::-1], strict=True)]
     return "x_km,y_km\n" + "".join(f"{x:.4f},{y:.4f}\n" for x, y in edge)
+
+
+def write_files(folder: Path) -> None:
+    """Write what the specs read."""
+    (folder / "interface.csv").write_text(interface())
+    (folder / "outline.csv").write_text(outline())
+    (folder / "slab.csv").write_text(slab())
+    (folder / "slab-outline.csv").write_text(outline(0.009))
+
+
+def bodies() -> list[dict]:
+    """Return a plate of 30 km, and weak mantle to 80 km below the interface."""
+    stiff = rock("plate", Stratum(30e3, 70e9, 62e9), 3300.0)
+    weak = rock("ocean", replace(MANTLE, viscosity=2e18), 3300.0)
+    weak["rheology"] = {"maxwell": {"viscosity": 2e18}}
+    found = []
+    for body, thickness in ((weak, 80), (stiff, 30)):
+        del body["bottom"]
+        found.append(body | {"below": "slab.csv", "thickness": thickness})
+    return found
 
 
 def spec(problem: Problem, refine: int) -> dict:
@@ -128,6 +166,8 @@ def spec(problem: Problem, refine: int) -> dict:
         layers = [rock("lid", LID, 2800.0), rock("mantle", MANTLE, 3300.0)]
     if problem.plane is None:
         surface = {"file": "interface.csv", "outline": "outline.csv"}
+        if problem.slab:
+            surface = {"file": "slab.csv", "outline": "slab-outline.csv"}
         shape: dict = {"surface": surface}
     else:
         shape = {"plane": {"x": 0, "y": 0, "strike": 0, **problem.plane}}
@@ -139,6 +179,7 @@ def spec(problem: Problem, refine: int) -> dict:
             "frame": {"kind": "local"},
             "domain": {"x": wide, "y": wide, "depth": HALF},
             "layers": layers,
+            "bodies": bodies() if problem.slab else [],
             "faults": [{"name": "main", **shape}],
             "mesh": {"size": size, "refine": refine},
         },
@@ -316,8 +357,7 @@ def main() -> None:
     found: list = []
     with TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "interface.csv").write_text(interface())
-        (folder / "outline.csv").write_text(outline())
+        write_files(folder)
         for problem in options.names or PROBLEMS:
             found += measure(problem, folder)
             if options.json is not None:

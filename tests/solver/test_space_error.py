@@ -95,7 +95,7 @@ def test_error_is_a_share_of_the_difference():
     fine, coarse = np.zeros((2, 5, 3)), np.zeros((2, 5, 3))
     coarse[1, 3] = [3.0, 0.0, 4.0]
     error = space_error(fine, coarse, NESTED)
-    assert error[1, 3] == 5.0 / 3.0
+    assert error[1, 3] == 5.0 / 4.0
     assert np.count_nonzero(error) == 1
     assert space_error(fine, coarse, BUILT)[1, 3] == 2.5
 

@@ -4,7 +4,6 @@ import copy
 import json
 import runpy
 import sys
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -102,9 +101,10 @@ def test_sizes_are_reduced_until_the_error_is_small_enough():
     tried = facts["accuracy"]["tried"]
     assert facts["accuracy"]["met"]
     assert len(tried) == 3
-    for before, after in pairwise(tried):
-        assert after["fault_km"] < before["fault_km"]
-        assert after["growth"] <= before["growth"]
+    # edges on the fault alone gained less than the first order: then growth alone
+    assert tried[1]["growth"] == tried[0]["growth"]
+    assert tried[2]["growth"] < tried[1]["growth"]
+    assert tried[2]["fault_km"] == tried[1]["fault_km"]
     # an error two times too large, of second order, and a margin
     assert tried[1]["fault_km"] == pytest.approx(
         tried[0]["fault_km"] * (0.9 / 2) ** 0.5
@@ -126,12 +126,12 @@ def test_accuracy_that_is_not_met_is_a_warning():
     assert largest < 40 * facts["accuracy"]["tried"][0]["n_unknowns"]
 
 
-@pytest.mark.parametrize(("room", "meshes"), [(3.0, 1), (3.6, 2)])
+@pytest.mark.parametrize(("room", "meshes"), [(2.1, 1), (2.4, 2)])
 def test_no_mesh_is_made_that_the_memory_cannot_hold(room, meshes):
     forward = parse_forward(wanting("20 %"))
     files = LocalFiles(forward.base)
     given = forward.model, resolve(forward, files), files, lambda _: None
-    # edges of 0.67 times: 3.3 times the elements
+    # edges of 0.67 times: at most 2.2 times the elements
     errors = iter([0.4, 0.1])
     _, facts = adapted(*given, lambda *_: Shares(next(errors)), room=lambda _: room)
     assert len(facts["accuracy"]["tried"]) == meshes
@@ -141,14 +141,14 @@ def test_no_mesh_is_made_that_the_memory_cannot_hold(room, meshes):
     assert all("would not fit into the memory" in note for note in warned)
 
 
-@pytest.mark.parametrize(("share", "meshes"), [(3.0, 1), (3.6, 2)])
+@pytest.mark.parametrize(("share", "meshes"), [(2.1, 1), (2.4, 2)])
 def test_no_mesh_is_made_that_has_more_elements_than_allowed(share, meshes):
     forward = parse_forward(wanting("20 %"))
     files = LocalFiles(forward.base)
     given = forward.model, resolve(forward, files), files, lambda _: None
     _, facts = adapted(*given, lambda *_: Shares(0.1))
     most = int(share * facts["n_elements"])
-    # edges of 0.67 times: 3.3 times the elements
+    # edges of 0.67 times: at most 2.2 times the elements
     errors = iter([0.4, 0.1])
     _, facts = adapted(*given, lambda *_: Shares(next(errors)), max_elements=most)
     assert len(facts["accuracy"]["tried"]) == meshes

@@ -18,8 +18,10 @@ from afterslip.spec.inputs import Inputs
 from afterslip.units import KM
 
 # of the mesh before it is refined once, at 1 %: its edges on a fault over what slips as
-# one, and its growth; coarser growth left 20 % where the estimate said 8
-EDGES, GROWTH = 0.26, 0.5
+# one, and its growth; with a growth of 1 estimates were below true errors
+EDGES, GROWTH = 0.35, 0.7
+# and its edges over the depth of a fault's top: nearer to the ground its end is sharper
+TOP = 1.0
 # longer edges see too little of the fault for their error to be estimated
 LONGEST = 0.35
 # errors fall with the second power of the edges
@@ -27,7 +29,7 @@ ORDER = 2.0
 # a B-spline of spacing s is as a patch of this many spacings
 SUPPORT = 2.5
 # edges far away over the shortest side of the domain
-FAR = 0.3
+FAR = 0.6
 # a layer thinner than this share of an edge on a fault is not embedded
 THIN = 0.5
 # layers thinner than this share of what slips do not decide the edges on faults
@@ -48,6 +50,7 @@ def sized(model: Model, inputs: Inputs, grids: Sequence[Sources] = ()) -> Model:
     smallest = min(_slipping(fault, inputs, grids) for fault in model.faults)
     share = asked ** (1.0 / ORDER)
     edge = min(EDGES * share, LONGEST) * smallest
+    edge = min(edge, *(_by_depth(fault, inputs, share) for fault in model.faults))
     layers = thicknesses(model, inputs)
     thinnest = min(t for t in layers if t > NEGLIGIBLE * smallest or t == max(layers))
     edge = min(edge, thinnest / THIN)
@@ -64,14 +67,29 @@ def with_mesh(model: Model, size: MeshSize) -> Model:
     return model.model_copy(update={"mesh": mesh})
 
 
-def scaled(model: Model, factor: float) -> Model:
-    """Return the model with all sizes of its mesh times a factor, growth too."""
+def scaled(model: Model, edges: float, away: float | None = None) -> Model:
+    """Return the model with sizes of its mesh times factors.
+
+    Parameters
+    ----------
+    edges : for those on faults. away : for growth and what is far; None: the same.
+    """
     size = model.mesh.size
     if size is None:
         return model
-    fault, far = size.fault * factor, max(size.far * factor, size.fault * factor)
-    growth = float(np.clip(size.growth * factor, 0.05, GROWTH))
+    away = edges if away is None else away
+    fault, far = size.fault * edges, max(size.far * away, size.fault * edges)
+    growth = float(np.clip(size.growth * away, 0.05, GROWTH))
     return with_mesh(model, MeshSize(fault=fault, far=far, growth=growth))
+
+
+def _by_depth(fault: Fault, inputs: Inputs, share: float) -> float:
+    """Return the longest edge that the depth of a fault's top allows, km."""
+    if fault.plane is not None:
+        top = plane_fault(fault.name, fault.plane, inputs.frame).top / KM
+    else:
+        top = float(-inputs.interfaces[fault.name].points[:, 2].max()) / KM
+    return TOP * top * share if top > 0.0 else np.inf
 
 
 def _slipping(fault: Fault, inputs: Inputs, grids: Sequence[Sources]) -> float:

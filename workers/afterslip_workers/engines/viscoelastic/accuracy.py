@@ -82,6 +82,46 @@ class Shares:
         return cls(elastic, float((wrong[:, 1:] / reached).max()))
 
 
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """Sizes of a mesh over those of the first one of a search.
+
+    Attributes
+    ----------
+    edges : on faults. away : of growth, and of edges far away.
+    """
+
+    edges: float = 1.0
+    away: float = 1.0
+
+    def after(self, errors: Sequence[float], asked: float) -> Factors:
+        """Return those of the next mesh, given the errors of all until now.
+
+        Edges on faults are the cheapest to shorten, and most often what decides: they
+        are tried first, alone. Where that gained less than an error of first order
+        would, what grows away from the faults decides, and then is tried alone.
+        """
+        wanted = (_AIM * asked / errors[-1]) ** (1.0 / ORDER)
+        smaller = float(np.clip(wanted, _LEAST, _MOST))
+        if len(errors) == 1:
+            return Factors(self.edges * smaller, self.away)
+        gained = errors[-1] / errors[-2]
+        if len(errors) == 2:
+            if gained < self.edges:
+                return Factors(self.edges * smaller, self.away)
+            return Factors(self.edges, self.away * smaller)
+        return Factors(self.edges * smaller, self.away * smaller)
+
+    def elements_over(self, before: Factors) -> float:
+        """Return how many times more elements a mesh has than that of others.
+
+        A fault's own elements are one over the square of their edges; those around it,
+        one over the growth's third power if it alone decides.
+        """
+        edges, away = self.edges / before.edges, self.away / before.away
+        return max(edges**-2 * away**-1, away**-3)
+
+
 Measure = Callable[[Model, dict[str, Any]], Shares]
 # how many times larger a model may be that can be solved here
 Room = Callable[[Model], float]
@@ -103,25 +143,26 @@ class _Search:
 
     def run(self, first: earth.Model) -> tuple[Model, dict[str, Any]]:
         """Return the model that meets the accuracy, or the last one."""
-        factor, stopped = 1.0, f"after {ROUNDS} meshes"
+        next_one, stopped = Factors(), f"after {ROUNDS} meshes"
         for _ in range(ROUNDS):
-            model, facts = self._built(scaled(first, factor))
+            factors = next_one
+            model, facts = self._built(scaled(first, factors.edges, factors.away))
             self.phase(f"measuring a mesh of {facts['n_unknowns']:,} unknowns")
             found = self.measure(model, facts)
-            self._note(first, factor, facts, found)
+            self._note(first, factors, facts, found)
             self.phase(f"its error is {100.0 * found.largest:.2g} %")
             if not found.largest > self.asked:
                 stopped = ""
                 break
-            wanted = (_AIM * self.asked / found.largest) ** (1.0 / ORDER)
-            smaller = float(np.clip(wanted, _LEAST, _MOST))
+            next_one = factors.after([t["error"] for t in self.tried], self.asked)
+            larger = next_one.elements_over(factors)
             most = _LARGER * self.tried[0]["n_elements"]
-            stopped = self._stops(facts["n_elements"] / smaller**3, most)
-            if not stopped and smaller**-3 > self.room(model):
+            stopped = self._stops(facts["n_elements"] * larger, most)
+            if not stopped and larger > self.room(model):
                 stopped = "because it would not fit into the memory that is free"
             if stopped:
                 break
-            factor, stopped = factor * smaller, f"after {ROUNDS} meshes"
+            stopped = f"after {ROUNDS} meshes"
         facts["accuracy"] = {
             "asked": self.asked,
             "reached": found.largest,
@@ -157,9 +198,9 @@ class _Search:
         raise last
 
     def _note(
-        self, first: earth.Model, factor: float, facts: dict[str, Any], found: Shares
+        self, first: earth.Model, factors: Factors, facts: dict[str, Any], found: Shares
     ) -> None:
-        size = scaled(first, factor).mesh.size
+        size = scaled(first, factors.edges, factors.away).mesh.size
         assert size is not None  # noqa: S101 - `sized` gives it
         self.tried.append(
             {
