@@ -28,7 +28,7 @@ from afterslip_workers.engines.viscoelastic.settings import settings_of
 from afterslip_workers.engines.viscoelastic.sources import UnitSources, unit_slip
 from afterslip_workers.engines.viscoelastic.space import Coarse, prepared_coarse
 
-ROUNDS = 5
+ROUNDS = 7
 # what is aimed at, as a share of what is asked for
 _AIM = 0.9
 # factors of one round on all edges
