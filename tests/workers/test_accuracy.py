@@ -23,7 +23,7 @@ from afterslip.spec.files import LocalFiles
 from afterslip.spec.inputs import resolve
 from afterslip_solver.reference import Rectangles, surface_displacement
 from afterslip_workers import entry
-from afterslip_workers.engines.viscoelastic.accuracy import Shares, adapted
+from afterslip_workers.engines.viscoelastic.accuracy import Factors, Shares, adapted
 from afterslip_workers.engines.viscoelastic.engine import engine
 from afterslip_workers.engines.viscoelastic.forward import run_forward
 from afterslip_workers.store.open import open_store
@@ -90,25 +90,27 @@ def test_accuracy_can_be_asked_for_on_a_sphere():
     assert json.loads(found.attrs["accuracy"])["met"]
 
 
-def test_sizes_are_reduced_until_the_error_is_small_enough():
+def test_edges_on_faults_follow_the_elastic_error_and_growth_that_of_the_change():
     forward = parse_forward(wanting("20 %"))
     files = LocalFiles(forward.base)
     inputs = resolve(forward, files)
-    errors = iter([0.4, 0.3, 0.15])
+    found = iter([Shares(0.4, 0.1), Shares(0.15, 0.3), Shares(0.15, 0.19)])
     _, facts = adapted(
-        forward.model, inputs, files, lambda _: None, lambda *_: Shares(next(errors))
+        forward.model, inputs, files, lambda _: None, lambda *_: next(found)
     )
     tried = facts["accuracy"]["tried"]
     assert facts["accuracy"]["met"]
-    assert len(tried) == 3
-    # edges on the fault alone gained less than the first order: then growth alone
-    assert tried[1]["growth"] == tried[0]["growth"]
-    assert tried[2]["growth"] < tried[1]["growth"]
-    assert tried[2]["fault_km"] == tried[1]["fault_km"]
+    edges, growth = ([mesh[k] for mesh in tried] for k in ("fault_km", "growth"))
     # an error two times too large, of second order, and a margin
-    assert tried[1]["fault_km"] == pytest.approx(
-        tried[0]["fault_km"] * (0.9 / 2) ** 0.5
-    )
+    assert edges[1] == pytest.approx(edges[0] * (0.9 / 2) ** 0.5)
+    assert growth[1] == growth[0]
+    assert edges[2] == edges[1]
+    assert growth[2] == pytest.approx(growth[1] * (0.9 * 0.2 / 0.3) ** 0.5)
+
+
+def test_all_edges_become_shorter_where_those_on_faults_did_not_help():
+    factors = Factors().after(5, Shares(0.02), 0.01)
+    assert factors.edges == factors.away == pytest.approx((0.9 / 2) ** 0.5)
 
 
 def test_accuracy_that_is_not_met_is_a_warning():

@@ -33,6 +33,8 @@ ROUNDS = 7
 _AIM = 0.9
 # factors of one round on all edges
 _LEAST, _MOST = 0.4, 0.9
+# after so many meshes, edges on faults and growth are no longer chosen apart
+_APART = 4
 # changes smaller than this share of the elastic displacement are not resolved as such
 NEGLIGIBLE = 0.01
 # a mesh may become so many times larger than the first one, whose size was checked
@@ -82,6 +84,12 @@ class Shares:
         return cls(elastic, float((wrong[:, 1:] / reached).max()))
 
 
+def _smaller(error: float, asked: float) -> float:
+    """Return the factor on edges that a mesh of such an error needs."""
+    wanted = (_AIM * asked / error) ** (1.0 / ORDER)
+    return float(np.clip(wanted, _LEAST, _MOST))
+
+
 @dataclass(frozen=True, slots=True)
 class Factors:
     """Sizes of a mesh over those of the first one of a search.
@@ -94,23 +102,21 @@ class Factors:
     edges: float = 1.0
     away: float = 1.0
 
-    def after(self, errors: Sequence[float], asked: float) -> Factors:
-        """Return those of the next mesh, given the errors of all until now.
+    def after(self, meshes: int, found: Shares, asked: float) -> Factors:
+        """Return those of the next mesh, given how many there were.
 
-        Edges on faults are the cheapest to shorten, and most often what decides: they
-        are tried first, alone. Where that gained less than an error of first order
-        would, what grows away from the faults decides, and then is tried alone.
+        Edges on faults decide on the elastic displacement, and are the cheapest to
+        shorten; what grows away from them decides on the change, which flow far below
+        makes. Where that does not suffice, both become shorter.
         """
-        wanted = (_AIM * asked / errors[-1]) ** (1.0 / ORDER)
-        smaller = float(np.clip(wanted, _LEAST, _MOST))
-        if len(errors) == 1:
-            return Factors(self.edges * smaller, self.away)
-        gained = errors[-1] / errors[-2]
-        if len(errors) == 2:
-            if gained < self.edges:
-                return Factors(self.edges * smaller, self.away)
-            return Factors(self.edges, self.away * smaller)
-        return Factors(self.edges * smaller, self.away * smaller)
+        if meshes > _APART:
+            smaller = _smaller(found.largest, asked)
+            return Factors(self.edges * smaller, self.away * smaller)
+        edges, away = (
+            _smaller(part, asked) if part > asked else 1.0
+            for part in (found.elastic, found.change or 0.0)
+        )
+        return Factors(self.edges * edges, self.away * away)
 
     def elements_over(self, before: Factors) -> float:
         """Return how many times more elements a mesh has than that of others.
@@ -154,7 +160,7 @@ class _Search:
             if not found.largest > self.asked:
                 stopped = ""
                 break
-            next_one = factors.after([t["error"] for t in self.tried], self.asked)
+            next_one = factors.after(len(self.tried), found, self.asked)
             larger = next_one.elements_over(factors)
             most = _LARGER * self.tried[0]["n_elements"]
             stopped = self._stops(facts["n_elements"] * larger, most)
