@@ -44,8 +44,9 @@ class Band:
     Attributes
     ----------
     size, rms : m, root mean square of observed displacements and residuals.
-    chi : the same of residuals over errors. curvature : largest and root mean square
-        difference of what one slip does on the two Earths, over that on the first.
+    chi : the same of residuals over errors.
+    curvature : of what one slip does on the two Earths, the root mean square of the
+        difference over that on the first.
     """
 
     name: str

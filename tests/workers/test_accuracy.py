@@ -94,7 +94,7 @@ def test_edges_on_faults_follow_the_elastic_error_and_growth_that_of_the_change(
     forward = parse_forward(wanting("20 %"))
     files = LocalFiles(forward.base)
     inputs = resolve(forward, files)
-    found = iter([Shares(0.4, 0.1), Shares(0.15, 0.3), Shares(0.15, 0.19)])
+    found = iter([Shares(0.3, 0.4), Shares(0.15, 0.3), Shares(0.15, 0.19)])
     _, facts = adapted(
         forward.model, inputs, files, lambda _: None, lambda *_: next(found)
     )

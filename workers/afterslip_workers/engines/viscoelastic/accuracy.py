@@ -105,12 +105,15 @@ class Factors:
     def after(self, meshes: int, found: Shares, asked: float) -> Factors:
         """Return those of the next mesh, given how many there were.
 
-        Edges on faults decide on the elastic displacement, and are the cheapest to
-        shorten; what grows away from them decides on the change, which flow far below
-        makes. Where that does not suffice, both become shorter.
+        Edges on faults are the cheapest to shorten and decide on most: first they are,
+        alone. Then they follow the elastic error, and what grows away from them that of
+        the change, which flow far below makes. Where that does not suffice, both become
+        shorter.
         """
+        smaller = _smaller(found.largest, asked)
+        if meshes == 1:
+            return Factors(self.edges * smaller, self.away)
         if meshes > _APART:
-            smaller = _smaller(found.largest, asked)
             return Factors(self.edges * smaller, self.away * smaller)
         edges, away = (
             _smaller(part, asked) if part > asked else 1.0
