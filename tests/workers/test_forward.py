@@ -352,3 +352,27 @@ def test_observations_that_cannot_be_are_refused(tmp_path, points, noise, says):
         write_observations(result, tmp_path / "data.csv", noise, 0)
     assert says in str(caught.value)
     assert not (tmp_path / "data.csv").exists()
+
+
+def test_table_of_slip_that_ends_abruptly_is_as_exact_as_uniform_slip(tmp_path):
+    """One metre over all of the fault, as a table and as a number, against Okada."""
+    spec = copy.deepcopy(SPEC)
+    spec["solver"] = {"space_error": False}
+    rows = ["x_km,y_km,depth_km,strike,dip"]
+    for along in np.linspace(-40.0, 40.0, 17):
+        for down in np.linspace(0.0, 60.0, 13):
+            x, z = down * np.cos(np.pi / 6), 10.0 + 0.5 * down
+            rows.append(f"{x:.5f},{along:.5f},{z:.5f},0,1")
+    (tmp_path / "slip.csv").write_text("\n".join(rows) + "\n")
+    uniform = run_forward(spec)
+    table = run_forward(spec | {"slip": {"file": "slip.csv"}}, base=tmp_path)
+    assert table.attrs["moment"] == pytest.approx(uniform.attrs["moment"], rel=1e-3)
+    xy = np.column_stack([uniform["x"], uniform["y"]])
+    okada = surface_displacement(
+        xy, Rectangles(0, 0, 10e3, 0, 30, 80e3, 60e3), (0, 1, 0)
+    )
+    errors = [
+        np.sqrt(np.mean((found["displacement"].values[0] - okada) ** 2))
+        for found in (table, uniform)
+    ]
+    assert errors[0] < 1.1 * errors[1]

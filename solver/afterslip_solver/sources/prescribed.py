@@ -16,6 +16,9 @@ _TAPER = 0.2
 # a table may lie off the fault by so many elements, or this share of its width
 _OFF_ELEMENTS, _OFF_WIDTH = 2.0, 0.25
 
+# places are drawn in by this share before a table is read
+_BORDER = 1e-5
+
 
 def uniform_slip(
     fault: FaultMesh, strike: float = 0.0, dip: float = 0.0, taper: bool = False
@@ -63,7 +66,8 @@ def interpolated_slip(
     """Slip from a table of scattered values.
 
     Values are interpolated linearly on the fault's mean plane; slip is zero beyond
-    the table's hull and on the fault's margin.
+    the table's hull and on the fault's margin. Slip that ends abruptly at a buried
+    edge of the fault is about half on it, as in `uniform_slip`.
 
     Parameters
     ----------
@@ -78,10 +82,8 @@ def interpolated_slip(
     on_fault = mesh.nodes[fault.nodes]
     limit = max(_OFF_ELEMENTS * element_width(fault), _OFF_WIDTH * fault.width)
     value = scattered_slip(fault.name, on_fault, points, slip, limit)
-    near = 1e-9 * (fault.length + fault.width)
-    inside = (fault.along > -near) & (fault.along < fault.length + near)
-    inside &= (fault.down > -near) & (fault.down < fault.width + near)
-    value[~inside] = 0.0
+    # an abrupt end at an edge counts there as uniform slip does
+    value *= box_values(fault, (0.0, fault.length), (0.0, fault.width))[:, None]
     return np.asarray(value[:, :1] * fault.strike + value[:, 1:] * fault.updip)
 
 
@@ -118,4 +120,6 @@ def scattered_slip(
         raise SourceError(
             "slip: the table needs at least three points that are not on one line"
         ) from error
-    return np.asarray(table((on_fault - centre) @ axes.T), dtype=np.float64)
+    # places on the table's border are in it, whatever its decimals
+    places = (1.0 - _BORDER) * (on_fault - centre) @ axes.T
+    return np.asarray(table(places), dtype=np.float64)
