@@ -16,7 +16,7 @@ from afterslip.spec import parse_campaign
 HEAD = "station,lon,lat,east,north,up,sigma_e,sigma_n,sigma_u,type\n"
 
 
-def test_every_site_is_kept_and_far_ones_have_smaller_errors(tmp_path):
+def test_every_site_is_written_and_far_ones_have_smaller_errors(tmp_path):
     land = (
         "NEAR,141.5,38.3,5.0,-1.0,,,,,gnss\nGUAM,144.87,13.59,0.002,0.001,0,,,,gnss\n"
     )

@@ -4,9 +4,9 @@ Where edges are twice as long, an error of order p is 2^p times as large, so tha
 e = (u - u_coarse) / (2^p - 1) (Richardson). On the surface p lies between 1, beside an
 abrupt end of slip, and about 3, where all is smooth: nested meshes are given
 2^p - 1 = 4, between them, with which estimates are 1.0 to 2.5 times true errors (root
-mean squares). The elements of meshes that are built anew differ in more than their size,
-and less than by a factor of two where faults and layers leave no room: they are given
-2^p - 1 = 2.
+mean squares). The elements of meshes that are built anew differ in more than their
+size, and less than by a factor of two where faults and layers leave no room: they are
+given 2^p - 1 = 2.
 `benchmarks/space_error.py` compares both with true errors.
 """
 
