@@ -56,6 +56,26 @@ def test_campaign_is_followed_live_to_its_end(page, service, worker):
     assert not shown.run(has("Running now"))
 
 
+def test_a_changed_group_is_taken_from_its_event(page, service, worker):
+    """The list of groups is read when the campaign changes, not for each of them."""
+    worker.gate.clear()
+    shown = page(f"#/campaigns/{submit(service)}")
+    shown.until(has("building"))
+    lists = (
+        "performance.getEntriesByType('resource')"
+        ".filter(({ name }) => name.includes('/groups?limit=')).length"
+    )
+    worker.delay_s = 1.0
+    worker.gate.set()
+    shown.until(f"{count('.grid button.running')} > 0")
+    before = shown.run(lists)
+    shown.until(f"{count('.grid button.accepted')} === 3")
+    shown.until(has("3 of 3 groups"))
+    shown.until(has("complete"))
+    # once it is built and once it has ended
+    assert shown.run(lists) - before <= 2
+
+
 def test_failure_is_readable_and_can_be_retried(page, service, worker):
     worker.fail["group", 1] = ["bad_input"]
     shown = page(f"#/campaigns/{submit(service)}")

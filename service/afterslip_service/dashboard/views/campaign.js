@@ -54,6 +54,9 @@ class CampaignView {
     this.parts = Object.fromEntries(["head", "damage", "why", "facts", "bar", "live", "detail", "inversions", "spec"]
       .map((name) => [name, h("div", {})]));
     this.grid = new GroupGrid((index) => this.choose(index));
+    /** of groups @type {Set<number>} */
+    this.changed = new Set();
+    this.soonGroups = calm(() => this.update().catch((error) => this.alarm(error.message)), 400);
     this.soon = calm(() => this.refresh().catch((error) => this.alarm(error.message)), 400);
     this.redraw = calm(() => this.drawLive(), 150);
     const { head, damage, why, facts, bar, live, detail, inversions, spec } = this.parts;
@@ -81,6 +84,16 @@ class CampaignView {
     if (this.grid.pressed >= 0) await this.choose(this.grid.pressed);
   }
 
+  /** Read the campaign again: what became of its groups is in their events. */
+  async update() {
+    const changed = new Set(this.changed);
+    this.changed.clear();
+    this.campaign = await get(this.path);
+    this.drawHead();
+    if (this.explained !== this.campaign.state) this.explain();
+    if (changed.has(this.grid.pressed)) await this.choose(this.grid.pressed);
+  }
+
   /** @param {{kind: string, data: any}} event */
   take({ kind, data }) {
     if (kind === "group.progress") {
@@ -90,11 +103,16 @@ class CampaignView {
       this.redraw();
       return;
     }
-    if (kind === "group.state") {
+    const changed = kind === "group.state" && this.groups.get(data.index);
+    if (changed) {
+      // another attempt says anew how far it is
+      if (data.state === "running" && changed.state !== "running") delete changed.progress;
+      changed.state = data.state;
       this.grid.mark(data.index, data.state);
-      const group = this.groups.get(data.index);
-      if (group) group.state = data.state;
       this.redraw();
+      this.changed.add(data.index);
+      this.soonGroups();
+      return;
     }
     if (kind === "store.damaged") this.parts.damage.append(damageNote(data));
     this.soon();
