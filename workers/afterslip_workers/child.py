@@ -78,10 +78,17 @@ def main() -> None:
 
 
 def _import_ahead() -> None:
-    """Import what models and groups need, in seconds that nobody waits for."""
+    """Import what models and groups need, in seconds that nobody waits for.
+
+    Where processors solve, their kernels are compiled too, if that was never done.
+    """
     from afterslip_workers.tasks import greens, model  # noqa: F401
 
     load_all()
+    if not device.graphics():
+        from afterslip_solver.compile_ahead import compile_ahead
+
+        compile_ahead()
 
 
 def _hear(stop: threading.Event) -> None:

@@ -23,6 +23,7 @@ from afterslip_workers.messages import (
     read_envelope,
 )
 from afterslip_workers.process import supervisor
+from afterslip_workers.process.supervisor import start_ahead
 from afterslip_workers.store import (
     checkpoint,
     commit,
@@ -96,6 +97,7 @@ __all__ = [
     "sample",
     "seal_store",
     "spool_room",
+    "start_ahead",
     "sweep_checkpoints",
 ]
 

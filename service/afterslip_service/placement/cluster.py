@@ -101,6 +101,22 @@ class Cluster:
             # the attempt outlives this dispatcher: its successor reads the manifest
             _dask.fire_and_forget(future)
         future.add_done_callback(lambda done: self._on_done(token, done))
+        if self.dies_with_us and envelope.kind == "model":
+            self._start_ahead(token)
+
+    def _start_ahead(self, token: str) -> None:
+        """Let workers that do not build the model get ready for its groups.
+
+        The one that builds it comes to this afterwards, when it has nothing to do.
+        """
+        for address in self._known():
+            future = self._client.submit(
+                entry.start_ahead,
+                key=f"ahead-{token}-{address}",
+                workers=[address],
+                pure=False,
+            )
+            _dask.fire_and_forget(future)
 
     def _others(self, avoid: Collection[str]) -> dict[str, Any]:
         """Return the wish for other workers than some; none where there are no others.

@@ -157,7 +157,13 @@ class Pool:
         return child
 
     def start_ahead(self) -> None:
-        """Start a child for the first task: it imports what that will need."""
+        """Start a child for the first task, unless there is one.
+
+        It imports what that will need, and compiles it.
+        """
+        with self._lock:
+            if self._idle or self._busy:
+                return
         child = self.take()
         if child is not None:
             self.give_back(child)

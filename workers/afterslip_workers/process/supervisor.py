@@ -51,6 +51,11 @@ _asking = ThreadPoolExecutor(thread_name_prefix="memory")
 log = structlog.get_logger()
 
 
+def start_ahead() -> None:
+    """Start the computing process of this worker, if it has none yet."""
+    pool.start_ahead()
+
+
 def supervise(envelope: Envelope) -> Receipt:
     """Run one attempt in a child and answer for it; never raises.
 
