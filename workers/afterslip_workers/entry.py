@@ -207,8 +207,7 @@ def read_receipt(store: str | Path, token: str) -> dict[str, Any] | None:
 
     Returns
     -------
-    What `execute` returned. Where ``stats`` has ``spooled``, the worker keeps the
-    result for {"class", "message"}, and delivers it later.
+    What `execute` returned; ``stats.spooled`` says why the worker has the result yet.
     """
     found = read_json(open_store(store), f"{paths.attempt(token)}/{paths.RECEIPT}")
     return found if isinstance(found, dict) else None
