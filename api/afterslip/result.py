@@ -146,15 +146,18 @@ class FitRow:
     name : what the data are.
     count : how many numbers.
     variance_reduction : see :func:`variance_reduction`.
-    rms : root mean square residual, m.
+    rms : root mean square residual, in ``unit``; nan where data have several.
+    unit : "m", "m/s" of velocities, "" where data have both.
     chi : root mean square of residual / sigma; 1 is a fit to the errors.
-    variance_reduction_unweighted : the same without sigma: 1 - Σr² / Σd².
+    variance_reduction_unweighted : the same without sigma: 1 - Σr² / Σd²; nan where
+        data have several units.
     """
 
     name: str
     count: int
     variance_reduction: float
     rms: float
+    unit: str
     chi: float
     variance_reduction_unweighted: float
 
@@ -164,11 +167,16 @@ def _fit_row(result: xr.Dataset, name: str, rows: NDArray[np.bool_]) -> FitRow:
     residual = z * np.asarray(result["sigma"].values, dtype=np.float64)[rows]
     observed = np.asarray(result["observed"].values, dtype=np.float64)[rows]
     power, left = float(np.sum(observed**2)), float(np.sum(residual**2))
+    of_velocity = labels(result, "obs_type")[rows] == "velocity"
+    unit = "m/s" if of_velocity.any() else "m"
+    if of_velocity.any() and not of_velocity.all():
+        unit, left = "", float("nan")
     return FitRow(
         name=name,
         count=int(rows.sum()),
         variance_reduction=variance_reduction(result, rows),
-        rms=float(np.sqrt(np.mean(residual**2))),
+        rms=float(np.sqrt(left / rows.sum())),
+        unit=unit,
         chi=float(np.sqrt(np.mean(z**2))),
         variance_reduction_unweighted=1.0 - left / power if power else float("nan"),
     )
@@ -180,7 +188,7 @@ TYPE_NAMES = {
     "obp": "ocean-bottom pressure",
     "insar": "InSAR",
     "displacement": "displacement through seconds",
-    "velocity": "velocity through seconds (m/s)",
+    "velocity": "velocity through seconds",
 }
 
 

@@ -14,7 +14,6 @@ from afterslip import plot
 from afterslip.plot import choice, fit, maps, section, series, slip, style
 from afterslip.plot.record_section import apart
 from afterslip.plot.resolution import on_nodes
-from afterslip.result import check, fit_by_type, variance_reduction, vectors
 
 HERE = Path(__file__).parent
 FIGURES = [
@@ -317,49 +316,6 @@ def test_values_of_sources_spread_over_the_fault_exactly_where_linear(result):
 )
 def test_steps_are_round(largest, step):
     assert style.nice_step(largest) == pytest.approx(step)
-
-
-def test_variance_reduction_is_weighted_by_the_errors():
-    data = xr.Dataset(
-        {
-            "observed": ("obs", [2.0, 0.3]),
-            "predicted": ("obs", [1.0, 0.3]),
-            "sigma": ("obs", [0.5, 0.1]),
-        }
-    )
-    # residuals 2 and 0 sigmas; data 4 and 3 sigmas
-    assert variance_reduction(data) == pytest.approx(1 - 4 / 25)
-
-
-def test_fit_is_reported_for_each_type_and_side(result):
-    rows = {row.name: row for row in fit_by_type(result)}
-    assert list(rows) == [
-        "GNSS, horizontal", "GNSS, vertical", "GNSS-acoustic, horizontal",
-        "GNSS-acoustic, vertical", "ocean-bottom pressure, vertical", "all",
-    ]  # fmt: skip
-    assert rows["all"].count == result.sizes["obs"]
-    assert sum(r.count for r in rows.values()) == 2 * result.sizes["obs"]
-    obp = result.isel(obs=result["obs_type"].values == "obp")
-    rms = float(np.sqrt(((obp.observed - obp.predicted) ** 2).mean()))
-    assert rows["ocean-bottom pressure, vertical"].rms == pytest.approx(rms)
-
-
-def test_vectors_gather_the_components_of_a_station(result):
-    data = vectors(result)
-    assert data.observed.shape == (result.sizes["station"], 3)
-    row = result["station"].values.tolist().index("P09")
-    mine = data.observed[data.station == row]
-    assert np.isnan(mine[0, :2]).all()
-    assert np.isfinite(mine[0, 2])
-
-
-def test_what_is_no_result_is_reported_by_name(result):
-    broken = result.drop_vars(["slip", "series"])
-    broken["observed"] = (("obs", "extra"), np.zeros((broken.sizes["obs"], 2)))
-    with pytest.raises(ValueError, match="slip is missing") as caught:
-        check(broken)
-    assert "series is missing" in str(caught.value)
-    assert "observed has dimensions (obs, extra), not (obs)" in str(caught.value)
 
 
 def test_line_of_sight_data_have_a_figure_of_their_own(result):

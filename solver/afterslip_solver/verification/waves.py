@@ -155,7 +155,7 @@ def layers(size: Size) -> Iterator[Check]:
     """
     for name, attenuates in (("LOH.1", False), ("LOH.3", True)):
         if size == "small":
-            reason = "minutes on two cores; --size full runs it"
+            reason = "--size full runs it"
             yield not_run(NAME, name, "own sum over wavenumbers", reason)
             continue
         for highest, (h, _, sampling) in _TO_FREQUENCY.items():

@@ -260,7 +260,8 @@ def _summary(found: xr.Dataset) -> dict[str, Any]:
     }
     summary["warnings"] = json.loads(found.attrs["warnings"])
     summary["fit_by_dataset"] = [
-        {"dataset": row.name, "count": row.count, "rms": row.rms, "chi": row.chi,
+        {"dataset": row.name, "count": row.count, "rms": _finite(row.rms),
+         "unit": row.unit, "chi": row.chi,
          "variance_reduction": _finite(row.variance_reduction),
          "variance_reduction_unweighted": _finite(row.variance_reduction_unweighted)}
         for row in fit_by_dataset(found)
