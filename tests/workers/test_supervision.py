@@ -12,11 +12,13 @@ from pathlib import Path
 
 import psutil
 import pytest
+from structlog.testing import capture_logs
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from supervised import FAKE, envelope, wait_for_phase
 
+from afterslip_workers import child as computing
 from afterslip_workers import entry
 from afterslip_workers.process import supervisor
 from afterslip_workers.process.children import Pool
@@ -263,6 +265,17 @@ def test_child_started_ahead_has_imported_the_engines_before_its_first_task():
         assert child.alive
     finally:
         pool.close()
+
+
+def test_child_that_cannot_prepare_ahead_still_takes_tasks(monkeypatch):
+    def broken():
+        raise RuntimeError("no engine")
+
+    monkeypatch.setattr(computing, "load_all", broken)
+    with capture_logs() as lines:
+        computing._import_ahead()
+    (line,) = lines
+    assert line["event"] == "nothing is prepared ahead of the first task"
 
 
 def wait_until(condition, limit_s=60.0):
