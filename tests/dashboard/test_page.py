@@ -76,6 +76,29 @@ def test_a_changed_group_is_taken_from_its_event(page, service, worker):
     assert shown.run(lists) - before <= 2
 
 
+def test_a_late_answer_does_not_hide_that_a_campaign_is_complete(page, service, worker):
+    worker.gate.clear()
+    identity = submit(service)
+    shown = page(f"#/campaigns/{identity}")
+    shown.until(has("building"))
+    shown.run(f"""(() => {{
+      const fetched = window.fetch;
+      window.fetch = async (...asked) => {{
+        const answer = await fetched(...asked);
+        const path = new URL(answer.url).pathname;
+        if (!window.held && path === '/v1/campaigns/{identity}') {{
+          window.held = true;
+          await new Promise((later) => setTimeout(later, 4000));
+          window.late = true;
+        }}
+        return answer;
+      }};
+    }})()""")
+    worker.gate.set()
+    shown.until("window.late === true")
+    shown.until(f"{count('h1 .badge.complete')} > 0")
+
+
 def test_failure_is_readable_and_can_be_retried(page, service, worker):
     worker.fail["group", 1] = ["bad_input"]
     shown = page(f"#/campaigns/{submit(service)}")

@@ -31,7 +31,7 @@ export async function campaignView(main, id) {
   // listen first, then look: nothing can happen unseen between the two
   const stop = follow(`/v1/campaigns/${id}/events`, (event) => view.take(event), () => view.soon());
   try {
-    await view.refresh();
+    await view.inTurn(() => view.refresh());
   } catch (error) {
     stop();
     throw error;
@@ -56,8 +56,10 @@ class CampaignView {
     this.grid = new GroupGrid((index) => this.choose(index));
     /** of groups @type {Set<number>} */
     this.changed = new Set();
-    this.soonGroups = calm(() => this.update().catch((error) => this.alarm(error.message)), 400);
-    this.soon = calm(() => this.refresh().catch((error) => this.alarm(error.message)), 400);
+    /** @type {Promise<void>} */
+    this.last = Promise.resolve();
+    this.soonGroups = calm(() => this.inTurn(() => this.update()).catch((error) => this.alarm(error.message)), 400);
+    this.soon = calm(() => this.inTurn(() => this.refresh()).catch((error) => this.alarm(error.message)), 400);
     this.redraw = calm(() => this.drawLive(), 150);
     const { head, damage, why, facts, bar, live, detail, inversions, spec } = this.parts;
     put(main, head, damage, why, h("div.columns", {},
@@ -65,6 +67,16 @@ class CampaignView {
         h("section.card", {}, h("h2", {}, "Green's functions"), bar, this.grid.element),
         live, detail),
       h("div", {}, h("section.card", {}, h("h2", {}, "Model"), facts), spec)));
+  }
+
+  /**
+   * Read after what was asked for before: a late answer must not hide a newer one.
+   * @param {() => Promise<void>} read
+   */
+  inTurn(read) {
+    const done = this.last.then(read);
+    this.last = done.catch(() => {});
+    return done;
   }
 
   async refresh() {
@@ -178,7 +190,7 @@ class CampaignView {
   async attempt(run) {
     try {
       await run();
-      if (location.hash.startsWith("#/campaigns/")) await this.refresh();
+      if (location.hash.startsWith("#/campaigns/")) await this.inTurn(() => this.refresh());
     } catch (error) {
       this.alarm(/** @type {Error} */ (error).message);
     }
