@@ -16,7 +16,7 @@ _TAPER = 0.2
 # a table may lie off the fault by so many elements, or this share of its width
 _OFF_ELEMENTS, _OFF_WIDTH = 2.0, 0.25
 
-# places are drawn in by this share before a table is read
+# a place is on a table's border if drawn in by this share of its distance it is in it
 _BORDER = 1e-5
 
 
@@ -115,11 +115,14 @@ def scattered_slip(
     centre = on_fault.mean(axis=0)
     axes = np.linalg.svd(on_fault - centre, full_matrices=False)[2][:2]
     try:
-        table = LinearNDInterpolator((points - centre) @ axes.T, slip, fill_value=0.0)
+        table = LinearNDInterpolator((points - centre) @ axes.T, slip)
     except QhullError as error:
         raise SourceError(
             "slip: the table needs at least three points that are not on one line"
         ) from error
+    places = (on_fault - centre) @ axes.T
+    value = np.asarray(table(places), dtype=np.float64)
     # places on the table's border are in it, whatever its decimals
-    places = (1.0 - _BORDER) * (on_fault - centre) @ axes.T
-    return np.asarray(table(places), dtype=np.float64)
+    beyond = np.isnan(value).any(axis=1)
+    value[beyond] = table((1.0 - _BORDER) * places[beyond])
+    return np.nan_to_num(value, nan=0.0)
