@@ -17,12 +17,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from interfaces import write_files
 from space_error import (
     PROBLEMS,
     Problem,
     reference,
     spec,
-    write_files,
     write_table,
 )
 

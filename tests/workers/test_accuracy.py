@@ -109,8 +109,17 @@ def test_edges_on_faults_follow_the_elastic_error_and_growth_that_of_the_change(
 
 
 def test_all_edges_become_shorter_where_those_on_faults_did_not_help():
-    factors = Factors().after(5, Shares(0.02), 0.01)
+    found = [Shares(0.02 * 1.3**k) for k in (4, 3, 2, 1, 0)]
+    factors = Factors().after(found, 0.01)
     assert factors.edges == factors.away == pytest.approx((0.9 / 2) ** 0.5)
+
+
+def test_growth_follows_at_once_where_shorter_edges_leave_the_elastic_error():
+    helped = Factors().after([Shares(0.03), Shares(0.02)], 0.01)
+    assert helped.edges == pytest.approx((0.9 / 2) ** 0.5)
+    assert helped.away == 1.0
+    in_vain = Factors().after([Shares(0.03), Shares(0.028)], 0.01)
+    assert in_vain.edges == in_vain.away == pytest.approx((0.9 / 2.8) ** 0.5)
 
 
 def test_accuracy_that_is_not_met_is_a_warning():

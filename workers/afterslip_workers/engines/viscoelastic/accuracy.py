@@ -35,6 +35,9 @@ _AIM = 0.9
 _LEAST, _MOST = 0.4, 0.9
 # after so many meshes, edges on faults and growth are no longer chosen apart
 _APART = 4
+# shorter edges on faults that leave more than this share of the elastic error are not
+# what it comes from
+_LEFT = 0.8
 # changes smaller than this share of the elastic displacement are not resolved as such
 NEGLIGIBLE = 0.01
 # a mesh may become so many times larger than the first one, whose size was checked
@@ -102,22 +105,28 @@ class Factors:
     edges: float = 1.0
     away: float = 1.0
 
-    def after(self, meshes: int, found: Shares, asked: float) -> Factors:
-        """Return those of the next mesh, given how many there were.
+    def after(self, found: Sequence[Shares], asked: float) -> Factors:
+        """Return those of the next mesh.
 
         Edges on faults are the cheapest to shorten and decide on most: first they are,
         alone. Then they follow the elastic error, and what grows away from them that of
-        the change, which flow far below makes. Where that does not suffice, both become
-        shorter.
+        the change, which flow far below makes. Where that does not suffice, or the
+        elastic error hardly fell, both become shorter.
+
+        Parameters
+        ----------
+        found : errors of the meshes so far, at least one.
         """
-        smaller = _smaller(found.largest, asked)
-        if meshes == 1:
+        last = found[-1]
+        smaller = _smaller(last.largest, asked)
+        if len(found) == 1:
             return Factors(self.edges * smaller, self.away)
-        if meshes > _APART:
+        stays = last.elastic > max(asked, _LEFT * found[-2].elastic)
+        if stays or len(found) > _APART:
             return Factors(self.edges * smaller, self.away * smaller)
         edges, away = (
             _smaller(part, asked) if part > asked else 1.0
-            for part in (found.elastic, found.change or 0.0)
+            for part in (last.elastic, last.change or 0.0)
         )
         return Factors(self.edges * edges, self.away * away)
 
@@ -149,6 +158,7 @@ class _Search:
     asked: float
     max_elements: float = np.inf
     tried: list[dict[str, Any]] = field(default_factory=list)
+    found: list[Shares] = field(default_factory=list)
 
     def run(self, first: earth.Model) -> tuple[Model, dict[str, Any]]:
         """Return the model that meets the accuracy, or the last one."""
@@ -163,7 +173,7 @@ class _Search:
             if not found.largest > self.asked:
                 stopped = ""
                 break
-            next_one = factors.after(len(self.tried), found, self.asked)
+            next_one = factors.after(self.found, self.asked)
             larger = next_one.elements_over(factors)
             most = _LARGER * self.tried[0]["n_elements"]
             stopped = self._stops(facts["n_elements"] * larger, most)
@@ -211,6 +221,7 @@ class _Search:
     ) -> None:
         size = scaled(first, factors.edges, factors.away).mesh.size
         assert size is not None  # noqa: S101 - `sized` gives it
+        self.found.append(found)
         self.tried.append(
             {
                 "fault_km": size.fault,

@@ -32,6 +32,12 @@ from afterslip_solver.model import Model, Placement, TetMesh
 
 _SUFFIX = {"gmsh": ".msh", "exodus": ".exo", "vtu": ".vtu"}
 
+# follows what `describe_steps` says
+STEPS_COST = (
+    "what these steps cost is part of space_error, where that is estimated: the two "
+    "meshes that it compares step around boundaries in different places"
+)
+
 Phase = Callable[[str], None]
 
 
@@ -77,7 +83,10 @@ def _assembled(
     if not imported:
         on_faults = [geometry.mesh.nodes[f.nodes] for f in geometry.faults.values()]
         points = np.concatenate(on_faults) if on_faults else None
-        notes += describe_steps(geometry.mesh, layers, bodies, points)
+        steps = list(describe_steps(geometry.mesh, layers, bodies, points))
+        notes += steps
+        if steps:
+            notes.append(STEPS_COST)
     if spec.gravity.restoring:
         restoring, more = restoring_force(geometry.mesh, materials.rho)
         notes += more
