@@ -15,6 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 TOOLS = ("pytest", "pytest-timeout", "pytest-xdist", "hypothesis")
 NEED_FIGURES = (
+    "tests/api/test_far_field_tables.py",
     "tests/api/test_plot.py",
     "tests/api/test_report.py",
     "tests/api/test_tables_cells.py",
@@ -31,7 +32,10 @@ TESTS = {
     "": ["tests/api", *(f"--ignore={path}" for path in (*NEED_FIGURES, *LONG))],
     "plot": [*NEED_FIGURES],
     "interactive": ["tests/api/test_interactive.py"],
-    "seismology": ["tests/api/test_export_seismograms.py"],
+    "seismology": [
+        "tests/api/test_export_seismograms.py",
+        "tests/api/test_seismograms.py",
+    ],
     "workers": ["tests/workers/test_forward.py", "tests/workers/test_commit.py"],
     "service": ["tests/service/test_campaigns.py"],
 }
