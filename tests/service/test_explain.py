@@ -181,6 +181,10 @@ def test_each_hindrance_has_a_code_of_its_own():
     assert codes(built=False) == ["model", "turn"]
     assert codes(wake_at=now) == ["turn"]
     assert codes(wake_at=now + timedelta(seconds=1)) == ["backoff", "turn"]
+    soon = now + timedelta(seconds=1)
+    assert codes(wake_at=soon, shares=True) == ["shared", "turn"]
+    assert codes(wake_at=soon, awaits=("a",)) == ["other_earths"]
+    assert codes(paused=True, awaits=("a",)) == ["paused"]
     assert codes(slots=None) == ["no_dispatcher"]
     assert codes(slots=0) == ["no_worker"]
     assert codes(paused=True, slots=0) == ["paused", "no_worker"]

@@ -73,6 +73,9 @@ def test_one_submit_makes_the_campaigns_and_the_inversion_waits_for_them(
     time.sleep(0.3)
     assert inversion_of(client, identity)["state"] == "waiting"
     assert (identity, "inversion", 0) not in worker.ran
+    said = client.get(f"/v1/campaigns/{identity}/explain").json()["waiting"]
+    assert [reason["code"] for reason in said] == ["other_earths"]
+    assert f"waits for 1 campaign in other earths: {ids[2]}" in said[0]["message"]
     may_build.set()
     wait(client, identity, "accepted")
     assert listed(client)[NAMES[2]]["state"] == "complete"
@@ -145,6 +148,22 @@ def test_what_makes_no_earth_is_refused_where_it_stands(client, perturb, path, s
             and said in error["message"]
             for error in errors
         ), errors
+    assert client.get("/v1/campaigns").json()["items"] == []
+
+
+def test_windows_are_refused_beside_other_earths(client):
+    spec = spec_of(client)
+    hypocentre = {"x": 0, "y": 0, "depth": 5}
+    spec["inversions"][0]["windows"] = {
+        "count": 2, "spacing": "2 s", "rupture_speed": 3, "hypocentre": hypocentre
+    }  # fmt: skip
+    for route in ("campaigns", "plan"):
+        answer = client.post(f"/v1/{route}", json=spec)
+        assert answer.status_code == 422, answer.text
+        (error,) = answer.json()["errors"]
+        assert error["path"] == "inversions[0].model_error.perturb"
+        assert "cannot be used with windows" in error["message"]
+        assert error["hint"] == "leave one of them out"
     assert client.get("/v1/campaigns").json()["items"] == []
 
 

@@ -67,6 +67,13 @@ def put_off(
     return {c: [row for row in rows if row.id not in held] for c, rows in found.items()}
 
 
+def still_open(connection: Connection, payload: dict[str, Any]) -> list[str]:
+    """Return the campaigns named in an inversion's request that are not solved yet."""
+    names = _named(payload)
+    states = _states(connection, set(names)) if names else {}
+    return [n for n in names if states.get(n) is not CampaignState.COMPLETE]
+
+
 def _named(payload: dict[str, Any]) -> list[str]:
     """Return the campaigns in other earths that an inversion's request names."""
     groups = (payload.get("model_error") or {}).get("campaigns") or []

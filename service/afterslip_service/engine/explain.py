@@ -61,6 +61,7 @@ ADVICE: dict[str, str] = {
     ErrorClass.INTERNAL: "an error of this program: look at the log, and report it",
 }
 MOST_DIFFERENCES = 6
+MOST_NAMED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,8 @@ class Situation:
     above : campaigns of higher priority with work that may start.
     before : campaigns of the same priority whose turn is earlier.
     wake_at : when the next of its jobs may start.
+    awaits : campaigns in other earths that its next inversion waits for.
+    shares : another campaign is solving the sources of its next group.
     """
 
     state: CampaignState
@@ -102,6 +105,8 @@ class Situation:
     before: int
     wake_at: datetime | None
     now: datetime
+    awaits: tuple[str, ...] = ()
+    shares: bool = False
 
 
 def why_waiting(s: Situation) -> list[Reason]:
@@ -133,10 +138,18 @@ def _hindrances(s: Situation) -> Iterator[Reason]:
     if s.paused or s.state is CampaignState.FAILED:
         # until somebody acts, nothing else matters
         return
+    if s.awaits:
+        # it has no turn before they are solved
+        yield Reason("other_earths", _awaiting(s.awaits))
+    else:
+        yield from _before_its_turn(s)
+
+
+def _before_its_turn(s: Situation) -> Iterator[Reason]:
     if not s.built:
         yield Reason("model", "the groups wait for the model, which is not built yet")
     if s.wake_at is not None and s.wake_at > s.now:
-        yield Reason("backoff", "after a failure it pauses a while", s.wake_at)
+        yield _put_off(s, s.wake_at)
     if s.limit is not None and s.busy >= s.limit:
         text = f"its user has {s.busy} of {s.limit} groups under way"
         yield Reason("limit", text)
@@ -145,6 +158,22 @@ def _hindrances(s: Situation) -> Iterator[Reason]:
         yield Reason("priority", text)
     if s.slots and s.busy >= 0 and not s.above:
         yield Reason("turn", _turn(s.before, s.slots))
+
+
+def _put_off(s: Situation, until: datetime) -> Reason:
+    if not s.shares:
+        return Reason("backoff", "after a failure it pauses a while", until)
+    text = "another campaign is solving the same sources: they are copied when stored"
+    return Reason("shared", text, until)
+
+
+def _awaiting(names: tuple[str, ...]) -> str:
+    what = "1 campaign" if len(names) == 1 else f"{len(names)} campaigns"
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return (
+        f"its inversion waits for {what} in other earths: "
+        f"{', '.join(names[:MOST_NAMED])}{more}"
+    )
 
 
 def _turn(before: int, slots: int) -> str:

@@ -42,7 +42,9 @@ MOST_SOURCES = 12
 class ReasonResponse(BaseModel):
     """Why something waits."""
 
-    code: str = Field(description="paused, priority, limit, no_worker, backoff, ...")
+    code: str = Field(
+        description="paused, priority, limit, no_worker, backoff, other_earths, ..."
+    )
     message: str
     until: datetime | None = None
 
@@ -161,6 +163,8 @@ def _waiting(
             before=place.before,
             wake_at=place.wake_at,
             now=now,
+            awaits=place.awaits,
+            shares=place.shares,
         )
     )
     return [
