@@ -124,6 +124,30 @@ def test_a_narrow_domain_and_few_data_are_warned_of(client):
     assert plan(client, spec)["warnings"] == []
 
 
+def test_sources_that_the_data_would_hardly_see_are_warned_of(client):
+    """Nothing is refused for it: the prior says what they slip."""
+    lines = ["station,x_km,y_km,east,north,up", "A,0,-18,1,1,1", "B,5,-15,1,1,1"]
+    ref = client.post("/v1/files", content="\n".join(lines).encode()).json()["ref"]
+
+    def said(error):
+        spec = tiny_worker.spec(
+            datasets=[{"name": "gnss", "file": ref,
+                       "sigma": {"horizontal": error, "vertical": error}}],
+            inversions=[{"name": "slip", "datasets": ["gnss"], "smoothness": 1.0}],
+        )  # fmt: skip
+        found = plan(client, spec)["warnings"]
+        return [one for one in found if one["path"] == "inversions[0].datasets"]
+
+    assert said(0.003) == []
+    (some,) = said(0.5)
+    (every,) = said(100.0)
+    assert "hardly see" in some["message"]
+    assert "10 of 10 unit sources on the fault main" in every["message"]
+    assert "10 of 10" not in some["message"]
+    assert "half-space" in some["message"]
+    assert some["hint"]
+
+
 @pytest.mark.parametrize(("shape", "apart"), [("bspline", 3.3), ("patch", 3.1)])
 def test_elements_too_coarse_for_the_sources_are_warned_of(client, shape, apart):
     sources = {"fault": "main", "along_strike": 13, "down_dip": 1, "shape": shape}

@@ -1,4 +1,4 @@
-"""Sources that move no datum are refused by name."""
+"""Sources that move no datum are named, and elements too coarse for sources."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +13,7 @@ from afterslip_solver.testing.box import box_with_fault
 from afterslip_workers.engines.viscoelastic.sources import UnitSources
 from afterslip_workers.errors import TaskError
 from afterslip_workers.inverting import batches, predict
-from afterslip_workers.inverting.predict import _refuse_insensitive
+from afterslip_workers.inverting.unmoved import refuse_without_any, unmoved_warning
 
 GREENS = xr.Dataset(
     {
@@ -25,21 +25,25 @@ GREENS = xr.Dataset(
 
 
 def test_small_responses_are_enough():
-    _refuse_insensitive(np.array([[1.0, 1e-9, -2.0], [0.0, 0.0, 1.0]]), GREENS)
+    G = np.array([[1.0, 1e-9, -2.0], [0.0, 0.0, 1.0]])
+    refuse_without_any(G)
+    assert unmoved_warning(G, GREENS) == []
 
 
 @pytest.mark.parametrize("nothing", [0.0, 1e-20])
-def test_a_source_without_effect_is_named(nothing):
+def test_a_source_without_effect_is_named_and_not_refused(nothing):
     G = np.array([[1.0, 2.0, nothing], [0.5, -1.0, nothing]])
-    says = r"1 of 3 .*dip of patch \(2, 1\) on splay"
+    refuse_without_any(G)
+    (said,) = unmoved_warning(G, GREENS)
+    assert said.startswith("1 of 3 sources move none of the data: dip of patch (2, 1)")
+    assert "on splay" in said
+
+
+def test_data_that_nothing_moves_are_refused():
+    says = "none of 3 sources moves any of the 2 data"
     with pytest.raises(TaskError, match=says) as caught:
-        _refuse_insensitive(G, GREENS)
+        refuse_without_any(np.zeros((2, 3)))
     assert caught.value.error_class == ErrorClass.BAD_INPUT
-
-
-def test_data_that_nothing_moves_name_every_source():
-    with pytest.raises(TaskError, match="3 of 3 sources move none of the data"):
-        _refuse_insensitive(np.zeros((2, 3)), GREENS)
 
 
 def test_elements_too_coarse_for_the_sources_are_noted():
@@ -81,7 +85,6 @@ def test_green_s_functions_do_not_depend_on_how_many_stations_are_sampled_at_onc
         y=np.zeros(9),
         direction=rng.standard_normal((40, 3)),
     )
-    monkeypatch.setattr(predict, "_refuse_insensitive", lambda _g, _greens: None)
     expected = np.einsum("sri,ri->rs", table[:, station], rows.direction)
     expected *= (1 + rows.epoch)[:, None]
     for most in (9, 36, 10**6):

@@ -12,16 +12,12 @@ from numpy.typing import ArrayLike
 
 from afterslip_workers.bench import measure
 from afterslip_workers.errors import TaskError, classify
+from afterslip_workers.inverting.faint import faint_sources
 from afterslip_workers.inverting.size import inversion_needs
 from afterslip_workers.machine import device
 from afterslip_workers.machine.collector import no_collection
 from afterslip_workers.machine.limit import SHARES_ENV
-from afterslip_workers.messages import (
-    Manifest,
-    Progress,
-    failed,
-    read_envelope,
-)
+from afterslip_workers.messages import Manifest, Progress, failed, read_envelope
 from afterslip_workers.process import supervisor
 from afterslip_workers.process.supervisor import start_ahead
 from afterslip_workers.store import (
@@ -70,6 +66,7 @@ __all__ = [
     "describe_worker",
     "discard",
     "execute",
+    "faint_sources",
     "files_of",
     "finish",
     "greens_digest",

@@ -253,7 +253,30 @@ def _warnings(
         for number, inversion in enumerate(campaign.inversions)
     ]
     coarse = _coarse(campaign, inputs, needs.get("mesh"))
-    return [warning for warning in (*near, *few, *coarse) if warning is not None]
+    faint = [
+        warning
+        for number, inversion in enumerate(campaign.inversions)
+        for warning in _faint(number, inversion, campaign, inputs)
+    ]
+    found = (*near, *few, *coarse, *faint)
+    return [warning for warning in found if warning is not None]
+
+
+def _faint(
+    number: int, inversion: Inversion, campaign: Campaign, inputs: Inputs
+) -> list[WarningResponse]:
+    """Warn of sources that hardly move any datum, by a half-space."""
+    known = inputs.datasets, inputs.frame
+    return [
+        WarningResponse(
+            path=f"inversions[{number}].datasets",
+            message=f"hardly see {one['faint']} of {one['of']} unit sources on the "
+            f"fault {one['fault']}: slip there of up to {one['least']:.2g} m is lost "
+            "in their errors (estimated in a half-space), and the prior decides",
+            hint="add data near them, or leave that part out of the fault",
+        )
+        for one in entry.faint_sources(campaign, inversion, *known)
+    ]
 
 
 def _coarse(

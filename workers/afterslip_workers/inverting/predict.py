@@ -5,30 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from afterslip.archive import GreensStore
-from afterslip.error_class import ErrorClass
 from afterslip.readers.rows import Rows
-from afterslip_common.terms import SLIP_COMPONENTS
 from afterslip_solver.model import Float
-from afterslip_workers.errors import TaskError
 from afterslip_workers.inverting import batches
 
 N_TIME = 48
-# below this share of the largest response there is none
-_NOTHING = 1e-12
-_NAMED = 5
 
 
 def design_matrix(store: GreensStore, rows: Rows) -> Float:
-    """(n_obs, n_source) float64, m per m: each datum's response to each source.
-
-    Raises
-    ------
-    TaskError
-        Some sources move no datum; it names them.
-    """
+    """(n_obs, n_source) float64, m per m: each datum's response to each source."""
     G = np.empty((len(rows), store.dataset.sizes["source"]))
     for name in np.unique(rows.dataset):
         mine = np.flatnonzero(rows.dataset == name)
@@ -40,42 +27,7 @@ def design_matrix(store: GreensStore, rows: Rows) -> Float:
             found = motion[:, time[some], column]
             part = mine[some]
             G[part] = np.einsum("sri,ri->rs", found, rows.direction[part])
-    return moved_by_all(G, store.dataset)
-
-
-def moved_by_all(G: Float, greens: xr.Dataset) -> Float:
-    """Return a design (n_obs, n_source) in which every source moves some datum.
-
-    Raises
-    ------
-    TaskError
-        As for `design_matrix`.
-    """
-    _refuse_insensitive(G, greens)
     return G
-
-
-def _refuse_insensitive(G: Float, greens: xr.Dataset) -> None:
-    """Name sources without any effect on the data."""
-    size = np.linalg.norm(G, axis=0)
-    most = size.max(initial=0.0, where=np.isfinite(size))
-    blind = np.flatnonzero(size <= _NOTHING * most)
-    if not len(blind):
-        return
-    faults = str(greens["source_fault"].attrs.get("flag_meanings", "")).split()
-    named = []
-    for k in blind[:_NAMED]:
-        fault = faults[int(greens["source_fault"].values[k])]
-        component = SLIP_COMPONENTS[int(greens["source_component"].values[k])]
-        i, j = greens["source_patch"].values[k].tolist()
-        named.append(f"{component} of patch ({i}, {j}) on {fault}")
-    more = f" and {len(blind) - _NAMED} more" if len(blind) > _NAMED else ""
-    raise TaskError(
-        ErrorClass.BAD_INPUT,
-        f"{len(blind)} of {len(size)} sources move none of the data: "
-        f"{', '.join(named)}{more}; add data that they move, or leave them out of "
-        "sources",
-    )
 
 
 def _sample(store: GreensStore, x: Float, y: Float, times: Float) -> Float:

@@ -35,6 +35,7 @@ from afterslip_workers.inverting import in_time, predict, result, rupture
 from afterslip_workers.inverting.resolution import resolution_variables
 from afterslip_workers.inverting.solving import Solved, solve
 from afterslip_workers.inverting.uncertainty import uncertainty_variables
+from afterslip_workers.inverting.unmoved import unmoved_warning
 from afterslip_workers.inverting.warnings import warnings_of, windows_of
 from afterslip_workers.messages import (
     InversionManifest,
@@ -80,7 +81,7 @@ def run(context: Context) -> tuple[Manifest, Stats]:
     if solved.history is None and solved.rupture is None:
         weighed = reweighted(solved.problem, solved.weight)
         found = found.assign(_resolved(request, weighed, solution, found))
-    _annotate(found, context, campaign, request, posed.facts, solution)
+    _annotate(found, context, posed, solution)
     found.attrs["greens_digest"] = _digest(problem.G)
     found.attrs["solver"] = json.dumps(model.solver_facts(store.dataset))
     found.attrs["datasets"] = json.dumps(
@@ -192,12 +193,11 @@ def _assemble(
 def _annotate(
     found: xr.Dataset,
     context: Context,
-    campaign: Campaign,
-    request: Inversion,
-    facts: dict[str, Any],
+    posed: Posed,
     solution: InversionSolution,
 ) -> None:
     spec = context.envelope.spec
+    campaign, request, facts = posed.campaign, posed.request, posed.facts
     # caveats read it
     found.attrs["request"] = json.dumps(request.model_dump(mode="json"))
     found.attrs.update(
@@ -213,6 +213,7 @@ def _annotate(
         # what the finished slip shows stands beside what its solution said
         warnings=json.dumps(
             [
+                *unmoved_warning(posed.problem.G, posed.store.dataset),
                 *warnings_of(solution, facts.get("notes") or []),
                 *windows_of(found, request.windows),
                 *caveats(found),

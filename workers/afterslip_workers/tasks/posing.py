@@ -35,6 +35,7 @@ from afterslip_workers.inverting import data as data_of
 from afterslip_workers.inverting import predict, rupture
 from afterslip_workers.inverting.constraints import constraint_terms
 from afterslip_workers.inverting.other_earths import with_changes
+from afterslip_workers.inverting.unmoved import refuse_without_any
 from afterslip_workers.store import reading
 from afterslip_workers.store.backend import StoreBackend
 
@@ -216,7 +217,8 @@ def _problem(
         G = predict.design_matrix(store, rows)
     else:
         # slip that is spread evenly over the windows
-        G = predict.moved_by_all(windows.design.mean(axis=1), greens)
+        G = windows.design.mean(axis=1)
+    refuse_without_any(G)
     return InversionProblem(
         G=G,
         grid=grid,
