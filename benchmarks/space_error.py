@@ -1,6 +1,6 @@
 """The estimated error of the mesh beside the true one, through specs of forward runs.
 
-    python benchmarks/space_error.py --json FILE      # all problems, some minutes
+    python benchmarks/space_error.py --json FILE      # all problems: minutes, 7 GB
     python benchmarks/space_error.py NAME ...         # some of them
     python benchmarks/space_error.py --docs docs/verification.md --json FILE   # table
 
