@@ -125,20 +125,24 @@ def solve(folder: Path) -> None:
             made = perturbed(specs["inversion"], f"{path}={','.join(values)}")
             specs |= dict(zip(names_of(path, values), made, strict=True))
         for name, spec in specs.items():
-            campaign = client.submit(spec).wait(progress=True)
-            found = campaign.sample(HERE / "stations.csv", TIMES)
-            greens = campaign.greens()
-            rows = np.genfromtxt(HERE / "stations.csv", str, delimiter=",")[1:]
-            np.savez(
-                folder / f"{name}.npz",
-                response=found.values,
-                component=greens["source_component"].values.astype(np.int64),
-                patch=greens["source_patch"].values.astype(np.int64),
-                rigidity=greens["source_rigidity"].values,
-                area=greens["source_area"].values,
-                stations=rows[:, 0],
-                position=1e3 * rows[:, 1:].astype(np.float64),
-            )
+            keep(client, folder, name, spec)
+
+
+def keep(client: Client, folder: Path, name: str, spec: Campaign) -> None:
+    """Solve a campaign and keep the stations' responses."""
+    campaign = client.submit(spec).wait(progress=True)
+    greens = campaign.greens()
+    rows = np.genfromtxt(HERE / "stations.csv", str, delimiter=",")[1:]
+    np.savez(
+        folder / f"{name}.npz",
+        response=campaign.sample(HERE / "stations.csv", TIMES).values,
+        component=greens["source_component"].values.astype(np.int64),
+        patch=greens["source_patch"].values.astype(np.int64),
+        rigidity=greens["source_rigidity"].values,
+        area=greens["source_area"].values,
+        stations=rows[:, 0],
+        position=1e3 * rows[:, 1:].astype(np.float64),
+    )
 
 
 def names_of(path: str, values: tuple[str, ...]) -> list[str]:
@@ -311,8 +315,7 @@ def study(folder: Path, draws: int, jobs: int) -> tuple[list[Record], dict]:
         begun = time.monotonic()
         with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
             found = list(pool.map(trial, work, chunksize=4))
-        seconds = time.monotonic() - begun
-        all_found[variant] = found
+        all_found[variant], seconds = found, time.monotonic() - begun
         for name in found[0]:
             said = summary(found, name)
             relative_ = name.startswith(("peak", "pot"))
@@ -363,8 +366,7 @@ def draw(folder: Path, found: dict, path: Path) -> None:
         low, high = np.array([one[name]["0.95"] for one in trials]).T
         ax.vlines(exact, low, high, color="#3b5bab", alpha=0.35, lw=1)
         ax.plot(exact, best, ".", color="#111", markersize=3)
-        ends = [exact.min(), exact.max()]
-        ax.plot(ends, ends, color="#b33", lw=1)
+        ax.plot(*[[exact.min(), exact.max()]] * 2, color="#b33", lw=1)
         ax.set(xlabel=f"true {name}", ylabel="estimate, 95 % interval")
     figure.savefig(path, dpi=110)
 
