@@ -31,6 +31,7 @@ from afterslip_service.placement.base import Placement
 from afterslip_service.placement.logged import LoggedPlacement
 from afterslip_service.reconcile.dispatcher import Dispatcher
 from afterslip_service.routes import (
+    attempts,
     bulk,
     campaigns,
     datasets,
@@ -56,8 +57,8 @@ from afterslip_workers import entry
 
 MakePlacement = Callable[[Settings], Placement]
 ROUTERS = (
-    campaigns, plan, patch, bulk, explain, groups, events, greens, sample, files,
-    datasets, inversions, workers, usage, tokens, webhooks, session, health,
+    campaigns, plan, patch, bulk, explain, groups, attempts, events, greens, sample,
+    files, datasets, inversions, workers, usage, tokens, webhooks, session, health,
     metrics, page, api_page,
 )  # fmt: skip
 

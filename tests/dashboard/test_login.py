@@ -140,3 +140,11 @@ def test_a_link_shows_its_campaign_and_keeps_no_secret_in_the_address(
     assert shown.run("document.querySelectorAll('.head button').length") == 0
     assert shown.complaints() == []
     shown.close()
+
+
+def test_who_is_not_signed_in_is_shown_no_links(browser, guarded):
+    shown = browser.page(f"{guarded.url}/#/")
+    shown.until("document.querySelector('#token') !== null")
+    nav = "getComputedStyle(document.querySelector('.top nav')).visibility"
+    assert shown.run(nav) == "hidden"
+    shown.close()

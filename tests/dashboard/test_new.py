@@ -195,3 +195,27 @@ def test_the_page_begins_with_the_examples_of_the_project():
     for ours, theirs in (("normal-fault", "normal_fault"), ("waves", "waves")):
         spec = (ROOT / "examples" / theirs / "campaign.yaml").read_text()
         assert (EXAMPLES / ours / "campaign.yaml").read_text() == spec
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("depth", "said"), [(60, False), (250, True)])
+def test_a_section_reaches_the_bottom_or_says_where_it_is_cut(page, depth, said):
+    shown = page("#/")
+    words = shown.run(f"""import('/dashboard/elements/plan-map.js')
+      .then(({{ PlanMap }}) => {{
+        const map = new PlanMap(), end = 100;
+        map.show({{
+          name: 'a', frame: {{ kind: 'local' }}, bodies: [], stations: [],
+          domain: {{ x: [-end, end], y: [-end, end], depth: {depth} }},
+          layers: [{{ name: 'crust', bottom: 20, creeps: false }},
+                   {{ name: 'mantle', bottom: {depth}, creeps: true }}],
+          faults: [{{ name: 'main',
+                     outline: [[0, 0], [0, 20], [20, 20], [20, 0]],
+                     top: [[0, 0], [0, 20]], sources: [],
+                     line: [[0, -2], [17, -12]] }}],
+          section: {{ azimuth: 90 }},
+        }});
+        return map.element.querySelector('.section').textContent;
+      }})""")
+    assert ("It is cut at 25 km; the domain reaches 250 km" in words) == said
+    assert f"down to {depth} km" in words if said else "60" in words

@@ -75,8 +75,10 @@ class TinyWorker:
             if cancel_requested(open_store(envelope.store), envelope.token):
                 return False
             done += 1
-            news = {"phase": "solving", "solves_done": done, "residual": 10.0**-done}
-            progress.update({**news, "solves_expected": 8})
+            # a solve takes about three seconds, so that it is looked at more than once
+            solve, step = divmod(done, 150)
+            news = {"phase": "solving", "solves_done": solve, "solves_expected": 8}
+            progress.update({**news, "iteration": step, "residual": 10 ** (-step / 15)})
             progress.beat(force=True)
             time.sleep(0.02)
         return not cancel_requested(open_store(envelope.store), envelope.token)

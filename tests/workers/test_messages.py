@@ -203,6 +203,7 @@ def test_manifest_is_read_as_it_was_written(manifest):
         token=names,
         phase=st.text(max_size=9),
         solves_done=st.none() | counts,
+        iteration=st.none() | counts,
         residual=st.none() | numbers,
         lane_residuals=st.none() | st.lists(numbers, max_size=4),
         updated=numbers,

@@ -317,16 +317,11 @@ def sample(
     y: ArrayLike,
     times_s: Sequence[float],
 ) -> xr.DataArray:
-    """Green's functions at points of the ground surface, without any solve.
+    """Green's functions at points, as `GreensStore.sample_with_error` returns them.
 
     Parameters
     ----------
-    x, y : (n_point,) float64, m, local frame.
-    times_s : s since the event.
-
-    Returns
-    -------
-    As `GreensStore.sample_with_error`.
+    x, y, times_s : (n_point,) float64, m, local frame; s since the event.
 
     Raises
     ------
@@ -338,6 +333,11 @@ def sample(
     opened = GreensStore(reading.greens(open_store(store), campaign))
     points = np.atleast_1d(x).astype(np.float64), np.atleast_1d(y).astype(np.float64)
     return opened.sample_with_error(*points, np.asarray(times_s, dtype=np.float64))
+
+
+def places(store: str | Path, campaign: str) -> dict[str, list[Any]] | None:
+    """Where each unit source of a campaign lies; see `commit.places`."""
+    return commit.places(open_store(store), campaign)
 
 
 def greens_digest(store: str | Path, campaign: str, key: str) -> str | None:

@@ -55,8 +55,10 @@ async function show() {
   leave = () => {};
   const link = /^#\/shared\/([\w-]+)\/([\w-]+)$/.exec(location.hash);
   if (link) { await shared(link); return; }
-  /** @type {HTMLElement} */ (document.querySelector(".top nav")).hidden = session().campaign !== null;
-  if (session().auth && !session().user) {
+  // who is not signed in, or came by a link, has nowhere else to go
+  const { auth, user, campaign } = session();
+  /** @type {HTMLElement} */ (document.querySelector(".top nav")).hidden = campaign !== null || (auth && !user);
+  if (auth && !user) {
     loginView(main);
     return;
   }

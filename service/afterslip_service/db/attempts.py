@@ -146,6 +146,60 @@ def of_job(connection: Connection, job: str) -> list[Attempt]:
     return _select(connection, attempts.c.job_id == job)
 
 
+@dataclass(frozen=True, slots=True)
+class Span:
+    """When an attempt was made and how it ended, without what it did."""
+
+    token: str
+    kind: str
+    index: int
+    number: int
+    state: AttemptState
+    worker: str | None
+    queued_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    error_class: str | None
+
+
+def spans(
+    connection: Connection,
+    campaign: str,
+    *,
+    since: datetime | None,
+    after: str | None,
+    limit: int,
+) -> list[Span]:
+    """Return the attempts of a campaign by token, which sorts by time.
+
+    Parameters
+    ----------
+    since : leaves out those that had ended before.
+    after : token of the last one that is known.
+    """
+    a = attempts.c
+    columns = (a.token, a.number, a.state, a.worker, a.queued_at, a.started_at)
+    query = (
+        sa.select(
+            *columns,
+            a.finished_at,
+            a.error_class,
+            jobs.c.kind,
+            jobs.c.ordinal.label("index"),
+        )
+        .join(jobs, jobs.c.id == a.job_id)
+        .where(jobs.c.campaign_id == campaign)
+        .order_by(a.token)
+        .limit(limit)
+    )
+    if after is not None:
+        query = query.where(a.token > after)
+    if since is not None:
+        query = query.where(sa.or_(a.finished_at.is_(None), a.finished_at >= since))
+    rows = [row._asdict() for row in connection.execute(query)]
+    return [Span(**{**row, "state": AttemptState(row["state"])}) for row in rows]
+
+
 def latest(connection: Connection, job_ids: Sequence[str]) -> dict[str, Attempt]:
     """Return the newest attempt at each of some jobs."""
     found = _select(connection, attempts.c.job_id.in_(job_ids))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from statistics import median
+from math import sqrt
+from statistics import NormalDist, fmean, median, stdev
 from typing import Any
 
 from afterslip.error_class import ErrorClass
@@ -62,6 +63,8 @@ ADVICE: dict[str, str] = {
 }
 MOST_DIFFERENCES = 6
 MOST_NAMED = 4
+# fewest groups whose times have a spread
+LEAST_FOR_SPREAD = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +210,38 @@ def remaining_s(
     if not recent or active == 0:
         return None
     return median(recent) * max(left / active, 1.0)
+
+
+def remaining_interval_s(
+    recent: tuple[float, ...], groups: Mapping[JobState, int]
+) -> tuple[float, float] | None:
+    """Return the 90 % prediction interval of `remaining_s`, s.
+
+    What is left is a sum of about ``left / active`` times like the last ones, whose
+    mean is itself known from these few only: the interval of Student's t of such a
+    sum (Hahn & Meeker, Statistical Intervals, section 4.8). The estimate, which
+    is by the median, lies inside.
+
+    Returns
+    -------
+    None where nobody can know, or before `LEAST_FOR_SPREAD` groups have ended.
+    """
+    middle = remaining_s(recent, groups)
+    n = len(recent)
+    if middle is None or middle == 0.0 or n < LEAST_FOR_SPREAD:
+        return None
+    rounds = middle / median(recent) if median(recent) > 0 else 1.0
+    half = _t95(n - 1) * stdev(recent) * sqrt(rounds + rounds**2 / n)
+    likely = rounds * fmean(recent)
+    return max(min(likely - half, middle), 0.0), max(likely + half, middle)
+
+
+def _t95(freedom: int) -> float:
+    """Return the 95 % quantile of Student's t (Abramowitz & Stegun 26.7.5)."""
+    z = NormalDist().inv_cdf(0.95)
+    first = (z**3 + z) / 4
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    return z + first / freedom + second / freedom**2
 
 
 def differences(first: Any, second: Any, path: str = "") -> list[str]:

@@ -21,7 +21,7 @@ from afterslip_workers.messages import Progress, TaskError
 RECORD_EVERY_S = 1.0
 HISTORY = 400
 _LIVE = frozenset({JobState.QUEUED, JobState.RUNNING})
-_SHOWN = ("phase", "solves_done", "solves_expected", "residual")
+_SHOWN = ("phase", "solves_done", "solves_expected", "iteration", "residual")
 
 
 def live(context: Context) -> None:

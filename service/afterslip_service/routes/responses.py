@@ -12,7 +12,7 @@ from afterslip_service.db.campaigns import Campaign
 from afterslip_service.db.datasets import Dataset
 from afterslip_service.db.inversions import Inversion
 from afterslip_service.db.jobs import Job
-from afterslip_service.engine.explain import remaining_s
+from afterslip_service.engine.explain import remaining_interval_s, remaining_s
 from afterslip_service.engine.states import (
     AttemptState,
     CampaignState,
@@ -79,6 +79,11 @@ class CampaignBrief(BaseModel):
         description="until all groups are accepted, at the present pace; null where "
         "nobody can know yet"
     )
+    remaining_low_s: float | None = Field(
+        description="with remaining_high_s the interval that holds the remaining time "
+        "with 90 %, by the spread of the last groups; null before five have ended"
+    )
+    remaining_high_s: float | None = Field(description="see remaining_low_s")
     error: ErrorResponse | None
     inversions: list[str]
     inversions_failed: int = Field(description="how many of them have failed")
@@ -91,6 +96,8 @@ class CampaignBrief(BaseModel):
         """Return the fields that a campaign has in a list."""
         here = f"/v1/campaigns/{campaign.id}"
         ended = tallies.get(JobKind.INVERSION, {})
+        groups = tallies.get(JobKind.GROUP, {})
+        interval = remaining_interval_s(campaign.recent, groups)
         return {
             "id": campaign.id,
             "name": campaign.name,
@@ -106,7 +113,9 @@ class CampaignBrief(BaseModel):
             "physics": campaign.physics,
             "progress": ProgressResponse.of(tallies),
             "n_sources": campaign.n_sources,
-            "remaining_s": remaining_s(campaign.recent, tallies.get(JobKind.GROUP, {})),
+            "remaining_s": remaining_s(campaign.recent, groups),
+            "remaining_low_s": interval and interval[0],
+            "remaining_high_s": interval and interval[1],
             "error": ErrorResponse.of(campaign.error_class, campaign.error_message),
             "inversions": inversions,
             "inversions_failed": ended.get(JobState.FAILED, 0),
@@ -159,7 +168,9 @@ class GroupResponse(BaseModel):
     iterations: int | None = None
     residual: float | None = None
     progress: dict[str, Any] | None = Field(
-        None, description="phase, solves_done, solves_expected, residual while it runs"
+        None,
+        description="phase, solves_done, solves_expected, iteration, residual "
+        "while it runs",
     )
     error: ErrorResponse | None = None
 
@@ -346,19 +357,6 @@ class WorkerPage(BaseModel):
 
     items: list[WorkerResponse]
     next: str | None
-
-
-class SampleResponse(BaseModel):
-    """Values of all Green's functions at points of the surface."""
-
-    dims: list[str]
-    shape: list[int]
-    unit: str = Field(description="of the data, by the physics")
-    time_yr: list[float]
-    stations: list[str]
-    data: list[Any]
-    # [source][time][station], unit of the data; null: nothing was estimated
-    space_error: list[Any] | None
 
 
 class Health(BaseModel):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from fastapi import APIRouter, Body, HTTPException
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from afterslip.errors import ArchiveError, DamagedError, Problem, SpecError
 from afterslip.frame import Frame
@@ -24,7 +24,6 @@ from afterslip_service.errors import ConflictError
 from afterslip_service.http.body import JsonRoute
 from afterslip_service.http.deps import ServiceDep
 from afterslip_service.http.problems import responses
-from afterslip_service.routes.responses import SampleResponse
 from afterslip_workers import entry
 
 if TYPE_CHECKING:
@@ -40,6 +39,19 @@ MAX_VALUES = 10_000_000
 COMPONENTS = 3
 # as far as a domain reaches
 Kilometres = Annotated[float, Within("km", least=-20000, most=20000)]
+
+
+class SampleResponse(BaseModel):
+    """Values of all Green's functions at points of the surface."""
+
+    dims: list[str]
+    shape: list[int]
+    unit: str = Field(description="of the data, by the physics")
+    time_yr: list[float]
+    stations: list[str]
+    data: list[Any]
+    # [source][time][station], unit of the data; null: nothing was estimated
+    space_error: list[Any] | None
 
 
 class Point(Schema):

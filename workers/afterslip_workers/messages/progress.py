@@ -18,6 +18,7 @@ class Progress(Versioned):
     token : of the attempt.
     phase : what it does, for people.
     solves_done, solves_expected : linear solves; None where nothing is known.
+    iteration : of the solve under way; None where an engine does not iterate.
     residual : relative, of the solve under way, the largest of its lanes.
     lane_residuals : of each lane.
     updated : s since 1970; changes at least every 2 s while the attempt lives.
@@ -27,6 +28,7 @@ class Progress(Versioned):
     phase: str = "starting"
     solves_done: int | None = None
     solves_expected: int | None = None
+    iteration: int | None = None
     residual: float | None = None
     lane_residuals: list[float] | None = None
     updated: float

@@ -173,6 +173,23 @@ def facts_of(backend: StoreBackend, campaign: str) -> dict[str, Any]:
         raise StoreError(f"campaign {campaign}: {error}") from error
 
 
+def places(backend: StoreBackend, campaign: str) -> dict[str, list[Any]] | None:
+    """Where each unit source of a campaign lies, in the order of its store.
+
+    Returns
+    -------
+    {"fault": number in the spec of each, "patch": (along strike, down dip) of each};
+    None where the store says nothing of them.
+    """
+    try:
+        facts = facts_of(backend, campaign)
+        table = facts["table"]
+        order = facts.get("order") or range(len(table["fault"]))
+        return {name: [table[name][k] for k in order] for name in ("fault", "patch")}
+    except (StoreError, KeyError, TypeError, IndexError):
+        return None
+
+
 def chunk_key(name: str, index: int) -> str:
     """Chunk file of the campaign for one of the group's.
 

@@ -21,7 +21,14 @@ log = logging.getLogger(__name__)
 _SHARE_EVERY_S = 3.0
 _TAIL = 1 << 14
 
-_FIELDS = ("phase", "solves_done", "solves_expected", "residual", "lane_residuals")
+_FIELDS = (
+    "phase",
+    "solves_done",
+    "solves_expected",
+    "iteration",
+    "residual",
+    "lane_residuals",
+)
 
 
 class ProgressFile:

@@ -17,9 +17,10 @@ export function convergence(attempt) {
     return h("p.dim", {}, `Nothing was solved: all ${stats.taken} sources were copied from other campaigns.`);
   }
   const solved = attempt.solves.length > 0;
-  const lines = solved ? ofSolves(attempt.solves) : live(attempt.history);
-  if (!lines.some((line) => line.length > 1)) return null;
-  return draw(lines, solved ? "iterations, all solves one after the other" : "s since the attempt began");
+  if (solved) return draw(ofSolves(attempt.solves), "iterations, all solves one after the other");
+  const counted = attempt.history.some((/** @type {any} */ { iteration }) => iteration > 0);
+  const lines = live(attempt.history, counted ? "iteration" : "seconds");
+  return draw(lines, counted ? "iteration of each solve, the latest one thick" : "s since the attempt began", attempt.state === "running");
 }
 
 /** @param {any[]} solves @returns {Line[]} */
@@ -33,20 +34,22 @@ function ofSolves(solves) {
   });
 }
 
-/** While it runs there are samples in time. @param {any[]} history @returns {Line[]} */
-function live(history) {
-  /** @type {Map<number, Line>} */
+/** While it runs there are samples, each solve counted from its own first iteration. @param {any[]} history @param {string} along */
+function live(history, along) {
+  /** @type {Map<string, Line>} */
   const lines = new Map();
-  for (const { solves_done: done, seconds, residual } of history) {
-    if (!(residual > 0)) continue;
-    if (!lines.has(done)) lines.set(done, []);
-    lines.get(done)?.push({ x: seconds, y: Math.log10(residual) });
+  for (const sample of history) {
+    if (!(sample.residual > 0) || !Number.isFinite(sample[along])) continue;
+    const key = `${sample.phase} ${sample.solves_done}`;
+    if (!lines.has(key)) lines.set(key, []);
+    lines.get(key)?.push({ x: sample[along], y: Math.log10(sample.residual) });
   }
   return [...lines.values()];
 }
 
-/** @param {Line[]} lines @param {string} along */
-function draw(lines, along) {
+/** @param {Line[]} lines @param {string} along @param {boolean} [latest] whether the last line is the solve under way */
+function draw(lines, along, latest = false) {
+  if (lines.flat().length < 2) return null;
   const points = lines.flat();
   const low = Math.floor(Math.min(...points.map((p) => p.y)));
   const high = Math.max(low + 1, Math.ceil(Math.max(...points.map((p) => p.y))));
@@ -69,8 +72,11 @@ function draw(lines, along) {
     svg("text", { x: WIDTH - RIGHT, y: HEIGHT - 22, "text-anchor": "end" }, last.toFixed(last < 10 ? 1 : 0)),
     svg("text", { x: LEFT + (WIDTH - LEFT - RIGHT) / 2, y: HEIGHT - 6, "text-anchor": "middle" }, along),
     svg("text", { x: 12, y: middle, "text-anchor": "middle", transform: `rotate(-90 12 ${middle})` }, "relative residual"),
-    ...lines.filter((line) => line.length).map((line) => svg("path", {
-      d: line.map((p, i) => `${i ? "L" : "M"}${x(p.x).toFixed(1)} ${y(p.y).toFixed(1)}`).join(""),
-    })));
+    ...lines.filter((line) => line.length).map((line) => {
+      const kind = latest ? (line === lines[lines.length - 1] ? "latest" : "earlier") : null;
+      // a quick solve is looked at once only
+      if (line.length === 1) return svg("circle", { class: kind, cx: x(line[0].x).toFixed(1), cy: y(line[0].y).toFixed(1), r: 2.5 });
+      return svg("path", { class: kind, d: line.map((p, i) => `${i ? "L" : "M"}${x(p.x).toFixed(1)} ${y(p.y).toFixed(1)}`).join("") });
+    }));
   return chart;
 }

@@ -97,7 +97,9 @@ function section({ domain, layers, faults, section: place }) {
   const wide = Math.max(...reach) - Math.min(...reach), middle = (Math.max(...reach) + Math.min(...reach)) / 2;
   // down into the layer below the deepest fault, unless that is far
   const deepest = Math.max(...depths), below = layers.find((/** @type {any} */ layer) => layer.bottom > deepest);
-  const deep = Math.min(domain.depth, Math.max(1.5 * deepest, 0.3 * wide, Math.min(1.25 * (below?.bottom ?? 0), 4 * deepest)));
+  const enough = Math.min(domain.depth, Math.max(1.5 * deepest, 0.3 * wide, Math.min(1.25 * (below?.bottom ?? 0), 4 * deepest)));
+  // all of a domain that is not much deeper; else it is said where the section ends
+  const deep = domain.depth <= 2 * enough ? domain.depth : enough, cut = deep < domain.depth;
   // the same scale along and down
   const span = Math.max(1.6 * wide, 2 * deep);
   const scale = (WIDTH - LEFT - RIGHT) / span, height = TOP + deep * scale + BOTTOM;
@@ -107,14 +109,16 @@ function section({ domain, layers, faults, section: place }) {
   let top = 0;
   for (const layer of layers) {
     if (top >= deep) break;
-    const bottom = Math.min(layer.bottom, deep);
+    const bottom = Math.min(layer.bottom, deep), more = layer.bottom > bottom;
     marks.push(svg("rect", { class: layer.creeps ? "layer creeps" : "layer", x: LEFT, width: WIDTH - LEFT - RIGHT, y: f(y(top)), height: f((bottom - top) * scale) }));
     if ((bottom - top) * scale > 14) {
-      marks.push(svg("text", { x: WIDTH - RIGHT - 6, y: f(y(bottom) - 5), "text-anchor": "end" }, `${layer.name}${layer.creeps ? ", flows" : ""}`));
+      marks.push(svg("text", { x: WIDTH - RIGHT - 6, y: f(y(bottom) - 5), "text-anchor": "end" }, `${layer.name}${layer.creeps ? ", flows" : ""}${more ? `, down to ${plain(layer.bottom)} km` : ""}`));
     }
-    marks.push(svg("text", { x: LEFT - 6, y: f(y(bottom) + 4), "text-anchor": "end" }, String(Number(bottom.toPrecision(3)))));
+    // no layer ends where the section is cut
+    if (!more) marks.push(svg("text", { x: LEFT - 6, y: f(y(bottom) + 4), "text-anchor": "end" }, plain(bottom)));
     top = bottom;
   }
+  if (cut) marks.push(svg("path", { class: "cut", d: `M${LEFT} ${f(y(deep))}${"l4 -4l4 4".repeat((WIDTH - LEFT - RIGHT) / 8)}` }));
   for (const line of lines) {
     marks.push(svg("path", { class: "top", d: line.map((/** @type {number[]} */ [s, z], /** @type {number} */ i) => `${i ? "L" : "M"}${f(x(s))} ${f(y(-z))}`).join("") }));
   }
@@ -122,5 +126,8 @@ function section({ domain, layers, faults, section: place }) {
     ...marks, svg("text", { x: LEFT - 6, y: TOP + 4, "text-anchor": "end" }, "0"),
     svg("path", { class: "tick", d: `M${f(x(middle - wide / 2))} ${f(height - BOTTOM + 4)}v6H${f(x(middle + wide / 2))}v-6` }),
     svg("text", { x: f(x(middle)), y: f(height - 6), "text-anchor": "middle" }, `${Math.round(10 * wide) / 10} km`)),
-  h("figcaption", {}, `Section towards ${Math.round(place.azimuth)}° from north; depths in km`));
+  h("figcaption", {}, `Section towards ${Math.round(place.azimuth)}° from north; depths in km${cut ? `. It is cut at ${plain(deep)} km; the domain reaches ${plain(domain.depth)} km` : ""}`));
 }
+
+/** @param {number} depth km */
+const plain = (depth) => String(Number(depth.toPrecision(3)));

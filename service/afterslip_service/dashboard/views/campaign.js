@@ -6,8 +6,13 @@ import { ACTIONS, act, allows, askPriority, askTags, change } from "/dashboard/c
 import { calm, h, put } from "/dashboard/dom.js";
 import { damageNote } from "/dashboard/elements/damage.js";
 import { explanation } from "/dashboard/elements/explanation.js";
+import { FaultMap } from "/dashboard/elements/fault-map.js";
 import { GroupGrid } from "/dashboard/elements/group-grid.js";
 import { inversionCard } from "/dashboard/elements/inversion-card.js";
+import { pace } from "/dashboard/elements/pace.js";
+import { Watch } from "/dashboard/watch.js";
+import { convergence } from "/dashboard/elements/convergence.js";
+import { Timeline } from "/dashboard/elements/timeline.js";
 import { ago, count, duration, fixed, moment, tiny } from "/dashboard/format.js";
 import { groupDetail } from "/dashboard/views/group.js";
 
@@ -16,6 +21,9 @@ const SURE = {
   cancel: "Cancel this campaign? What is accepted stays, the rest is not computed.",
   delete: "Delete this campaign? It is removed from the lists, and nothing brings it back. Its files stay in the store.",
 };
+
+/** What runs gets longer in the timeline, and what workers report changes. */
+const BEAT_MS = 4000;
 
 /** @param {any} campaign whether its Green's functions can be looked at */
 export const explorable = ({ state, physics }) => state === "complete" && physics === "viscoelastic";
@@ -37,7 +45,8 @@ export async function campaignView(main, id) {
     throw error;
   }
   const timer = setInterval(() => { view.drawHead(); view.explain(); }, 30000);
-  return () => { clearInterval(timer); stop(); };
+  const beat = setInterval(() => view.beat(), BEAT_MS);
+  return () => { clearInterval(timer); clearInterval(beat); stop(); };
 }
 
 class CampaignView {
@@ -51,9 +60,15 @@ class CampaignView {
     this.model = "";
     this.shown = "";
     this.explained = "";
-    this.parts = Object.fromEntries(["head", "damage", "why", "facts", "bar", "live", "detail", "inversions", "spec"]
+    this.parts = Object.fromEntries(["head", "damage", "why", "facts", "bar", "live", "detail", "pace", "inversions", "spec"]
       .map((name) => [name, h("div", {})]));
     this.grid = new GroupGrid((index) => this.choose(index));
+    this.faults = new FaultMap((index) => this.choose(index));
+    this.timeline = new Timeline((index) => this.choose(index));
+    this.watch = new Watch(path);
+    /** the group that is looked at @type {any} */
+    this.chosen = null;
+    this.placed = "";
     /** of groups @type {Set<number>} */
     this.changed = new Set();
     /** @type {Promise<void>} */
@@ -61,12 +76,15 @@ class CampaignView {
     this.soonGroups = calm(() => this.inTurn(() => this.update()).catch((error) => this.alarm(error.message)), 400);
     this.soon = calm(() => this.inTurn(() => this.refresh()).catch((error) => this.alarm(error.message)), 400);
     this.redraw = calm(() => this.drawLive(), 150);
-    const { head, damage, why, facts, bar, live, detail, inversions, spec } = this.parts;
+    this.soonCurve = calm(() => this.drawCurve(), 500);
+    this.soonTimes = calm(() => this.drawTimes().catch(() => {}), 1000);
+    const { head, damage, why, facts, bar, live, detail, spec } = this.parts;
     put(main, head, damage, why, h("div.columns", {},
       this.left = h("div", {},
-        h("section.card", {}, h("h2", {}, "Green's functions"), bar, this.grid.element),
-        live, detail),
-      h("div", {}, h("section.card", {}, h("h2", {}, "Model"), facts), spec)));
+        h("section.card", {}, h("h2", {}, "Green's functions"), bar,
+          h("div.maps", {}, this.grid.element, this.faults.element)),
+        live, detail, this.timeline.element),
+      h("div", {}, this.parts.pace, h("section.card", {}, h("h2", {}, "Model"), facts), spec)));
   }
 
   /**
@@ -90,7 +108,9 @@ class CampaignView {
     this.drawHead();
     this.drawFacts();
     this.grid.show(groups);
+    await this.drawPlaces(groups);
     this.drawLive();
+    this.soonTimes();
     if (this.explained !== campaign.state) this.explain();
     await this.drawInversions(inversions.items.reverse());
     if (this.grid.pressed >= 0) await this.choose(this.grid.pressed);
@@ -104,6 +124,33 @@ class CampaignView {
     this.drawHead();
     if (this.explained !== this.campaign.state) this.explain();
     if (changed.has(this.grid.pressed)) await this.choose(this.grid.pressed);
+    this.soonTimes();
+  }
+
+  /** Now and then, while something is under way. */
+  beat() {
+    if (!document.hidden && ["building", "running"].includes(this.campaign?.state)) this.soonTimes();
+  }
+
+  async drawTimes() {
+    await this.watch.refresh(["building", "running"].includes(this.campaign.state));
+    const { spans, workers } = this.watch;
+    this.timeline.show(spans, workers, (span) => this.watch.busy(span));
+    this.drawPace();
+  }
+
+  drawPace() { put(this.parts.pace, pace(this.campaign, this.watch.spans)); }
+
+  /** Groups that lie elsewhere are drawn anew, others only change their colour. @param {any[]} groups */
+  async drawPlaces(groups) {
+    const shape = JSON.stringify(groups.map(({ index, sources }) => [index, sources]));
+    const places = groups.length ? await this.watch.places() : null;
+    if (places && this.placed !== shape) {
+      this.placed = shape;
+      const faults = this.campaign.spec?.model?.faults ?? [];
+      this.faults.show(places, groups, new Map(faults.filter((/** @type {any} */ { plane }) => plane)
+        .map((/** @type {any} */ { name, plane }) => [name, plane])));
+    } else for (const { index, state } of groups) this.faults.mark(index, state);
   }
 
   /** @param {{kind: string, data: any}} event */
@@ -113,6 +160,7 @@ class CampaignView {
       const group = this.groups.get(data.index);
       if (group && data.job !== "model") group.progress = data;
       this.redraw();
+      if (data.job !== "model") this.lengthen(data);
       return;
     }
     const changed = kind === "group.state" && this.groups.get(data.index);
@@ -121,6 +169,7 @@ class CampaignView {
       if (data.state === "running" && changed.state !== "running") delete changed.progress;
       changed.state = data.state;
       this.grid.mark(data.index, data.state);
+      this.faults.mark(data.index, data.state);
       this.redraw();
       this.changed.add(data.index);
       this.soonGroups();
@@ -151,6 +200,7 @@ class CampaignView {
     const building = campaign.state === "building" && this.model ? h("p.sub", {}, this.model) : null;
     const explore = explorable(campaign)
       ? h("a", { href: `#/campaigns/${campaign.id}/greens` }, "Look at the Green's functions") : null;
+    this.drawPace();
     put(this.parts.bar, bar, building, h("p", {}, explore));
   }
 
@@ -251,18 +301,32 @@ class CampaignView {
     invertible(this.campaign) && !session().campaign ? h("p", {}, h("a.button", { href: `#/campaigns/${this.campaign.id}/invert` }, "New inversion")) : null);
   }
 
+  /** A sample of the group that is looked at makes its curve longer. @param {any} data */
+  lengthen(data) {
+    const attempt = this.chosen?.index === data.index && this.chosen.attempts.at(-1);
+    if (!attempt || attempt.token !== data.token) return;
+    const last = attempt.history.at(-1);
+    attempt.history.push({ ...data, seconds: last ? last.seconds : 0 });
+    this.soonCurve();
+  }
+
+  drawCurve() {
+    const place = this.parts.detail.querySelector(".convergence"), attempt = this.chosen?.attempts.at(-1);
+    if (place && attempt) put(place, convergence(attempt));
+  }
+
   /** @param {number} index */
   async choose(index) {
     this.grid.press(index);
+    this.faults.press(index);
+    this.chosen = null;
     if (index < 0) {
       put(this.parts.detail);
       return;
     }
     const found = await get(`${this.path}/groups/${index}`);
-    put(this.parts.detail, groupDetail(found, () => {
-      this.grid.press(-1);
-      put(this.parts.detail);
-    }, () => this.retry({ groups: [index] })));
+    this.chosen = found;
+    put(this.parts.detail, groupDetail(found, () => this.choose(-1), () => this.retry({ groups: [index] })));
   }
 }
 
@@ -285,6 +349,7 @@ function liveLine(group) {
   const words = [progress.phase ?? "starting"];
   if (expected) words.push(`solve ${done} of about ${expected}`);
   else if (done) words.push(`${count(done)} solves`);
+  if (progress.iteration > 0) words.push(`iteration ${count(progress.iteration)}`);
   const residual = Number.isFinite(progress.residual) ? `residual ${tiny(progress.residual)}` : duration(progress.seconds);
   return h("div", {}, h("div.line", {},
     h("span", {}, h("b", {}, `Group ${group.index}`), ` · ${words.join(" · ")}`), h("span.dim", {}, residual)), bar);

@@ -17,7 +17,7 @@ export function groupDetail(group, close, retry) {
         h("button", { type: "button", onclick: close }, "Close"))),
     group.error ? h("div.note.bad", {}, h("b", {}, group.error.class), group.error.message) : null,
     group.attempts.length ? attempts(group.attempts) : h("p.dim", {}, "No attempt yet."),
-    last ? convergence(last) : null,
+    h("div.convergence", {}, last ? convergence(last) : null),
     log ? h("details", {}, h("summary", {}, `Log of attempt ${log.number}`), h("pre", {}, log.log)) : null);
 }
 

@@ -3,10 +3,10 @@
 
 import { get } from "/dashboard/api.js";
 import { h, put } from "/dashboard/dom.js";
+import { device, size } from "/dashboard/elements/worker-use.js";
 import { count, fixed } from "/dashboard/format.js";
 
 const EVERY_MS = 3000;
-const MIB = 1024 * 1024;
 
 /** @param {HTMLElement} main */
 export async function workerView(main) {
@@ -46,21 +46,9 @@ function row(names, cells) {
   return h("tr", {}, cells);
 }
 
-/** @param {number | null | undefined} bytes */
-const size = (bytes) => (bytes ? `${count(bytes / MIB)} MiB` : "–");
-
 /** @param {any[]} attempts */
 function work(attempts) {
   if (!attempts.length) return "–";
   return attempts.map(({ campaign, kind, index }, i) => h("span", {}, i ? ", " : "",
     h("a", { href: `#/campaigns/${campaign}` }, index === null ? kind : `group ${index}`)));
-}
-
-/** @param {any} facts */
-function device({ gpus, gpu_utilization: use, gpu_memory_used: memory }) {
-  if (!gpus?.length) return "CPU";
-  const parts = [gpus[0]];
-  if (Number.isFinite(use)) parts.push(`${use} %`);
-  if (memory) parts.push(size(memory));
-  return parts.join(", ");
 }
