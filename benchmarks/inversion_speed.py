@@ -219,14 +219,16 @@ def large(problem: InversionProblem, draws: int) -> list[Record]:
     hundred = (marks[-1] - marks[0]) / max(len(marks) - 1, 1)
     whole = wall + (1000 - draws) / 100 * hundred
     effective = out.posterior.effective if out.posterior else 0.0
-    return [
+    pace = f"{hundred:.1f} s for each 100, first one after {marks[0]:.0f} s"
+    records = [
         record("inversion_large_s", wall, "s", 1800.0,
-                f"{what}, {effective:.0f} effective; processor {cpu:.0f} s"),
-        record("inversion_large_1000_draws_s", whole, "s", 1800.0,
-                f"{what}: {hundred:.1f} s for each 100, first one after "
-                f"{marks[0]:.0f} s; 1000 draws extrapolated"),
+                f"{what}, {effective:.0f} effective; {pace}; processor {cpu:.0f} s"),
         record("inversion_large_gib", gib(), "GiB", 16.0, f"{what}; most memory"),
     ]  # fmt: skip
+    if draws < 1000:
+        note = f"{what}; 1000 draws extrapolated"
+        records.append(record("inversion_large_1000_draws_s", whole, "s", 1800.0, note))
+    return records
 
 
 def study(problem: InversionProblem, patience: float) -> list[Record]:
