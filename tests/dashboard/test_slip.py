@@ -108,7 +108,14 @@ def test_stations_show_the_numbers_of_the_result(view, results):
     np.testing.assert_allclose(found[:, :2], wanted, rtol=1e-12)
     np.testing.assert_allclose(found[:, 2], wanted[:, 0] - wanted[:, 1], atol=1e-15)
     peak = np.hypot(*result["fault_slip"].values.T).max()
-    assert f"{float(f'{peak:.3g}'):g} m" in shown.text()
+    text = shown.text()
+    assert f"{float(f'{peak:.3g}'):g} m" in text
+    attrs = result.attrs
+    low, high = attrs["magnitude_interval"]
+    assert f"Mw {attrs['magnitude']:.2f} ({low:.2f} to {high:.2f})" in text
+    low, high = attrs["peak_slip_interval"]
+    mean = f"{attrs['peak_slip_average']:.2f} m ({low:.2f} to {high:.2f})"
+    assert f"mean over {attrs['peak_slip_length'] / 1e3:.1f} km about it {mean}" in text
 
 
 @pytest.mark.slow

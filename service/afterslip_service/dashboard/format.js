@@ -11,6 +11,10 @@ export const count = (value) => (Number.isFinite(value) ? PLAIN.format(/** @type
 export const fixed = (value, digits = 2, unit = "") =>
   Number.isFinite(value) ? /** @type {number} */ (value).toFixed(digits) + unit : "–";
 
+/** @param {[number, number] | null | undefined} limits of 95 % @param {number} digits */
+export const interval = (limits, digits) =>
+  (limits ? ` (${fixed(limits[0], digits)} to ${fixed(limits[1], digits)})` : "");
+
 /** @param {number | null | undefined} value */
 export const percent = (value) =>
   Number.isFinite(value) ? `${(100 * /** @type {number} */ (value)).toFixed(1)} %` : "–";

@@ -3,7 +3,7 @@
 
 import { get } from "/dashboard/api.js";
 import { h } from "/dashboard/dom.js";
-import { count, fixed, percent } from "/dashboard/format.js";
+import { count, fixed, interval, percent } from "/dashboard/format.js";
 
 const NAMES = {
   slip_map: "slip", data_fit: "data fit", time_series: "time series",
@@ -37,9 +37,6 @@ export async function inversionCard(inversion) {
     h("a", { href: `${inversion.links.self}/fit`, download: "" }, "Fit (CSV)")));
   return card;
 }
-
-/** @param {[number, number] | null | undefined} limits of 95 % @param {number} digits */
-const interval = (limits, digits) => (limits ? ` (${fixed(limits[0], digits)} to ${fixed(limits[1], digits)})` : "");
 
 /** @param {any} summary */
 function figures(summary) {

@@ -7,7 +7,7 @@ import { css, table } from "/dashboard/elements/colours.js";
 import { around } from "/dashboard/elements/km-map.js";
 import { select } from "/dashboard/elements/select.js";
 import { series } from "/dashboard/elements/series.js";
-import { fixed, percent } from "/dashboard/format.js";
+import { fixed, interval, percent } from "/dashboard/format.js";
 import { step } from "/dashboard/slip/contours.js";
 import { FaultView } from "/dashboard/slip/fault-view.js";
 import { savePdf, saveSvg, standalone } from "/dashboard/figure.js";
@@ -291,10 +291,12 @@ function grown([west, south, east, north], part) {
 /** Whether there are data along lines of sight. @param {SlipResult} result */
 const sees = (result) => result.stations.some(({ data }) => data.some(({ axis }) => axis === 3));
 
-/** @param {any} inversion */
+/** Numbers with their intervals of 95 %. @param {any} inversion */
 function caption({ name, summary }) {
-  return [h("b", {}, name), ` Mw ${fixed(summary?.magnitude)}, at most ${fixed(summary?.peak_slip, 2, " m")}, `,
-    `variance reduced by ${percent(summary?.variance_reduction)}`];
+  const about = summary?.peak_slip_interval ? `, mean over ${fixed(summary.peak_slip_length / 1e3, 1)} km about it `
+    + fixed(summary.peak_slip_average, 2, " m") + interval(summary.peak_slip_interval, 2) : "";
+  return [h("b", {}, name), ` Mw ${fixed(summary?.magnitude)}${interval(summary?.magnitude_interval, 2)}, `,
+    `largest slip ${fixed(summary?.peak_slip, 2, " m")}${about}; variance reduced by ${percent(summary?.variance_reduction)}`];
 }
 
 /** @param {string} name @param {string} words */
