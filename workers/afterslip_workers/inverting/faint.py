@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,8 +15,9 @@ from afterslip.schemas.inversion import Inversion
 from afterslip.spec.coverage import plane_fault
 from afterslip_common.geometry import PlaneFault
 from afterslip_common.terms import SLIP_COMPONENTS
-from afterslip_solver.model import Float
-from afterslip_workers.inverting.data import with_errors
+
+if TYPE_CHECKING:
+    from afterslip_solver.model import Float
 
 LARGE_SLIP = 10.0
 """m; a source is faint where less slip than this is lost in the errors of all data."""
@@ -45,6 +46,9 @@ def faint_sources(
     For each fault with some: {"fault", "faint", "of", "least"}, numbers of unit sources
     and the largest ``least``, m.
     """
+    # the solver's packages take a second to import
+    from afterslip_workers.inverting.data import with_errors
+
     settings = {d.name: d for d in campaign.datasets if d.name in request.datasets}
     used = [
         with_errors(rows[name], {name: dataset})[0]
@@ -69,7 +73,6 @@ def faint_sources(
 
 def _least_slip(grid: Sources, fault: PlaneFault, parts: Sequence[Rows]) -> Float:
     """(n_component, n_cell) m, slip that moves all data by as much as their errors."""
-    # the solver's packages take a second to import
     from afterslip_solver.reference.okada import surface_displacement
 
     cells = _cells(grid, fault)
