@@ -1,5 +1,5 @@
 // @ts-check
-/** What is asked for again and again while a campaign is looked at. */
+/** What is asked for while a campaign is looked at. */
 
 import { get, session } from "/dashboard/api.js";
 
@@ -45,7 +45,7 @@ export class Watch {
     this.workers = new Map(items.map((/** @type {any} */ worker) => [worker.name, worker.facts]));
   }
 
-  /** Everything that ended before this time is known for good: what is stored may still change. */
+  /** What ended before is known for good; what is stored may still change. */
   #since() {
     const ends = this.spans.filter(({ finished_at }) => finished_at);
     const open = ends.filter(({ state }) => state === "stored");

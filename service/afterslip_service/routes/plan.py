@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from math import isfinite
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query
@@ -271,12 +272,16 @@ def _faint(
         WarningResponse(
             path=f"inversions[{number}].datasets",
             message=f"hardly see {one['faint']} of {one['of']} unit sources on the "
-            f"fault {one['fault']}: slip there of up to {one['least']:.2g} m is lost "
-            "in their errors (estimated in a half-space), and the prior decides",
+            f"fault {one['fault']}: {_lost(one['least'])} there is lost in errors "
+            "of data (estimated in a half-space), and the prior decides",
             hint="add data near them, or leave that part out of the fault",
         )
         for one in entry.faint_sources(campaign, inversion, *known)
     ]
+
+
+def _lost(least: float) -> str:
+    return f"slip of up to {least:.2g} m" if isfinite(least) else "any slip"
 
 
 def _coarse(

@@ -44,7 +44,7 @@ export class Timeline {
   show(spans, facts, busy, now = Date.now()) {
     this.bars = spans.filter((span) => span.started_at ?? span.finished_at).map((span) => ({
       span, worker: span.worker ?? busy(span) ?? UNKNOWN, lane: 0, number: 0,
-      // what failed at once was never observed to run: it is a mark at its end
+      // what failed at once is a mark at its end
       begin: Date.parse(/** @type {string} */ (span.started_at ?? span.finished_at)), end: span.finished_at ? Date.parse(span.finished_at) : now,
     })).sort((a, b) => a.begin - b.begin);
     this.bars.forEach((bar, i) => { bar.number = i; });

@@ -46,7 +46,7 @@ export async function campaignView(main, id) {
   }
   const timer = setInterval(() => { view.drawHead(); view.explain(); }, 30000);
   const beat = setInterval(() => view.beat(), BEAT_MS);
-  return () => { clearInterval(timer); clearInterval(beat); stop(); };
+  return () => { clearInterval(timer); clearInterval(beat); stop(); view.gone = true; };
 }
 
 class CampaignView {
@@ -73,11 +73,15 @@ class CampaignView {
     this.changed = new Set();
     /** @type {Promise<void>} */
     this.last = Promise.resolve();
-    this.soonGroups = calm(() => this.inTurn(() => this.update()).catch((error) => this.alarm(error.message)), 400);
-    this.soon = calm(() => this.inTurn(() => this.refresh()).catch((error) => this.alarm(error.message)), 400);
+    /** left or deleted */
+    this.gone = false;
+    const soon = (/** @type {() => Promise<void>} */ read) =>
+      calm(() => this.inTurn(read).catch((error) => this.alarm(error.message)), 400);
+    this.soonGroups = soon(() => this.update());
+    this.soon = soon(() => this.refresh());
     this.redraw = calm(() => this.drawLive(), 150);
     this.soonCurve = calm(() => this.drawCurve(), 500);
-    this.soonTimes = calm(() => this.drawTimes().catch(() => {}), 1000);
+    this.soonTimes = calm(() => this.inTurn(() => this.drawTimes()).catch(() => {}), 1000);
     const { head, damage, why, facts, bar, live, detail, spec } = this.parts;
     put(main, head, damage, why, h("div.columns", {},
       this.left = h("div", {},
@@ -88,11 +92,11 @@ class CampaignView {
   }
 
   /**
-   * Read after what was asked for before: a late answer must not hide a newer one.
+   * Read in turn: a late answer must not hide a newer one.
    * @param {() => Promise<void>} read
    */
   inTurn(read) {
-    const done = this.last.then(read);
+    const done = this.last.then(() => (this.gone ? undefined : read()));
     this.last = done.catch(() => {});
     return done;
   }
@@ -206,6 +210,7 @@ class CampaignView {
 
   /** Say why it waits or failed; asked when its state changes, and now and then. */
   async explain() {
+    if (this.gone) return;
     this.explained = this.campaign.state;
     const found = await get(`${this.path}/explain`).catch(() => null);
     put(this.parts.why, found && explanation(found, (name) => this.retry({ error_class: name })));
@@ -229,8 +234,8 @@ class CampaignView {
   /** @param {string} action */
   async act(action) {
     if (SURE[action] && !window.confirm(SURE[action])) return;
-    await act(this.campaign.id, action);
-    if (action === "delete") location.hash = "#/";
+    await this.inTurn(async () => { await act(this.campaign.id, action); this.gone = action === "delete"; });
+    if (this.gone) location.hash = "#/";
   }
 
   /** Retry some of what failed. @param {{groups?: number[], error_class?: string}} choice */

@@ -1,5 +1,5 @@
 // @ts-check
-/** What an inversion found: slip and data on a map, others beside it, a link to the same view. */
+/** What an inversion found: slip and data on a map. */
 
 import { Problem, get, send } from "/dashboard/api.js";
 import { h, put, svg } from "/dashboard/dom.js";
@@ -291,12 +291,12 @@ function grown([west, south, east, north], part) {
 /** Whether there are data along lines of sight. @param {SlipResult} result */
 const sees = (result) => result.stations.some(({ data }) => data.some(({ axis }) => axis === 3));
 
-/** Numbers with their intervals of 95 %. @param {any} inversion */
+/** @param {any} inversion */
 function caption({ name, summary }) {
-  const about = summary?.peak_slip_interval ? `, mean over ${fixed(summary.peak_slip_length / 1e3, 1)} km about it `
-    + fixed(summary.peak_slip_average, 2, " m") + interval(summary.peak_slip_interval, 2) : "";
-  return [h("b", {}, name), ` Mw ${fixed(summary?.magnitude)}${interval(summary?.magnitude_interval, 2)}, `,
-    `largest slip ${fixed(summary?.peak_slip, 2, " m")}${about}; variance reduced by ${percent(summary?.variance_reduction)}`];
+  const of = summary ?? {}, about = of.peak_slip_interval ? `, mean over ${fixed(of.peak_slip_length / 1e3, 1)} km about it `
+    + fixed(of.peak_slip_average, 2, " m") + interval(of.peak_slip_interval, 2) : "";
+  return [h("b", {}, name), ` Mw ${fixed(of.magnitude)}${interval(of.magnitude_interval, 2)}, `,
+    `largest slip ${fixed(of.peak_slip, 2, " m")}${about}; variance reduced by ${percent(of.variance_reduction)}`];
 }
 
 /** @param {string} name @param {string} words */
