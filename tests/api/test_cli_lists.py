@@ -2,6 +2,7 @@
 
 import io
 import json
+import time
 
 import httpx
 import pytest
@@ -229,3 +230,25 @@ def test_progress_in_a_file_is_a_line_for_each_change_of_state():
         "italy [2016]: building, mesh and materials",
         "italy [2016]: running, 3 of 18 groups, 2 running",
     ]
+
+
+def test_a_watched_campaign_has_the_whole_screen_until_it_ends():
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=100, height=40)
+    with Display(console, whole_screen=True) as display:
+        groups = [{"index": n, "state": "running"} for n in range(60)]
+        counts = {"total": 90, "accepted": 3, "running": 60}
+        campaign = {"name": "italy", "state": "running", "progress": counts}
+        display.update(campaign, groups)
+        display.say("group 7 failed: [no] memory")
+        end = time.monotonic() + 20
+        while "Ctrl-C" not in stream.getvalue() and time.monotonic() < end:
+            time.sleep(0.05)  # it is drawn four times a second
+    taken, _, rest = stream.getvalue().partition("\x1b[?1049l")
+    assert "\x1b[?1049h" in taken
+    assert "italy: running" in taken
+    # as many groups as there is room for
+    assert "group 31" in taken
+    assert "group 32" not in taken
+    # the screen is given back with what was said
+    assert "group 7 failed: [no] memory" in rest

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from afterslip.cli.server import DEFAULT, AsJson, Server, Token, Which, connect
+from afterslip.cli.watch import found
 from afterslip.errors import one_problem
-from afterslip.units import largest_slip, limits
 
 if TYPE_CHECKING:
     from afterslip.client.inversion import Inversion
@@ -116,10 +116,8 @@ def invert(
 
 def _say(inversion: Inversion) -> None:
     typer.echo(
-        f"{inversion.name} {inversion.id}: Mw {inversion.magnitude:.2f}"
-        f"{limits(inversion.magnitude_interval, '.2f')}, largest slip "
-        f"{largest_slip(inversion.data['summary'], '.1f')}, variance reduction "
-        f"{inversion.variance_reduction:.1%}, score {inversion.score:.3g}"
+        f"{inversion.name} {inversion.id}: {found(inversion)}, score "
+        f"{inversion.score:.3g}"
     )
     for sentence in inversion.warnings:
         typer.echo(f"doubt: {sentence}")

@@ -1,4 +1,4 @@
-"""``afterslip watch``: live bars from the server's events."""
+"""``afterslip watch``: a live screen from the server's events."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from afterslip.cli.server import DEFAULT, AsJson, Server, Token, Which, connect
+from afterslip.units import largest_slip, limits
 
 if TYPE_CHECKING:
     from afterslip.client.campaign import CampaignHandle
@@ -58,7 +59,7 @@ def follow(campaign: CampaignHandle) -> None:
     from afterslip.client.progress import Display
 
     try:
-        with Display() as display:
+        with Display(whole_screen=True) as display:
             screen = _Screen(campaign, display)
             if campaign.state not in ENDED:
                 for event in campaign.events(None):
@@ -132,14 +133,19 @@ def _ended_inversions(
         except CampaignError as error:
             text = str(error)
         else:
-            text = (
-                f"inversion {inversion.name}: Mw {inversion.magnitude:.2f}, largest "
-                f"slip {inversion.peak_slip:.1f} m, variance reduction "
-                f"{inversion.variance_reduction:.1%}"
-            )
+            text = f"inversion {inversion.name}: {found(inversion)}"
         if display is not None:
             display.say(text)
     return inversions
+
+
+def found(inversion: Inversion) -> str:
+    """Write what an inversion found, with its intervals of 95 %."""
+    return (
+        f"Mw {inversion.magnitude:.2f}{limits(inversion.magnitude_interval, '.2f')}, "
+        f"largest slip {largest_slip(inversion.data['summary'], '.1f')}, variance "
+        f"reduction {inversion.variance_reduction:.1%}"
+    )
 
 
 def _verdict(campaign: CampaignHandle, inversions: list[Inversion]) -> None:

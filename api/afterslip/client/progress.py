@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -17,8 +18,12 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.text import Text
 
 SHOWN_GROUPS = 8
+# of a whole screen, the lines that are not running groups
+OTHER_LINES = 8
+SHOWN_LINES = 5
 # s between lines that say nothing but how far it is
 LINE_EVERY_S = 10.0
 
@@ -33,9 +38,13 @@ class Display:
     ----------
     console : where to; the terminal's standard error by default, so that a
         command's output can be piped.
+    whole_screen : take the whole terminal, and give it back in the end with the lines
+        that were said.
     """
 
-    def __init__(self, console: Console | None = None) -> None:
+    def __init__(
+        self, console: Console | None = None, *, whole_screen: bool = False
+    ) -> None:
         self._progress = Progress(
             TextColumn("{task.description}", style="bold"),
             BarColumn(bar_width=28),
@@ -46,12 +55,21 @@ class Display:
             console=console or Console(stderr=True),
         )
         self._live = self._progress.console.is_terminal
+        self._screen: Live | None = None
+        self._lines: list[str] = []
+        if whole_screen and self._live:
+            self._screen = Live(
+                console=self._progress.console, screen=True,
+                get_renderable=self._whole_screen, refresh_per_second=4,
+            )  # fmt: skip
         self._whole: TaskID | None = None
         self._groups: dict[int, TaskID] = {}
         self._said, self._said_at = ("", ""), float("-inf")
 
     def __enter__(self) -> Self:
-        if self._live:
+        if self._screen is not None:
+            self._screen.start()
+        elif self._live:
             self._progress.start()
         return self
 
@@ -61,8 +79,18 @@ class Display:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._live:
+        if self._screen is not None:
+            self._screen.stop()
+            self._screen = None
+            for line in self._lines:
+                self.say(line)
+        elif self._live:
             self._progress.stop()
+
+    def _whole_screen(self) -> RenderableType:
+        said = [Text(line, style="dim") for line in self._lines[-SHOWN_LINES:]]
+        leave = Text("Ctrl-C stops watching, not the campaign.", style="dim")
+        return Group(self._progress, Text(""), *said, leave)
 
     def update(
         self, campaign: Mapping[str, Any], groups: Sequence[Mapping[str, Any]] = ()
@@ -100,7 +128,10 @@ class Display:
         self.say(f"{time.strftime('%H:%M:%S')} {what}{', ' if text else ''}{text}")
 
     def _running(self, groups: Sequence[Mapping[str, Any]]) -> None:
-        shown = {int(g["index"]): g for g in groups[:SHOWN_GROUPS]}
+        room = SHOWN_GROUPS
+        if self._screen is not None:
+            room = max(1, self._progress.console.height - OTHER_LINES)
+        shown = {int(g["index"]): g for g in groups[:room]}
         for index in set(self._groups) - set(shown):
             self._progress.remove_task(self._groups.pop(index))
         for index, group in shown.items():
@@ -118,7 +149,10 @@ class Display:
             )
 
     def say(self, text: str) -> None:
-        """Write a line above the bars."""
+        """Write a line above the bars; below them where they have the whole screen."""
+        if self._screen is not None:
+            self._lines.append(text)
+            return
         self._progress.console.print(
             text, highlight=False, markup=False, soft_wrap=True
         )
