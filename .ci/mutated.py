@@ -42,6 +42,10 @@ FOLDERS: dict[str, tuple[str, list[str], dict[str, list[str]]]] = {
             "buckets": ["service/test_rate_limits.py"],
             "explain": ["service/test_explain.py"],
             "retry": ["service/test_retry.py"],
+            "webhooks": [
+                "service/test_webhook_addresses.py",
+                "service/test_webhooks.py",
+            ],
         },
     ),
     "store": (

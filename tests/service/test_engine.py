@@ -198,6 +198,22 @@ def test_times_are_scaled_by_the_unknowns_of_the_nearest_campaigns():
     assert forecast(2000, 5, 2, [(0, (1.0,), None), (9, (), None)]) is None
 
 
+def test_times_without_slots_are_those_of_one_and_without_a_model_those_of_groups():
+    alone = forecast(1000, 5, 1, [(1000, (2.0,), None)])
+    none = forecast(1000, 5, 0, [(1000, (2.0,), None)])
+    assert alone is not None
+    assert none is not None
+    assert (alone.total, alone.worker, alone.model) == (10.0, 10.0, None)
+    assert none.total == alone.total
+
+
+def test_what_fails_for_good_is_not_put_off():
+    failures: dict[str, int] = {ErrorClass.NAN: 50}
+    assert retry.decide(ErrorClass.NAN, failures) == retry.Verdict(
+        Action.FAIL, 0.0, "failed 50 times"
+    )
+
+
 def test_each_role_may_do_what_those_before_it_may():
     order = ["viewer", "submitter", "operator", "admin"]
     for mine, role in enumerate(map(Role, order)):

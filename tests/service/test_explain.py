@@ -205,8 +205,11 @@ def test_each_hindrance_has_a_code_of_its_own():
         trouble=None, busy=0, limit=None, above=0, before=0, wake_at=None, now=now,
     )  # fmt: skip
 
+    def reasons(**changes):
+        return why_waiting(replace(free, **changes))
+
     def codes(**changes):
-        return [reason.code for reason in why_waiting(replace(free, **changes))]
+        return [reason.code for reason in reasons(**changes)]
 
     assert codes() == ["turn"]
     assert codes(waiting=0) == []
@@ -224,3 +227,13 @@ def test_each_hindrance_has_a_code_of_its_own():
     assert codes(slots=0) == ["no_worker"]
     assert codes(paused=True, slots=0) == ["paused", "no_worker"]
     assert codes(cancelling=True) == ["cancelled"]
+    assert codes(state=CampaignState.FAILED) == ["failed"]
+    full = {"paused": True, "error_class": "store_full"}
+    assert codes(**full) == ["store_full"]
+    assert reasons(**full, error_message="0 bytes left")[0].message == "0 bytes left"
+    assert "there are no workers" in reasons(slots=0)[0].message
+    assert reasons(trouble="no answer")[0].message == "no answer"
+    assert "pauses a while" in reasons(wake_at=soon)[0].message
+    assert reasons(awaits=("a", "b"))[0].message.endswith(
+        "2 campaigns in other earths: a, b"
+    )

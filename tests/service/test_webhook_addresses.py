@@ -62,6 +62,12 @@ def test_what_is_no_address_of_a_webhook_is_refused(url, words):
         rules.target(url)
 
 
+def test_an_address_without_a_port_has_the_usual_one_of_its_scheme():
+    assert rules.target("https://host/x") == rules.Target(True, "host", 443)
+    assert rules.target("http://host/x") == rules.Target(False, "host", 80)
+    assert rules.target("https://host:8443/").port == 8443
+
+
 def test_a_signature_is_that_of_the_published_example():
     """The example of the Standard Webhooks reference libraries."""
     found = rules.signature(
