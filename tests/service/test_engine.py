@@ -198,6 +198,14 @@ def test_times_are_scaled_by_the_unknowns_of_the_nearest_campaigns():
     assert forecast(2000, 5, 2, [(0, (1.0,), None), (9, (), None)]) is None
 
 
+def test_campaigns_of_about_the_same_size_are_those_whose_ratio_is_nearest():
+    alike = [(size, (1.0,), None) for size in (800, 900, 1000, 1100, 1200)]
+    found = forecast(1000, 1, 1, [(1, (1.0,), None), *alike, (10**6, (1.0,), None)])
+    assert found is not None
+    assert found.low == pytest.approx(1000 / 1200)
+    assert found.high == pytest.approx(1000 / 800)
+
+
 def test_times_without_slots_are_those_of_one_and_without_a_model_those_of_groups():
     alone = forecast(1000, 5, 1, [(1000, (2.0,), None)])
     none = forecast(1000, 5, 0, [(1000, (2.0,), None)])
