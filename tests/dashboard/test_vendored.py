@@ -11,7 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 VENDOR = ROOT / "service" / "vendor"
-MODULES = ROOT / "service" / "afterslip_service" / "dashboard" / "vendor"
+PAGE = ROOT / "service" / "afterslip_service" / "dashboard"
+MODULES = PAGE / "vendor"
 
 
 def test_libraries_are_pinned_without_addresses_and_evaluate_no_text():
@@ -42,11 +43,29 @@ def test_vendored_modules_are_what_the_lock_file_builds(tmp_path):
     assert (MODULES / coast.name).read_bytes() == coast.read_bytes()
 
 
+def loaded_by(module):
+    """Return what the browser loads for a module, itself and all that it names."""
+    found, left = set(), [module]
+    while left:
+        path = left.pop()
+        if path not in found:
+            found.add(path)
+            names = re.findall(
+                r'^import\b[^;]*?"/dashboard/(.+?)";', path.read_text(), re.M
+            )
+            left += [PAGE / name for name in names]
+    return found
+
+
+def compressed(paths):
+    return sum(len(gzip.compress(path.read_bytes())) for path in paths)
+
+
 def test_the_first_page_is_small():
-    """What is loaded before any view that brings libraries, compressed."""
-    own = [
-        p for p in MODULES.parent.rglob("*.*") if p.suffix in {".js", ".css", ".html"}
-    ]
-    first = [p for p in own if p.parent != MODULES]
-    assert sum(len(gzip.compress(p.read_bytes())) for p in first) < 100_000
-    assert sum(len(gzip.compress(p.read_bytes())) for p in own) < 1_000_000
+    """Every other view is loaded with its libraries when somebody asks for it."""
+    first = loaded_by(PAGE / "app.js")
+    assert 5 < len(first) < 20
+    beside = [PAGE / name for name in ("index.html", "style.css", "icon.svg")]
+    assert compressed([*first, *beside]) < 30_000
+    own = [p for p in PAGE.rglob("*.*") if p.suffix in {".js", ".css", ".html"}]
+    assert compressed(own) < 1_000_000

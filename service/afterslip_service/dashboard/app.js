@@ -7,35 +7,27 @@ import "/dashboard/elements/who.js";
 import { session, signIn, whoAmI } from "/dashboard/api.js";
 import { h, put } from "/dashboard/dom.js";
 import { campaignList } from "/dashboard/views/list.js";
-import { campaignView } from "/dashboard/views/campaign.js";
 import { loginView } from "/dashboard/views/login.js";
-import { webhookView } from "/dashboard/views/webhooks.js";
-import { workerView } from "/dashboard/views/workers.js";
 
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 let leave = () => {};
 
-/** Its libraries are loaded when it is asked for. @param {HTMLElement} into @param {string} id */
-const greensView = async (into, id) => (await import("/dashboard/views/greens.js")).greensView(into, id);
-
-/** @param {HTMLElement} into */
-const newView = async (into) => (await import("/dashboard/views/new.js")).newView(into);
-
-/** @param {HTMLElement} into @param {string} id */
-const slipView = async (into, id) => (await import("/dashboard/views/slip.js")).slipView(into, id);
-
-/** @param {HTMLElement} into @param {string} id */
-const invertView = async (into, id) => (await import("/dashboard/views/invert.js")).invertView(into, id);
+/** A module of views/, loaded with its libraries when its view is asked for. @param {string} name @param {string} view */
+const later = (name, view) => async (/** @type {HTMLElement} */ into, /** @type {string} */ id) => {
+  const here = location.hash;
+  const module = await import(`/dashboard/views/${name}.js`);
+  return location.hash === here ? module[view](into, id) : () => {};
+};
 
 /** Each view fills the element that it is given and returns how it is left. */
 const VIEWS = [
-  { path: /^#\/campaigns\/([\w-]+)$/, show: campaignView },
-  { path: /^#\/campaigns\/([\w-]+)\/greens$/, show: greensView },
-  { path: /^#\/campaigns\/([\w-]+)\/invert$/, show: invertView },
-  { path: /^#\/inversions\/([\w-]+)(?:\?.*)?$/, show: slipView },
-  { path: /^#\/new$/, show: newView },
-  { path: /^#\/workers$/, show: workerView },
-  { path: /^#\/webhooks$/, show: webhookView },
+  { path: /^#\/campaigns\/([\w-]+)$/, show: later("campaign", "campaignView") },
+  { path: /^#\/campaigns\/([\w-]+)\/greens$/, show: later("greens", "greensView") },
+  { path: /^#\/campaigns\/([\w-]+)\/invert$/, show: later("invert", "invertView") },
+  { path: /^#\/inversions\/([\w-]+)(?:\?.*)?$/, show: later("slip", "slipView") },
+  { path: /^#\/new$/, show: later("new", "newView") },
+  { path: /^#\/workers$/, show: later("workers", "workerView") },
+  { path: /^#\/webhooks$/, show: later("webhooks", "webhookView") },
   { path: /^(#\/?)?$/, show: campaignList },
 ];
 
