@@ -107,8 +107,16 @@ def test_pace_says_how_much_is_left_and_in_which_interval(page, service, worker)
 
 def test_what_a_worker_reports_of_its_gpu_stands_beside_its_name(page):
     shown = page()
-    words = shown.run("""import('/dashboard/elements/worker-use.js')
-      .then(({ use }) => use({
-        cpu_percent: 99.6, memory_used: 2097152, gpus: ['NVIDIA H200'],
-      gpu_utilization: 87, gpu_memory_used: 1073741824 }))""")
-    assert words == "CPU 100 % · memory 2 MiB · NVIDIA H200, 87 %, 1,024 MiB"
+
+    def words(own):
+        return shown.run(f"""import('/dashboard/elements/worker-use.js')
+          .then(({{ use }}) => use({{ cpu_percent: 99.6, memory_used: 2097152,
+            gpus: ['NVIDIA H200'], gpu_utilization: 87, gpu_memory_used: 1073741824,
+            {own} }}))""")
+
+    before = "CPU 100 % · memory 2 MiB · NVIDIA H200: "
+    whole = "(whole GPU 87 %, 1,024 MiB)"
+    own = "gpu_process_utilization: 0, gpu_process_memory: 5242880"
+    assert words(own) == f"{before}0 %, 5 MiB {whole}"
+    # a driver that tells nothing of single processes
+    assert words("") == f"{before}– {whole}"

@@ -128,7 +128,8 @@ def test_prometheus_reads_what_the_database_holds(client, worked):
 
 GPU = WorkerFacts(
     "w1", "tcp://h:1", "running", 1,
-    {"memory_used": 1e9, "gpu_memory_used": 7e10, "gpu_utilization": 93},
+    {"memory_used": 1e9, "gpu_memory_used": 7e10, "gpu_utilization": 93,
+     "gpu_process_memory": 5e10, "gpu_process_utilization": 60},
 )  # fmt: skip
 
 
@@ -140,6 +141,8 @@ def test_memory_and_use_of_gpus_are_shown_where_workers_have_them(client, monkey
     name = ("worker", "w1")
     assert found["afterslip_worker_gpu_memory_bytes", name] == 7e10
     assert found["afterslip_worker_gpu_utilization_percent", name] == 93
+    assert found["afterslip_worker_gpu_process_memory_bytes", name] == 5e10
+    assert found["afterslip_worker_gpu_process_utilization_percent", name] == 60
     assert ("afterslip_worker_gpu_memory_bytes", ("worker", "w2")) not in found
     assert found["afterslip_worker_memory_bytes", ("worker", "w2")] == 2e9
 

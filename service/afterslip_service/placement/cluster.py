@@ -289,8 +289,9 @@ def _facts(metrics: dict[str, Any]) -> dict[str, Any]:
 def _gpu(metrics: dict[str, Any]) -> dict[str, Any]:
     """Say of a worker's GPU what Dask's monitor has measured, nothing without one.
 
-    It is the whole GPU that is measured, whichever processes use it; what the driver
-    does not tell, such as the utilization of a part of a GPU, is missing.
+    It is the whole GPU that is measured, whichever processes use it: the worker says
+    what its own do. What the driver does not tell, such as the utilization of a part
+    of a GPU, is missing.
     """
     names = ("gpu_memory_used", "gpu_utilization")
     return {name: metrics[name] for name in names if metrics.get(name) is not None}

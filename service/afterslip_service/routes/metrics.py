@@ -27,6 +27,14 @@ router = APIRouter(tags=["health"])
 GPU_FACTS = {
     "gpu_memory_used": ("afterslip_worker_gpu_memory_bytes", "GPU memory in use"),
     "gpu_utilization": ("afterslip_worker_gpu_utilization_percent", "GPU busy"),
+    "gpu_process_memory": (
+        "afterslip_worker_gpu_process_memory_bytes",
+        "GPU memory of the worker's own processes",
+    ),
+    "gpu_process_utilization": (
+        "afterslip_worker_gpu_process_utilization_percent",
+        "GPU busy with the worker's own processes",
+    ),
     "memory_used": ("afterslip_worker_memory_bytes", "memory of the worker's process"),
 }
 

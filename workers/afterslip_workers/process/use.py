@@ -8,7 +8,7 @@ from typing import Any
 
 import psutil
 
-from afterslip_workers.machine import device, limit
+from afterslip_workers.machine import device, gpu_use, limit
 from afterslip_workers.messages import Envelope
 
 _at_work: dict[str, dict[str, Any]] = {}
@@ -36,13 +36,16 @@ def measure() -> dict[str, Any]:
     -------
     {"cpu_percent": since the last call, 100 is one core, "memory_used",
     "memory_limit": bytes, None where there is none, "host", "gpus": names,
-    "at_work": [{"campaign", "kind", "index"}]}
+    "at_work": [{"campaign", "kind", "index"}]}, and what `gpu_use.used_by` finds
+    of these processes
     """
     percent, memory = 0.0, 0
     own = psutil.Process()
+    pids = set()
     for process in (own, *own.children(recursive=True)):
         # the one object of a process remembers its last measurement
         process = _known.setdefault(process.pid, process)
+        pids.add(process.pid)
         with suppress(psutil.Error):
             percent += process.cpu_percent()
             memory += int(process.memory_info().rss)
@@ -56,4 +59,5 @@ def measure() -> dict[str, Any]:
         "host": facts["host"],
         "gpus": [gpu["name"] for gpu in facts["gpus"]],
         "at_work": list(_at_work.values()),
+        **gpu_use.used_by(pids),
     }

@@ -8,13 +8,14 @@ const MIB = 1024 * 1024;
 /** @param {number | null | undefined} bytes */
 export const size = (bytes) => (bytes ? `${count(bytes / MIB)} MiB` : "–");
 
-/** @param {any} facts */
-export function device({ gpus, gpu_utilization: use, gpu_memory_used: memory }) {
-  if (!gpus?.length) return "CPU";
-  const parts = [gpus[0]];
-  if (Number.isFinite(use)) parts.push(`${use} %`);
-  if (memory) parts.push(size(memory));
-  return parts.join(", ");
+/** @param {number | undefined} busy @param {number | undefined} memory */
+const used = (busy, memory) => [Number.isFinite(busy) && `${busy} %`, memory && size(memory)].filter(Boolean).join(", ") || "–";
+
+/** The worker's own processes first, then the whole GPU; a dash is what the driver does not tell. @param {any} facts */
+export function device(facts) {
+  if (!facts.gpus?.length) return "CPU";
+  const own = used(facts.gpu_process_utilization, facts.gpu_process_memory);
+  return `${facts.gpus[0]}: ${own} (whole GPU ${used(facts.gpu_utilization, facts.gpu_memory_used)})`;
 }
 
 /** All of it in one line; empty where nothing is reported. @param {any} facts */
