@@ -62,12 +62,12 @@ def driver(monkeypatch):
         module = made(gpus, start)
         monkeypatch.setitem(sys.modules, "pynvml", module)
         gpu_use._nvml.cache_clear()
-        gpu_use._seen.clear()
+        gpu_use._sampled.clear()
         return module
 
     yield put
     gpu_use._nvml.cache_clear()
-    gpu_use._seen.clear()
+    gpu_use._sampled.clear()
 
 
 def test_processes_of_others_on_the_same_gpu_are_not_counted(driver):
@@ -88,7 +88,7 @@ def test_the_newest_sample_counts_and_is_not_asked_for_again(driver):
     assert nvml.asked == [0, 70]
 
 
-def test_memory_of_all_gpus_is_summed_and_the_busiest_told(driver):
+def test_memory_of_all_gpus_is_summed_and_the_busiest_reported(driver):
     driver(
         ([held(OWN, MIB)], [sample(OWN, 30)]),
         ([held(OWN, 2 * MIB)], [sample(OWN, 80)]),
@@ -112,7 +112,7 @@ def test_a_process_that_holds_memory_and_computes_nothing_is_idle(driver, error)
     [
         # a part of a GPU (MIG) has no utilization of processes
         (([held(OWN, MIB)], NOT_SUPPORTED), {"gpu_process_memory": MIB}),
-        # memory that is not told is not zero
+        # memory that is not reported is not zero
         (([held(OWN, None)], [sample(OWN, 7)]), {"gpu_process_utilization": 7}),
         # a container whose processes the driver numbers otherwise
         (([held(OTHER, MIB)], [sample(OTHER, 7)]), {}),
@@ -124,7 +124,7 @@ def test_what_the_driver_does_not_tell_is_missing(driver, gpu, found):
     assert gpu_use.used_by({OWN}) == found
 
 
-def test_without_a_driver_nothing_is_told(driver, monkeypatch):
+def test_without_a_driver_nothing_is_reported(driver, monkeypatch):
     driver(start=9)
     assert gpu_use.used_by({OWN}) == {}
     monkeypatch.setitem(sys.modules, "pynvml", None)

@@ -9,8 +9,8 @@ from typing import Any
 
 # of NVML: nothing was sampled, which pynvml also raises where it has worked
 SUCCESS, NOT_FOUND = 0, 6
-# how much is remembered of the past, µs: the driver keeps about a second
-_seen: dict[int, int] = {}
+# device → the newest sample that was read, µs
+_sampled: dict[int, int] = {}
 
 
 @cache
@@ -74,12 +74,12 @@ def _count(nvml: Any) -> int:
 
 
 def _busy(nvml: Any, index: int, device: Any, pids: Set[int]) -> list[int]:
-    """Percent of a GPU that processes on it are at work; empty where it is not told."""
+    """Percent that processes keep a GPU busy; empty where nobody can say."""
     try:
-        samples = nvml.nvmlDeviceGetProcessUtilization(device, _seen.get(index, 0))
+        samples = nvml.nvmlDeviceGetProcessUtilization(device, _sampled.get(index, 0))
     except nvml.NVMLError as error:
         return [0] if error.value in (SUCCESS, NOT_FOUND) else []
-    _seen[index] = max([_seen.get(index, 0), *(s.timeStamp for s in samples)])
+    _sampled[index] = max([_sampled.get(index, 0), *(s.timeStamp for s in samples)])
     latest: dict[int, Any] = {}
     for sample in sorted(samples, key=lambda one: one.timeStamp):
         latest[sample.pid] = sample
