@@ -18,19 +18,39 @@ import numpy as np
 import pyamg
 from numpy.typing import NDArray
 
+from afterslip_solver.jit.threads import over
+
 Arrays = dict[str, NDArray[Any]]
+# bytes that one thread hashes at once
+_BLOCK = 2**23
 
 
 def digest(*parts: Any) -> bytes:
-    """SHA-256 of arrays and of the representation of anything else."""
+    """SHA-256 of arrays and of the representation of anything else.
+
+    Of an array the digests of its blocks are taken, which all cores make.
+    """
     found = hashlib.sha256()
     for part in parts:
         if isinstance(part, np.ndarray):
             found.update(repr((part.shape, part.dtype.str)).encode())
-            found.update(np.ascontiguousarray(part).data)
+            found.update(_of_blocks(part))
         else:
             found.update(repr(part).encode())
     return found.digest()
+
+
+def _of_blocks(array: NDArray[Any]) -> bytes:
+    data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+    found = [b""] * -(-len(data) // _BLOCK)
+
+    def fill(start: int, stop: int) -> None:
+        for k in range(start, stop):
+            block = data[k * _BLOCK : (k + 1) * _BLOCK]
+            found[k] = hashlib.sha256(block).digest()
+
+    over(len(found), fill, few=1)
+    return b"".join(found)
 
 
 class ArrayCache(Protocol):

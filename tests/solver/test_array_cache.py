@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from afterslip_solver.array_cache import NO_CACHE
+from afterslip_solver.array_cache import NO_CACHE, digest
 from afterslip_solver.backend.cuda.plan import Plan, make_plan
 from afterslip_solver.greens import prepare
 from afterslip_solver.mesh.refine import refine_uniformly
@@ -116,3 +116,15 @@ def test_plan_is_whole_after_a_round_trip(small):
 def test_without_a_shelf_nothing_is_digested(small):
     assert NO_CACHE.keyed(object()) is NO_CACHE
     assert NO_CACHE.get("a", lambda: {"x": np.ones(1)})["x"] == 1
+
+
+def test_digest_sees_each_block_and_the_form_of_an_array():
+    large = np.zeros(5_000_000)
+    found = {digest(large), digest(large.astype(">f8")), digest(large.reshape(-1, 5))}
+    for at in (0, 1_500_000, -1):
+        other = large.copy()
+        other[at] = 1.0
+        found.add(digest(other))
+    found |= {digest(), digest(large[:0]), digest(large, large[:0])}
+    assert len(found) == 9
+    assert digest(np.zeros((5, 1_000_000)).T.reshape(-1)) == digest(large)

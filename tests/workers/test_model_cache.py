@@ -39,3 +39,13 @@ def test_footprint_counts_shared_arrays_once(broken_ground):
     assert footprint([array, array, {"again": array[:10]}]) == 8000
     mesh = broken_ground.mesh
     assert footprint(broken_ground) >= mesh.nodes.nbytes + mesh.elements.nbytes
+
+
+def test_what_was_put_is_taken_once():
+    cache = ModelCache(1 << 30)
+    block = _block(1)
+    cache.put("m", block)
+    assert cache.bytes == 1 << 20
+    assert cache.take("m") is block
+    assert cache.take("m") is None
+    assert cache.bytes == 0

@@ -174,8 +174,9 @@ def _check_constraints(mesh: TetMesh, fixed: Bool) -> None:
     count, piece = pieces(mesh.elements, len(mesh.nodes))
     constrained = fixed.any(axis=1)
     for number in range(count):
-        inside = piece == number
-        own = constrained & inside
+        # of millions of nodes, nearly always all
+        inside = piece == number if count > 1 else slice(None)
+        own = constrained & (piece == number) if count > 1 else constrained
         modes = rigid_motions(mesh.nodes[own], mesh.nodes[inside])[fixed[own]]
         _, values, motions = np.linalg.svd(
             np.vstack([modes, np.zeros((6, 6))]), full_matrices=False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,11 +15,12 @@ from afterslip.spec.files import Files
 from afterslip.spec.inputs import resolve
 from afterslip_workers.engines.base import Built, Engine, Phase
 from afterslip_workers.errors import TaskError
+from afterslip_workers.machine.model_cache import ModelCache
 from afterslip_workers.store import durable, paths
 from afterslip_workers.store.backend import StoreBackend, read_json
 from afterslip_workers.store.commit import facts_of
 from afterslip_workers.store.errors import StoreError
-from afterslip_workers.store.models import META, MODEL, file_of, find
+from afterslip_workers.store.models import META, MODEL, described, file_of, intact
 
 
 class ModelFile(Protocol):
@@ -39,12 +41,12 @@ def load_model(backend: StoreBackend, digest: str, form: ModelFile) -> Any:
     TaskError
         Class ``internal``: it is not in the store, or damaged there.
     """
-    meta = find(backend, digest)
-    if meta is None:
+    stored = _stored(backend, digest, form)
+    if stored is None:
         raise TaskError(
             ErrorClass.INTERNAL, f"model {digest} is missing from the store or damaged"
         )
-    return _load(backend, digest, meta, form)
+    return stored.model
 
 
 def campaign_model(
@@ -83,17 +85,49 @@ def campaign_model(
     return built.model
 
 
+def keep_for_groups(warm: ModelCache, built: Built) -> None:
+    """Keep a model in memory for the first group that this process solves on it."""
+    warm.put(f"model {built.digest}", built)
+
+
+def just_built(warm: ModelCache, facts: Mapping[str, Any]) -> Built | None:
+    """Return the model of `keep_for_groups`, if it is the campaign's; once.
+
+    Parameters
+    ----------
+    facts : the campaign's ``model.json``.
+    """
+    built: Built | None = warm.take(f"model {facts['digest']}")
+    if built is None or _mesh_of(built.facts) != _mesh_of(facts):
+        return None
+    return built
+
+
 def _mesh_of(facts: Mapping[str, Any]) -> str:
     """Return what differs between two meshes of the same spec."""
     known = [facts.get(name) for name in ("n_unknowns", "n_elements", "quality")]
     return json.dumps(known, sort_keys=True)
 
 
-def _load(
-    backend: StoreBackend, digest: str, meta: dict[str, Any], form: ModelFile
-) -> Any:
-    with backend.local(file_of(digest, meta)) as path:
-        return form.load(path)
+def _stored(backend: StoreBackend, digest: str, form: ModelFile) -> Built | None:
+    """Read a model; None if it is absent or damaged.
+
+    Gigabytes take seconds to be read and as long to be checked, so both are done at
+    once, and what was read is given away only after the check.
+    """
+    meta = described(backend, digest)
+    if meta is None:
+        return None
+    with ThreadPoolExecutor(1) as beside:
+        whole = beside.submit(intact, backend, digest, meta)
+        try:
+            with backend.local(file_of(digest, meta)) as path:
+                model = form.load(path)
+        except Exception:
+            if whole.result():
+                raise
+            return None
+    return Built(model, digest, meta, True) if whole.result() else None
 
 
 def campaign_facts(backend: StoreBackend, campaign: str) -> dict[str, Any]:
@@ -124,9 +158,9 @@ def get_or_build(
     What is damaged is built again; of two builders at once the first one's file
     is taken by both, so that all groups solve on one mesh.
     """
-    meta = find(backend, digest)
-    if meta is not None:
-        return Built(_load(backend, digest, meta, form), digest, meta, True)
+    stored = _stored(backend, digest, form)
+    if stored is not None:
+        return stored
     if read_json(backend, f"{paths.model(digest)}/{META}") is not None:
         backend.remove(paths.model(digest))
     model, facts = build()
@@ -140,11 +174,11 @@ def get_or_build(
     text = json.dumps(meta, indent=1, sort_keys=True).encode()
     if backend.create(f"{paths.model(digest)}/{META}", text):
         return Built(model, digest, meta, False)
-    ours, meta = file_of(digest, meta), find(backend, digest)
-    if meta is not None and file_of(digest, meta) != ours:
-        backend.remove(ours)
-    if meta is None:
+    ours, stored = file_of(digest, meta), _stored(backend, digest, form)
+    if stored is None:
         raise TaskError(
             ErrorClass.INTERNAL, f"model {digest} was damaged while it was written"
         )
-    return Built(_load(backend, digest, meta, form), digest, meta, True)
+    if file_of(digest, stored.facts) != ours:
+        backend.remove(ours)
+    return stored

@@ -36,11 +36,21 @@ class ModelCache:
         self.builds += 1
         # the larger of what can be counted and what the process grew by: caches
         # inside compiled libraries are counted by the second only
-        size = max(footprint(built), resident_bytes() - before)
-        self._entries[key] = (built, size)
+        self._store(key, built, max(footprint(built), resident_bytes() - before))
+        return built
+
+    def put(self, key: str, made: Any) -> None:
+        """Cache what was made already."""
+        self._store(key, made, footprint(made))
+
+    def take(self, key: str) -> Any:
+        """Return the object of ``key``, which is then no longer cached, or None."""
+        return self._entries.pop(key, (None, 0))[0]
+
+    def _store(self, key: str, made: Any, size: int) -> None:
+        self._entries[key] = (made, size)
         while self.bytes > self._limit and len(self._entries) > 1:
             self._entries.popitem(last=False)
-        return built
 
     def clear(self) -> None:
         """Let everything go."""

@@ -16,11 +16,20 @@ def file_of(digest: str, meta: dict[str, Any]) -> str:
     return f"{paths.model(digest)}/{meta.get('file', MODEL)}"
 
 
-def find(backend: StoreBackend, digest: str) -> dict[str, Any] | None:
-    """Return the facts of a cached model; None if it is absent or damaged."""
+def described(backend: StoreBackend, digest: str) -> dict[str, Any] | None:
+    """Return the facts of a cached model; None if it is absent."""
     meta = read_json(backend, f"{paths.model(digest)}/{META}")
     if not isinstance(meta, dict) or backend.size(file_of(digest, meta)) is None:
         return None
-    if backend.sha256(file_of(digest, meta)) != meta.get("sha256"):
-        return None
     return meta
+
+
+def intact(backend: StoreBackend, digest: str, meta: dict[str, Any]) -> bool:
+    """Whether a cached model's arrays are those that were written."""
+    return backend.sha256(file_of(digest, meta)) == meta.get("sha256")
+
+
+def find(backend: StoreBackend, digest: str) -> dict[str, Any] | None:
+    """Return the facts of a cached model; None if it is absent or damaged."""
+    meta = described(backend, digest)
+    return meta if meta is not None and intact(backend, digest, meta) else None

@@ -21,7 +21,11 @@ from afterslip.error_class import ErrorClass
 from afterslip.schemas.campaign import Campaign
 from afterslip.spec import parse_stored
 from afterslip_workers.engines.base import Arrays, Engine, GroupWork
-from afterslip_workers.engines.models import campaign_facts, campaign_model
+from afterslip_workers.engines.models import (
+    campaign_facts,
+    campaign_model,
+    just_built,
+)
 from afterslip_workers.engines.registry import failures_of, find
 from afterslip_workers.errors import TaskError
 from afterslip_workers.machine import exchange
@@ -136,6 +140,9 @@ def _work(
     envelope, files, phase = context.envelope, context.files, context.phase
 
     def model() -> Any:
+        built = just_built(context.warm, facts)
+        if built is not None:
+            return built.model
         where = context.store_backend, spec, files
         return campaign_model(engine, *where, facts, phase, envelope.max_elements)
 

@@ -16,6 +16,7 @@ from afterslip.schemas.campaign import Campaign
 from afterslip.spec import parse_stored
 from afterslip.spec.inputs import Inputs, resolve
 from afterslip_workers.engines.base import Built, Engine, Units
+from afterslip_workers.engines.models import keep_for_groups
 from afterslip_workers.engines.registry import failures_of, find
 from afterslip_workers.messages import (
     Envelope,
@@ -77,6 +78,7 @@ def run(context: Context) -> tuple[Manifest, Stats]:
     facts = _create_store(context, engine, spec, inputs, built, units, facts)
     written = _manifest(envelope, facts, built, keys)
     manifest.commit(context.folder, written)
+    keep_for_groups(context.warm, built)
     return written, Stats(solves=0, iterations=0)
 
 
