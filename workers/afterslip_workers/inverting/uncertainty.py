@@ -17,12 +17,13 @@ from afterslip_solver.inversion import (
     moment_parts,
     rigidity_in,
 )
+from afterslip_solver.jit.threads import over
 from afterslip_solver.model import Float
 from afterslip_workers.inverting.resolution import resolution_length
 from afterslip_workers.inverting.solving import Solved
 
 MOST_DRAWS = 400  # on the nodes and in the file: an interval's ends to a tenth
-NODES_AT_ONCE = 4096
+NODES_AT_ONCE = 1024
 PREDICTED = "errors of the Green's functions"
 HOLDS = "data errors with estimated variances, signs, the choice of smoothness"
 GAUSSIAN = "data errors and smoothness as they were chosen; no signs"
@@ -79,20 +80,21 @@ def on_nodes(
     signs : (2,) float64 each, m, least and most of each component; None: any.
     """
     low, high = signs or (np.full(2, -np.inf), np.full(2, np.inf))
-    along, up = unit_slip[:, :, 0], unit_slip[:, :, 1]
-    columns: list[tuple[Float, ...]] = []
-    for first in range(0, unit_slip.shape[1], NODES_AT_ONCE):
-        part = slice(first, first + NODES_AT_ONCE)
-        size = np.hypot(
-            np.clip(draws @ along[:, part], low[0], high[0]),
-            np.clip(draws @ up[:, part], low[1], high[1]),
-        )
-        columns.append(
-            (size.std(axis=0, ddof=1), *interval(size), (size > level).mean(axis=0))
-        )
-    sigma, least, most, exceeds = (
-        np.concatenate(parts) for parts in zip(*columns, strict=True)
-    )
+    count = unit_slip.shape[1]
+    found = np.empty((4, count))
+
+    def fill(start: int, stop: int) -> None:
+        for first in range(start, stop):
+            part = slice(first * NODES_AT_ONCE, (first + 1) * NODES_AT_ONCE)
+            size = np.hypot(
+                np.clip(draws @ unit_slip[:, part, 0], low[0], high[0]),
+                np.clip(draws @ unit_slip[:, part, 1], low[1], high[1]),
+            )
+            found[:2, part] = size.std(axis=0, ddof=1), (size > level).mean(axis=0)
+            found[2:, part] = interval(size)
+
+    over(-(-count // NODES_AT_ONCE), fill, few=1)
+    sigma, exceeds, least, most = found
     return NodeDraws(sigma, least, most, exceeds)
 
 

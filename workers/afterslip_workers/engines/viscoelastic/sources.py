@@ -11,6 +11,7 @@ import numpy as np
 from afterslip.archive import SourceTable
 from afterslip.schemas import fault as schema
 from afterslip_common.terms import SLIP_COMPONENTS
+from afterslip_solver.jit.threads import over
 from afterslip_solver.mesh import placed
 from afterslip_solver.model import FaultMesh, Float, Model
 from afterslip_solver.sources import (
@@ -19,13 +20,14 @@ from afterslip_solver.sources import (
     UnitSource,
     element_width,
     group_in_fours,
-    slip_of,
+    shape_values,
     slips_of,
     source_integrals,
     spacing,
     unit_sources,
 )
 
+_FEW = 8  # patches, for which threads are not worth their start
 # elements should be at most half the spacing of sources; meshed ones vary about it
 _COARSE = 0.6
 EDGES = ("top", "bottom", "start", "end")
@@ -217,10 +219,15 @@ def slip_on_nodes(units: UnitSources, coefficients: Float) -> dict[str, Float]:
     -------
     fault name → (n_fault_node, 2) float64, m, strike and dip.
     """
-    total = {name: np.zeros((len(f.nodes), 3)) for name, f in units.faults.items()}
-    for source, value in zip(units.sources, coefficients, strict=True):
-        total[source.fault] += value * slip_of(source, units.faults[source.fault])
-    return {name: _components(slip, units.faults[name]) for name, slip in total.items()}
+    found = {}
+    for name, fault in units.faults.items():
+        found[name] = np.zeros((len(fault.nodes), 2))
+        for rows in _patches(units, name):
+            values = shape_values(units.sources[rows[0]], fault)
+            for row in rows:
+                column = SLIP_COMPONENTS.index(units.sources[row].component)
+                found[name][:, column] += coefficients[row] * values
+    return found
 
 
 def unit_slip_on_nodes(units: UnitSources, name: str) -> Float:
@@ -232,13 +239,22 @@ def unit_slip_on_nodes(units: UnitSources, name: str) -> Float:
     """
     fault = units.faults[name]
     made = np.zeros((len(units), len(fault.nodes), 2))
-    for row in units.rows(name):
-        made[row] = _components(slip_of(units.sources[row], fault), fault)
+    patches = _patches(units, name)
+
+    def fill(start: int, stop: int) -> None:
+        for rows in patches[start:stop]:
+            values = shape_values(units.sources[rows[0]], fault)
+            for row in rows:
+                column = SLIP_COMPONENTS.index(units.sources[row].component)
+                made[row, :, column] = values
+
+    over(len(patches), fill, few=_FEW)
     return made
 
 
-def _components(slip: Float, fault: FaultMesh) -> Float:
-    """(n_fault_node, 2) float64, strike and dip of (n_fault_node, 3) vectors."""
-    along = np.einsum("ij,ij->i", slip, fault.strike)
-    up = np.einsum("ij,ij->i", slip, fault.updip)
-    return np.column_stack([along, up])
+def _patches(units: UnitSources, name: str) -> list[list[int]]:
+    """Positions of the components of each patch of a fault, which share a shape."""
+    found: dict[tuple[int, int], list[int]] = {}
+    for row in units.rows(name):
+        found.setdefault(units.sources[row].patch, []).append(row)
+    return list(found.values())
