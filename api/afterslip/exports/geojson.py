@@ -9,6 +9,10 @@ import numpy as np
 import xarray as xr
 
 from afterslip.exports.triangles import triangles
+from afterslip.thinning import thinned
+
+MOST_NODES = 50_000
+"""As many as a GIS takes well; the result has all."""
 
 
 def write_geojson(result: xr.Dataset, path: str | Path) -> Path:
@@ -18,7 +22,7 @@ def write_geojson(result: xr.Dataset, path: str | Path) -> Path:
     coordinate is the height in m. Longitude and latitude where the campaign has them,
     else local kilometres, which a GIS cannot place.
     """
-    found = triangles(result)
+    found = triangles(thinned(result, MOST_NODES))
     features = []
     for corners, depth, slip, fault in zip(
         found.corners.tolist(), found.depth, found.slip, found.fault, strict=True

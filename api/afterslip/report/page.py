@@ -33,6 +33,7 @@ from afterslip.result import (
     moving,
     slip_magnitude,
 )
+from afterslip.thinning import thinned
 from afterslip.units import largest_slip, limits, power_of_ten, readable_time
 from afterslip.version import __version__
 
@@ -152,9 +153,9 @@ def write_report(
     check(result)
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
-    figures = []
+    figures, shown = [], thinned(result)
     for name, draw, title, caption in applicable(result):
-        path = plot.save(draw(result), folder / f"{name}.png")
+        path = plot.save(draw(shown), folder / f"{name}.png")
         image = base64.b64encode(path.read_bytes()).decode("ascii")
         figures.append(
             {"name": name, "title": title, "caption": caption, "image": image}
