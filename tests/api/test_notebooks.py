@@ -27,11 +27,16 @@ def test_an_inversion_shows_its_numbers_with_their_intervals():
         "magnitude": 6.333,
         "magnitude_interval": [6.31, 6.352],
         "peak_slip": 0.789,
+        "peak_slip_average": 0.742,
+        "peak_slip_length": 5e3,
+        "peak_slip_interval": [0.7, 0.781],
         "score": 1.3,
         "warnings": ["look twice"],
     }
     data = {"id": "i", "name": "coseismic", "state": "accepted", "summary": summary}
     shown = Inversion(NOWHERE, data)._repr_html_()
-    for part in ("6.33 (6.31 to 6.35)", "0.79", "1.30", "look twice"):
+    # the largest slip itself has no limits
+    largest = "0.79 m, mean over 5 km 0.74 m (0.70 to 0.78)"
+    for part in ("6.33 (6.31 to 6.35)", largest, "1.30", "look twice"):
         assert part in shown
     assert "variance reduction" not in shown

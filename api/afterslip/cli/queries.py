@@ -15,6 +15,7 @@ from afterslip.cli.explain import remaining
 from afterslip.cli.rows import coloured, print_rows, when
 from afterslip.cli.server import DEFAULT, AsJson, AsTsv, Server, Token, Which, connect
 from afterslip.cli.usage import lasted
+from afterslip.units import largest_slip, limits
 
 if TYPE_CHECKING:
     from afterslip.client.campaign import CampaignHandle
@@ -131,12 +132,18 @@ def _print_inversions(console: Console, inversions: list[Inversion]) -> None:
         parts = [coloured(inversion.state)]
         for name, form in (
             ("magnitude", "Mw {:.2f}"),
-            ("peak_slip", "largest slip {:.1f} m"),
+            ("peak_slip", "largest slip "),
             ("variance_reduction", "variance reduction {:.1%}"),
             ("score", "score {:.3g}"),
         ):
-            if isinstance(summary.get(name), int | float):
-                parts.append(form.format(summary[name]))
+            if not isinstance(summary.get(name), int | float):
+                continue
+            said = form.format(summary[name])
+            if name == "magnitude":
+                said += limits(summary.get("magnitude_interval"), ".2f")
+            elif name == "peak_slip":
+                said += largest_slip(summary, ".1f")
+            parts.append(said)
         if inversion.data.get("error"):
             parts.append(escape(_reason(inversion.data["error"])))
         console.print(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from afterslip.client.errors import CampaignError
 from afterslip.client.handle import Handle
 from afterslip.client.transport import Transport
+from afterslip.units import largest_slip
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -42,16 +43,19 @@ class Inversion(Handle):
         summary = self.data.get("summary") or {}
         for name, key, form in (
             ("Mw", "magnitude", "{:.2f}"),
-            ("peak slip, m", "peak_slip", "{:.2f}"),
+            ("largest slip", "peak_slip", ""),
             ("variance reduction", "variance_reduction", "{:.1%}"),
             ("score", "score", "{:.2f}"),
             ("smoothness", "smoothness", "{:.3g}"),
         ):
             if summary.get(key) is None:
                 continue
-            value, limits = form.format(summary[key]), self._interval(f"{key}_interval")
-            if limits is not None:
-                value += f" ({form.format(limits[0])} to {form.format(limits[1])})"
+            if key == "peak_slip":  # of which the average about it has limits
+                value = largest_slip(summary, ".2f")
+            else:
+                value = form.format(summary[key])
+                if (ends := self._interval(f"{key}_interval")) is not None:
+                    value += f" ({form.format(ends[0])} to {form.format(ends[1])})"
             facts.append((name, value))
         return facts + [("to doubt", text) for text in self.warnings]
 
