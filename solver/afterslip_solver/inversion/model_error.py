@@ -61,12 +61,13 @@ def with_model_error(problem: InversionProblem, error: ModelError) -> InversionP
     count = len(problem.data)
     sigma = np.sqrt(problem.sigma**2 + (error.sigma**2).sum(axis=0))
     blocks = []
+    place = np.zeros(count, dtype=np.int64)
+    first_row = {int(block.rows[0]): block for block in problem.covariance}
     for rows in _joined(problem, error):
         matrix = np.diag(problem.sigma[rows] ** 2)
-        place = np.full(count, -1)
         place[rows] = np.arange(len(rows))
-        for block in problem.covariance:
-            if place[block.rows[0]] >= 0:
+        for row in rows.tolist():
+            if (block := first_row.get(row)) is not None:
                 at = place[block.rows]
                 matrix[np.ix_(at, at)] = block.matrix
         matrix += error.matrix(rows)
