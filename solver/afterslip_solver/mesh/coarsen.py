@@ -12,6 +12,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 
+from afterslip_solver.mesh.lattice import CHILDREN, corners_of_children
 from afterslip_solver.mesh.placement import straight
 from afterslip_solver.mesh.split import split_nodes
 from afterslip_solver.mesh.topology import TET_FACES_P2, face_keys
@@ -27,7 +28,6 @@ from afterslip_solver.model import (
     TetMesh,
 )
 
-_CHILDREN = 8
 # the inner child whose material the parent gets: its centre is on this one's side
 _INNER = 4
 
@@ -69,12 +69,8 @@ def coarsened(
 
 
 def _parents(fine: TetMesh) -> TetMesh | None:
-    cells = fine.cells
-    if len(cells) % _CHILDREN:
-        return None
-    corners = cells.reshape(-1, _CHILDREN, 4)[:, :4]
-    # the middle of edge (a, b) is corner b of child a and corner a of child b
-    if not np.array_equal(corners, corners.swapaxes(1, 2)):
+    corners = corners_of_children(fine.cells)
+    if corners is None:
         return None
     vertices = corners[:, np.arange(4), np.arange(4)]
     middles = [corners[:, a, b] for a, b in TET_EDGES]
@@ -86,7 +82,7 @@ def _parents(fine: TetMesh) -> TetMesh | None:
     # those on curved faults were moved when the mesh was refined
     for (a, b), middle in zip(TET_EDGES, middles, strict=True):
         nodes[middle] = 0.5 * (nodes[vertices[:, a]] + nodes[vertices[:, b]])
-    tags = fine.tags[::_CHILDREN]
+    tags = fine.tags[::CHILDREN]
     return TetMesh(
         nodes, np.ascontiguousarray(elements), n_vertex, tags, fine.tag_names
     )
@@ -127,5 +123,5 @@ def _facing(mesh: TetMesh, faces: Int, fine: FaultMesh) -> Int:
 def _materials(fine: Materials) -> Materials:
     """Give parents the material at their centre."""
     named = ((item.name, getattr(fine, item.name)) for item in fields(fine))
-    coarse = {n: value[_INNER::_CHILDREN] for n, value in named if value is not None}
+    coarse = {n: value[_INNER::CHILDREN] for n, value in named if value is not None}
     return Materials(**coarse)

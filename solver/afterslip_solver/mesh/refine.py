@@ -9,18 +9,18 @@ import numpy as np
 
 from afterslip_solver.jit.threads import over
 from afterslip_solver.mesh.fault import second_order_triangles
+from afterslip_solver.mesh.lattice import (
+    CHILDREN,
+    DIAGONALS,
+    inherited_diagonals,
+    local_children,
+)
 from afterslip_solver.mesh.numbering import second_order, signed_volumes
-from afterslip_solver.mesh.tables.children import children
+from afterslip_solver.mesh.tables.children import children, shortest
 from afterslip_solver.model import Bool, Float, Int, TetMesh
 
 # a moved vertex may cost an element this share of its volume at most
 _SMALLEST_SHARE = 0.3
-
-# children at the corners, in local P2 nodes
-_CORNERS = np.array([[0, 4, 6, 7], [4, 1, 5, 8], [6, 5, 2, 9], [7, 8, 9, 3]])
-# the octahedron of midpoints, cut along each of its three diagonals; the other
-# four midpoints stand around the diagonal in the order of a right-handed screw
-_DIAGONALS = ((4, 9, (5, 6, 7, 8)), (5, 7, (4, 8, 9, 6)), (6, 8, (4, 5, 9, 7)))
 
 # moves positions of new vertices onto a smooth surface
 Projection = Callable[[Float], Float]
@@ -35,7 +35,9 @@ def refine_uniformly(
 
     The children of element e are elements 8e..8e+7 and the vertices of the
     coarse mesh keep their numbers, its midpoints become the vertices behind them:
-    the vertex numbers of a parent are its children's corners 0..3.
+    the vertex numbers of a parent are its children's corners 0..3. An element that was
+    not refined before is cut along its shortest diagonal, its descendants along the
+    one that has a direction of the same lattice, see `lattice`.
 
     Parameters
     ----------
@@ -59,25 +61,22 @@ def refine_uniformly(
         new = np.unique(fine_surfaces[name])
         new = new[new >= mesh.n_vertex]
         left += _move(vertices, cells, new, project(vertices[new]))
-    tags = np.repeat(mesh.tags, 8)
+    tags = np.repeat(mesh.tags, CHILDREN)
     fine = second_order(vertices, cells, tags, mesh.tag_names)
     return fine, fine_surfaces, left
 
 
 def _children_of_cells(mesh: TetMesh) -> Int:
-    """(8 n_elem, 4) int64 vertex numbers, the shortest diagonal chosen."""
-    ends = np.array([(a, b) for a, b, _ in _DIAGONALS])
-    inner = np.array(
-        [
-            [(a, b, ring[i], ring[(i + 1) % 4]) for i in range(4)]
-            for a, b, ring in _DIAGONALS
-        ]
-    )
-    corners = np.broadcast_to(_CORNERS, (3, 4, 4))
-    local = np.concatenate([corners, inner], axis=1)
-    out = np.empty((len(mesh.elements), 8, 4), dtype=np.int64)
-    tables = mesh.nodes, mesh.elements, ends, local
-    over(len(out), partial(children, *tables, out))
+    """(8 n_elem, 4) int64 vertex numbers."""
+    diagonals = inherited_diagonals(mesh.cells)
+    if diagonals is None:
+        diagonals = np.empty(len(mesh.elements), dtype=np.int64)
+        ends = np.array([(a, b) for a, b, _ in DIAGONALS])
+        nodes = mesh.nodes, mesh.elements, ends, diagonals
+        over(len(diagonals), partial(shortest, *nodes))
+    out = np.empty((len(mesh.elements), CHILDREN, 4), dtype=np.int64)
+    tables = mesh.elements, diagonals, local_children(), out
+    over(len(out), partial(children, *tables))
     return out.reshape(-1, 4)
 
 

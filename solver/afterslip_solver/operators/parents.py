@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from afterslip_solver.mesh.lattice import corners_of_children
 from afterslip_solver.mesh.tables.midpoints import interpolation
 from afterslip_solver.model import Int
 from afterslip_solver.operators.pattern import Pattern, matrix_pattern
 
-_CHILDREN = 8
 _CORNERS = np.arange(4)
 
 
@@ -56,11 +56,8 @@ def ancestors(cells: NDArray[np.int32], vertices: Int) -> tuple[Parents, ...]:
 
 def _parents(cells: NDArray[np.int32], vertices: Int) -> Parents | None:
     """Undo a refinement: child a keeps the parent's corner a and halves its edges."""
-    if len(cells) % _CHILDREN:
-        return None
-    corners = cells.reshape(-1, _CHILDREN, 4)[:, :4]
-    # the middle of edge (a, b) is corner b of child a and corner a of child b
-    if not np.array_equal(corners, corners.swapaxes(1, 2)):
+    corners = corners_of_children(cells)
+    if corners is None:
         return None
     coarse = np.zeros(len(vertices), dtype=np.bool_)
     coarse[corners[:, _CORNERS, _CORNERS]] = True

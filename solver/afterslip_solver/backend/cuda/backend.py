@@ -25,12 +25,19 @@ from afterslip_solver.backend.cuda import variants
 from afterslip_solver.backend.cuda.creep import CreepOnDevice
 from afterslip_solver.backend.cuda.iteration import Descent, GraphIteration
 from afterslip_solver.backend.cuda.loader import kernel
-from afterslip_solver.backend.cuda.matrix_free import MatrixFree, PlanOnDevice
+from afterslip_solver.backend.cuda.macro_plan import find_macros, macro_numbering
+from afterslip_solver.backend.cuda.macros import Lattices, MacroPlan, MacroStiffness
+from afterslip_solver.backend.cuda.matrix_free import (
+    MatrixFree,
+    PlanOnDevice,
+    Products,
+)
 from afterslip_solver.backend.cuda.plan import block_numbering
 from afterslip_solver.backend.cuda.slices import ROWS as SLICE
 from afterslip_solver.backend.cuda.slices import in_slices
 from afterslip_solver.backend.protocols import Capabilities
 from afterslip_solver.mesh.tables.bisection import centres
+from afterslip_solver.model import Float
 
 # thread blocks of an inner product
 _DOTS = 1024
@@ -65,6 +72,8 @@ class GpuBackend(CreepOnDevice):
             raise BackendError("no CUDA device can be used: none is visible")
         super().__init__()
         self._plans: WeakKeyDictionary[Any, PlanOnDevice] = WeakKeyDictionary()
+        self._lattices: WeakKeyDictionary[Any, Lattices | None] = WeakKeyDictionary()
+        self._macros: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
     def asarray(self, a: Any, dtype: Any = None) -> Any:
         """See `Backend`."""
@@ -77,7 +86,10 @@ class GpuBackend(CreepOnDevice):
     def numbering(
         self, nodes: NDArray[np.float64], elements: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """See `Backend`; nodes of one block lie side by side."""
+        """See `Backend`; nodes of one block or macro element lie side by side."""
+        macros = find_macros(elements)
+        if macros is not None and macros.found.all():
+            return macro_numbering(nodes, macros, variants.MACRO.threads // 32)
         return block_numbering(elements, centres(nodes, elements), variants.SHAPE.block)
 
     def stiffness(
@@ -90,12 +102,32 @@ class GpuBackend(CreepOnDevice):
     ) -> Blocks:
         """See `Backend`; without a matrix."""
         del assembled
+        n = len(space.nodes)
+        if real is np.float32 and not self._repeatable:
+            stencils = self._by_stencils(space, lam, mu)
+            if stencils is not None:
+                return Blocks(3, 3, n, n, (stencils,), stencils.bytes)
         plan = self._plans.get(space)
         if plan is None:
             plan = self._plans[space] = PlanOnDevice.of(space, self._repeatable)
         operator = MatrixFree(plan, lam, mu, np.dtype(real))
-        n = len(space.nodes)
         return Blocks(3, 3, n, n, (operator,), operator.bytes)
+
+    def _by_stencils(
+        self, space: Discretisation, lam: Float, mu: Float
+    ) -> MacroStiffness | None:
+        """Use the macro elements of a refined mesh, if there are enough."""
+        if space not in self._lattices:
+            self._lattices[space] = Lattices.of(space)
+        found = self._lattices[space]
+        chosen = None if found is None else found.chosen(lam, mu)
+        if found is None or chosen is None:
+            return None
+        plans = self._macros.setdefault(space, {})
+        key = chosen.tobytes()
+        if key not in plans:
+            plans[key] = MacroPlan.of(space, found, chosen)
+        return MacroStiffness(space, found, plans[key], lam, mu)
 
     def blocks(self, indptr: Any, indices: Any, data: Any, n_columns: int) -> Blocks:
         """See `Backend`."""
@@ -121,7 +153,7 @@ class GpuBackend(CreepOnDevice):
         """Out = A x, or b - A x where b is an array."""
         n, rows = matrix.n_rows, matrix.rows
         sizes = (np.int32(rows), np.int32(matrix.columns))
-        if isinstance(matrix.parts[0], MatrixFree):
+        if isinstance(matrix.parts[0], Products):
             if isinstance(b, cupy.ndarray):
                 matrix.parts[0].residual(b, x, out)
             else:
@@ -152,7 +184,7 @@ class GpuBackend(CreepOnDevice):
     ) -> None:
         """See `Backend`."""
         n, real = matrix.n_rows, x.dtype.type
-        if isinstance(matrix.parts[0], MatrixFree):
+        if isinstance(matrix.parts[0], Products):
             matrix.parts[0].relax(inverse, b, x, gain, out)
         elif matrix.rows == 3:
             run = _sparse("relax3", x, matrix)

@@ -9,27 +9,7 @@
 // int f g = V/20 sum_ab (1 + d_ab) f_a g_b (see tets.py, the same on the CPU).
 // The moduli given here are already multiplied by V/20.
 
-typedef REAL real;
-typedef INPUT input;
-
-// FINISH: out = K u (and sums of u K u), b - K u, or u + gain D^-1 (b - K u), the latter
-// on all nodes or but on those with a component that is not held
-#define PRODUCT 0
-#define RESIDUAL 1
-#define RELAX 2
-#define RELAX_SOME 3
-
-#define NODE (3 * LANES)
-#define PER_WARP (32 / LANES)
-#define WARPS (THREADS / 32)
-// groups of four lanes
-#define QUADS (LANES / 4)
-
-// a block's entry in the table of nodes: number, held components, shared or not
-#define NUMBER(entry) ((entry) & 0x0fffffffu)
-#define HELD(entry, c) (((entry) >> (28 + (c))) & 1u)
-#define SHARED(entry) ((entry) >> 31)
-#define NO_NODE 0xffffffffu
+#include "nodes.cuh"
 
 // local node on the edge between two vertices
 __device__ constexpr int MID[4][4] = {{0, 4, 6, 7}, {4, 1, 5, 8}, {6, 5, 2, 9}, {7, 8, 9, 3}};
@@ -94,61 +74,6 @@ __device__ __forceinline__ void element(
   }
 }
 
-struct alignas(16) Chunk { real a[16 / sizeof(real)]; };
-#define WIDTH (16 / (int)sizeof(real))
-#define CHUNKS (NODE / WIDTH)
-struct alignas(4 * sizeof(real)) Four { real a[4]; };
-struct alignas(4 * sizeof(input)) FourIn { input a[4]; };
-// what the finishing of a node needs beside its sum
-struct Rest {
-  const input* u;
-  const real* b;
-  const real* inverse;
-  real gain;
-  real* out;
-};
-
-// Finish four lanes of a node from its complete sum.
-__device__ __forceinline__ void finish_node(unsigned entry, int quad, const Four s[3],
-                                            const Rest& rest) {
-  const long long node = NUMBER(entry), p = node * NODE + 4 * quad;
-#if FINISH == RELAX_SOME
-  if (HELD(entry, 0) && HELD(entry, 1) && HELD(entry, 2)) return;
-#endif
-#if FINISH == PRODUCT
-#pragma unroll
-  for (int c = 0; c < 3; c++) {
-    const Four y = HELD(entry, c) ? Four{} : s[c];
-    *(Four*)(rest.out + p + c * LANES) = y;
-  }
-#else
-  Four r[3];
-#pragma unroll
-  for (int c = 0; c < 3; c++) {
-    r[c] = *(const Four*)(rest.b + p + c * LANES);
-#pragma unroll
-    for (int m = 0; m < 4; m++) r[c].a[m] -= HELD(entry, c) ? 0 : s[c].a[m];
-  }
-#if FINISH == RESIDUAL
-#pragma unroll
-  for (int c = 0; c < 3; c++) *(Four*)(rest.out + p + c * LANES) = r[c];
-#else
-  const real* q = rest.inverse + node * 9;
-#pragma unroll
-  for (int c = 0; c < 3; c++) {
-    const FourIn u = *(const FourIn*)(rest.u + p + c * LANES);
-    const real q0 = rest.gain * q[3 * c], q1 = rest.gain * q[3 * c + 1];
-    const real q2 = rest.gain * q[3 * c + 2];
-    Four y;
-#pragma unroll
-    for (int m = 0; m < 4; m++)
-      y.a[m] = (real)u.a[m] + q0 * r[0].a[m] + q1 * r[1].a[m] + q2 * r[2].a[m];
-    *(Four*)(rest.out + p + c * LANES) = y;
-  }
-#endif
-#endif
-}
-
 #if FINISH == PRODUCT
 // sums (LANES) of one thread block, always in the same order; threads keep their lanes
 __device__ __forceinline__ void add_dots(const double dot[WIDTH], double* sums) {
@@ -168,22 +93,6 @@ __device__ __forceinline__ void add_dots(const double dot[WIDTH], double* sums) 
     for (int w = 0; w < WARPS; w++) total += part[w][threadIdx.x];
     sums[threadIdx.x] = total;
   }
-}
-#endif
-
-#if !REPEATABLE
-__device__ __forceinline__ void add_global(float* to, const float* v) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(v[0]),
-               "f"(v[1]), "f"(v[2]), "f"(v[3])
-               : "memory");
-#else
-  for (int z = 0; z < 4; z++) atomicAdd(to + z, v[z]);
-#endif
-}
-__device__ __forceinline__ void add_global(double* to, const double* v) {
-  atomicAdd(to, v[0]);
-  atomicAdd(to + 1, v[1]);
 }
 #endif
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 import cupy
+
+_INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
 
 
 @cache
@@ -21,9 +24,15 @@ def kernel(source: str, name: str, *definitions: str) -> Any:
     return _module(source, definitions, cupy.cuda.Device().id).get_function(name)
 
 
+def source_text(source: str) -> str:
+    """Return a source file of this folder with the ones that it includes."""
+    text = files("afterslip_solver.backend.cuda").joinpath(source).read_text("utf-8")
+    return _INCLUDE.sub(lambda found: source_text(found[1]), text)
+
+
 @cache
 def _module(source: str, definitions: tuple[str, ...], device: int) -> Any:
     del device  # a module belongs to one device's context; it is part of the key
-    code = files("afterslip_solver.backend.cuda").joinpath(source).read_text("utf-8")
+    code = source_text(source)
     options = ("-std=c++17", *(f"-D{item}" for item in definitions))
     return cupy.RawModule(code=code, options=options)

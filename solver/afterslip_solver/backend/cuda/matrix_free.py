@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -14,11 +15,11 @@ from afterslip_solver.backend.base import Discretisation
 from afterslip_solver.backend.cuda import variants
 from afterslip_solver.backend.cuda.loader import kernel
 from afterslip_solver.backend.cuda.plan import Plan, make_plan
-from afterslip_solver.model import Bool, Float
+from afterslip_solver.model import Bool, Float, Int
 
 # per cent of the blocks that share one launch, hence one size of shared memory
 COMMON = 95
-_NOWHERE = np.uint64(0)
+NOWHERE = np.uint64(0)
 
 
 class _Part(NamedTuple):
@@ -71,18 +72,28 @@ class PlanOnDevice:
         return cls.of(part, repeatable)
 
     @classmethod
+    def beside(
+        cls, space: Discretisation, chosen: NDArray[np.bool_], also: Int
+    ) -> PlanOnDevice:
+        """Make the plan of some elements whose nodes others touch ``also`` times."""
+        arrays = (space.gradients[chosen], space.volume[chosen])
+        part = _Part(space.elements[chosen], space.nodes, *arrays, space.fixed)
+        return cls.of(part, repeatable=False, also=also)
+
+    @classmethod
     def of(
         cls,
         space: Discretisation,
         repeatable: bool,
         shape: variants.Shape = variants.SHAPE,
+        also: Int | None = None,
     ) -> PlanOnDevice:
         """Make the plan of a mesh and copy it to the device."""
         warps, per_task = shape.threads // 32, shape.per_task
 
         def make() -> Arrays:
             mesh = space.elements, space.nodes, space.fixed
-            return make_plan(*mesh, shape.block, warps, per_task).as_arrays()
+            return make_plan(*mesh, shape.block, warps, per_task, also).as_arrays()
 
         name = f"plan-{shape.block}-{warps}-{per_task}"
         plan = Plan(**space.cache.get(name, make))
@@ -115,7 +126,7 @@ class PlanOnDevice:
     def partial(self, real: Any) -> Any:
         """Room for the sums of shared nodes, one per block and node, or none."""
         if not self.repeatable:
-            return _NOWHERE
+            return NOWHERE
         if real not in self._partial:
             shape = (len(self.host.nodes), 3, self.shape.lanes)
             self._partial[real] = cupy.empty(shape, dtype=real)
@@ -149,7 +160,40 @@ def _launches(slots: NDArray[np.int32]) -> list[tuple[Any, int]]:
     ]
 
 
-class MatrixFree:
+class Products(ABC):
+    """What is done with K u on a device, zero on fixed components."""
+
+    def apply(self, u: Any, out: Any, sums: Any = None) -> None:
+        """Out = K u; FP64 sums (n_sums, lane) over parts of u K u where given."""
+        self._run(variants.PRODUCT, u, None, None, 0.0, out, sums)
+
+    def residual(self, b: Any, u: Any, out: Any) -> None:
+        """Out = b - K u."""
+        self._run(variants.RESIDUAL, u, b, None, 0.0, out, None)
+
+    def relax(self, inverse: Any, b: Any, u: Any, gain: float, out: Any) -> None:
+        """Out = u + gain D^-1 (b - K u); out must not be u."""
+        self._run(variants.RELAX, u, b, inverse, gain, out, None)
+
+    def relax_rows(self, inverse: Any, b: Any, u: Any, gain: float, out: Any) -> None:
+        """Do the same on nodes with a free component; others of out stay."""
+        self._run(variants.RELAX_SOME, u, b, inverse, gain, out, None)
+
+    @abstractmethod
+    def _run(
+        self,
+        finish: int,
+        u: Any,
+        b: Any,
+        inverse: Any,
+        gain: float,
+        out: Any,
+        sums: Any,
+    ) -> None:
+        """Do one of `variants`; see elastic.cu."""
+
+
+class MatrixFree(Products):
     """K u of one set of moduli in one precision, zero on fixed components.
 
     Parameters
@@ -178,22 +222,6 @@ class MatrixFree:
         self.n_sums = len(plan.host.slots) - 1
         self.bytes = int(moduli.nbytes) + plan.account()
 
-    def apply(self, u: Any, out: Any, sums: Any = None) -> None:
-        """Out = K u; FP64 sums (n_sums, lane) over parts of u K u where given."""
-        self._run(variants.PRODUCT, u, None, None, 0.0, out, sums)
-
-    def residual(self, b: Any, u: Any, out: Any) -> None:
-        """Out = b - K u."""
-        self._run(variants.RESIDUAL, u, b, None, 0.0, out, None)
-
-    def relax(self, inverse: Any, b: Any, u: Any, gain: float, out: Any) -> None:
-        """Out = u + gain D^-1 (b - K u); out must not be u."""
-        self._run(variants.RELAX, u, b, inverse, gain, out, None)
-
-    def relax_rows(self, inverse: Any, b: Any, u: Any, gain: float, out: Any) -> None:
-        """Do the same on nodes with a free component; others of out stay."""
-        self._run(variants.RELAX_SOME, u, b, inverse, gain, out, None)
-
     def _run(
         self,
         finish: int,
@@ -204,24 +232,62 @@ class MatrixFree:
         out: Any,
         sums: Any,
     ) -> None:
-        plan, real = self._plan, self._real
-        options = variants.elastic(real, u.dtype, finish, plan.repeatable, plan.shape)
-        apply = kernel("elastic.cu", "apply", *options)
+        plan = self._plan
+        options = self._options(finish, u)
+        if not plan.repeatable:
+            clear(options, plan.joining[0], out)
+        self.add(finish, u, b, inverse, gain, out, sums)
+        if plan.repeatable or finish != variants.PRODUCT:
+            rest = [NOWHERE if a is None else a for a in (b, inverse)]
+            tail = (*rest, self._real.type(gain), self._partial, out)
+            join(options, plan.joining, u, tail, plan.shape)
+
+    def add(
+        self,
+        finish: int,
+        u: Any,
+        b: Any,
+        inverse: Any,
+        gain: float,
+        out: Any,
+        sums: Any,
+    ) -> None:
+        """Finish nodes of one block, and add to those that others share."""
+        apply = kernel("elastic.cu", "apply", *self._options(finish, u))
         apply.max_dynamic_shared_size_bytes = self._most
-        threads = (plan.shape.threads,)
-        shared = plan.joining[0]
-        n = np.int32(len(shared))
-        if n and not plan.repeatable:
-            grid = -(-shared.size * 3 * plan.shape.lanes * real.itemsize // 4096)
-            clear = kernel("elastic.cu", "clear", *options)
-            clear((grid,), (256,), (n, shared, out))
-        rest = [_NOWHERE if a is None else a for a in (b, inverse)]
-        tail = (*rest, real.type(gain), self._partial, out)
-        last = _NOWHERE if sums is None else sums
+        threads = (self._plan.shape.threads,)
+        rest = [NOWHERE if a is None else a for a in (b, inverse)]
+        last = NOWHERE if sums is None else sums
+        tail = (*rest, self._real.type(gain), self._partial, out, last)
         for which, memory in self._launches:
-            arguments = (which, *self._tables, u, *tail, last)
+            arguments = (which, *self._tables, u, *tail)
             apply((len(which),), threads, arguments, shared_mem=memory)
-        if n and (plan.repeatable or finish != variants.PRODUCT):
-            grid = -(-shared.size * (plan.shape.lanes // 4) // plan.shape.threads)
-            join = kernel("elastic.cu", "join", *options)
-            join((grid,), threads, (n, *plan.joining, u, *tail))
+
+    def _options(self, finish: int, u: Any) -> tuple[str, ...]:
+        plan = self._plan
+        return variants.elastic(
+            self._real, u.dtype, finish, plan.repeatable, plan.shape
+        )
+
+
+def clear(options: tuple[str, ...], shared: Any, out: Any) -> None:
+    """Out = 0 on nodes that are shared."""
+    if len(shared):
+        grid = -(-len(shared) * out[0].nbytes // 4096)
+        run = kernel("elastic.cu", "clear", *options)
+        run((grid,), (256,), (np.int32(len(shared)), shared, out))
+
+
+def join(
+    options: tuple[str, ...],
+    joining: tuple[Any, ...],
+    u: Any,
+    tail: tuple[Any, ...],
+    shape: variants.Shape = variants.SHAPE,
+) -> None:
+    """Finish the nodes that are shared."""
+    n = len(joining[0])
+    if n:
+        grid = -(-n * (shape.lanes // 4) // shape.threads)
+        run = kernel("elastic.cu", "join", *options)
+        run((grid,), (shape.threads,), (np.int32(n), *joining, u, *tail))

@@ -52,6 +52,11 @@ class Plan:
     starts: NDArray[np.int32]
     places: NDArray[np.int32]
 
+    def touches(self, n_node: int) -> Int:
+        """(n_node,) blocks that have each node."""
+        there = self.nodes[self.nodes != NO_NODE]
+        return np.bincount(there & _LARGEST, minlength=n_node)
+
     def as_arrays(self) -> Arrays:
         """Return the tables by their names."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -64,6 +69,7 @@ def make_plan(
     size: int,
     warps: int,
     per_task: int = 8,
+    also: Int | None = None,
 ) -> Plan:
     """Plan for a mesh with any numbering.
 
@@ -72,7 +78,8 @@ def make_plan(
     elements : (n_elem, 10) int32. nodes : (n_node, 3) float64, m.
     fixed : (n_node, 3) bool, components without a force.
     size : elements of a block. warps : of a thread block. per_task : elements of a
-    warp, 32 over the number of lanes.
+    warp, 32 over the number of lanes. also : (n_node,) times that nodes are shared with
+    what is not in the plan; sums in a fixed order know nothing of these.
     """
     if len(nodes) > _LARGEST:
         message = f"{len(nodes)} nodes; the CUDA kernels number up to {_LARGEST}"
@@ -96,12 +103,12 @@ def make_plan(
     used = np.arange(size) < n_task[:, None]
     numbers = table[np.arange(most) < n_slot[:, None]]
     real = numbers >= 0
-    times = np.bincount(numbers[real], minlength=len(nodes))
-    held = fixed @ (1 << np.arange(28, 31))
-    flags = held | ((times > 1).astype(np.int64) << 31)
+    own = np.bincount(numbers[real], minlength=len(nodes))
+    times = own if also is None else own + also
+    flags = entries_of(times, fixed)
     entries = np.full(len(numbers), NO_NODE, dtype=np.uint32)
     entries[real] = (numbers[real] | flags[numbers[real]]).astype(np.uint32)
-    shared = np.flatnonzero(times > 1)
+    shared = np.flatnonzero((times > 1) & (own > 0))
     many = np.flatnonzero(real & (times[numbers] > 1))
     return Plan(
         members=members[used],
@@ -111,9 +118,15 @@ def make_plan(
         local=local[used],
         phases=phases[used],
         shared=(shared | flags[shared]).astype(np.uint32),
-        starts=_starts(times[shared]),
+        starts=_starts(own[shared]),
         places=many[np.argsort(numbers[many], kind="stable")].astype(np.int32),
     )
+
+
+def entries_of(times: Int, fixed: Bool) -> Int:
+    """(n_node,) flags of nodes in the kernels' tables, see nodes.cuh."""
+    held: Int = fixed @ (1 << np.arange(28, 31))
+    return held | ((times > 1).astype(np.int64) << 31)
 
 
 def block_numbering(mesh_elements: Int, centres: Float, size: int) -> tuple[Int, Int]:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from afterslip_solver.backend.cuda.macro_tasks import make_tasks
+
 # what becomes of a product of elastic.cu
 PRODUCT, RESIDUAL, RELAX, RELAX_SOME = 0, 1, 2, 3
 
@@ -76,6 +78,47 @@ def elastic(
         f"FINISH={finish}",
         f"REPEATABLE={int(repeatable)}",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class MacroShape:
+    """Threads of a thread block of macro.cu, and blocks of a multiprocessor."""
+
+    threads: int
+    resident: int
+
+
+# the best of those measured (benchmarks)
+MACRO = MacroShape(512, 2)
+
+
+def _planes() -> int:
+    """Places of a component; neighbouring components begin three banks apart."""
+    places = make_tasks(MACRO.threads // 32).n_place
+    return int(places + (3 - places) % 8)
+
+
+def macro(finish: int) -> tuple[str, ...]:
+    """Return the definitions of macro.cu."""
+    tasks = make_tasks(MACRO.threads // 32)
+    return (
+        *elastic(np.float32, finish=finish)[:3],
+        f"THREADS={MACRO.threads}",
+        f"RESIDENT={MACRO.resident}",
+        f"FINISH={finish}",
+        "REPEATABLE=0",
+        f"N_NODE={len(tasks.nodes)}",
+        f"N_BLOCK={tasks.matrices.shape[1]}",
+        f"ZERO={tasks.zero}",
+        f"N_PLACE={_planes()}",
+    )
+
+
+def macro_memory() -> int:
+    """Bytes of shared memory of a thread block of macro.cu."""
+    tasks = make_tasks(MACRO.threads // 32)
+    blocks, nodes = tasks.matrices.shape[1], len(tasks.nodes)
+    return 4 * (3 * SHAPE.lanes * _planes() + 9 * blocks + nodes)
 
 
 def sparse(real: Any, store: Any = None) -> tuple[str, ...]:

@@ -19,15 +19,14 @@ def _length(nodes: Any, a: int, b: int) -> float:
 
 
 @compiled()
-def children(
-    nodes: Any, elements: Any, ends: Any, local: Any, out: Any, start: int, stop: int
+def shortest(
+    nodes: Any, elements: Any, ends: Any, out: Any, start: int, stop: int
 ) -> None:
-    """Children (n_elem, 8, 4) of elements start..stop, the shortest diagonal chosen.
+    """Find the shortest diagonal (n_elem,) of elements start..stop.
 
     Parameters
     ----------
     ends : (3, 2) local nodes at the ends of the diagonals.
-    local : (3, 8, 4) local nodes of the children, by diagonal.
     """
     lengths = np.empty(3)
     for e in range(start, stop):
@@ -35,13 +34,27 @@ def children(
             a, b = ends[k, 0], ends[k, 1]
             lengths[k] = _length(nodes, elements[e, a], elements[e, b])
         longest = max(lengths[0], lengths[1], lengths[2])
-        shortest, least = 0, np.inf
+        least = np.inf
         for k in range(3):
             # rounding must not decide between equal diagonals
             share = np.rint(lengths[k] / longest * 1e9)
             if share < least:
-                shortest, least = k, share
+                out[e], least = k, share
+
+
+@compiled()
+def children(
+    elements: Any, diagonals: Any, local: Any, out: Any, start: int, stop: int
+) -> None:
+    """Children (n_elem, 8, 4) of elements start..stop.
+
+    Parameters
+    ----------
+    diagonals : (n_elem,) that elements are cut along.
+    local : (3, 8, 4) local nodes of the children, by diagonal.
+    """
+    for e in range(start, stop):
         for child in range(8):
             for corner in range(4):
-                node = local[shortest, child, corner]
+                node = local[diagonals[e], child, corner]
                 out[e, child, corner] = elements[e, node]

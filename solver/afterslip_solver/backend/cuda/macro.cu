@@ -1,0 +1,226 @@
+// K u by stencils: one tetrahedron that was halved three times a thread block, four lanes.
+//
+// Compile with REAL and INPUT (float), LANES (4), THREADS, RESIDENT (blocks per
+// multiprocessor), FINISH, REPEATABLE (0), and the sizes of `Tasks` in macro_tasks.py:
+// N_NODE of a macro element, N_BLOCK stencil blocks, ZERO the place that holds zeros,
+// N_PLACE places of a plane.
+//
+// A block of the stiffness is V (lam B + mu B^T + mu tr(B) I) with B = Gamma^T S Gamma, S
+// (3 x 3) the same in all macro elements (stencils.py). The blocks are made in shared
+// memory beside the macro element's vector; so its matrix is read from nowhere.
+
+#include "nodes.cuh"
+
+#define NOTHING 0xffffu
+#define ANY 0
+#define SYMMETRIC 1
+
+// four lanes of a component of all nodes
+#define PLANE (N_PLACE * LANES)
+// parts of the blocks: eight coefficients, and the ninth
+#define MOST 8
+
+struct Task { int reads, steps, kind, rows; };
+
+// Copy the vector to its places, one plane a component; keep the table of nodes.
+__device__ __forceinline__ void load(const unsigned* __restrict__ nodes,
+                                     const unsigned short* __restrict__ places,
+                                     const real* __restrict__ u, real* vector,
+                                     unsigned* number) {
+  if (threadIdx.x < 3 * LANES)
+    vector[threadIdx.x / LANES * PLANE + ZERO * LANES + threadIdx.x % LANES] = 0;
+  for (int i = threadIdx.x; i < 3 * N_NODE; i += THREADS) {
+    const int node = i / 3, c = i - 3 * node;
+    const unsigned entry = __ldg(nodes + node);
+    if (c == 0) number[node] = entry;
+    *(Four*)(vector + c * PLANE + __ldg(places + node) * LANES) =
+        *(const Four*)(u + (long long)NUMBER(entry) * NODE + c * LANES);
+  }
+}
+
+// Make the stencil blocks of one macro element.
+// matrices (9, N_BLOCK): S. shape (12): Gamma by rows, V lam, V mu.
+__device__ __forceinline__ void make_blocks(const real* __restrict__ matrices,
+                                            const real* __restrict__ shape, real* most,
+                                            real* last) {
+  real g[3][3];
+#pragma unroll
+  for (int m = 0; m < 3; m++)
+#pragma unroll
+    for (int x = 0; x < 3; x++) g[m][x] = __ldg(shape + 3 * m + x);
+  const real lam = __ldg(shape + 9), mu = __ldg(shape + 10);
+  for (int i = threadIdx.x; i < N_BLOCK; i += THREADS) {
+    real h[3][3], b[3][3], k[9];
+#pragma unroll
+    for (int m = 0; m < 3; m++) {
+      real s[3];
+#pragma unroll
+      for (int n = 0; n < 3; n++) s[n] = __ldg(matrices + (3 * m + n) * N_BLOCK + i);
+#pragma unroll
+      for (int x = 0; x < 3; x++) h[m][x] = s[0] * g[0][x] + s[1] * g[1][x] + s[2] * g[2][x];
+    }
+#pragma unroll
+    for (int a = 0; a < 3; a++)
+#pragma unroll
+      for (int x = 0; x < 3; x++) b[a][x] = g[0][a] * h[0][x] + g[1][a] * h[1][x] + g[2][a] * h[2][x];
+    const real trace = mu * (b[0][0] + b[1][1] + b[2][2]);
+#pragma unroll
+    for (int a = 0; a < 3; a++)
+#pragma unroll
+      for (int x = 0; x < 3; x++)
+        k[3 * a + x] = lam * b[a][x] + mu * b[x][a] + (a == x ? trace : real(0));
+    *(Four*)(most + i * MOST) = {k[0], k[1], k[2], k[3]};
+    *(Four*)(most + i * MOST + 4) = {k[4], k[5], k[6], k[7]};
+    last[i] = k[8];
+  }
+}
+
+// Put a row where it belongs: finished, or added to what is shared.
+__device__ __forceinline__ void finish_row(unsigned entry, const Four s[3], const Rest& rest,
+                                           bool summed, real dot[LANES]) {
+#if FINISH == PRODUCT
+  // the macro element's own share of u K u; u is 0 on held components
+  if (summed) {
+    const real* p = rest.u + (long long)NUMBER(entry) * NODE;
+#pragma unroll
+    for (int c = 0; c < 3; c++) {
+      const Four v = *(const Four*)(p + c * LANES);
+#pragma unroll
+      for (int m = 0; m < LANES; m++) dot[m] += v.a[m] * s[c].a[m];
+    }
+  }
+#endif
+  if (!SHARED(entry)) {
+    finish_node(entry, 0, s, rest);
+    return;
+  }
+  real* to = rest.out + (long long)NUMBER(entry) * NODE;
+#pragma unroll
+  for (int c = 0; c < 3; c++)
+    if (!HELD(entry, c)) add_global(to + c * LANES, s[c].a);
+}
+
+// Compute ROWS rows a thread. A step is a block and the place it multiplies, or, BOTH,
+// two places of opposite neighbours.
+template <int ROWS, bool BOTH>
+__device__ __forceinline__ void multiply(const Task& task, const uint2* __restrict__ reads,
+                                         const unsigned* __restrict__ rows, const real* vector,
+                                         const real* most, const real* last,
+                                         const unsigned* number, const Rest& rest, bool summed,
+                                         real dot[LANES]) {
+  constexpr int PLACES = BOTH ? 2 : 1;
+  constexpr int STEPS = 4 / (ROWS * PLACES);
+  const int lane = threadIdx.x % 32;
+  unsigned row[ROWS];
+#pragma unroll
+  for (int m = 0; m < ROWS; m++) row[m] = __ldg(rows + (task.rows + m) * 32 + lane);
+  if ((row[0] & 0xffffu) == NOTHING) return;
+  Four sum[ROWS][3] = {};
+  const uint2* from = reads + task.reads + lane;
+  const real* own = most + (row[0] >> 16) * MOST;
+  const real* ninth = last + (row[0] >> 16);
+  uint2 next = __ldg(from);
+#pragma unroll 1
+  for (int n = 0; n < task.steps; n += STEPS) {
+    const uint2 at = next;
+    from += 32;
+    if (n + STEPS < task.steps) next = __ldg(from);
+    const unsigned place[4] = {at.x & 0xffffu, at.x >> 16, at.y & 0xffffu, at.y >> 16};
+#pragma unroll
+    for (int k = 0; k < STEPS; k++) {
+      const Four first = *(const Four*)own, second = *(const Four*)(own + 4);
+      const real b[3][3] = {{first.a[0], first.a[1], first.a[2]},
+                            {first.a[3], second.a[0], second.a[1]},
+                            {second.a[2], second.a[3], *ninth}};
+      own += MOST;
+      ninth++;
+#pragma unroll
+      for (int m = 0; m < ROWS; m++) {
+        const int j = (k * ROWS + m) * PLACES;
+        const real* p = (const real*)((const char*)vector + place[j]);
+        Four v[3];
+#pragma unroll
+        for (int d = 0; d < 3; d++) v[d] = *(const Four*)(p + d * PLANE);
+        if (BOTH) {
+          const real* q = (const real*)((const char*)vector + place[j + PLACES - 1]);
+#pragma unroll
+          for (int d = 0; d < 3; d++) {
+            const Four w = *(const Four*)(q + d * PLANE);
+#pragma unroll
+            for (int l = 0; l < LANES; l++) v[d].a[l] += w.a[l];
+          }
+        }
+#pragma unroll
+        for (int c = 0; c < 3; c++)
+#pragma unroll
+          for (int d = 0; d < 3; d++)
+#pragma unroll
+            for (int l = 0; l < LANES; l++) sum[m][c].a[l] += b[c][d] * v[d].a[l];
+      }
+    }
+  }
+#pragma unroll
+  for (int m = 0; m < ROWS; m++)
+    if ((row[m] & 0xffffu) != NOTHING)
+      finish_row(number[row[m] & 0xffffu], sum[m], rest, summed, dot);
+}
+
+#if FINISH == PRODUCT
+// sums (LANES) of the thread block, always in the same order
+__device__ __forceinline__ void add_dots(const real dot[LANES], double* sums) {
+  __shared__ double part[WARPS][LANES];
+  const int warp = threadIdx.x / 32;
+#pragma unroll
+  for (int l = 0; l < LANES; l++) {
+    double s = dot[l];
+#pragma unroll
+    for (int away = 16; away > 0; away /= 2) s += __shfl_down_sync(~0u, s, away);
+    if (threadIdx.x % 32 == 0) part[warp][l] = s;
+  }
+  __syncthreads();
+  if (threadIdx.x < LANES) {
+    double total = 0;
+    for (int w = 0; w < WARPS; w++) total += part[w][threadIdx.x];
+    sums[threadIdx.x] = total;
+  }
+}
+#endif
+
+// Add K u of the macro elements: as `apply` in elastic.cu does for blocks of elements.
+//
+// nodes (macro, N_NODE): by rank, see NUMBER. shapes (macro, 12): see make_blocks.
+// places, matrices, tasks, first, reads, rows: see `Tasks`.
+// sums (macro, LANES): shares of u K u, or null.
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
+    macro(const unsigned* __restrict__ nodes, const real* __restrict__ shapes,
+          const unsigned short* __restrict__ places, const real* __restrict__ matrices,
+          const Task* __restrict__ tasks, const int* __restrict__ first,
+          const uint2* __restrict__ reads, const unsigned* __restrict__ rows,
+          const input* __restrict__ u, const real* __restrict__ b,
+          const real* __restrict__ inverse, real gain, real* out, double* sums) {
+  extern __shared__ __align__(16) char memory[];
+  real* vector = (real*)memory;
+  real* most = vector + 3 * PLANE;
+  real* last = most + N_BLOCK * MOST;
+  unsigned* number = (unsigned*)(last + N_BLOCK);
+  const long long one = blockIdx.x;
+  load(nodes + one * N_NODE, places, u, vector, number);
+  make_blocks(matrices, shapes + one * 12, most, last);
+  __syncthreads();
+  const Rest rest = {u, b, inverse, gain, out};
+  const bool summed = sums != nullptr;
+  real dot[LANES] = {};
+  const int warp = threadIdx.x / 32;
+  for (int t = first[warp]; t < first[warp + 1]; t++) {
+    const Task task = tasks[t];
+    if (task.kind == ANY)
+      multiply<1, false>(task, reads, rows, vector, most, last, number, rest, summed, dot);
+    else if (task.kind == SYMMETRIC)
+      multiply<1, true>(task, reads, rows, vector, most, last, number, rest, summed, dot);
+    else
+      multiply<2, true>(task, reads, rows, vector, most, last, number, rest, summed, dot);
+  }
+#if FINISH == PRODUCT
+  if (summed) add_dots(dot, sums + one * LANES);
+#endif
+}

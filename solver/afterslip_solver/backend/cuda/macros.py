@@ -1,0 +1,173 @@
+"""The P2 stiffness of a refined mesh in FP32, by stencils of its macro elements.
+
+Elements that make no lattice, because vertices were moved onto a curved fault or the
+material varies, are done one by one as in `matrix_free`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import cupy
+import numpy as np
+from numpy.typing import NDArray
+
+from afterslip_solver.backend.base import Discretisation
+from afterslip_solver.backend.cuda import variants
+from afterslip_solver.backend.cuda.loader import kernel
+from afterslip_solver.backend.cuda.macro_plan import (
+    Macros,
+    find_macros,
+    shapes,
+    uniform,
+)
+from afterslip_solver.backend.cuda.macro_tasks import make_tasks
+from afterslip_solver.backend.cuda.matrix_free import (
+    NOWHERE,
+    MatrixFree,
+    PlanOnDevice,
+    Products,
+    clear,
+    join,
+)
+from afterslip_solver.backend.cuda.plan import entries_of
+from afterslip_solver.backend.cuda.stencils import DESCENDANTS
+from afterslip_solver.model import Bool, Float
+
+# share of macro elements from which stencils are used
+_ENOUGH = 0.5
+_FLOAT = np.dtype(np.float32)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Lattices:
+    """Macro elements of a mesh that are straight.
+
+    Attributes
+    ----------
+    macros : all. gradients : (n_macro, 3, 3) 1/m. straight : (n_macro,).
+    """
+
+    macros: Macros
+    gradients: Float
+    straight: Bool
+
+    @classmethod
+    def of(cls, space: Discretisation) -> Lattices | None:
+        """Find them; None where too few elements would use them."""
+        macros = find_macros(space.elements)
+        if macros is None:
+            return None
+        gradients, straight = shapes(space, macros)
+        if straight.mean() < _ENOUGH:
+            return None
+        return cls(macros, gradients, straight)
+
+    def chosen(self, lam: Float, mu: Float) -> Bool | None:
+        """(n_macro,) those of one material; None where they are too few."""
+        chosen = self.straight & uniform(lam) & uniform(mu)
+        return chosen if chosen.mean() >= _ENOUGH else None
+
+
+@dataclass(slots=True)
+class MacroPlan:
+    """Tables on the device that operators with the same macro elements share.
+
+    Attributes
+    ----------
+    nodes : (n_macro, 969) uint32, see nodes.cuh. shared : (n,) uint32 likewise.
+    rest : plan of the other elements, if any. others : (n_elem,) bool, which they are.
+    """
+
+    which: NDArray[np.int64]
+    nodes: Any
+    shared: Any
+    tables: tuple[Any, ...]
+    rest: PlanOnDevice | None
+    others: NDArray[np.bool_]
+    made: int
+
+    @classmethod
+    def of(cls, space: Discretisation, found: Lattices, chosen: Bool) -> MacroPlan:
+        """Make the plan of a mesh and copy it to the device."""
+        tasks = make_tasks(variants.MACRO.threads // 32)
+        which = np.flatnonzero(chosen)
+        nodes = found.macros.nodes[which][:, tasks.nodes]
+        times = np.bincount(nodes.ravel(), minlength=len(space.nodes))
+        others = np.repeat(~chosen, DESCENDANTS)
+        rest = None
+        if others.any():
+            rest = PlanOnDevice.beside(space, others, times)
+            times += rest.host.touches(len(times))
+        flags = entries_of(times, space.fixed)
+        shared = np.flatnonzero(times > 1)
+        shared = (shared | flags[shared]).astype(np.uint32)
+        host = (tasks.places, tasks.matrices.astype(_FLOAT), tasks.tasks, tasks.first)
+        tables = tuple(cupy.asarray(a) for a in (*host, tasks.reads, tasks.rows))
+        entries = cupy.asarray((nodes | flags[nodes]).astype(np.uint32))
+        on_device = cupy.asarray(shared)
+        made = sum(int(a.nbytes) for a in (entries, on_device, *tables))
+        return cls(which, entries, on_device, tables, rest, others, made)
+
+
+class MacroStiffness(Products):
+    """K u of one set of moduli in FP32; see `MatrixFree`.
+
+    Parameters
+    ----------
+    lam, mu : (n_elem,) float64, the same in all elements of the plan's macro elements.
+    """
+
+    def __init__(
+        self,
+        space: Discretisation,
+        found: Lattices,
+        plan: MacroPlan,
+        lam: Float,
+        mu: Float,
+    ) -> None:
+        self._real, self._plan = _FLOAT, plan
+        first = plan.which * DESCENDANTS
+        values = np.zeros((len(first), 12))
+        values[:, :9] = found.gradients[plan.which].reshape(-1, 9)
+        values[:, 9] = lam[first] * space.volume[first]
+        values[:, 10] = mu[first] * space.volume[first]
+        self._shapes = cupy.asarray(values, dtype=_FLOAT)
+        self._rest, self.n_sums, self._n_rest = None, len(first), 0
+        self.bytes = int(self._shapes.nbytes) + plan.made
+        plan.made = 0
+        if plan.rest is not None:
+            moduli = lam[plan.others], mu[plan.others]
+            self._rest = MatrixFree(plan.rest, *moduli, _FLOAT)
+            self._n_rest = self._rest.n_sums
+            self.n_sums += self._n_rest
+            self.bytes += self._rest.bytes
+        self._memory = variants.macro_memory()
+
+    def _run(
+        self,
+        finish: int,
+        u: Any,
+        b: Any,
+        inverse: Any,
+        gain: float,
+        out: Any,
+        sums: Any,
+    ) -> None:
+        plan = self._plan
+        options = variants.elastic(self._real, self._real, finish)
+        clear(options, plan.shared, out)
+        if self._rest is not None:
+            self._rest.add(finish, u, b, inverse, gain, out, sums)
+        apply = kernel("macro.cu", "macro", *variants.macro(finish))
+        apply.max_dynamic_shared_size_bytes = self._memory
+        rest = [NOWHERE if a is None else a for a in (b, inverse)]
+        last = NOWHERE if sums is None else sums[self._n_rest :]
+        tables = plan.nodes, self._shapes, *plan.tables
+        arguments = (*tables, u, *rest, self._real.type(gain), out, last)
+        grid, threads = (len(plan.nodes),), (variants.MACRO.threads,)
+        apply(grid, threads, arguments, shared_mem=self._memory)
+        if finish != variants.PRODUCT:
+            tail = (*rest, self._real.type(gain), NOWHERE, out)
+            join(options, (plan.shared, NOWHERE, NOWHERE), u, tail)
