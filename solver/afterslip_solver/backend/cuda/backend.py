@@ -26,7 +26,7 @@ from afterslip_solver.backend.cuda.creep import CreepOnDevice
 from afterslip_solver.backend.cuda.iteration import Descent, GraphIteration
 from afterslip_solver.backend.cuda.loader import kernel
 from afterslip_solver.backend.cuda.macro_plan import find_macros, macro_numbering
-from afterslip_solver.backend.cuda.macros import Lattices, MacroPlan, MacroStiffness
+from afterslip_solver.backend.cuda.macros import Stencils
 from afterslip_solver.backend.cuda.matrix_free import (
     MatrixFree,
     PlanOnDevice,
@@ -37,7 +37,6 @@ from afterslip_solver.backend.cuda.slices import ROWS as SLICE
 from afterslip_solver.backend.cuda.slices import in_slices
 from afterslip_solver.backend.protocols import Capabilities
 from afterslip_solver.mesh.tables.bisection import centres
-from afterslip_solver.model import Float
 
 # thread blocks of an inner product
 _DOTS = 1024
@@ -72,8 +71,7 @@ class GpuBackend(CreepOnDevice):
             raise BackendError("no CUDA device can be used: none is visible")
         super().__init__()
         self._plans: WeakKeyDictionary[Any, PlanOnDevice] = WeakKeyDictionary()
-        self._lattices: WeakKeyDictionary[Any, Lattices | None] = WeakKeyDictionary()
-        self._macros: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+        self._stencils = Stencils()
 
     def asarray(self, a: Any, dtype: Any = None) -> Any:
         """See `Backend`."""
@@ -104,7 +102,7 @@ class GpuBackend(CreepOnDevice):
         del assembled
         n = len(space.nodes)
         if real is np.float32 and not self._repeatable:
-            stencils = self._by_stencils(space, lam, mu)
+            stencils = self._stencils.stiffness(space, lam, mu)
             if stencils is not None:
                 return Blocks(3, 3, n, n, (stencils,), stencils.bytes)
         plan = self._plans.get(space)
@@ -112,22 +110,6 @@ class GpuBackend(CreepOnDevice):
             plan = self._plans[space] = PlanOnDevice.of(space, self._repeatable)
         operator = MatrixFree(plan, lam, mu, np.dtype(real))
         return Blocks(3, 3, n, n, (operator,), operator.bytes)
-
-    def _by_stencils(
-        self, space: Discretisation, lam: Float, mu: Float
-    ) -> MacroStiffness | None:
-        """Use the macro elements of a refined mesh, if there are enough."""
-        if space not in self._lattices:
-            self._lattices[space] = Lattices.of(space)
-        found = self._lattices[space]
-        chosen = None if found is None else found.chosen(lam, mu)
-        if found is None or chosen is None:
-            return None
-        plans = self._macros.setdefault(space, {})
-        key = chosen.tobytes()
-        if key not in plans:
-            plans[key] = MacroPlan.of(space, found, chosen)
-        return MacroStiffness(space, found, plans[key], lam, mu)
 
     def blocks(self, indptr: Any, indices: Any, data: Any, n_columns: int) -> Blocks:
         """See `Backend`."""

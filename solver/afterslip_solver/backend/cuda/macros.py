@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import cupy
 import numpy as np
@@ -76,8 +77,10 @@ class MacroPlan:
 
     Attributes
     ----------
-    nodes : (n_macro, 969) uint32, see nodes.cuh. shared : (n,) uint32 likewise.
+    which : (n_macro,) macro elements of the mesh. nodes : (n_macro, 969) uint32, see
+        nodes.cuh. shared : (n,) uint32 likewise, nodes of several. tables : of `Tasks`.
     rest : plan of the other elements, if any. others : (n_elem,) bool, which they are.
+    made : bytes that no operator has accounted for yet.
     """
 
     which: NDArray[np.int64]
@@ -93,7 +96,7 @@ class MacroPlan:
         """Make the plan of a mesh and copy it to the device."""
         tasks = make_tasks(variants.MACRO.threads // 32)
         which = np.flatnonzero(chosen)
-        nodes = found.macros.nodes[which][:, tasks.nodes]
+        nodes = np.take(found.macros.nodes[which], tasks.nodes, axis=1)
         times = np.bincount(nodes.ravel(), minlength=len(space.nodes))
         others = np.repeat(~chosen, DESCENDANTS)
         rest = None
@@ -171,3 +174,28 @@ class MacroStiffness(Products):
         if finish != variants.PRODUCT:
             tail = (*rest, self._real.type(gain), NOWHERE, out)
             join(options, (plan.shared, NOWHERE, NOWHERE), u, tail)
+
+
+class Stencils:
+    """Makes stiffnesses by stencils, and keeps what they share on a mesh."""
+
+    def __init__(self) -> None:
+        self._lattices: WeakKeyDictionary[Any, Lattices | None] = WeakKeyDictionary()
+        self._plans: WeakKeyDictionary[Any, dict[bytes, MacroPlan]]
+        self._plans = WeakKeyDictionary()
+
+    def stiffness(
+        self, space: Discretisation, lam: Float, mu: Float
+    ) -> MacroStiffness | None:
+        """K in FP32; None where the mesh has too few macro elements of one material."""
+        if space not in self._lattices:
+            self._lattices[space] = Lattices.of(space)
+        found = self._lattices[space]
+        chosen = None if found is None else found.chosen(lam, mu)
+        if found is None or chosen is None:
+            return None
+        plans = self._plans.setdefault(space, {})
+        key = chosen.tobytes()
+        if key not in plans:
+            plans[key] = MacroPlan.of(space, found, chosen)
+        return MacroStiffness(space, found, plans[key], lam, mu)
