@@ -13,7 +13,7 @@ PACKAGES = ["api", "common", "migrations", "service", "solver", "workers"]
 SOURCES = [
     path
     for package in [*PACKAGES, "tests", "benchmarks", "examples"]
-    for kind in ("*.py", "*.js", "*.css", "*.html", "*.cu")
+    for kind in ("*.py", "*.js", "*.css", "*.html", "*.cu", "*.cuh")
     for path in sorted((ROOT / package).rglob(kind))
     if "vendor" not in path.parts
 ]

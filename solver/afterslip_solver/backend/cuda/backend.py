@@ -101,7 +101,7 @@ class GpuBackend(CreepOnDevice):
         """See `Backend`; without a matrix."""
         del assembled
         n = len(space.nodes)
-        if real is np.float32 and not self._repeatable:
+        if np.dtype(real) == np.float32 and not self._repeatable:
             stencils = self._stencils.stiffness(space, lam, mu)
             if stencils is not None:
                 return Blocks(3, 3, n, n, (stencils,), stencils.bytes)

@@ -118,7 +118,7 @@ def macro_memory() -> int:
     """Bytes of shared memory of a thread block of macro.cu."""
     tasks = make_tasks(MACRO.threads // 32)
     blocks, nodes = tasks.matrices.shape[1], len(tasks.nodes)
-    return 4 * (3 * SHAPE.lanes * _planes() + 9 * blocks + nodes)
+    return int(4 * (3 * SHAPE.lanes * _planes() + 9 * blocks + nodes))
 
 
 def sparse(real: Any, store: Any = None) -> tuple[str, ...]:
