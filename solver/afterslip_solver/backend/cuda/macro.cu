@@ -22,17 +22,15 @@
 
 struct Task { int reads, steps, kind, rows; };
 
-// Copy the vector to its places, one plane a component; keep the table of nodes.
+// Copy the vector to its places, one plane a component.
 __device__ __forceinline__ void load(const unsigned* __restrict__ nodes,
                                      const unsigned short* __restrict__ places,
-                                     const real* __restrict__ u, real* vector,
-                                     unsigned* number) {
+                                     const real* __restrict__ u, real* vector) {
   if (threadIdx.x < 3 * LANES)
     vector[threadIdx.x / LANES * PLANE + ZERO * LANES + threadIdx.x % LANES] = 0;
   for (int i = threadIdx.x; i < 3 * N_NODE; i += THREADS) {
     const int node = i / 3, c = i - 3 * node;
     const unsigned entry = __ldg(nodes + node);
-    if (c == 0) number[node] = entry;
     *(Four*)(vector + c * PLANE + __ldg(places + node) * LANES) =
         *(const Four*)(u + (long long)NUMBER(entry) * NODE + c * LANES);
   }
@@ -104,21 +102,25 @@ __device__ __forceinline__ void finish_row(unsigned entry, const Four s[3], cons
 // two places of opposite neighbours.
 template <int ROWS, bool BOTH>
 __device__ __forceinline__ void multiply(const Task& task, const uint2* __restrict__ reads,
-                                         const unsigned* __restrict__ rows, const real* vector,
-                                         const real* most, const real* last,
-                                         const unsigned* number, const Rest& rest, bool summed,
-                                         real dot[LANES]) {
+                                         const unsigned* __restrict__ rows,
+                                         const unsigned* __restrict__ nodes, const real* vector,
+                                         const real* most, const real* last, const Rest& rest,
+                                         bool summed, real dot[LANES]) {
   constexpr int PLACES = BOTH ? 2 : 1;
   constexpr int STEPS = 4 / (ROWS * PLACES);
   const int lane = threadIdx.x % 32;
-  unsigned row[ROWS];
+  unsigned entry[ROWS], block = 0;
 #pragma unroll
-  for (int m = 0; m < ROWS; m++) row[m] = __ldg(rows + (task.rows + m) * 32 + lane);
-  if ((row[0] & 0xffffu) == NOTHING) return;
+  for (int m = 0; m < ROWS; m++) {
+    const unsigned row = __ldg(rows + (task.rows + m) * 32 + lane), rank = row & 0xffffu;
+    entry[m] = rank == NOTHING ? NO_NODE : __ldg(nodes + rank);
+    block = row >> 16;
+  }
+  if (entry[0] == NO_NODE) return;
   Four sum[ROWS][3] = {};
   const uint2* from = reads + task.reads + lane;
-  const real* own = most + (row[0] >> 16) * MOST;
-  const real* ninth = last + (row[0] >> 16);
+  const real* own = most + block * MOST;
+  const real* ninth = last + block;
   uint2 next = __ldg(from);
 #pragma unroll 1
   for (int n = 0; n < task.steps; n += STEPS) {
@@ -161,8 +163,7 @@ __device__ __forceinline__ void multiply(const Task& task, const uint2* __restri
   }
 #pragma unroll
   for (int m = 0; m < ROWS; m++)
-    if ((row[m] & 0xffffu) != NOTHING)
-      finish_row(number[row[m] & 0xffffu], sum[m], rest, summed, dot);
+    if (entry[m] != NO_NODE) finish_row(entry[m], sum[m], rest, summed, dot);
 }
 
 #if FINISH == PRODUCT
@@ -202,9 +203,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
   real* vector = (real*)memory;
   real* most = vector + 3 * PLANE;
   real* last = most + N_BLOCK * MOST;
-  unsigned* number = (unsigned*)(last + N_BLOCK);
   const long long one = blockIdx.x;
-  load(nodes + one * N_NODE, places, u, vector, number);
+  nodes += one * N_NODE;
+  load(nodes, places, u, vector);
   make_blocks(matrices, shapes + one * 12, most, last);
   __syncthreads();
   const Rest rest = {u, b, inverse, gain, out};
@@ -214,11 +215,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
   for (int t = first[warp]; t < first[warp + 1]; t++) {
     const Task task = tasks[t];
     if (task.kind == ANY)
-      multiply<1, false>(task, reads, rows, vector, most, last, number, rest, summed, dot);
+      multiply<1, false>(task, reads, rows, nodes, vector, most, last, rest, summed, dot);
     else if (task.kind == SYMMETRIC)
-      multiply<1, true>(task, reads, rows, vector, most, last, number, rest, summed, dot);
+      multiply<1, true>(task, reads, rows, nodes, vector, most, last, rest, summed, dot);
     else
-      multiply<2, true>(task, reads, rows, vector, most, last, number, rest, summed, dot);
+      multiply<2, true>(task, reads, rows, nodes, vector, most, last, rest, summed, dot);
   }
 #if FINISH == PRODUCT
   if (summed) add_dots(dot, sums + one * LANES);

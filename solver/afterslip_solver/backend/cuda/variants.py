@@ -116,9 +116,8 @@ def macro(finish: int) -> tuple[str, ...]:
 
 def macro_memory() -> int:
     """Bytes of shared memory of a thread block of macro.cu."""
-    tasks = make_tasks(MACRO.threads // 32)
-    blocks, nodes = tasks.matrices.shape[1], len(tasks.nodes)
-    return int(4 * (3 * SHAPE.lanes * _planes() + 9 * blocks + nodes))
+    blocks = make_tasks(MACRO.threads // 32).matrices.shape[1]
+    return int(4 * (3 * SHAPE.lanes * _planes() + 9 * blocks))
 
 
 def sparse(real: Any, store: Any = None) -> tuple[str, ...]:
