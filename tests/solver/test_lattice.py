@@ -36,6 +36,13 @@ def small_box():
     return second_order(vertices + 0.1 * rng.uniform(-1, 1, vertices.shape), box.cells)
 
 
+def diagonals(mesh):
+    """Diagonal (n_elem,) along the parents' lattice; they are there."""
+    found = inherited_diagonals(mesh.cells)
+    assert found is not None
+    return found
+
+
 def edges_of(mesh):
     """Edges (n_elem, 6, 3) of elements."""
     ends = mesh.nodes[mesh.cells[:, TET_EDGES]]
@@ -43,7 +50,7 @@ def edges_of(mesh):
 
 
 def test_all_three_diagonals_are_cut(meshes):
-    assert len(np.unique(inherited_diagonals(meshes[1].cells)[::8])) == 3
+    assert len(np.unique(diagonals(meshes[1])[::8])) == 3
     assert inherited_diagonals(meshes[0].cells) is None
 
 
@@ -84,7 +91,7 @@ def test_shapes_get_no_worse_after_the_second_refinement(meshes):
 def test_nodes_lie_where_the_lattice_says(meshes, times):
     lattice = lattice_of_descendants(times)
     coarse, fine = meshes[0], meshes[times]
-    first = inherited_diagonals(meshes[1].cells).reshape(-1, 8)[:, 0]
+    first = diagonals(meshes[1]).reshape(-1, 8)[:, 0]
     elements = fine.elements.reshape(len(coarse.cells), -1, 10)
     order = np.array([[0, 2, 1, 3], [0, 1, 3, 2], [0, 1, 2, 3]])[first]
     corners = coarse.nodes[np.take_along_axis(coarse.cells, order, axis=1)]

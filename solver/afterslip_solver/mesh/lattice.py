@@ -10,8 +10,10 @@ any descendant exactly one diagonal has one of the seven directions.
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from afterslip_solver.model import TET_EDGES, Int
 
@@ -49,7 +51,7 @@ def inherited(diagonals: Int) -> Int:
     return np.column_stack([*[diagonals] * 4, *[np.zeros_like(diagonals)] * 4])
 
 
-def corners_of_children(cells: Int) -> Int | None:
+def corners_of_children(cells: NDArray[Any]) -> NDArray[Any] | None:
     """(n / 8, 4, 4) corners of the first four children if elements were halved.
 
     Child a has the parent's corner a, and as its corner b the middle of edge (a, b).
@@ -65,7 +67,7 @@ def corners_of_children(cells: Int) -> Int | None:
     return corners if np.array_equal(corners, corners.swapaxes(1, 2)) else None
 
 
-def inherited_diagonals(cells: Int) -> Int | None:
+def inherited_diagonals(cells: NDArray[Any]) -> Int | None:
     """(n,) diagonal of every element along its parents' lattice; None without parents.
 
     Parameters

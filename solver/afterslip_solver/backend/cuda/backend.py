@@ -49,7 +49,14 @@ _LONG = 12
 
 
 class GpuBackend(CreepOnDevice):
-    """The current CUDA device."""
+    """The current CUDA device.
+
+    Parameters
+    ----------
+    repeatable : sums of products are added in a fixed order.
+    stencils : meshes that were refined three times or more use them in FP32, except
+        where products must be repeatable.
+    """
 
     name = "gpu"
     xp: Any = cupy
@@ -60,7 +67,7 @@ class GpuBackend(CreepOnDevice):
         device_iteration=True,
     )
 
-    def __init__(self, repeatable: bool = False) -> None:
+    def __init__(self, repeatable: bool = False, stencils: bool = True) -> None:
         self._repeatable = repeatable
         try:
             count = cupy.cuda.runtime.getDeviceCount()
@@ -71,7 +78,7 @@ class GpuBackend(CreepOnDevice):
             raise BackendError("no CUDA device can be used: none is visible")
         super().__init__()
         self._plans: WeakKeyDictionary[Any, PlanOnDevice] = WeakKeyDictionary()
-        self._stencils = Stencils()
+        self._stencils = Stencils() if stencils and not repeatable else None
 
     def asarray(self, a: Any, dtype: Any = None) -> Any:
         """See `Backend`."""
@@ -85,7 +92,7 @@ class GpuBackend(CreepOnDevice):
         self, nodes: NDArray[np.float64], elements: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """See `Backend`; nodes of one block or macro element lie side by side."""
-        macros = find_macros(elements)
+        macros = None if self._stencils is None else find_macros(elements)
         if macros is not None and macros.found.all():
             return macro_numbering(nodes, macros, variants.MACRO.threads // 32)
         return block_numbering(elements, centres(nodes, elements), variants.SHAPE.block)
@@ -98,13 +105,13 @@ class GpuBackend(CreepOnDevice):
         real: type[np.floating[Any]],
         assembled: Callable[[], tuple[Any, Any, Any]],
     ) -> Blocks:
-        """See `Backend`; without a matrix."""
+        """See `Backend`; without a matrix, by stencils or element by element."""
         del assembled
         n = len(space.nodes)
-        if np.dtype(real) == np.float32 and not self._repeatable:
-            stencils = self._stencils.stiffness(space, lam, mu)
-            if stencils is not None:
-                return Blocks(3, 3, n, n, (stencils,), stencils.bytes)
+        if np.dtype(real) == np.float32 and self._stencils is not None:
+            found = self._stencils.stiffness(space, lam, mu)
+            if found is not None:
+                return Blocks(3, 3, n, n, (found,), found.bytes)
         plan = self._plans.get(space)
         if plan is None:
             plan = self._plans[space] = PlanOnDevice.of(space, self._repeatable)

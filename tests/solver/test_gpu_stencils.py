@@ -1,0 +1,108 @@
+"""Macro elements on the device give the CPU's numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import held_sides
+
+from afterslip_solver import backend as backends
+from afterslip_solver.backend.base import Tets
+from afterslip_solver.krylov import pcg
+from afterslip_solver.mesh.numbering import second_order
+from afterslip_solver.mesh.refine import refine_uniformly
+from afterslip_solver.multigrid import build
+from afterslip_solver.operators import Elasticity, Space
+from afterslip_solver.testing.box import box_mesh
+
+pytestmark = pytest.mark.gpu
+DESCENDANTS = 512
+
+
+@pytest.fixture(scope="module")
+def refined():
+    """Twelve elements that were halved three times; a vertex in one was moved then."""
+    box = box_mesh((1, 2, 1), (1.0, 1.5, 1.0))
+    vertices = box.nodes[: box.n_vertex]
+    rng = np.random.default_rng(0)
+    mesh = second_order(vertices + 0.15 * rng.uniform(-1, 1, vertices.shape), box.cells)
+    for _ in range(3):
+        mesh, _, _ = refine_uniformly(mesh, {}, {})
+    vertices = mesh.nodes[: mesh.n_vertex].copy()
+    centre = mesh.nodes[mesh.cells[:DESCENDANTS]].mean(axis=(0, 1))
+    vertices[np.linalg.norm(vertices - centre, axis=1).argmin()] += 0.005
+    return second_order(vertices, mesh.cells)
+
+
+@pytest.fixture(scope="module")
+def moduli(refined):
+    """One material in each of the twelve, but in one."""
+    rng = np.random.default_rng(1)
+    n = len(refined.elements) // DESCENDANTS
+    lam, mu = (np.repeat(v, DESCENDANTS) for v in rng.uniform(1.0, 2.0, (2, n)))
+    lam[3 * DESCENDANTS + 7] *= 1.5
+    return lam, mu
+
+
+@pytest.fixture(scope="module")
+def space(refined):
+    """Numbered by macro element."""
+    numbering = backends.get("gpu").numbering(refined.nodes, refined.elements)
+    return Space.build(refined, held_sides(refined.nodes), numbering)
+
+
+def elasticity(backend, space, moduli):
+    parts = (space.elements, space.gradients, space.volume)
+    tets = Tets(*(backend.asarray(part) for part in parts))
+    return Elasticity(backend, space, tets, *(m[space.element_order] for m in moduli))
+
+
+def test_stencils_beside_elements_give_the_product(space, moduli):
+    gpu, cpu = backends.get("gpu"), backends.get("cpu")
+    lam, mu = (values[space.element_order] for values in moduli)
+    matrix = gpu.stiffness(space, lam, mu, np.float32, lambda: ((), (), ()))
+    operator = matrix.parts[0]
+    # ten lattices; the others are done in blocks of elements
+    assert operator.n_sums > 10
+    rng = np.random.default_rng(2)
+    free = ~space.fixed[:, :, None]
+    u = (rng.standard_normal((space.n_node, 3, 4)) * free).astype(np.float32)
+    tets = Tets(space.elements, space.gradients, space.volume)
+    exact = cpu.elastic_forces(tets, lam, mu, u.astype(np.float64)) * free
+    b = rng.standard_normal(u.shape).astype(np.float32)
+    inverse = rng.standard_normal((space.n_node, 3, 3)).astype(np.float32)
+    v, f, d = gpu.asarray(u), gpu.asarray(b), gpu.asarray(inverse)
+    out = gpu.xp.full(u.shape, np.nan, dtype=np.float32)
+    sums = gpu.xp.full((operator.n_sums, 4), np.nan)
+
+    def off(expected):
+        found = gpu.to_host(out)
+        out[...] = np.nan
+        return np.linalg.norm(found - expected) / np.linalg.norm(expected)
+
+    # rounding of FP32 in sums of some ten products
+    operator.apply(v, out, sums)
+    assert off(exact) < 5e-7
+    dots = gpu.to_host(sums).sum(axis=0)
+    np.testing.assert_allclose(dots, (u * exact).sum(axis=(0, 1)), rtol=1e-6)
+    gpu.residual(matrix, f, v, out)
+    assert off(b - exact) < 5e-7
+    gpu.relax(matrix, d, f, v, 0.3, out)
+    step = np.einsum("nij,njl->nil", inverse, b - exact)
+    assert off(u + 0.3 * step) < 5e-7
+
+
+def test_solves_by_stencils_take_the_iterations_of_the_cpu(space, moduli):
+    values, counts = [], []
+    for name in ("cpu", "gpu"):
+        backend = backends.get(name)
+        k = elasticity(backend, space, moduli)
+        host = np.random.default_rng(1).standard_normal(k.shape)
+        f = backend.asarray(host) * k.free
+        result = pcg(k, build(k), f, tolerance=1e-10)
+        assert result.outcome == "converged"
+        values.append(backend.to_host(result.values))
+        counts.append(result.iterations)
+    size = np.abs(values[0]).max()
+    np.testing.assert_allclose(values[1], values[0], atol=1e-8 * size)
+    assert abs(counts[0] - counts[1]) <= 1
