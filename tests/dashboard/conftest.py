@@ -9,8 +9,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "service"))
 
 import tiny_worker
+import wave_page
 from browser import Browser, find
 
+from afterslip import Client
 from afterslip_service import embedded
 from afterslip_service.placement.inprocess import InProcess
 
@@ -50,6 +52,51 @@ def page(browser, service):
         return shown
 
     yield open_page
+    for shown in opened:
+        complaints = shown.complaints()
+        shown.close()
+        assert complaints == []
+
+
+@pytest.fixture(scope="session")
+def wave_client(tmp_path_factory):
+    with Client.embedded(tmp_path_factory.mktemp("waves"), workers=1) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def wave_campaigns(wave_client, tmp_path_factory):
+    """One with the motion of the ground, one of stations alone."""
+    folder = tmp_path_factory.mktemp("spec")
+    rows = [f"{name},{x},{y}" for name, (x, y) in wave_page.STATIONS.items()]
+    (folder / "stations.csv").write_text("\n".join(["station,x_km,y_km", *rows]) + "\n")
+    found = []
+    for name, more in {"ground": "  surface: {spacing: 0.9}\n", "stations": ""}.items():
+        path = folder / f"{name}.yaml"
+        path.write_text(wave_page.SPEC.replace("NAME", name) + more)
+        found.append(wave_client.submit(path).wait(timeout=500))
+    return found
+
+
+@pytest.fixture(scope="session")
+def waves(wave_campaigns):
+    return wave_campaigns[0].greens().load()
+
+
+@pytest.fixture
+def wave_view(browser, wave_client, wave_campaigns):
+    """Open the view; it may not complain."""
+    opened = []
+
+    def open_view(query="", row=0, **options):
+        where = f"#/campaigns/{wave_campaigns[row].id}/waves{query}"
+        shown = browser.page(f"{wave_client.url}/{where}", **options)
+        opened.append(shown)
+        shown.until(wave_page.DRAWN)
+        shown.until(wave_page.GROUND)
+        return shown
+
+    yield open_view
     for shown in opened:
         complaints = shown.complaints()
         shown.close()

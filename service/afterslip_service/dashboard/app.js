@@ -23,6 +23,7 @@ const later = (name, view) => async (/** @type {HTMLElement} */ into, /** @type 
 const VIEWS = [
   { path: /^#\/campaigns\/([\w-]+)$/, show: later("campaign", "campaignView") },
   { path: /^#\/campaigns\/([\w-]+)\/greens$/, show: later("greens", "greensView") },
+  { path: /^#\/campaigns\/([\w-]+)\/waves(?:\?.*)?$/, show: later("waves", "wavesView") },
   { path: /^#\/campaigns\/([\w-]+)\/invert$/, show: later("invert", "invertView") },
   { path: /^#\/inversions\/([\w-]+)(?:\?.*)?$/, show: later("slip", "slipView") },
   { path: /^#\/new$/, show: later("new", "newView") },

@@ -25,7 +25,10 @@ const SURE = {
 /** What runs gets longer in the timeline, and what workers report changes. */
 const BEAT_MS = 4000;
 
-/** @param {any} campaign whether its Green's functions can be looked at */
+/** @type {Record<string, [string, string]>} by physics: the view of Green's functions, and what is said of it */
+const EXPLORERS = { viscoelastic: ["greens", "Look at the Green's functions"], waves: ["waves", "Look at the waves"] };
+
+/** @param {any} campaign whether its Green's functions can be looked at as displacements through years */
 export const explorable = ({ state, physics }) => state === "complete" && physics === "viscoelastic";
 
 /** @param {any} campaign whether slip may be asked for */
@@ -202,8 +205,8 @@ class CampaignView {
     const bar = /** @type {any} */ (document.createElement("progress-bar"));
     bar.show(campaign.progress, campaign.state);
     const building = campaign.state === "building" && this.model ? h("p.sub", {}, this.model) : null;
-    const explore = explorable(campaign)
-      ? h("a", { href: `#/campaigns/${campaign.id}/greens` }, "Look at the Green's functions") : null;
+    const explorer = campaign.state === "complete" && EXPLORERS[campaign.physics];
+    const explore = explorer ? h("a", { href: `#/campaigns/${campaign.id}/${explorer[0]}` }, explorer[1]) : null;
     this.drawPace();
     put(this.parts.bar, bar, building, h("p", {}, explore));
   }
