@@ -16,6 +16,13 @@ pytestmark = pytest.mark.skipif(
     not INSTALLED.is_dir(), reason="make vendor installs axe-core and TypeScript"
 )
 
+# what sticks out of the card that it stands in, beside what can be scrolled
+WIDER = """[...document.querySelectorAll('.card')].flatMap((card) => {
+  const { right } = card.getBoundingClientRect();
+  return [...card.querySelectorAll('*')].filter((one) => !one.closest('.scroll, svg')
+    && one.checkVisibility() && one.getBoundingClientRect().right > right + 1)
+    .map((one) => one.outerHTML.slice(0, 80));
+})"""
 VIEWS = {
     "#/": f"{count('.row')} > 0",
     "#/new": has("can be submitted"),
@@ -29,13 +36,18 @@ VIEWS = {
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize(("dark", "width"), [(False, 2560), (True, 375)])
 @pytest.mark.parametrize("path", VIEWS)
-def test_axe_finds_nothing(page, service, worker, path, dark):
+def test_axe_finds_nothing_and_nothing_is_wider(
+    page, service, worker, path, dark, width
+):
     worker.fail["group", 1] = ["bad_input"]
     campaign = submit(service)
-    shown = page(path.replace("CAMPAIGN", campaign), dark=dark)
+    shown = page(path.replace("CAMPAIGN", campaign), dark=dark, width=width)
     shown.until(VIEWS[path], 90)
+    assert shown.run("document.documentElement.scrollWidth") == width
+    wider = shown.run(WIDER)
+    assert wider == []
     found = violations(shown)
     assert found == [], json.dumps(found, indent=1)
 

@@ -180,6 +180,7 @@ def test_every_fact_of_a_worker_stands_within_a_phone(page, service):
         "return left < 0 || right > innerWidth; }).length"
     )
     assert outside == 0
+    assert shown.run("document.documentElement.scrollWidth") == 375
     names = shown.run(
         "[...document.querySelectorAll('th')].map((th) => th.textContent)"
     )

@@ -40,6 +40,12 @@ export function put(parent, ...children) {
   parent.replaceChildren(...children.flat().filter(Boolean));
 }
 
+/** Of a table with the class stacked: where it is narrow each cell stands on a line of its own, behind its name. @param {string[]} names @param {HTMLElement[]} cells */
+export function row(names, cells) {
+  cells.forEach((cell, i) => { cell.dataset.name = names[i]; });
+  return h("tr", {}, cells);
+}
+
 /**
  * Call at most once in a while; the last call is never lost.
  * @param {() => void} action

@@ -45,4 +45,6 @@ export function ago(time) {
 }
 
 /** @param {string} time */
-export const moment = (time) => new Date(time).toLocaleString();
+export const moment = (time) => new Date(time).toLocaleString("en", {
+  year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZoneName: "short",
+});

@@ -28,13 +28,13 @@ export async function inversionCard(inversion) {
       h("ul", {}, warnings.map((/** @type {string} */ text) => h("li", {}, text)))));
   }
   const { items } = await get(inversion.links.plots);
-  card.append(pictures(items), h("div.links", {},
-    h("a", { href: `#/inversions/${inversion.id}` }, "Explore"),
+  card.append(h("div.links", {},
+    h("a.button.primary", { href: `#/inversions/${inversion.id}` }, "Explore"),
     h("a", { href: inversion.links.report, target: "_blank", rel: "noopener" }, "Report"),
     h("a", { href: inversion.links.result, download: "" }, "Result (NetCDF)"),
     h("a", { href: `${inversion.links.self}/slip`, download: "" }, "Slip (CSV)"),
     h("a", { href: `${inversion.links.self}/geojson`, download: "" }, "Slip (GeoJSON)"),
-    h("a", { href: `${inversion.links.self}/fit`, download: "" }, "Fit (CSV)")));
+    h("a", { href: `${inversion.links.self}/fit`, download: "" }, "Fit (CSV)")), pictures(items));
   return card;
 }
 

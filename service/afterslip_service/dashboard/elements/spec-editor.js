@@ -48,7 +48,7 @@ export function specEditor(parent, changed, complete) {
       extensions: [
         lineNumbers(), lintGutter(), history(), drawSelection(), highlightActiveLine(), indentUnit.of("  "),
         yaml(), syntaxHighlighting(COLOURS), LOOK, EditorView.lineWrapping,
-        EditorView.contentAttributes.of({ "aria-label": "Spec of the campaign, YAML. Escape, then Tab leaves the editor" }),
+        EditorView.contentAttributes.of({ tabindex: "0", "aria-label": "Spec of the campaign, YAML. Escape, then Tab leaves the editor" }),
         autocompletion({
           override: [(/** @type {any} */ context) => complete(context.state.doc.toString(), context.pos, context.explicit)],
           icons: false,

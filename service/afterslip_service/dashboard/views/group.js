@@ -1,7 +1,7 @@
 // @ts-check
 /** A group with every attempt at it. */
 
-import { h } from "/dashboard/dom.js";
+import { h, row } from "/dashboard/dom.js";
 import { convergence } from "/dashboard/elements/convergence.js";
 import { count, duration, tiny } from "/dashboard/format.js";
 
@@ -24,12 +24,12 @@ export function groupDetail(group, close, retry) {
 /** @param {any[]} tries */
 function attempts(tries) {
   const names = ["#", "State", "Worker", "Time", "Solves", "Iterations", "Residual", "Why it ended"];
-  return h("div.scroll", {}, h("table", {},
+  return h("div.scroll", {}, h("table.stacked", {},
     h("thead", {}, h("tr", {}, names.map((name) => h("th", { scope: "col" }, name)))),
     h("tbody", {}, tries.map((attempt) => {
       const stats = attempt.stats ?? {};
       const residual = Array.isArray(stats.residual) ? Math.max(...stats.residual) : stats.residual;
-      return h("tr", {},
+      return row(names, [
         h("td", {}, String(attempt.number)),
         h("td", {}, h(`span.badge.${attempt.state}`, {}, attempt.state)),
         h("td", {}, attempt.worker ?? "–"),
@@ -37,6 +37,6 @@ function attempts(tries) {
         h("td", {}, count(stats.solves)),
         h("td", {}, count(stats.iterations)),
         h("td", {}, tiny(residual)),
-        h("td", {}, attempt.error ? attempt.error.class.replaceAll("_", " ") : ""));
+        h("td", {}, attempt.error ? attempt.error.class.replaceAll("_", " ") : "")]);
     }))));
 }

@@ -30,6 +30,7 @@ const SIGHTS = ["observed", "predicted", "residual", "all three beside each othe
 export async function slipView(main, id) {
   const asked = new URLSearchParams(location.hash.split("?")[1] ?? "");
   const inversion = await get(`/v1/inversions/${id}`);
+  if (inversion.state !== "accepted") throw new Problem(0, `Inversion ${inversion.name} is ${inversion.state}; it has no slip to show.`);
   const { items } = await get(`/v1/inversions?limit=200&campaign=${inversion.campaign}`);
   const others = items.filter((/** @type {any} */ other) => other.state === "accepted" && other.id !== id);
   document.title = `Slip of ${inversion.name} · afterslip`;

@@ -2,7 +2,7 @@
 /** The workers that the placement knows. */
 
 import { get } from "/dashboard/api.js";
-import { h, put } from "/dashboard/dom.js";
+import { h, put, row } from "/dashboard/dom.js";
 import { device, size } from "/dashboard/elements/worker-use.js";
 import { count, fixed } from "/dashboard/format.js";
 
@@ -38,12 +38,6 @@ function table(workers) {
       h("td", {}, size(worker.facts.memory_limit)),
       h("td", {}, device(worker.facts)),
       h("td.mono", { title: worker.address }, worker.facts.host ?? worker.address)])))));
-}
-
-/** Where it is narrow each cell stands on a line of its own, behind its name. @param {string[]} names @param {HTMLElement[]} cells */
-function row(names, cells) {
-  cells.forEach((cell, i) => { cell.dataset.name = names[i]; });
-  return h("tr", {}, cells);
 }
 
 /** @param {any[]} attempts */
