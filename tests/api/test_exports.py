@@ -14,6 +14,7 @@ from afterslip.cli import main as command
 from afterslip.errors import SpecError
 from afterslip.exports import (
     Event,
+    write_csi,
     write_fsp,
     write_geojson,
     write_gmt,
@@ -78,6 +79,24 @@ def test_gmt_segments_are_closed_and_carry_slip(result, tmp_path):
     depth = -result.fault_z.values[result.fault_triangles.values[0]] / 1e3
     first = [line.split() for line in segments[0].strip().split("\n")[1:4]]
     assert sorted(float(c[2]) for c in first) == pytest.approx(sorted(depth), abs=1e-4)
+
+
+def test_csi_segments_are_laid_out_as_its_reader_counts(result, tmp_path):
+    lines = write_csi(result, tmp_path / "slip.csi").read_text().splitlines()
+    assert len(lines) == 4 * result.sizes["fault_triangle"]
+    expected = corner_mean(result)
+    depth = -result.fault_z.values[result.fault_triangles.values] / 1e3
+    for number in range(len(expected)):
+        # CSI splits at spaces: mark, -Z, #, three numbers, #, strike, dip, tensile
+        words = lines[4 * number].split()
+        assert words[0] == ">"
+        assert [int(word) for word in words[3:6]] == [number] * 3
+        slip = [float(word) for word in words[7:10]]
+        assert slip == pytest.approx([*expected[number], 0.0], abs=1e-4)
+        corners = [list(map(float, x.split())) for x in lines[4 * number + 1 :][:3]]
+        found = sorted(c[2] for c in corners)
+        assert found == pytest.approx(sorted(depth[number]), abs=1e-4)
+        assert all(120 < lon < 160 and 20 < lat < 50 for lon, lat, _ in corners)
 
 
 def test_csv_has_each_node(result, tmp_path):
@@ -237,9 +256,10 @@ def test_subfaults_without_triangles_have_no_slip(result):
     assert (found.moment[~gone] > 0).any()
 
 
-def test_fsp_needs_longitudes(tmp_path):
+@pytest.mark.parametrize("write", [write_fsp, write_csi])
+def test_fsp_and_csi_need_longitudes(write, tmp_path):
     with pytest.raises(SpecError, match="has no longitudes and latitudes"):
-        write_fsp(example_result(geographic=False), tmp_path / "a.fsp")
+        write(example_result(geographic=False), tmp_path / "a")
 
 
 def run(*args):
@@ -248,7 +268,7 @@ def run(*args):
     return ended.value.code or 0
 
 
-@pytest.mark.parametrize("name", ["geojson", "gmt", "csv", "vtu", "fsp"])
+@pytest.mark.parametrize("name", ["geojson", "gmt", "csi", "csv", "vtu", "fsp"])
 def test_the_verb_writes_beside_the_result(name, result, tmp_path, capsys):
     result.to_netcdf(tmp_path / "result.nc", engine="h5netcdf")
     assert run(tmp_path, "--format", name) == 0
@@ -262,7 +282,8 @@ def test_the_verb_writes_beside_the_result(name, result, tmp_path, capsys):
     [
         (
             ["--format", "kml"],
-            "use one of altar, csv, fsp, geojson, gmt, miniseed, pyrocko, surface, vtu",
+            "use one of altar, beat, csi, csv, fsp, geojson, gmt, miniseed, pyrocko, "
+            "surface, vtu",
         ),
         (["--format", "surface"], "--greens: is needed"),
         (["--format", "fsp", "--hypocentre", "142"], "must be LON,LAT,DEPTH_KM"),

@@ -120,6 +120,7 @@ def test_why_it_waits_and_what_helps_is_said(page, service, worker):
     shown.until(has("building"))
     httpx.post(f"{service.url}/v1/campaigns/{identity}/pause")
     shown.until(f"{count('.why li')} > 0")
+    assert shown.run(count(".why")) == 1
     found = httpx.get(f"{service.url}/v1/campaigns/{identity}/explain").json()
     assert shown.run(has(found["waiting"][0]["message"]))
 

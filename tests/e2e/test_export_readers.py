@@ -1,8 +1,9 @@
 """Exports give other programs the displacements that the result predicted.
 
 pyrocko, in an environment of its own (its extensions want another NumPy), computes them
-with Okada's half-space from the subfaults of FSP; what AlTar's static model does with
-its files is done here as documented.
+with Okada's half-space from the subfaults of FSP, and takes them from its stores; BEAT
+stacks them from its libraries; what AlTar's static model does with its files is done
+here as documented.
 """
 
 import csv
@@ -15,7 +16,13 @@ import pytest
 
 from afterslip import Client, open_result
 from afterslip.errors import SpecError
-from afterslip.exports import Event, write_altar, write_fsp, write_pyrocko
+from afterslip.exports import (
+    Event,
+    write_altar,
+    write_beat,
+    write_fsp,
+    write_pyrocko,
+)
 
 SPEC = """
 name: half-space
@@ -136,16 +143,20 @@ np.savetxt(sys.argv[3], moved[:, [1, 0, 2]] * [1, 1, -1])
 """
 
 
-def pyrocko(script, *args):
-    """Run a script in an environment of pyrocko; skip where none can be made."""
+def reader(packages, module, script, *args):
+    """Run a script in an environment of another program; skip where none is made."""
+    wanted = [word for name in packages for word in ("--with", name)]
     base = [sys.executable, "-m", "uv", "run", "--quiet", "--no-project", "--isolated",
-            "--with", "pyrocko==2026.6.2", "--with", "numpy<2",
-            "python", "-c"]  # fmt: skip
+            *wanted, "python", "-c"]  # fmt: skip
     try:
-        subprocess.run([*base, "import pyrocko"], check=True, timeout=300, cwd="/")
+        subprocess.run([*base, f"import {module}"], check=True, timeout=500, cwd="/")
     except subprocess.SubprocessError:
-        pytest.skip("pyrocko cannot be installed here")
-    subprocess.run([*base, script, *map(str, args)], check=True, timeout=120)
+        pytest.skip(f"{packages[0]} cannot be installed here")
+    subprocess.run([*base, script, *map(str, args)], check=True, timeout=300)
+
+
+def pyrocko(script, *args):
+    reader(("pyrocko==2026.6.2", "numpy<2"), "pyrocko", script, *args)
 
 
 @pytest.mark.slow
@@ -206,3 +217,37 @@ def test_pyrocko_has_our_predictions_from_its_stores(finished, tmp_path):
     own = result["predicted"].values
     # stores are in single precision
     np.testing.assert_allclose(theirs, own, atol=1e-5 * np.abs(own).max())
+
+
+BEAT = """
+import sys
+import numpy as np
+from beat.ffi import load_gf_library
+
+rows = np.genfromtxt(f"{sys.argv[1]}/data.csv", delimiter=",", names=True)
+total = np.zeros(len(rows))
+for name in ("uparr", "uperp"):
+    library = load_gf_library(sys.argv[1], f"geodetic_{name}_static_0")
+    slip = np.loadtxt(f"{sys.argv[2]}/{name}.txt")
+    assert (library.npatches, library.nsamples) == (len(slip), len(rows))
+    total += library.stack_all(slip)
+np.savetxt(f"{sys.argv[2]}/stacked.txt", total)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_beat_stacks_our_predictions_from_its_libraries(finished, tmp_path):
+    result, greens = finished
+    folder = write_beat(result, greens, tmp_path / "beat")
+    slip, component = result["slip"].values, result["source_component"].values
+    np.savetxt(tmp_path / "uperp.txt", slip[component == 0])
+    np.savetxt(tmp_path / "uparr.txt", slip[component == 1])
+    reader(("beat==2.0.5", "numpy<2"), "beat.ffi", BEAT, folder, tmp_path)
+    stacked = np.loadtxt(tmp_path / "stacked.txt")
+    np.testing.assert_allclose(stacked, result["predicted"], atol=1e-6)
+    with (folder / "uparr.csv").open() as file:
+        assert {row["component"] for row in csv.DictReader(file)} == {"dip"}
+    with (folder / "data.csv").open() as file:
+        values = [float(row["value_m"]) for row in csv.DictReader(file)]
+    np.testing.assert_allclose(values, result["observed"], atol=1e-6)

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     import xarray as xr
 
 # these take options of their own; all others are in `afterslip.exports.FORMATS`
-WITH_OPTIONS = ("altar", "fsp", "miniseed", "pyrocko", "surface")
-ENDINGS = {"altar": "altar", "pyrocko": "pyrocko", "surface": "surface.vtu"}
+WITH_OPTIONS = ("altar", "beat", "fsp", "miniseed", "pyrocko", "surface")
+ENDINGS = {"altar": "altar", "beat": "beat", "pyrocko": "pyrocko",
+           "surface": "surface.vtu"}  # fmt: skip
+NEED_GREENS = ("altar", "beat", "pyrocko", "surface")
 
 
 def export(
@@ -28,8 +30,9 @@ def export(
     format: Annotated[
         str,
         typer.Option(
-            help="csv, fsp, geojson, gmt, vtu: slip; surface: displacement of the "
+            help="csi, csv, fsp, geojson, gmt, vtu: slip; surface: displacement of the "
             "ground, as VTU; altar: the linear problem, a folder for AlTar; "
+            "beat: its Green's functions, a folder of libraries for BEAT; "
             "pyrocko: static Green's functions, a folder of stores; "
             "miniseed: series of waves, with StationXML."
         ),
@@ -39,7 +42,9 @@ def export(
     ] = None,
     greens: Annotated[
         Path | None,
-        typer.Option(help="greens.zarr of the campaign, for altar, pyrocko, surface."),
+        typer.Option(
+            help=f"greens.zarr of the campaign, for {', '.join(NEED_GREENS)}."
+        ),
     ] = None,
     time: Annotated[
         list[str] | None,
@@ -81,10 +86,12 @@ def export(
     file = _source(result)
     found = _opened(file)
     path = out or file.parent / ENDINGS.get(format, f"slip.{format}")
-    if format in ("altar", "pyrocko", "surface") and greens is None:
+    if format in NEED_GREENS and greens is None:
         raise one_problem("--greens", None, f"is needed for {format}")
     if format == "altar":
         exports.write_altar(found, greens or "", path)
+    elif format == "beat":
+        exports.write_beat(found, greens or "", path)
     elif format == "pyrocko":
         exports.write_pyrocko(found, greens or "", path, _only(time or ["0 d"]))
     elif format == "surface":

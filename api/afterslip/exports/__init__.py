@@ -6,9 +6,10 @@ from pathlib import Path
 import xarray as xr
 
 from afterslip.exports.altar import write_altar
+from afterslip.exports.beat import write_beat
 from afterslip.exports.fsp import Event, write_fsp
 from afterslip.exports.geojson import write_geojson
-from afterslip.exports.gmt import write_gmt
+from afterslip.exports.gmt import write_csi, write_gmt
 from afterslip.exports.pyrocko import write_pyrocko
 from afterslip.exports.seismograms import write_seismograms
 from afterslip.exports.table import write_slip
@@ -16,6 +17,7 @@ from afterslip.exports.vtu import write_surface, write_vtu
 
 # what ``afterslip export --format`` writes from a result alone, as slip.FORMAT
 FORMATS: dict[str, Callable[[xr.Dataset, Path], Path]] = {
+    "csi": write_csi,
     "csv": write_slip,
     "geojson": write_geojson,
     "gmt": write_gmt,
@@ -26,6 +28,8 @@ __all__ = [
     "FORMATS",
     "Event",
     "write_altar",
+    "write_beat",
+    "write_csi",
     "write_fsp",
     "write_geojson",
     "write_gmt",

@@ -4,7 +4,7 @@
 import { h, svg } from "/dashboard/dom.js";
 
 const WIDTH = 520, HEIGHT = 220;
-const LEFT = 56, RIGHT = 10, TOP = 10, BOTTOM = 40;
+const LEFT = 72, RIGHT = 10, TOP = 10, BOTTOM = 40;
 
 /**
  * @typedef {{x: number, y: number}[]} Line

@@ -2,13 +2,14 @@
 /** Why a campaign waits or failed, and what it did not have to compute. */
 
 import { h } from "/dashboard/dom.js";
+import { moment } from "/dashboard/format.js";
 
 // what the state and the bar say already
 const USUAL = ["failed", "model", "turn"];
 
 /** @param {any} reason */
 function waits({ message, until }) {
-  const end = until && h("span.dim", {}, `, until ${new Date(until).toLocaleTimeString()}`);
+  const end = until && h("span.dim", {}, `, until ${moment(until)}`);
   return h("li", {}, message, end);
 }
 
