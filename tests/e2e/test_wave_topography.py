@@ -98,6 +98,24 @@ def test_receivers_under_a_hill_make_the_series_of_sources_to_rounding(hill, tmp
     assert change > 0.03 * largest
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("way", ["sources", "receivers"])
+def test_a_gpu_makes_the_series_of_the_cpu_under_a_hill(hill, tmp_path, way):
+    own = {**SHORT, "precision": "fp64", "solve": way}
+    exact, found = (
+        solve(
+            prepared(
+                hill, tmp_path / backend, under(with_waves(**own, backend=backend))
+            )
+        )
+        for backend in ("cpu", "gpu")
+    )
+    assert found.stats["device"] != exact.stats["device"]
+    most = np.abs(exact.values["offset"]).max()
+    error = np.abs(found.values["offset"] - exact.values["offset"]).max() / most
+    assert error < 1e-11
+
+
 def test_a_model_under_a_hill_reads_back_as_it_was_written(hill, tmp_path):
     parts = prepared(hill, tmp_path, under(with_waves(**SHORT)))
     model = parts["model"]()

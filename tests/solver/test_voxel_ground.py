@@ -294,6 +294,30 @@ def test_the_wavefield_of_a_slope_is_what_stations_at_its_nodes_record(prepare):
     np.testing.assert_allclose(field, found.displacement, atol=1e-6 * largest)
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("attenuates", [False, True])
+@pytest.mark.parametrize(("precision", "limit"), [("fp64", 1e-12), ("fp32", 2e-5)])
+def test_a_gpu_follows_waves_under_hills_as_the_cpu_does(attenuates, precision, limit):
+    grid, relief, medium = hilly(8e3)
+    planes = np.full(medium.mu.shape, 40.0)
+    how = Attenuation((0.05, 0.8), 0.3, 2.0 * planes, planes) if attenuates else None
+    at = np.array([[100.0, 30.0, -2.2e3]])
+    loads = moment_loads(grid, medium, at, OBLIQUE[None, None])
+    stations = receivers(grid, *(PLACES.T), relief.nodes)
+    found = []
+    for backend in ("cpu", "gpu"):
+        parts = grid, medium, SELECTIVE, Sides(centre=tuple(at[0]))
+        ready = Prepared.of(*parts, precision, backend, attenuation=how)
+        record = Recording(stations, NONE)
+        found.append(ready.run(ready.plan(4.0, 0.2), loads, smooth_step(1.0), record))
+    exact, mine = found
+    most = np.abs(exact.offset).max()
+    assert np.abs(mine.offset - exact.offset).max() < limit * most
+    largest = np.abs(exact.velocity).max()
+    # stored in FP32
+    assert np.abs(mine.velocity - exact.velocity).max() < max(limit, 2e-7) * largest
+
+
 def test_quality_factors_of_voxels_relax_as_those_of_planes():
     grid = VoxelGrid((5, 4, 7), (0.0, 0.0, -3e3), 500.0)
     medium = varied(grid)
