@@ -109,5 +109,30 @@ def test_receivers_that_would_record_too_much_are_refused_with_numbers(
         parse_campaign(with_waves(**asked), folder)
     parts = prepared(folder, tmp_path, with_waves(**SHORT, solve="receivers"))
     monkeypatch.setattr(receivers, "MOST_BYTES", MOST_BYTES / 1e6)
-    with pytest.raises(SpecError, match=r"would record 0\.0 GB a run on \d+ cells"):
+    with pytest.raises(SpecError, match=r"would record 0\.0 GB a run on 4 patches"):
         solve(parts)
+
+
+def test_sums_of_cells_are_recorded_where_all_of_them_are_too_many(
+    folder, tmp_path, monkeypatch
+):
+    spec = with_waves(**SHORT, precision="fp64", solve="receivers")
+    exact = solve(prepared(folder, tmp_path / "whole", spec)).values
+    # 6 kB of four patches, and more of all cells
+    monkeypatch.setattr(receivers, "MOST_BYTES", 7e3)
+    parts = prepared(folder, tmp_path / "sums", spec)
+    found = solve(parts)
+    for name in ("offset", "displacement", "seismogram"):
+        largest = np.abs(exact[name]).max()
+        atol = 1e-10 if name == "offset" else 5e-7
+        np.testing.assert_allclose(found.values[name], exact[name], atol=atol * largest)
+    again = solve(parts)
+    assert "solved 0 of 3 runs" in again.stats["notes"][0]
+    np.testing.assert_array_equal(again.values["offset"], found.values["offset"])
+    other = {**spec, "sources": {**SPEC["sources"], "along_strike": 1}}
+    assert (
+        "solved 3 of 3"
+        in solve({**parts, **prepared(folder, tmp_path, other)}, sources=[0, 1]).stats[
+            "notes"
+        ][0]
+    )

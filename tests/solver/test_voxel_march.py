@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import random_array
 from voxel_cases import (
     RHO,
     VP,
@@ -343,3 +344,21 @@ def test_stations_between_nodes_are_cubic():
     values = (field(*at) * found.weights).sum(axis=1)
     np.testing.assert_allclose(values, field(x, y), rtol=1e-12)
     assert (found.nodes // (nx * ny) == 3).all()
+
+
+@pytest.mark.parametrize("each", [40, 3000])
+def test_a_matrix_times_rows_of_a_field_is_that_of_scipy(prepare, each):
+    grid = box((14, 12, 10))
+    ready = prepare(grid, rock(grid), SELECTIVE, Sides("free"))
+    ready._use(1e-3)
+    own, random = ready.steps, np.random.default_rng(5)
+    own.begin(NONE, np.zeros((0, 4)))
+    u = random.standard_normal((3, grid.n_node, 4)).astype(np.float32)
+    own.restore({"u": u, "v": -2.0 * u})
+    rows = np.sort(random.choice(3 * grid.n_node, 4000, replace=False))
+    matrix = random_array((7, 4000), density=each / 4000, format="csr", rng=random)
+    exact = matrix @ u.reshape(-1, 4)[rows].astype(np.float64)
+    look = own.watch(rows, matrix)
+    np.testing.assert_allclose(look("u"), exact, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(look("v"), -2.0 * exact, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(own.watch(rows, None)("u"), own.read("u", rows))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from afterslip_solver.backend.base import LANES, BackendError
 from afterslip_solver.backend.cpu.digits import BETA, FEWEST, MOST, CpuInt8Steps
@@ -89,6 +91,14 @@ class WaveSteps(Protocol):
 
     def read(self, what: str, rows: Int) -> Float:
         """Return "u" or "v" in some rows, (n, lane) float64."""
+
+    def watch(self, rows: Int, matrix: csr_array | None) -> Callable[[str], Float]:
+        """Return what finds, of "u" or "v", some rows, or a matrix times them.
+
+        Parameters
+        ----------
+        matrix : (n, len(rows)); None: the rows themselves. Sums are of float64.
+        """
 
     def kinetic(self) -> Float:
         """(lane,) J, kinetic energy, dampers' mass included."""

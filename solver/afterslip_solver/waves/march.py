@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from afterslip_common.source_time import SourceTime
 from afterslip_solver.backend.base import LANES
@@ -65,7 +66,14 @@ class Steps:
 
 
 class Places(Protocol):
-    """What is found of displacements and velocities: `Receivers`, for one."""
+    """What is found of displacements and velocities: `Receivers`, for one.
+
+    ``matrix`` is what multiplies the values of its rows before `at`; None: nothing.
+    """
+
+    @property
+    def matrix(self) -> csr_array | None:
+        """(n, n_row)."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -75,7 +83,7 @@ class Places(Protocol):
         """(n_row,) rows of all that `at` needs."""
 
     def at(self, values: Float) -> Float:
-        """(n_lane, n_place, n_component) from values (n_row, lane)."""
+        """(n_lane, n_place, n_component) from values (n, lane)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +264,7 @@ class _Run:
     done: int = 0
     arrays: State = field(default_factory=dict)
     _moments: Any = None
-    _rows: Any = None
+    _seen: Any = None
 
     def __post_init__(self) -> None:
         n, shape = self.steps.samples, self.record.stations.shape
@@ -268,19 +276,21 @@ class _Run:
         }
         times = self.steps.dt * np.arange(self.steps.inner * n)
         self._moments = self.source(times)
-        self._rows = self.record.stations.rows(self.owner.grid.n_node)
+        stations = self.record.stations
+        rows = stations.rows(self.owner.grid.n_node)
+        self._seen = self.owner.steps.watch(rows, stations.matrix)
 
     def sample(self) -> None:
         """Record, and march on to the next sample."""
         steps, n, inner = self.owner.steps, self.done, self.steps.inner
         stations = self.record.stations
-        self.arrays["displacement"][n] = stations.at(steps.read("u", self._rows))
-        before = stations.at(steps.read("v", self._rows))
+        self.arrays["displacement"][n] = stations.at(self._seen("u"))
+        before = stations.at(self._seen("v"))
         if len(self.record.surface):
             self.arrays["wavefield"][n] = self._on_surface()
         # velocities stand half a step before and after displacements
         steps.step(float(self._moments[n * inner]))
-        after = stations.at(steps.read("v", self._rows))
+        after = stations.at(self._seen("v"))
         self.arrays["velocity"][n] = 0.5 * (before + after)
         for number in range(n * inner + 1, (n + 1) * inner):
             steps.step(float(self._moments[number]))

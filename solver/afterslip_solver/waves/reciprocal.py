@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, eye_array, kron
 
 from afterslip_solver.backend.base import LANES
 from afterslip_solver.model import Float, Int
@@ -26,13 +26,17 @@ from afterslip_solver.waves.record import Receivers
 FORCE = 2.0**50
 
 
+# cells whose tractions are found together
+_CHUNK = 4096
+
+
 @dataclass(frozen=True, slots=True)
-class CellTraction:
-    """Area times traction on cells of a fault, along strike and updip, N.
+class Traction:
+    """Area times traction along strike and updip on cells of a fault, or sums of it, N.
 
     Attributes
     ----------
-    used : rows of the displacement that matter. matrix : (2 n_cell, n_row) N/m.
+    used : rows of the displacement that matter. matrix : (2 n, n_row) N/m.
     """
 
     used: Int
@@ -40,21 +44,26 @@ class CellTraction:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of cells and of directions of slip."""
+        """Numbers of cells, or of sums, and of directions of slip."""
         return self.matrix.shape[0] // 2, 2
 
     def rows(self, n_node: int) -> Int:  # noqa: ARG002 - rows are of this grid
-        """Return the rows that `at` needs."""
+        """Return the rows that the matrix multiplies."""
         return self.used
 
     def at(self, values: Float) -> Float:
-        """(n_lane, n_cell, 2) from displacements (n_row, lane) of `rows`."""
-        found = self.matrix @ values
-        return np.asarray(found.reshape(*self.shape, -1).transpose(2, 0, 1))
+        """(n_lane, n, 2) from what the matrix makes, (2 n, lane)."""
+        return np.asarray(values.reshape(*self.shape, -1).transpose(2, 0, 1))
 
 
-def cell_traction(grid: VoxelGrid, medium: Medium, fault: FaultPoints) -> CellTraction:
-    """Return what records the traction on a fault's cells.
+def traction_on(
+    grid: VoxelGrid, medium: Medium, fault: FaultPoints, shapes: csr_array | None = None
+) -> Traction:
+    """Return what records the traction on a fault.
+
+    Parameters
+    ----------
+    shapes : (n, n_cell) slip, m, with which cells are summed; None: each is by itself.
 
     Raises
     ------
@@ -63,18 +72,31 @@ def cell_traction(grid: VoxelGrid, medium: Medium, fault: FaultPoints) -> CellTr
     """
     mu = rigidity_at(grid, medium, fault.position) * fault.area
     slip = np.stack([fault.strike, fault.updip], axis=1)
-    moment = slip_moment(mu, slip, fault.normal)
-    rows, forces, cells = [], [], []
-    for nodes, force in spread(grid, medium, fault.position, moment):
-        # (component, cell, corner) and (component, cell, corner, direction)
-        rows.append(np.repeat(nodes[..., None], 2, axis=-1).ravel())
-        forces.append(force.ravel())
-        line = 2 * np.arange(len(mu))[:, None, None] + np.arange(2)
-        cells.append(np.broadcast_to(line, force.shape).ravel())
-    used, column = np.unique(np.concatenate(rows), return_inverse=True)
-    where = np.concatenate(cells), column
-    shape = 2 * len(mu), len(used)
-    return CellTraction(used, csr_array((np.concatenate(forces), where), shape=shape))
+    weights = eye_array(len(mu), format="csc") if shapes is None else shapes.tocsc()
+    parts = []
+    for begin in range(0, len(mu), _CHUNK):
+        own = slice(begin, begin + _CHUNK)
+        moment = slip_moment(mu[own], slip[own], fault.normal[own])
+        rows, forces, lines = [], [], []
+        for nodes, force in spread(grid, medium, fault.position[own], moment):
+            # (component, cell, corner) and (component, cell, corner, direction)
+            rows.append(np.repeat(nodes[..., None], 2, axis=-1).ravel())
+            forces.append(force.ravel())
+            line = 2 * np.arange(len(mu[own]))[:, None, None] + np.arange(2)
+            lines.append(np.broadcast_to(line, force.shape).ravel())
+        where = np.concatenate(lines), np.concatenate(rows)
+        shape = 2 * len(mu[own]), 3 * grid.n_node
+        each = csr_array((np.concatenate(forces), where), shape=shape)
+        parts.append((kron(weights[:, own], eye_array(2), format="csr") @ each).tocoo())
+    used, column = np.unique(
+        np.concatenate([part.col for part in parts]), return_inverse=True
+    )
+    row, force = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("row", "data")
+    )
+    size = 2 * weights.shape[0], len(used)
+    return Traction(used, csr_array((force, (row, column)), shape=size))
 
 
 def station_forces(grid: VoxelGrid, stations: Receivers, lanes: Sequence[int]) -> Loads:

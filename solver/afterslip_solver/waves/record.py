@@ -6,6 +6,7 @@ Where the ground is not flat, it is between two nodes of each vertical line.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -28,6 +29,8 @@ class Receivers:
 
     nodes: Int
     weights: Float
+    # of `march.Places`: rows are few
+    matrix: ClassVar[None] = None
 
     @property
     def shape(self) -> tuple[int, int]:

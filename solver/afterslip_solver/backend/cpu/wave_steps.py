@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,12 @@ class CpuWaveSteps:
         """Return "u" or "v" in some rows."""
         whole: Any = getattr(self, what)
         return whole.reshape(-1, LANES)[rows].astype(np.float64)
+
+    def watch(self, rows: Any, matrix: Any) -> Callable[[str], Any]:
+        """Return what finds rows, or a matrix times them."""
+        if matrix is None:
+            return lambda what: self.read(what, rows)
+        return lambda what: matrix @ self.read(what, rows)
 
     def kinetic(self) -> Any:
         """Return the kinetic energy of each lane."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import cupy
@@ -19,7 +20,7 @@ from afterslip_solver.backend.cuda.variants import (
     voxel_staged,
 )
 
-_FEW = 128
+_FEW, _WIDE = 128, 512
 # thread blocks that add up energies
 _PARTS = 1024
 
@@ -150,6 +151,27 @@ class GpuWaveSteps:
         whole: Any = getattr(self, what)
         chosen = whole.reshape(-1, LANES)[cupy.asarray(rows)]
         return chosen.get().astype(np.float64)
+
+    def watch(self, rows: Any, matrix: Any) -> Callable[[str], Any]:
+        """Return what finds rows, or a matrix times them on the device."""
+        if matrix is None:
+            own = cupy.asarray(rows, dtype=np.int64)
+            return lambda what: self.read(what, own)
+        first = cupy.asarray(matrix.indptr, dtype=np.int64)
+        which = cupy.asarray(np.asarray(rows)[matrix.indices], dtype=np.int64)
+        values = cupy.asarray(matrix.data, dtype=np.float64)
+        count = matrix.shape[0]
+        # threads of a row, four of which are the lanes of a value
+        wide = _WIDE if matrix.nnz > _WIDE * count else _FEW
+        found = cupy.empty((count, LANES))
+        call = kernel("voxel.cu", "weigh", *self._definitions)
+
+        def look(what: str) -> Any:
+            parts = getattr(self, what), first, which, values, found
+            call((count,), (wide,), parts)
+            return found.get()
+
+        return look
 
     def kinetic(self) -> Any:
         """Return the kinetic energy of each lane."""

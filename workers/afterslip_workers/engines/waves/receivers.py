@@ -3,7 +3,8 @@
 Each run, four axes of stations, leaves what it recorded on the fault beside the
 checkpoints, where every group of the campaign, of a campaign with other sources on the
 same fault, and every later attempt finds it. Groups begin with different runs, so that
-workers share them.
+workers share them. Where all cells of the fault are too many, their sums over patches
+are recorded, and other sources take runs of their own.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array, vstack
 
 from afterslip.errors import one_problem
 from afterslip.physics.waves import physics
@@ -24,9 +26,9 @@ from afterslip_solver.model import Float
 from afterslip_solver.waves.march import Prepared, Recording, Steps
 from afterslip_solver.waves.reciprocal import (
     FORCE,
-    CellTraction,
-    cell_traction,
+    Traction,
     station_forces,
+    traction_on,
 )
 from afterslip_solver.waves.record import Receivers, receivers
 from afterslip_workers.engines.base import GroupWork
@@ -41,9 +43,9 @@ _CELL_BYTES = 2 * 4 * 12
 _GOLDEN = 0.618
 
 
-def record_bytes(spec: WaveCampaign, units: WaveSources) -> float:
-    """Return the size of what one run records on the fault."""
-    return float(_CELL_BYTES * len(units.fault.area) * samples(spec))
+def record_bytes(spec: WaveCampaign, count: int) -> float:
+    """Return the size of what one run records on so many cells, or patches."""
+    return float(_CELL_BYTES * count * samples(spec))
 
 
 def chosen(spec: WaveCampaign, units: WaveSources, stations: int) -> bool:
@@ -56,13 +58,14 @@ def chosen(spec: WaveCampaign, units: WaveSources, stations: int) -> bool:
     """
     if spec.way(stations) != "receivers":
         return False
-    size = record_bytes(spec, units)
+    count = len(units.patches())
+    size = record_bytes(spec, count)
     if size <= MOST_BYTES:
         return True
     if spec.waves.solve == "receivers":
         text = (
-            f"would record {size / 1e9:.1f} GB a run on {len(units.fault.area):,} "
-            f"cells of the fault, and {MOST_BYTES / 1e9:g} GB are allowed"
+            f"would record {size / 1e9:.1f} GB a run on {count:,} patches of the "
+            f"fault, and {MOST_BYTES / 1e9:g} GB are allowed"
         )
         hint = "write waves.solve: sources, or make sampling coarser"
         raise one_problem("waves.solve", "receivers", text, hint)
@@ -106,29 +109,25 @@ class Exchange:
         CancelledError
             It was asked to stop.
         """
-        ground, traction = self.ground, None
+        ground, traction, whole = self.ground, None, self._whole()
         x, y = ground.stations.T
         stations = receivers(ground.grid, x, y, ground.nodes)
         lanes = np.arange(3 * len(stations.nodes))
         runs = [lanes[n : n + GROUP_SIZE] for n in range(0, len(lanes), GROUP_SIZE)]
-        slips = self._slips()
+        slips = self._slips(whole)
         n, samples_ = len(self.work.sources), self.steps.samples
         velocity, displacement = np.empty((2, n, len(lanes), samples_))
         offset = np.empty((n, len(lanes)))
         marched, left, notes = 0, 0.0, []
         for run in self._order(len(runs)):
             own = runs[run]
-            keeper = Checkpoints(self.work.store, self._key("record", own))
-            state = keeper.load()
-            notes += keeper.notes
+            state = self._stored(own, whole, notes)
             if state is None:
                 if traction is None:
-                    fault = self.units.fault
-                    traction = cell_traction(ground.grid, ground.medium, fault)
+                    traction = self._traction(whole)
                 state = self._march(own, stations, traction, marched, len(runs))
                 marched += 1
-                keeper.save(state)
-                discard(self.work.store, self._key("run", own))
+                self._keep(own, whole, state)
             left = max(left, float(state["left"]))
             for lane, number in enumerate(own):
                 for source, (shape, axis) in enumerate(slips):
@@ -152,26 +151,71 @@ class Exchange:
         first = int(_GOLDEN * (min(self.work.sources) // GROUP_SIZE) * count) % count
         return ((first + n) % count for n in range(count))
 
-    def _slips(self) -> list[tuple[Float, int]]:
-        """Return slip on cells, and whether along strike, 0, or updip, 1."""
+    def _whole(self) -> bool:
+        """Whether all cells of the fault are recorded."""
+        cells = len(self.units.fault.area)
+        return record_bytes(self.work.spec, cells) <= MOST_BYTES
+
+    def _traction(self, whole: bool) -> Traction:
+        self.work.phase("making the fault's traction")
+        units, shapes = self.units, None
+        if not whole:
+            indices = units.patches().values()
+            shares = [csr_array(units.share_of(index)[None]) for index in indices]
+            shapes = csr_array(vstack(shares))
+        found = traction_on(self.ground.grid, self.ground.medium, units.fault, shapes)
+        self.work.phase("solving")
+        return found
+
+    def _slips(self, whole: bool) -> list[tuple[Float, int]]:
+        """Return slip on cells or patches, and whether along strike, 0, or updip, 1."""
         units = self.units
+        number = {patch: n for n, patch in enumerate(units.patches())}
+        one = np.eye(len(number))
         return [
-            (units.share_of(index), int(units.sources[index].component != "strike"))
-            for index in self.work.sources
+            (
+                units.share_of(index) if whole else one[number[source.patch]],
+                int(source.component != "strike"),
+            )
+            for index, source in ((i, units.sources[i]) for i in self.work.sources)
         ]
+
+    def _stored(
+        self, lanes: Any, whole: bool, notes: list[str]
+    ) -> dict[str, Any] | None:
+        """Return what a run has recorded, from this process's memory or the store."""
+        keeper = Checkpoints(self.work.store, self._key("record", lanes))
+        state = None
+        if keeper.key not in self.work.warm:
+            state = keeper.load()
+            notes += keeper.notes
+            if state is None or whole:
+                return state
+        found: dict[str, Any] = self.work.warm.get(keeper.key, lambda: state)
+        return found
+
+    def _keep(self, lanes: Any, whole: bool, state: dict[str, Any]) -> None:
+        keeper = Checkpoints(self.work.store, self._key("record", lanes))
+        keeper.save(state)
+        discard(self.work.store, self._key("run", lanes))
+        if not whole:
+            self.work.warm.get(keeper.key, lambda: state)
 
     def _key(self, kind: str, lanes: Any) -> str:
         """Name all that changes a record's numbers."""
         work, fault = self.work, self.units.fault
         how = physics.settings(work.spec), self.steps.dt, self.steps.samples
-        what = work.facts["digest"], fault.name, [int(lane) for lane in lanes]
+        what: list[Any] = [work.facts["digest"], fault.name, [int(n) for n in lanes]]
+        if not self._whole():
+            sources = work.spec.sources.model_dump(mode="json")
+            what += [sources, work.facts.get("order")]
         return digest_of("receivers", kind, what, how, work.backend)
 
     def _march(
         self,
         lanes: Any,
         stations: Receivers,
-        traction: CellTraction,
+        traction: Traction,
         marched: int,
         runs: int,
     ) -> dict[str, Any]:

@@ -121,6 +121,13 @@ class WaveSources:
         """(n,) slip of a source on the cells of the fault along its own axis, m."""
         return shape_at(self.sources[index], self.fault)
 
+    def patches(self) -> dict[tuple[int, int], int]:
+        """Return of each patch, in the order of the store, its first source."""
+        found: dict[tuple[int, int], int] = {}
+        for index, source in enumerate(self.sources):
+            found.setdefault(source.patch, index)
+        return found
+
     def loads(self, ground: WaveGround, chosen: Sequence[int]) -> Loads:
         """Return the forces of some sources, one a lane."""
         fault = self.fault
