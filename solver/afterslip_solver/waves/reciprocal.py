@@ -84,17 +84,14 @@ def traction_on(
             forces.append(force.ravel())
             line = 2 * np.arange(len(mu[own]))[:, None, None] + np.arange(2)
             lines.append(np.broadcast_to(line, force.shape).ravel())
-        where = np.concatenate(lines), np.concatenate(rows)
-        shape = 2 * len(mu[own]), 3 * grid.n_node
-        each = csr_array((np.concatenate(forces), where), shape=shape)
-        parts.append((kron(weights[:, own], eye_array(2), format="csr") @ each).tocoo())
-    used, column = np.unique(
-        np.concatenate([part.col for part in parts]), return_inverse=True
-    )
-    row, force = (
-        np.concatenate([getattr(part, name) for part in parts])
-        for name in ("row", "data")
-    )
+        near, where = np.unique(np.concatenate(rows), return_inverse=True)
+        shape = 2 * len(mu[own]), len(near)
+        entries = np.concatenate(forces), (np.concatenate(lines), where)
+        each = kron(weights[:, own], eye_array(2), format="csr")
+        summed = (each @ csr_array(entries, shape=shape)).tocoo()
+        parts.append((summed.row, near[summed.col], summed.data))
+    row, place, force = (np.concatenate(part) for part in zip(*parts, strict=True))
+    used, column = np.unique(place, return_inverse=True)
     size = 2 * weights.shape[0], len(used)
     return Traction(used, csr_array((force, (row, column)), shape=size))
 
