@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,6 +14,7 @@ from scipy.sparse import csr_array
 from afterslip_solver.backend.base import LANES, BackendError
 from afterslip_solver.backend.cpu.digits import BETA, FEWEST, MOST, CpuInt8Steps
 from afterslip_solver.backend.cpu.wave_steps import CpuWaveSteps
+from afterslip_solver.backend.slabs import Slab, SlabSteps, cut, voxels_of
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -62,15 +64,15 @@ class Voxels:
 class WaveSteps(Protocol):
     """Displacement u, m, and velocity v, m/s, of four lanes, and how they move.
 
-    ``xp`` is the module of its arrays, (3, n_node, lane) of the precision ``real``.
+    ``slabs`` are where they are: arrays (3, node, lane) of the precision ``real``.
     """
 
-    xp: Any
+    slabs: tuple[Slab, ...]
     real: Any
     name: str
 
-    def force(self, u: Any) -> Any:
-        """Return K u, N, in the backend's memory; u is left as it is."""
+    def share(self, fields: Sequence[Any]) -> None:
+        """Give each slab the planes of its neighbours that it holds, of its field."""
 
     def prepare(self, dt: float, inverse: Float, damped: Any) -> None:
         """Fix the step.
@@ -110,46 +112,82 @@ class WaveSteps(Protocol):
         """Go back to what `state` returned."""
 
 
-def bytes_needed(shape: tuple[int, int, int], real: Any, relaxing: bool = False) -> int:
-    """Memory that a run takes at most, which is when the highest frequency is found.
+def bytes_needed(
+    shape: tuple[int, int, int], real: Any, relaxing: bool = False, slabs: int = 1
+) -> int:
+    """Memory that a slab takes at most, which is when the highest frequency is found.
 
     Six vectors of four lanes then, later u and v, on a GPU a second u; coefficients;
     materials. Memory of Zener bodies is there twice on a GPU.
     """
     size = int(np.dtype(real).itemsize)
     memory = 2 * 6 * LANES * size + 8 if relaxing else 0
-    return int(np.prod(shape)) * (6 * 12 * size + 3 * size + 12 + memory)
+    nx, ny, nz = shape
+    # with planes of its neighbours
+    planes = nz if slabs == 1 else -(-nz // slabs) + 3
+    return nx * ny * planes * (6 * 12 * size + 3 * size + 12 + memory)
 
 
-def wave_steps(name: str, voxels: Voxels, real: Any, digits: int = 0) -> WaveSteps:
+def wave_steps(
+    name: str, voxels: Voxels, real: Any, digits: int = 0, slabs: int = 1
+) -> WaveSteps:
     """Return steps on the ``cpu`` or the ``gpu``.
 
     Parameters
     ----------
     real : np.float32 or np.float64.
     digits : 3 to 7: forces by INT8 products of so many digits, in FP64; 0: by `real`.
+    slabs : parts along z, each on a GPU of its own.
 
     Raises
     ------
     BackendError
-        The name is unknown, there is no CUDA device, or the element is not one of
-        integers.
+        The name is unknown, there are not as many CUDA devices or planes, or the
+        element is not one of integers.
     """
     if digits:
         _require_integers(voxels, digits)
-    if name == "cpu":
-        return CpuInt8Steps(voxels, digits) if digits else CpuWaveSteps(voxels, real)
-    if name != "gpu":
+    if name == "gpu":
+        return _on_gpus(voxels, real, digits, slabs)
+    if name != "cpu":
         raise BackendError(f"unknown backend {name!r}: use 'cpu' or 'gpu'")
+
+    def make(own: Voxels) -> CpuWaveSteps:
+        return CpuInt8Steps(own, digits) if digits else CpuWaveSteps(own, real)
+
+    if slabs == 1:
+        return make(voxels)
+    nx, ny, nz = voxels.shape
+    parts = [
+        Slab(make(voxels_of(voxels, planes)), planes, nx * ny)
+        for planes in cut(nz, slabs)
+    ]
+    return SlabSteps(parts, voxels.shape)
+
+
+def _on_gpus(voxels: Voxels, real: Any, digits: int, slabs: int) -> WaveSteps:
     try:
+        from afterslip_solver.backend.cuda import peers
         from afterslip_solver.backend.cuda.wave_steps import GpuInt8Steps, GpuWaveSteps
     except ImportError as error:
         message = "CuPy is not installed (the extra 'gpu')"
         raise BackendError(message) from error
-    steps: WaveSteps = (
-        GpuInt8Steps(voxels, digits) if digits else GpuWaveSteps(voxels, real)
-    )
-    return steps
+
+    def make(own: Voxels) -> Any:
+        return GpuInt8Steps(own, digits) if digits else GpuWaveSteps(own, real)
+
+    if slabs == 1:
+        one: WaveSteps = make(voxels)
+        return one
+    nx, ny, nz = voxels.shape
+    devices = peers.devices(slabs)
+    parts = []
+    for planes, device in zip(cut(nz, slabs), devices, strict=True):
+        on = partial(peers.on, device)
+        with on():
+            steps = make(voxels_of(voxels, planes))
+        parts.append(Slab(steps, planes, nx * ny, on))
+    return SlabSteps(parts, voxels.shape, peers.PeerCopies(devices))
 
 
 def _require_integers(voxels: Voxels, digits: int) -> None:

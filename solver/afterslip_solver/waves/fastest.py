@@ -24,30 +24,20 @@ def highest_frequency(steps: WaveSteps, mass: Float, held: Dampers) -> float:
     ----------
     mass : (n_node,) kg, 0 in air. held : springs are part of K.
     """
-    xp = steps.xp
-    root = np.divide(1.0, np.sqrt(mass), out=np.zeros_like(mass), where=mass > 0.0)
-    scale = xp.asarray(root.astype(steps.real))[None, :, None]
-    rows, spring = (
-        xp.asarray(held.rows),
-        xp.asarray(held.spring)[:, None].astype(steps.real),
-    )
-    random = np.random.default_rng(1).standard_normal(
-        (3, len(mass), LANES), dtype=np.float32
-    )
-    q = scale * xp.asarray(random)
-    q /= _norm(xp, q)
-    before: Any = xp.zeros_like(q)
+    vectors = _Vectors(steps, mass, held)
+    q = vectors.random()
+    vectors.scale(q, 1.0 / np.sqrt(vectors.dot(q, q)))
+    before: list[Any] = []
     alpha, beta = np.zeros((_STEPS, LANES)), np.zeros((_STEPS, LANES))
     for step in range(_STEPS):
-        w = _product(steps, scale * q, rows, spring)
-        w *= scale
-        alpha[step] = _host((w * q).sum(axis=(0, 1)))
-        w -= xp.asarray(alpha[step].astype(steps.real)) * q
+        w = vectors.product(q)
+        alpha[step] = vectors.dot(w, q)
+        vectors.add(w, -alpha[step], q)
         if step:
-            w -= xp.asarray(beta[step - 1].astype(steps.real)) * before
-        size = _norm(xp, w)
-        beta[step] = _host(size)
-        before, q = q, w / size
+            vectors.add(w, -beta[step - 1], before)
+        beta[step] = np.sqrt(vectors.dot(w, w))
+        vectors.scale(w, 1.0 / beta[step])
+        before, q = q, w
     largest = [
         eigh_tridiagonal(alpha[:, lane], beta[:-1, lane], eigvals_only=True)[-1]
         for lane in range(LANES)
@@ -55,16 +45,70 @@ def highest_frequency(steps: WaveSteps, mass: Float, held: Dampers) -> float:
     return float(np.sqrt(max(largest)))
 
 
-def _product(steps: WaveSteps, u: Any, rows: Any, spring: Any) -> Any:
-    found = steps.force(u)
-    flat, of = found.reshape(-1, LANES), u.reshape(-1, LANES)
-    flat[rows] += spring * of[rows]
-    return found
+class _Vectors:
+    """Vectors of all slabs, a list of arrays; 0 in what a neighbour moves."""
 
+    def __init__(self, steps: WaveSteps, mass: Float, held: Dampers) -> None:
+        self.steps, count = steps, len(mass)
+        root = np.divide(1.0, np.sqrt(mass), out=np.zeros_like(mass), where=mass > 0.0)
+        self._root, self._springs = [], []
+        for slab in steps.slabs:
+            own = np.zeros_like(root[slab.nodes])
+            own[slab.inner] = root[slab.nodes][slab.inner]
+            mine, rows = slab.rows(held.rows, count)
+            with slab.on():
+                xp = slab.steps.xp
+                spring = xp.asarray(held.spring[mine])[:, None].astype(steps.real)
+                self._root.append(xp.asarray(own.astype(steps.real))[None, :, None])
+                self._springs.append((xp.asarray(rows), spring))
+        self._count = count
 
-def _norm(xp: Any, w: Any) -> Any:
-    return xp.sqrt((w * w).sum(axis=(0, 1)))
+    def random(self) -> list[Any]:
+        """Return M^(-1/2) times normal deviates, the same however many slabs are."""
+        shape = 3, self._count, LANES
+        every = np.random.default_rng(1).standard_normal(shape, dtype=np.float32)
+        found = []
+        for slab, root in zip(self.steps.slabs, self._root, strict=True):
+            with slab.on():
+                found.append(root * slab.steps.xp.asarray(every[:, slab.nodes]))
+        return found
 
+    def product(self, q: list[Any]) -> list[Any]:
+        """Return M^(-1/2) K M^(-1/2) q."""
+        slabs = self.steps.slabs
+        fields = []
+        for slab, root, part in zip(slabs, self._root, q, strict=True):
+            with slab.on():
+                fields.append(root * part)
+        self.steps.share(fields)
+        found = []
+        for n, slab in enumerate(slabs):
+            rows, spring = self._springs[n]
+            with slab.on():
+                w = slab.steps.force(fields[n])
+                flat, of = w.reshape(-1, LANES), fields[n].reshape(-1, LANES)
+                flat[rows] += spring * of[rows]
+                w *= self._root[n]
+            found.append(w)
+        return found
 
-def _host(values: Any) -> Float:
-    return np.asarray(values.get() if hasattr(values, "get") else values)
+    def dot(self, one: list[Any], other: list[Any]) -> Float:
+        """(lane,) inner products."""
+        total = np.zeros(LANES)
+        for slab, a, b in zip(self.steps.slabs, one, other, strict=True):
+            with slab.on():
+                own = (a * b).sum(axis=(0, 1))
+                total += own.get() if hasattr(own, "get") else own
+        return total
+
+    def scale(self, vector: list[Any], by: Float) -> None:
+        """Multiply each lane."""
+        for slab, part in zip(self.steps.slabs, vector, strict=True):
+            with slab.on():
+                part *= slab.steps.xp.asarray(by.astype(self.steps.real))
+
+    def add(self, vector: list[Any], by: Float, other: list[Any]) -> None:
+        """Add each lane's multiple of another vector."""
+        for slab, part, more in zip(self.steps.slabs, vector, other, strict=True):
+            with slab.on():
+                part += slab.steps.xp.asarray(by.astype(self.steps.real)) * more

@@ -149,17 +149,20 @@ class Prepared:
         backend: str = "cpu",
         digits: int = MOST,
         attenuation: Attenuation | None = None,
+        slabs: int = 1,
     ) -> Prepared:
         """Put voxels into a backend's memory and find their highest frequency.
 
         Parameters
         ----------
         digits : of INT8 products. attenuation : None: waves are elastic.
+        slabs : parts along z, each on a GPU of its own.
 
         Raises
         ------
         BackendError
-            There is no such backend, or no INT8 product of this scheme.
+            There is no such backend, no INT8 product of this scheme, or there are too
+            few GPUs or planes for the slabs.
         WaveError
             A quality factor is too low to be reached.
         """
@@ -171,7 +174,7 @@ class Prepared:
         moduli = medium.lam, medium.mu
         voxels = Voxels(grid.shape, grid.h, *moduli, *betas, relaxing)
         used = digits if precision == "int8" else 0
-        steps = wave_steps(backend, voxels, real, used)
+        steps = wave_steps(backend, voxels, real, used, slabs)
         mass = medium.node_mass(grid.h)
         held = dampers(grid, medium, mass, sides)
         return cls(grid, mass, held, steps, highest_frequency(steps, mass, held))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from afterslip_solver.backend.base import LANES
 from afterslip_solver.backend.cpu import voxels as kernels
+from afterslip_solver.backend.slabs import whole
 
 
 class CpuWaveSteps:
@@ -32,6 +33,10 @@ class CpuWaveSteps:
             np.zeros(8, dtype=self.real),
         )
         self._zener = self._elastic
+        self.slabs = (whole(self, voxels.shape),)
+
+    def share(self, fields: Sequence[Any]) -> None:
+        """Do nothing: there is one slab."""
 
     def _march(self, u: Any, v: Any, coef: Any, dt: float, zener: Any) -> None:
         own = self.voxels

@@ -12,16 +12,20 @@ import cupy
 _INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
 
 
-@cache
 def kernel(source: str, name: str, *definitions: str) -> Any:
-    """Return one kernel of a source file of this folder.
+    """Return one kernel of a source file of this folder, of the current device.
 
     Parameters
     ----------
     source : file name, such as "elastic.cu".
     name : of the kernel. definitions : such as "REAL=float".
     """
-    return _module(source, definitions, cupy.cuda.Device().id).get_function(name)
+    return _kernel(source, name, definitions, cupy.cuda.Device().id)
+
+
+@cache
+def _kernel(source: str, name: str, definitions: tuple[str, ...], device: int) -> Any:
+    return _module(source, definitions, device).get_function(name)
 
 
 def source_text(source: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import cupy
@@ -19,6 +19,7 @@ from afterslip_solver.backend.cuda.variants import (
     voxel_shape,
     voxel_staged,
 )
+from afterslip_solver.backend.slabs import whole
 
 _FEW, _WIDE = 128, 512
 # thread blocks that add up energies
@@ -58,6 +59,10 @@ class GpuWaveSteps:
             lost = voxels.relaxing
             self._lost = cupy.asarray(lost.lam), cupy.asarray(lost.mu)
             self._relaxing = self._compiled(own, True)
+        self.slabs = (whole(self, voxels.shape),)
+
+    def share(self, fields: Sequence[Any]) -> None:
+        """Do nothing: there is one slab."""
 
     def _compiled(self, own: VoxelShape, relaxing: bool) -> Any:
         """Return a march, and its bytes of shared memory."""
