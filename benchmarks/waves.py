@@ -1,9 +1,11 @@
 """Steps of waves, see `afterslip bench waves`, and which sizes of blocks are best.
 
-    python benchmarks/waves.py [--backend gpu] [--nodes N] [--sweep] [--json FILE]
+    python benchmarks/waves.py [--backend gpu] [--nodes N] [--sweep] [--slabs K]
+        [--json FILE]
 
 With --sweep the march is also timed with other tiles, lanes of a thread and planes of
-a block (on a GPU); each is checked first.
+a block (on a GPU); each is checked first. With --slabs steps on several GPUs are timed
+beside those on one, and nothing else.
 """
 
 import argparse
@@ -99,11 +101,16 @@ def main() -> None:
     parser.add_argument("--backend", default="auto")
     parser.add_argument("--nodes", type=int)
     parser.add_argument("--sweep", action="store_true")
+    parser.add_argument("--slabs", type=int, default=1, help="GPUs to compare with one")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    found = waves.records(options.backend, options.nodes)
+    if options.slabs > 1:
+        size = options.nodes or 384
+        found = list(waves.scaling(options.backend, options.slabs, size))
+    else:
+        found = waves.records(options.backend, options.nodes)
     for item in found:
-        ratio = f"{item['ratio']:.3f} of the copy's rate"
+        ratio = f"{item['ratio']:.3f} of the baseline"
         print(item["metric"], f"{item['value']:.4g}", ratio, item["note"], flush=True)
     if options.json:
         content = document(found, device_name())

@@ -303,8 +303,8 @@ def test_a_gpu_follows_waves_under_hills_as_the_cpu_does(attenuates, precision, 
     how = Attenuation((0.05, 0.8), 0.3, 2.0 * planes, planes) if attenuates else None
     at = np.array([[100.0, 30.0, -2.2e3]])
     loads = moment_loads(grid, medium, at, OBLIQUE[None, None])
-    stations = receivers(grid, *(PLACES.T), relief.nodes)
-    found = []
+    stations = receivers(grid, PLACES[:, 0], PLACES[:, 1], relief.nodes)
+    found: list[Any] = []
     for backend in ("cpu", "gpu"):
         parts = grid, medium, SELECTIVE, Sides(centre=tuple(at[0]))
         ready = Prepared.of(*parts, precision, backend, attenuation=how)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -45,8 +46,8 @@ class Planes:
 def cut(count: int, slabs: int) -> list[Planes]:
     """Divide planes of nodes evenly.
 
-    Kinds of Zener bodies have the parity of a voxel's plane: what is held begins with an
-    even one.
+    Kinds of Zener bodies have the parity of a voxel's plane: what is held begins with
+    an even one.
 
     Raises
     ------
@@ -61,7 +62,7 @@ def cut(count: int, slabs: int) -> list[Planes]:
     ends = [0, *(count * n // slabs // 2 * 2 + 1 for n in range(1, slabs)), count]
     return [
         Planes((max(low - 1, 0), min(high + 1, count)), (low, high))
-        for low, high in zip(ends[:-1], ends[1:], strict=True)
+        for low, high in pairwise(ends)
     ]
 
 
@@ -76,6 +77,9 @@ class Steps(Protocol):
 
     def force(self, u: Any) -> Any:
         """Return K u."""
+
+    def dot(self, one: Any, other: Any) -> Float:
+        """(lane,) inner products of two fields."""
 
     def prepare(self, dt: float, inverse: Float, damped: Any) -> None:
         """Fix the step."""

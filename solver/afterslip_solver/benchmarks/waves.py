@@ -8,7 +8,7 @@ each once: 212 bytes a node of four lanes in FP32, 416 in FP64.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -116,7 +116,9 @@ def _dense(shape: Any, lam: Any, mu: Any, scheme: Scheme, u: Any) -> Any:
     return found
 
 
-def prepared(backend: str, precision: Any, n: int, name: str = "selective") -> Prepared:
+def prepared(
+    backend: str, precision: Any, n: int, name: str = "selective", slabs: int = 1
+) -> Prepared:
     """Return two layers of rock with sides that absorb, n nodes along each axis."""
     grid = VoxelGrid((n, n, n), (0.0, 0.0, -400.0 * (n - 1)), 400.0)
     parts = []
@@ -130,7 +132,8 @@ def prepared(backend: str, precision: Any, n: int, name: str = "selective") -> P
     middle = 200.0 * n
     sides = Sides(centre=(middle, middle, -middle))
     scheme = SCHEMES[name]
-    return Prepared.of(grid, Medium(*arrays), scheme, sides, precision, backend)
+    parts = grid, Medium(*arrays), scheme, sides, precision, backend
+    return Prepared.of(*parts, slabs=slabs)
 
 
 def begun(ready: Prepared) -> WaveSteps:
@@ -158,8 +161,9 @@ def seconds(steps: WaveSteps, count: int, repeats: int = _REPEATS) -> float:
     clock = time.perf_counter if steps.name == "gpu" else time.thread_time
 
     def wait() -> None:
-        if steps.name == "gpu":
-            steps.xp.cuda.Device().synchronize()
+        for slab in steps.slabs if steps.name == "gpu" else ():
+            with slab.on():
+                slab.steps.xp.cuda.Device().synchronize()
 
     times = []
     for _ in range(repeats + 1):
@@ -178,7 +182,7 @@ def copied(backend: str, steps: WaveSteps) -> float:
         return copy_rate(1, time.thread_time)
     from afterslip_solver.benchmarks.kernels import copy_bandwidth
 
-    return copy_bandwidth(steps.xp)
+    return copy_bandwidth(steps.slabs[0].steps.xp)
 
 
 def node_bytes(real: Any) -> int:
@@ -204,6 +208,35 @@ def _step(backend: str, precision: str, n: int) -> Record:
         f"{1e3 * taken:.3g} ms; baseline: {node_bytes(steps.real)} B a node at the "
         f"copy's {bandwidth / 1e12:.3g} TB/s",
     )
+
+
+def scaling(backend: str, slabs: int, nodes: int) -> Iterator[Record]:
+    """Time steps of the same voxels whole, and cut into slabs.
+
+    Parameters
+    ----------
+    slabs : each on a GPU of its own. nodes : along each axis.
+    """
+    for precision in ("fp32", "fp64"):
+        times, fastest = [], []
+        for parts in (1, slabs):
+            ready = prepared(backend, precision, nodes, slabs=parts)
+            fastest.append(ready.fastest)
+            times.append(seconds(begun(ready), _STEPS[backend]))
+            del ready
+        planes = (
+            2 * (slabs - 1) * 3 * nodes**2 * LANES * (4 if precision == "fp32" else 8)
+        )
+        yield record(
+            f"voxel_efficiency_{precision}_{slabs}_gpus",
+            times[0] / times[1] / slabs,
+            "1",
+            1.0,
+            f"whole steps of {nodes}^3 nodes, {1e3 * times[0]:.4g} ms on one and "
+            f"{1e3 * times[1]:.4g} ms on {slabs}, which exchange {planes / 1e6:.3g} "
+            "MB; highest frequency the same within "
+            f"{abs(fastest[1] / fastest[0] - 1.0):.0e}",
+        )
 
 
 def _integers(n: int) -> Record:

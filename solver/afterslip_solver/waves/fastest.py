@@ -97,8 +97,7 @@ class _Vectors:
         total = np.zeros(LANES)
         for slab, a, b in zip(self.steps.slabs, one, other, strict=True):
             with slab.on():
-                own = (a * b).sum(axis=(0, 1))
-                total += own.get() if hasattr(own, "get") else own
+                total += slab.steps.dot(a, b)
         return total
 
     def scale(self, vector: list[Any], by: Float) -> None:

@@ -51,6 +51,10 @@ class CpuWaveSteps:
         self._march(u, found, coef, 0.0, self._elastic)
         return found
 
+    def dot(self, one: Any, other: Any) -> Any:
+        """Return inner products of two fields."""
+        return (one * other).sum(axis=(0, 1)).astype(np.float64)
+
     def prepare(self, dt: float, inverse: Any, damped: Any) -> None:
         """Fix the step."""
         self._dt = dt

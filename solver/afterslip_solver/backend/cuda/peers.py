@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import cupy
@@ -44,7 +45,7 @@ class PeerCopies:
         self._devices = tuple(devices)
         self._made = [_event(device) for device in devices]
         self._copied = [_event(device) for device in devices]
-        for one, other in zip(devices[:-1], devices[1:], strict=True):
+        for one, other in pairwise(devices):
             _reach(one, other)
             _reach(other, one)
 

@@ -254,6 +254,22 @@ extern "C" __global__ void push(REAL* v, const REAL* coef, const i64* rows, cons
   v[rows[r] * 4 + t % 4] += coef[rows[r]] * moment * loads[t];
 }
 
+// sums of a b over the rows of a block, whose threads are a power of two
+extern "C" __global__ void inner(const REAL* a, const REAL* b, double* parts, i64 rows) {
+  __shared__ double sum[128];
+  const int tid = threadIdx.x;
+  const i64 stride = (i64)gridDim.x * blockDim.x;
+  double own = 0.0;
+  for (i64 n = (i64)blockIdx.x * blockDim.x + tid; n < rows * 4; n += stride)
+    own += (double)a[n] * (double)b[n];
+  sum[tid] = own;
+  for (int half = blockDim.x / 2; half >= 4; half /= 2) {
+    __syncthreads();
+    if (tid < half) sum[tid] += sum[tid + half];
+  }
+  if (tid < 4) parts[blockIdx.x * 4 + tid] = sum[tid];
+}
+
 // sums of values times field over entries, whose rows are listed, of each row of a matrix
 extern "C" __global__ void weigh(const REAL* field, const i64* first, const i64* rows,
                                  const double* values, double* found) {

@@ -104,6 +104,14 @@ class GpuWaveSteps:
         self.march(values, cupy.empty_like(values), found, coef, 0.0)
         return found
 
+    def dot(self, one: Any, other: Any) -> Any:
+        """Return inner products of two fields, summed in double."""
+        parts = cupy.empty((_PARTS, LANES))
+        call = kernel("voxel.cu", "inner", *self._definitions)
+        rows = np.int64(self.voxels.n_row)
+        call((_PARTS,), (_FEW,), (one, other, parts, rows))
+        return parts.get().sum(axis=0)
+
     def prepare(self, dt: float, inverse: Any, damped: Any) -> None:
         """Fix the step."""
         self._dt = dt

@@ -118,7 +118,8 @@ class Exchange:
         n, samples_ = len(self.work.sources), self.steps.samples
         velocity, displacement = np.empty((2, n, len(lanes), samples_))
         offset = np.empty((n, len(lanes)))
-        marched, left, notes = 0, 0.0, []
+        notes: list[str] = []
+        marched, left = 0, 0.0
         for run in self._order(len(runs)):
             own = runs[run]
             state = self._stored(own, whole, notes)
