@@ -8,6 +8,8 @@ from wave_cases import SPEC, prepared, solve, with_waves, write_stations
 
 from afterslip import SpecError
 from afterslip.error_class import ErrorClass
+from afterslip.identity import plain
+from afterslip.physics.waves import physics
 from afterslip.spec import parse_campaign
 from afterslip.spec.files import LocalFiles
 from afterslip.spec.inputs import resolve
@@ -142,3 +144,16 @@ def test_a_fault_that_leaves_the_grid_is_refused_with_its_place(folder, plane, w
     with pytest.raises(SpecError, match=words) as caught:
         resolve(campaign, LocalFiles(folder))
     assert caught.value.problems[0].path.startswith("model.faults[0]")
+
+
+def test_several_gpus_are_refused_without_them_and_change_no_key(folder, tmp_path):
+    with pytest.raises(SpecError, match=r"cannot be shared by several GPUs.*gpus: 1"):
+        parse_campaign(with_waves(gpus=2), folder)
+    spec = with_waves(gpus=2, backend="auto")
+    parts = prepared(folder, tmp_path, spec)
+    with pytest.raises(SpecError, match="GPUs are asked for, and the backend here is"):
+        solve(parts)
+    one: Any = parse_campaign(with_waves(backend="auto"), folder)
+    assert physics.settings(parts["spec"]) == physics.settings(one)
+    assert physics.gpus(plain(parts["spec"])) == 2
+    assert physics.gpus(plain(one)) == 1

@@ -204,7 +204,7 @@ def test_the_highest_frequency_is_found_where_voxels_are_partly_air(name):
     def product(v):
         u = np.zeros((3, grid.n_node, 4))
         u.reshape(-1, 4)[:, 0] = root * v.ravel()
-        return root * ready.steps.force(u).reshape(-1, 4)[:, 0]
+        return root * ready.steps.slabs[0].steps.force(u).reshape(-1, 4)[:, 0]
 
     whole = LinearOperator((len(mass), len(mass)), matvec=product, dtype=np.float64)
     top = eigsh(whole, k=1, which="LA", return_eigenvectors=False, tol=1e-5)[0]

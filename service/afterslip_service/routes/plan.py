@@ -10,7 +10,7 @@ from fastapi import APIRouter, Body, Query
 from pydantic import BaseModel, Field
 
 from afterslip.errors import SpecError
-from afterslip.identity import campaign_digest, canonical_spec
+from afterslip.identity import campaign_digest, canonical_spec, plain
 from afterslip.physics.base import Physics
 from afterslip.physics.registry import find
 from afterslip.schemas.campaign import Campaign
@@ -197,8 +197,8 @@ def _cost(
     price = service.settings.price
     if price is None or time is None:
         return None
-    solver = getattr(campaign, "solver", None)
-    hours = time.worker * getattr(solver, "gpus", 1) / 3600
+    gpus = find(campaign.physics).gpus(plain(campaign))
+    hours = time.worker * gpus / 3600
     return CostResponse(
         amount=hours * price, currency=service.settings.currency, price=price
     )

@@ -87,7 +87,8 @@ def check(
     size = tuple(n - 1 for n in shape[::-1])
     mu = random.uniform(1.0, 2.0, size).astype(np.float32)
     lam = random.uniform(0.5, 3.0, size).astype(np.float32)
-    steps = make(Voxels(shape, 2.0, lam, mu, scheme.beta_lam, scheme.beta_mu))
+    voxels = Voxels(shape, 2.0, lam, mu, scheme.beta_lam, scheme.beta_mu)
+    steps = make(voxels).slabs[0].steps
     u = random.standard_normal((3, int(np.prod(shape)), LANES)).astype(real)
     force = steps.force(steps.xp.asarray(u))
     got = np.asarray(force.get() if hasattr(force, "get") else force, dtype=np.float64)
@@ -132,8 +133,9 @@ def prepared(
     middle = 200.0 * n
     sides = Sides(centre=(middle, middle, -middle))
     scheme = SCHEMES[name]
-    parts = grid, Medium(*arrays), scheme, sides, precision, backend
-    return Prepared.of(*parts, slabs=slabs)
+    medium = Medium(*arrays)
+    how = scheme, sides, precision, backend
+    return Prepared.of(grid, medium, *how, slabs=slabs)
 
 
 def begun(ready: Prepared) -> WaveSteps:

@@ -234,7 +234,7 @@ def _run(ready: Prepared, plan: Any, loads: Any, places: Receivers) -> Any:
 
 def _energy_change(ready: Prepared, n: int) -> float:
     """Relative change of 1/2 v M v + 1/2 u K u', u and u' the ends of a step."""
-    grid, own = ready.grid, ready.steps
+    grid, own = ready.grid, ready.steps.slabs[0].steps
     # a run fixes the step
     _run(
         ready, ready.plan(0.1, 0.1), force_load(grid, (2, 2, 2)), _at(grid, [(1, 1, 1)])

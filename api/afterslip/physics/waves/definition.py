@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from afterslip.spec.inputs import Inputs
 
 # what may differ between campaigns whose numbers are the same
-_QUALITY = frozenset({"duration", "backend", "solve"})
+_QUALITY = frozenset({"duration", "backend", "gpus", "solve"})
 
 
 class Waves:
@@ -46,9 +46,9 @@ class Waves:
         "solver": ("waves", "stations"),
     }
 
-    def gpus(self, canonical: Mapping[str, Any]) -> int:  # noqa: ARG002 - any spec
-        """Return one: a group is never divided."""
-        return 1
+    def gpus(self, canonical: Mapping[str, Any]) -> int:
+        """Return how many GPUs share a group."""
+        return int((canonical.get("waves") or {}).get("gpus") or 1)
 
     def quality(self, spec: WaveCampaign) -> Quality:
         """Return {"duration"}: end of the series, s."""

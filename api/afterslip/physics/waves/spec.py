@@ -149,10 +149,16 @@ class WaveSettings(Schema):
     backend: Literal["auto", "cpu", "gpu"] = Field(
         default="auto", description="auto: a GPU where there is one"
     )
+    gpus: Annotated[int, Count(1, 16)] = Field(
+        default=1, description="GPUs of one machine that share the voxels of each group"
+    )
 
     def problems(self) -> Iterator[Problem]:
         """Require samples that carry the frequency, and a source below it."""
         yield from self._of_precision()
+        if self.gpus > 1 and self.backend == "cpu":
+            text = "cannot be shared by several GPUs"
+            yield Problem("backend", self.backend, text, "set gpus: 1")
         if self.solve == "receivers" and self.surface is not None:
             text = "records stations alone, and surface is given"
             hint = "write waves.solve: sources, or remove surface"

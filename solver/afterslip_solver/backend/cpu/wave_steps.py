@@ -9,7 +9,7 @@ import numpy as np
 
 from afterslip_solver.backend.base import LANES
 from afterslip_solver.backend.cpu import voxels as kernels
-from afterslip_solver.backend.slabs import whole
+from afterslip_solver.backend.slabs import Slab, whole
 
 
 class CpuWaveSteps:
@@ -33,7 +33,7 @@ class CpuWaveSteps:
             np.zeros(8, dtype=self.real),
         )
         self._zener = self._elastic
-        self.slabs = (whole(self, voxels.shape),)
+        self.slabs: tuple[Slab, ...] = (whole(self, voxels.shape),)
 
     def share(self, fields: Sequence[Any]) -> None:
         """Do nothing: there is one slab."""

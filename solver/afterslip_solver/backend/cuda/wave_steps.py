@@ -19,7 +19,7 @@ from afterslip_solver.backend.cuda.variants import (
     voxel_shape,
     voxel_staged,
 )
-from afterslip_solver.backend.slabs import whole
+from afterslip_solver.backend.slabs import Slab, whole
 
 _FEW, _WIDE = 128, 512
 # thread blocks that add up energies
@@ -59,7 +59,7 @@ class GpuWaveSteps:
             lost = voxels.relaxing
             self._lost = cupy.asarray(lost.lam), cupy.asarray(lost.mu)
             self._relaxing = self._compiled(own, True)
-        self.slabs = (whole(self, voxels.shape),)
+        self.slabs: tuple[Slab, ...] = (whole(self, voxels.shape),)
 
     def share(self, fields: Sequence[Any]) -> None:
         """Do nothing: there is one slab."""

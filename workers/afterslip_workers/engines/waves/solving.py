@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from afterslip.error_class import ErrorClass
+from afterslip.errors import one_problem
 from afterslip.physics.waves import physics
 from afterslip.physics.waves.checks import WaveSpec, samples, surface_step
 from afterslip_common.source_time import SourceTime
@@ -158,7 +159,13 @@ def _ready(work: GroupWork) -> _Ready:
         return _Ready(ground, made, units)
 
     parts = facts["digest"], facts.get("order"), work.spec.sources, waves.absorbing
-    how = waves.scheme, waves.precision, waves.digits, waves.attenuation
+    how = (
+        waves.scheme,
+        waves.precision,
+        waves.digits,
+        waves.attenuation,
+        waves.gpus,
+    )
     key = f"waves {parts!r} {how!r} {wanted}"
     ready: _Ready = work.warm.get(key, build)
     return ready
@@ -182,7 +189,8 @@ def prepare(
         how = Attenuation(given.band, given.at, *ground.quality)
     sides = Sides(waves.absorbing.kind, waves.absorbing.width, centre=centre)
     parts = ground.grid, ground.filled, SCHEMES[waves.scheme], sides
-    return Prepared.of(*parts, waves.precision, backend, waves.digits or MOST, how)
+    numbers = waves.precision, backend, waves.digits or MOST, how
+    return Prepared.of(*parts, *numbers, waves.gpus)
 
 
 def require(
@@ -195,14 +203,18 @@ def require(
     clear : gives memory of others back.
     """
     real = np.float32 if spec.waves.precision == "fp32" else np.float64
-    needed = bytes_needed(grid.shape, real, spec.waves.attenuation is not None)
+    gpus, relaxing = spec.waves.gpus, spec.waves.attenuation is not None
+    if gpus > 1 and backend == "cpu":
+        text, hint = "GPUs are asked for, and the backend here is cpu", "write 1"
+        raise one_problem("waves.gpus", gpus, text, hint)
+    needed = bytes_needed(grid.shape, real, relaxing, gpus)
     needed += _recorded(spec, grid)
     device.trim()
-    free = free_on_gpu() if backend == "gpu" else free_on_host()
+    free = free_on_gpu(gpus) if backend == "gpu" else free_on_host()
     if free is not None and free < needed:
         clear()
         device.trim()
-        free = free_on_gpu() if backend == "gpu" else free_on_host()
+        free = free_on_gpu(gpus) if backend == "gpu" else free_on_host()
     if free is not None and free < needed:
         raise TaskError(
             ErrorClass.NO_MEMORY,
