@@ -232,9 +232,9 @@ class SlabSteps:
 
         def look(what: str) -> Float:
             total = np.zeros((matrix.shape[0], LANES))
-            for slab, seen in parts:
+            for slab, watched in parts:
                 with slab.on():
-                    total += seen(what)
+                    total += watched(what)
             return total
 
         return look

@@ -267,7 +267,7 @@ class _Run:
     done: int = 0
     arrays: State = field(default_factory=dict)
     _moments: Any = None
-    _seen: Any = None
+    _watched: Any = None
 
     def __post_init__(self) -> None:
         n, shape = self.steps.samples, self.record.stations.shape
@@ -281,19 +281,19 @@ class _Run:
         self._moments = self.source(times)
         stations = self.record.stations
         rows = stations.rows(self.owner.grid.n_node)
-        self._seen = self.owner.steps.watch(rows, stations.matrix)
+        self._watched = self.owner.steps.watch(rows, stations.matrix)
 
     def sample(self) -> None:
         """Record, and march on to the next sample."""
         steps, n, inner = self.owner.steps, self.done, self.steps.inner
         stations = self.record.stations
-        self.arrays["displacement"][n] = stations.at(self._seen("u"))
-        before = stations.at(self._seen("v"))
+        self.arrays["displacement"][n] = stations.at(self._watched("u"))
+        before = stations.at(self._watched("v"))
         if len(self.record.surface):
             self.arrays["wavefield"][n] = self._on_surface()
         # velocities stand half a step before and after displacements
         steps.step(float(self._moments[n * inner]))
-        after = stations.at(self._seen("v"))
+        after = stations.at(self._watched("v"))
         self.arrays["velocity"][n] = 0.5 * (before + after)
         for number in range(n * inner + 1, (n + 1) * inner):
             steps.step(float(self._moments[number]))
