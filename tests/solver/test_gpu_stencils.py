@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import held_sides
 
 from afterslip_solver import backend as backends
 from afterslip_solver.backend.base import Tets
@@ -46,9 +45,10 @@ def moduli(refined):
 
 @pytest.fixture(scope="module")
 def space(refined):
-    """Numbered by macro element."""
+    """Numbered by macro element, held below."""
     numbering = backends.get("gpu").numbering(refined.nodes, refined.elements)
-    return Space.build(refined, held_sides(refined.nodes), numbering)
+    fixed = np.repeat(refined.nodes[:, 2:] < -0.8, 3, axis=1)
+    return Space.build(refined, fixed, numbering)
 
 
 def elasticity(backend, space, moduli):
