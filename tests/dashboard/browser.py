@@ -145,7 +145,7 @@ class Page:
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
-    def until(self, script, seconds=20):
+    def until(self, script, seconds=60):
         """Wait until an expression is true, and return its value."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
