@@ -1,23 +1,31 @@
 """What `mesh.accuracy` gives: the true error, unknowns and seconds of forward specs.
 
     python benchmarks/accuracy.py --json FILE                      # many minutes, 5 GB
-    python benchmarks/accuracy.py NAME ... --accuracy 1            # some of them
-    python benchmarks/accuracy.py --docs docs/verification.md --json FILE   # table
+    python benchmarks/accuracy.py NAME ... --accuracy 0.1          # some of them
+    python benchmarks/accuracy.py --docs docs/verification.md --json FILE ...  # table
 
 Errors are the largest at points an element or more from the fault's trace, relative to
 the largest displacement, or to the largest change until then: against closed forms, the
-propagator in wavenumber, or for a curved interface the same mesh refined once more.
+propagator in wavenumber, or for curved interfaces the same mesh refined further.
+A machine without gmsh takes meshes that another one made:
+
+    python benchmarks/accuracy.py NAME ... --keep MESHES           # where gmsh is
+    python benchmarks/accuracy.py NAME ... --kept MESHES --finer 2 --truth TRUTHS
+    python benchmarks/accuracy.py NAME ... --truth TRUTHS          # meshes by hand
 """
 
 import argparse
 import json
 import time
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import scec_specs
 from interfaces import write_files
+from kept_meshes import keeping, kept
 from space_error import (
     PROBLEMS,
     Problem,
@@ -26,7 +34,12 @@ from space_error import (
     write_table,
 )
 
+from afterslip.spec import parse_forward
+from afterslip.spec.files import LocalFiles
+from afterslip.spec.inputs import resolve
+from afterslip_common.errors import MeshError
 from afterslip_common.record import device_name, document, record
+from afterslip_workers.engines.viscoelastic.building import build_model
 from afterslip_workers.engines.viscoelastic.forward import run_forward
 
 BEGIN, END = "<!-- accuracy -->", "<!-- end of accuracy -->"
@@ -35,45 +48,78 @@ NAMES = (
     "thrust",
     "buried",
     "normal",
+    *scec_specs.CASES,
     "layers",
     "through",
     "curved",
     "subduction",
 )
-# points keep clear of the trace by the edges of a mesh of 1 %
+# points keep clear of the trace by the edges of a mesh of 1 %, km
 CLEAR = 3.0
 # of what slips on the curved interface, km
 CURVED = {"length": 90, "width": 60}
-# meshes made by hand of one growth
-STEPS = 9
+# meshes made by hand: of each growth and refinement so many
+GROWN, STEPS = ((0.35, 0), (0.5, 1), (0.7, 1)), 9
 
 
-def asked(problem: Problem, accuracy: float) -> dict:
+def problem_of(name: str, accuracy: float) -> Problem:
+    """Return the problem, with points as near to the trace as its mesh will allow."""
+    dip = scec_specs.CASES.get(name)
+    if dip is None:
+        clear = CLEAR * min(accuracy, 1.0) ** 0.5
+        return replace(PROBLEMS[name], size=(clear, 0.0, 0.5), refine=0)
+    words, plane = scec_specs.WORDS[dip], scec_specs.plane(dip)
+    return Problem(words, (0.0, 0.0, 0.0), plane=plane, years=scec_specs.YEARS)
+
+
+def asked(name: str, problem: Problem, accuracy: float, folder: Path) -> dict:
     """Return the spec, whose mesh has an accuracy in place of sizes."""
-    made = spec(replace(problem, size=(CLEAR, 0.0, 0.5), refine=0), 0)
+    if name in scec_specs.CASES:
+        dip = scec_specs.CASES[name]
+        scec_specs.write_slip(dip, folder)
+        made = scec_specs.spec(dip)
+    else:
+        made = spec(problem, 0)
     made["model"]["mesh"] = {"accuracy": f"{accuracy:g} %"}
     return made
 
 
-def truth(problem: Problem, made: dict, last: dict, folder: Path) -> np.ndarray:
-    """(n_time, n_point, 3) m."""
-    if not problem.finer:
-        return reference(replace(problem, size=(CLEAR, 0.0, 0.5), refine=0), folder)
-    size = {"fault": last["fault_km"], "far": last["far_km"], "growth": last["growth"]}
-    finer = made | {"solver": {"space_error": False}}
-    finer["model"] = made["model"] | {"mesh": {"size": size, "refine": 2}}
-    return run_forward(finer, base=folder)["displacement"].values
+def with_sizes(made: dict, size: dict, refine: int) -> dict:
+    """Return a spec on a mesh of given sizes."""
+    mine = made | {"solver": {"space_error": False}}
+    mine["model"] = made["model"] | {"mesh": {"size": size, "refine": refine}}
+    return mine
 
 
-def largest(problem: Problem, ours: np.ndarray, exact: np.ndarray) -> dict[str, float]:
+def sizes(tried: dict) -> dict:
+    """Return the sizes of a mesh of a search, before it was refined."""
+    return {"fault": tried["fault_km"], "far": tried["far_km"]} | {
+        "growth": tried["growth"]
+    }
+
+
+def beyond(points: np.ndarray, problem: Problem, edge: float) -> np.ndarray:
+    """(n_point,) which points are farther from the trace than edges on the fault."""
+    if problem.plane is None:
+        trace = 1.2e-3 * points[:, 1] ** 2
+    elif problem.plane["top"] == 0:
+        trace = np.zeros(len(points))
+    else:
+        return np.ones(len(points), dtype=bool)
+    return np.abs(points[:, 0] - trace) > min(edge, CLEAR)
+
+
+def largest(
+    problem: Problem, ours: np.ndarray, exact: np.ndarray, counted: np.ndarray
+) -> dict[str, float]:
     """Return the error of each part, as shares of the largest motion of a time."""
     worst: dict[str, float] = {}
     for row, years in enumerate(problem.years):
         change = years > 0
         right = exact[row] - exact[0] if change else exact[0]
         off = (ours[row] - ours[0] if change else ours[0]) - right
-        peak = float(np.linalg.norm(right, axis=1).max())
-        error = float(np.linalg.norm(off, axis=1).max()) / peak
+        peak = float(np.linalg.norm(right[counted], axis=1).max())
+        error = float(np.linalg.norm(off[counted], axis=1).max()) / peak
         part = "change" if change else "elastic"
         worst[part] = max(error, worst.get(part, 0.0))
     return worst
@@ -86,42 +132,104 @@ def by_hand(
 
     Edges on the fault become shorter by a quarter from mesh to mesh.
     """
-    width = min((problem.plane or CURVED)[key] for key in ("length", "width"))
-    best, longest = int(1e9), 0.4 * width
-    for growth, refine in ((0.35, 0), (0.5, 1), (0.7, 1)):
-        edge = longest / 2 ** (1 - refine)
-        for _ in range(STEPS):
-            size = {"fault": edge, "far": 700.0, "growth": growth}
-            mine = made | {"solver": {"space_error": False}}
-            mine["model"] = made["model"] | {"mesh": {"size": size, "refine": refine}}
-            found = run_forward(mine, base=folder)
+    points, best = np.array(made["points"]), int(1e9)
+    for growth, refine in GROWN:
+        for size in ladder(problem, growth, refine):
+            try:
+                found = run_forward(with_sizes(made, size, refine), base=folder)
+            except MeshError as error:
+                print(f"by hand: {size}: {error}", flush=True)
+                continue
             count = int(found.attrs["n_unknowns"])
             if count > best:
                 break
             shown = found["displacement"].values
-            if max(largest(problem, shown, exact).values()) <= asked:
+            counted = beyond(points, problem, size["fault"] / 2**refine)
+            worst = largest(problem, shown, exact, counted)
+            print(f"by hand: {size} {refine} {count:,} {worst}", flush=True)
+            if max(worst.values()) <= asked:
                 best = count
                 break
-            edge *= 0.75
     return best
 
 
-def measure(name: str, accuracy: float, folder: Path, compared: bool) -> list:
+def ladder(problem: Problem, growth: float, refine: int) -> list[dict]:
+    """Return the sizes of meshes made by hand, of one growth."""
+    width = min((problem.plane or CURVED)[key] for key in ("length", "width"))
+    longest = 0.2 * 2**refine * width
+    return [
+        {"fault": longest * 0.75**step, "far": 700.0, "growth": growth}
+        for step in range(STEPS)
+    ]
+
+
+def keep_ladders(problem: Problem, made: dict, most: int, folder: Path) -> None:
+    """Make the meshes by hand of up to so many unknowns, and solve nothing."""
+    files = LocalFiles(folder)
+    for growth, refine in GROWN:
+        for size in ladder(problem, growth, refine):
+            forward = parse_forward(with_sizes(made, size, refine))
+            inputs = resolve(forward, files)
+            try:
+                _, facts = build_model(forward.model, inputs, files, lambda _: None)
+            except MeshError as error:
+                print(f"{size}: {error}", flush=True)
+                continue
+            print(f"{size} {refine}: {facts['n_unknowns']:,} unknowns", flush=True)
+            if facts["n_unknowns"] > most:
+                break
+
+
+def truth(
+    name: str, problem: Problem, made: dict, last: dict, folder: Path,
+    options: argparse.Namespace,
+) -> np.ndarray:  # fmt: skip
+    """(n_time, n_point, 3) m; taken from a file where there is one."""
+    file = None
+    if options.truth is not None:
+        file = options.truth / f"{name}-{made['model']['mesh']['accuracy'][:-2]}.npy"
+        if file.exists():
+            return np.load(file)
+    if name in scec_specs.CASES:
+        exact = scec_specs.reference(scec_specs.CASES[name])
+    elif problem.finer:
+        finer = with_sizes(made, sizes(last), 1 + options.finer)
+        found = run_forward(finer, base=folder)
+        print(f"{name}: truth of {found.attrs['n_unknowns']:,} unknowns", flush=True)
+        exact = found["displacement"].values
+    else:
+        exact = reference(problem, folder)
+    if file is not None:
+        file.parent.mkdir(exist_ok=True)
+        np.save(file, exact)
+    return exact
+
+
+def measure(
+    name: str, accuracy: float, folder: Path, options: argparse.Namespace
+) -> list:
     """Return the record of a problem, by its worst part."""
-    problem, began = PROBLEMS[name], time.perf_counter()
-    made = asked(problem, accuracy)
+    problem, began = problem_of(name, accuracy), time.perf_counter()
+    made = asked(name, problem, accuracy, folder)
     found = run_forward(made, base=folder)
     seconds = time.perf_counter() - began
     reached = json.loads(found.attrs["accuracy"])
-    print(f"{name}: {reached}", flush=True)
-    exact = truth(problem, made, reached["tried"][-1], folder)
-    worst = largest(problem, found["displacement"].values, exact)
+    print(f"{name}: {seconds:.0f} s, {reached}", flush=True)
+    if options.keep is not None:
+        if not options.alone:
+            most = int(found.attrs["n_unknowns"])
+            keep_ladders(problem, made, most, folder)
+        return []
+    last = reached["tried"][-1]
+    exact = truth(name, problem, made, last, folder, options)
+    counted = beyond(np.array(made["points"]), problem, 0.5 * last["fault_km"])
+    worst = largest(problem, found["displacement"].values, exact, counted)
     hand = "not made"
-    if compared:
+    if not options.alone:
         hand = f"{by_hand(problem, made, exact, 0.01 * accuracy, folder):,}"
     count, out = int(found.attrs["n_unknowns"]), []
     for part, error in worst.items():
-        against = "refined once more" if problem.finer else "exact"
+        against = f"refined {options.finer} times more" if problem.finer else "exact"
         note = f"{problem.words}; {accuracy:g} %; {part}; {against}; "
         note += f"{count:,} unknowns; {seconds:.0f} s; by hand {hand}; "
         note += f"meshes {len(reached['tried'])}; met {reached['met']}"
@@ -131,20 +239,30 @@ def measure(name: str, accuracy: float, folder: Path, compared: bool) -> list:
     return out
 
 
-def table(content: dict) -> list[str]:
+def meshes(options: argparse.Namespace, name: str) -> AbstractContextManager[None]:
+    """Return what keeps meshes of a search, or takes kept ones."""
+    if options.keep is not None:
+        return keeping(options.keep / name)
+    return nullcontext() if options.kept is None else kept(options.kept / name)
+
+
+def table(contents: list[dict]) -> list[str]:
     """Return the page's lines."""
+    where = [
+        f"{content['device']} (commit {content['commit']})" for content in contents
+    ]
     lines = [
-        f"On {content['device']}, commit {content['commit']}.",
+        f"On {'; then on '.join(where)}.",
         "",
         "| Problem | Asked | Part | Largest error | Estimate | Unknowns | By hand "
         "| Over it | Meshes | s |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for item in content["records"]:
+    for item in (item for content in contents for item in content["records"]):
         words, wish, part, against, size, took, hand, meshes, _ = item["note"].split(
             "; "
         )
-        star = "" if against == "exact" else " (refined once more)"
+        star = "" if against == "exact" else f" ({against})"
         figures = f"{item['value']:.2%} | {item['baseline']:.2%}"
         size, meshes = size.removesuffix(" unknowns"), meshes.removeprefix("meshes ")
         hand = hand.removeprefix("by hand ")
@@ -159,19 +277,28 @@ def table(content: dict) -> list[str]:
     return lines
 
 
-def main() -> None:
-    """Measure, or write the page's table."""
+def parsed() -> argparse.Namespace:
+    """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", choices=[[], *NAMES], default=[])
     parser.add_argument("--accuracy", type=float, nargs="*", default=[1.0])
     parser.add_argument("--alone", action="store_true", help="make no mesh by hand")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--keep", type=Path, help="write its meshes there, no more")
+    parser.add_argument("--kept", type=Path, help="take the meshes from there")
+    parser.add_argument("--finer", type=int, default=1, help="refinements of the truth")
+    parser.add_argument("--truth", type=Path, help="keep true answers there")
+    parser.add_argument("--json", type=Path, nargs="+", default=[])
+    parser.add_argument("--commit")
     parser.add_argument("--docs", type=Path)
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure, or write the page's table."""
+    options = parsed()
     if options.docs is not None:
-        write_table(
-            options.docs, (BEGIN, END), table(json.loads(options.json.read_text()))
-        )
+        contents = [json.loads(path.read_text()) for path in options.json]
+        write_table(options.docs, (BEGIN, END), table(contents))
         return
     found: list = []
     with TemporaryDirectory() as name:
@@ -179,10 +306,12 @@ def main() -> None:
         write_files(folder)
         for accuracy in options.accuracy:
             for problem in options.names or NAMES:
-                found += measure(problem, accuracy, folder, not options.alone)
-                if options.json is not None:
+                with meshes(options, f"{problem}-{accuracy:g}"):
+                    found += measure(problem, accuracy, folder, options)
+                for path in options.json:
                     content = document(found, device_name())
-                    options.json.write_text(json.dumps(content, indent=1) + "\n")
+                    content["commit"] = options.commit or content["commit"]
+                    path.write_text(json.dumps(content, indent=1) + "\n")
 
 
 if __name__ == "__main__":
