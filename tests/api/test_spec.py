@@ -277,6 +277,21 @@ def test_mistakes_of_forward_runs(
     assert says in problem.message
 
 
+@pytest.mark.parametrize("kind", ["campaign", "forward"])
+def test_steps_that_nobody_waits_for_are_refused(
+    kind: str, request: pytest.FixtureRequest
+) -> None:
+    spec = request.getfixturevalue(kind)
+    times = {"until": "10 yr", "output": ["10 yr"]}
+    spec |= {"times": times, "solver": {"integrator": "stepping", "step": "1 s"}}
+    problem = only_problem(spec)
+    assert problem.path == "solver.step"
+    assert "315,576,000 steps until 10 yr" in problem.message
+    assert "lengthen it" in problem.hint
+    spec["solver"]["step"] = "1 d"
+    parse(spec)
+
+
 def test_all_mistakes_are_reported_at_once(campaign: dict) -> None:
     data = put(campaign, "model.layers[0].vp", -1)
     data = put(data, "solver.backend", "tpu")

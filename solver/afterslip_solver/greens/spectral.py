@@ -117,8 +117,8 @@ class Spectral:
             if len(modes.response) > self.plan.limit:
                 run.stop(
                     "not_converged",
-                    "the curve needs more modes: raise max_modes, loosen "
-                    "time_tolerance, or choose the shift_invert scheme",
+                    f"the curve needs more than {self.plan.limit} modes: loosen "
+                    "solver.time_tolerance, or end it earlier (times.until)",
                 )
                 break
             solve = partial(self._solve, run, modes, budget)

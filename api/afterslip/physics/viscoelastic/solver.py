@@ -11,6 +11,9 @@ from afterslip.errors import Problem
 from afterslip.schemas.base import Schema
 from afterslip.schemas.values import Count, Duration, Within
 
+# of stepping; a curve of so many takes days
+MOST_STEPS = 100_000
+
 
 class Solver(Schema):
     """How to solve."""
@@ -63,6 +66,23 @@ class Solver(Schema):
         if self.gpus > 1:
             message = "estimate no error, which mesh.accuracy needs"
             yield Problem("gpus", self.gpus, message, f"write gpus: 1, {hint}")
+
+    def steps_problems(self, until: Duration) -> Iterator[Problem]:
+        """Refuse more steps than anybody waits for.
+
+        Parameters
+        ----------
+        until : end of the curve.
+        """
+        if self.step is None or not 0 < self.step * MOST_STEPS < until:
+            return
+        yield Problem(
+            "step",
+            self.step.text,
+            f"makes {until / self.step:,.0f} steps until {until.text}, and "
+            f"{MOST_STEPS:,} are the most",
+            "lengthen it, or write integrator: spectral",
+        )
 
     def problems(self) -> Iterator[Problem]:
         """Refuse what belongs to the other integrator or to one device."""

@@ -17,6 +17,15 @@ from afterslip.schemas.values import Duration
 _ZERO = Duration(0.0, "0 d")
 
 
+def _of_solver(spec: ViscoelasticCampaign | ViscoelasticForward) -> Iterator[Problem]:
+    """Refuse what `solver` cannot do for this mesh and these times."""
+    found = list(spec.solver.steps_problems(spec.times.until))
+    if spec.model.mesh.accuracy is not None:
+        found += spec.solver.accuracy_problems()
+    for problem in found:
+        yield problem.under("solver")
+
+
 class ViscoelasticCampaign(Campaign):
     """A model, its unit sources, times, data and inversions."""
 
@@ -34,9 +43,7 @@ class ViscoelasticCampaign(Campaign):
     def problems(self) -> Iterator[Problem]:
         """Names must be known, and data not later than the curve."""
         yield from super().problems()
-        if self.model.mesh.accuracy is not None:
-            for problem in self.solver.accuracy_problems():
-                yield problem.under("solver")
+        yield from _of_solver(self)
         for index, dataset in enumerate(self.datasets):
             if dataset.epoch > self.times.until:
                 yield Problem(
@@ -58,8 +65,6 @@ class ViscoelasticForward(Forward):
     solver: Solver = Field(default=Solver(), description="how to solve")
 
     def problems(self) -> Iterator[Problem]:
-        """Beside those of all runs, a mesh without the estimate that it needs."""
+        """Beside those of all runs, what the solver cannot do."""
         yield from super().problems()
-        if self.model.mesh.accuracy is not None:
-            for problem in self.solver.accuracy_problems():
-                yield problem.under("solver")
+        yield from _of_solver(self)
