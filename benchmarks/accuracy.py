@@ -47,6 +47,8 @@ NAMES = (
     "strike-slip",
     "thrust",
     "buried",
+    "tapered",
+    "inside",
     "normal",
     *scec_specs.CASES,
     "layers",

@@ -26,6 +26,7 @@ from afterslip_solver.reference import (
     PointSources,
     Rectangles,
     Stratum,
+    interior_displacement,
     layered_displacement,
     surface_displacement,
 )
@@ -55,7 +56,8 @@ class Problem:
     plane : top, dip, length, width, km and degrees; None for the curved interface.
     finer : refinements of the reference's mesh; 0 for a closed form or a propagator.
     slab : whether an elastic plate goes down below the interface, over weak mantle.
-    apart : distance of points along x, km. other : not used when the factors between
+    apart : distance of points along x, km. inside : whether points are above and below
+        the fault, not on the ground. other : not used when the factors between
         differences and errors were chosen.
     """
 
@@ -71,6 +73,7 @@ class Problem:
     slab: bool = False
     years: list[float] = field(default_factory=lambda: [0.0])
     apart: float = 9.0
+    inside: bool = False
     other: bool = False
 
 
@@ -121,6 +124,9 @@ PROBLEMS = {
     "normal": Problem("normal fault", (5, 150, 0.35), plane=NORMAL, dip=-1.0),
     "normal-refined": Problem("normal fault", (10, 300, 0.5), 1, NORMAL, dip=-1.0),
     "tapered": Problem("buried thrust, tapered", (9, 200, 0.35), 0, BURIED, taper=True),
+    "inside": Problem(
+        "the same, 5 and 55 km deep", (9, 200, 0.35), 0, BURIED, taper=True, inside=True
+    ),
     "layers": Problem(
         "lid over Maxwell rock, tapered", (8, 200, 0.35), 0, INSIDE,
         layered=True, taper=True, years=[0.0, 5.0, 15.0, 50.0],
@@ -213,12 +219,15 @@ def places(problem: Problem) -> list[list[float]]:
     y = np.array([3.0, 17.0, 29.0, 47.0, 71.0])
     trace = 1.2e-3 * y**2 if problem.plane is None else 0.0 * y
     breaks = problem.plane is None or problem.plane["top"] == 0
-    return [
+    found = [
         [float(a), float(b)]
         for b, at in zip(y, trace, strict=True)
         for a in x
         if not breaks or abs(a - at) > 1.2 * near
     ]
+    if problem.inside:
+        return [[*at, (5.0, 55.0)[k % 2]] for k, at in enumerate(found)]
+    return found
 
 
 def reference(problem: Problem, folder: Path) -> np.ndarray:
@@ -229,6 +238,9 @@ def reference(problem: Problem, folder: Path) -> np.ndarray:
         return run_forward(made, base=folder)["displacement"].values
     xy = 1e3 * np.array(places(problem))
     plane = problem.plane or {}
+    if problem.inside:
+        deep = sources(problem, plane)
+        return interior_displacement(xy * [1.0, 1.0, -1.0], deep)[None]
     if problem.layered or problem.taper:
         strata = [LID, MANTLE]
         if not problem.layered:
