@@ -129,12 +129,12 @@ def largest(
 
 def by_hand(
     problem: Problem, made: dict, exact: np.ndarray, asked: float, folder: Path
-) -> int:
+) -> int | None:
     """Return the unknowns of the smallest mesh with sizes whose true error is allowed.
 
     Edges on the fault become shorter by a quarter from mesh to mesh.
     """
-    points, best = np.array(made["points"]), int(1e9)
+    points, best = np.array(made["points"]), None
     for growth, refine in GROWN:
         for size in ladder(problem, growth, refine):
             try:
@@ -143,7 +143,7 @@ def by_hand(
                 print(f"by hand: {size}: {error}", flush=True)
                 continue
             count = int(found.attrs["n_unknowns"])
-            if count > best:
+            if best is not None and count > best:
                 break
             shown = found["displacement"].values
             counted = beyond(points, problem, size["fault"] / 2**refine)
@@ -228,7 +228,8 @@ def measure(
     worst = largest(problem, found["displacement"].values, exact, counted)
     hand = "not made"
     if not options.alone:
-        hand = f"{by_hand(problem, made, exact, 0.01 * accuracy, folder):,}"
+        fewest = by_hand(problem, made, exact, 0.01 * accuracy, folder)
+        hand = "none found" if fewest is None else f"{fewest:,}"
     count, out = int(found.attrs["n_unknowns"]), []
     for part, error in worst.items():
         against = f"refined {options.finer} times more" if problem.finer else "exact"
@@ -269,7 +270,7 @@ def table(contents: list[dict]) -> list[str]:
         size, meshes = size.removesuffix(" unknowns"), meshes.removeprefix("meshes ")
         hand = hand.removeprefix("by hand ")
         over = ""
-        if hand != "not made":
+        if hand[0].isdigit():
             over = f"{int(size.replace(',', '')) / int(hand.replace(',', '')):.2f}"
         took = took.removesuffix(" s")
         lines.append(
