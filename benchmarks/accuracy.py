@@ -10,7 +10,7 @@ propagator in wavenumber, or for curved interfaces the same mesh refined further
 A machine without gmsh takes meshes that another one made:
 
     python benchmarks/accuracy.py NAME ... --keep MESHES           # where gmsh is
-    python benchmarks/accuracy.py NAME ... --kept MESHES --finer 2 --truth TRUTHS
+    python benchmarks/accuracy.py NAME ... --stored MESHES --finer 2 --truth TRUTHS
     python benchmarks/accuracy.py NAME ... --truth TRUTHS          # meshes by hand
 """
 
@@ -25,7 +25,6 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import scec_specs
 from interfaces import write_files
-from kept_meshes import keeping, kept
 from space_error import (
     PROBLEMS,
     Problem,
@@ -33,6 +32,7 @@ from space_error import (
     spec,
     write_table,
 )
+from stored_meshes import stored, storing
 
 from afterslip.spec import parse_forward
 from afterslip.spec.files import LocalFiles
@@ -243,10 +243,10 @@ def measure(
 
 
 def meshes(options: argparse.Namespace, name: str) -> AbstractContextManager[None]:
-    """Return what keeps meshes of a search, or takes kept ones."""
+    """Return what keeps meshes of a search, or takes stored ones."""
     if options.keep is not None:
-        return keeping(options.keep / name)
-    return nullcontext() if options.kept is None else kept(options.kept / name)
+        return storing(options.keep / name)
+    return nullcontext() if options.stored is None else stored(options.stored / name)
 
 
 def table(contents: list[dict]) -> list[str]:
@@ -287,7 +287,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--accuracy", type=float, nargs="*", default=[1.0])
     parser.add_argument("--alone", action="store_true", help="make no mesh by hand")
     parser.add_argument("--keep", type=Path, help="write its meshes there, no more")
-    parser.add_argument("--kept", type=Path, help="take the meshes from there")
+    parser.add_argument("--stored", type=Path, help="take the meshes from there")
     parser.add_argument("--finer", type=int, default=1, help="refinements of the truth")
     parser.add_argument("--truth", type=Path, help="keep true answers there")
     parser.add_argument("--json", type=Path, nargs="+", default=[])

@@ -85,7 +85,7 @@ def reference(dip: float) -> np.ndarray:
     there = np.column_stack([xy, np.zeros(len(xy))])
     fine = np.arange(0.0, REACH + 1.0, 500.0)
     elastic = interior_displacement(there, _sources(dip, fine, 4))
-    # what flows is below 12 km: seen from there the slip is smooth in depth
+    # what flows is below 12 km: for it the slip is smooth in depth
     coarse = np.arange(0.0, REACH + 1.0, 2e3)
     moments = YEAR * np.array(YEARS)
     flow = layered_displacement(xy, _sources(dip, coarse, 4), STRATA, moments)

@@ -137,6 +137,24 @@ def test_accuracy_that_is_not_met_is_a_warning():
     assert largest < 40 * facts["accuracy"]["tried"][0]["n_unknowns"]
 
 
+def test_accuracy_is_not_promised_where_the_mesh_steps_around_a_boundary():
+    spec = wanting("20 %")
+    # thinner than half an element
+    soil = spec["model"]["layers"][0] | {"name": "soil", "bottom": 0.5, "vp": 5.0}
+    spec["model"]["layers"].insert(0, soil)
+    found = [], []
+    for said, content in zip(found, (wanting("20 %"), spec), strict=True):
+        forward = parse_forward(content)
+        files = LocalFiles(forward.base)
+        given = forward.model, resolve(forward, files), files, lambda _: None
+        _, facts = adapted(*given, lambda *_: Shares(0.1))
+        assert facts["accuracy"]["met"]
+        said += [note for note in facts["notes"] if note.startswith("warning")]
+    assert found[0] == []
+    (warned,) = found[1]
+    assert "20 % is not promised where the mesh steps" in warned
+
+
 @pytest.mark.parametrize(("room", "meshes"), [(2.1, 1), (2.4, 2)])
 def test_no_mesh_is_made_that_the_memory_cannot_hold(room, meshes):
     forward = parse_forward(wanting("20 %"))

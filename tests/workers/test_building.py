@@ -20,7 +20,7 @@ def notes_of(spec):
     return build_model(*given)[1]["notes"]
 
 
-def test_notes_on_steps_say_that_the_error_of_the_mesh_contains_their_cost():
+def test_notes_on_steps_say_that_the_error_of_the_mesh_holds_a_part_of_their_cost():
     spec = test_forward.coarse()
     assert STEPS_COST not in notes_of(copy.deepcopy(spec))
     # thinner than half an element

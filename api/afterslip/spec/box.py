@@ -19,8 +19,8 @@ Float = NDArray[np.float64]
 ELASTIC, FLOWING = 5.0, 10.0
 # the same in depths of the top of the rock that flows: lids are as stiff as thick
 LIDS = 20.0
-# near the faults the error falls with the third power of the distance
-ORDER = 3.0
+# powers of the distance with which the error near the faults falls, as measured there
+ORDER, FLOWING_ORDER = 3.0, 2.0
 # km
 MOST = 6000.0
 
@@ -69,8 +69,9 @@ def _reach(model: Model, extent: float) -> float:
         for top, layer in zip(tops, model.layers, strict=False)
         if layer.rheology is not None
     ]
-    lengths = ELASTIC * extent
+    lengths, order = ELASTIC * extent, ORDER
     if flowing or any(body.rheology is not None for body in model.bodies):
         lengths = max(FLOWING * extent, LIDS * min(flowing, default=0.0))
+        order = FLOWING_ORDER
     asked = model.mesh.accuracy or 1.0
-    return float(min(lengths * max(1.0 / asked, 1.0) ** (1.0 / ORDER), MOST))
+    return float(min(lengths * max(1.0 / asked, 1.0) ** (1.0 / order), MOST))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from multiprocessing import get_context
 
 from afterslip_solver.verification import (
@@ -50,6 +51,8 @@ _MODULES = (
     plates,
     waves,
 )
+# libraries read these when a process begins
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 # items by name, and each item's parts, which may be measured side by side
 _ITEMS: dict[str, dict[str, Part]] = {
     module.NAME: getattr(module, "PARTS", {"": module.run}) for module in _MODULES
@@ -114,9 +117,28 @@ def run_all(
         return
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
         # quick ones come first in the list, and fill the gaps at the end
-        begun = {
-            task: pool.submit(run, task[0], size, backend, task[1])
-            for task in reversed(tasks)
-        }
+        with single_threaded():
+            begun = {
+                task: pool.submit(run, task[0], size, backend, task[1])
+                for task in reversed(tasks)
+            }
         for name in items:
             yield [c for part in parts(name) for c in begun[name, part].result()]
+
+
+@contextmanager
+def single_threaded() -> Iterator[None]:
+    """Let libraries of processes that begin now use one thread each.
+
+    There is a process for each core: more threads wait for each other, spinning.
+    """
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -23,7 +23,11 @@ from afterslip_solver.mesh import MeshError, coarsened
 from afterslip_solver.mesh.slit_surface import two_sided
 from afterslip_solver.model import Bool, Float, Model
 from afterslip_solver.sources import element_width
-from afterslip_workers.engines.viscoelastic.building import Phase, build_model
+from afterslip_workers.engines.viscoelastic.building import (
+    STEPS_COST,
+    Phase,
+    build_model,
+)
 from afterslip_workers.engines.viscoelastic.settings import settings_of
 from afterslip_workers.engines.viscoelastic.sources import UnitSources, unit_slip
 from afterslip_workers.engines.viscoelastic.space import Coarse, prepared_coarse
@@ -190,7 +194,13 @@ class _Search:
             "met": not stopped,
             "tried": self.tried,
         }
-        facts["notes"] = [*facts["notes"], *self._said(found, stopped)]
+        said = self._said(found, stopped)
+        if STEPS_COST in facts["notes"]:
+            said.append(
+                f"warning: an accuracy of {100.0 * self.asked:g} % is not promised "
+                "where the mesh steps around boundaries; the notes name them"
+            )
+        facts["notes"] = [*facts["notes"], *said]
         return model, facts
 
     def _stops(self, count: float, most: float) -> str:

@@ -1,6 +1,6 @@
 """Meshes that gmsh made here, for machines without it.
 
-`keeping` writes each mesh that is made into a folder, `kept` gives them back by the
+`storing` writes each mesh that is made into a folder, `stored` gives them back by the
 sizes that are asked for. What gmsh fails on is not there, and fails again.
 """
 
@@ -21,7 +21,7 @@ _ALIKE = 5e-3
 
 
 @contextmanager
-def keeping(folder: Path) -> Iterator[None]:
+def storing(folder: Path) -> Iterator[None]:
     """Write meshes, by their number, beside making them."""
     folder.mkdir(parents=True, exist_ok=True)
 
@@ -49,10 +49,10 @@ def keeping(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def kept(folder: Path) -> Iterator[None]:
-    """Give meshes that `keeping` wrote."""
+def stored(folder: Path) -> Iterator[None]:
+    """Give meshes that `storing` wrote."""
 
-    class Kept:
+    class Stored:
         """Stands for the mesher."""
 
         def __init__(self, box: Box, size: MeshSize) -> None:
@@ -75,20 +75,20 @@ def kept(folder: Path) -> Iterator[None]:
             del layers
             wanted = _key(self.size, len(self.planes))
             for path in sorted(folder.glob("*.npz")):
-                with np.load(path) as stored:
-                    if not np.allclose(stored["key"], wanted, rtol=_ALIKE):
+                with np.load(path) as held:
+                    if not np.allclose(held["key"], wanted, rtol=_ALIKE):
                         continue
                     surfaces = {
-                        name[2:]: stored[name].astype(np.int64)
-                        for name in stored
+                        name[2:]: held[name].astype(np.int64)
+                        for name in held
                         if name.startswith("s_")
                     }
-                    cells = stored["cells"].astype(np.int64)
-                    return RawMesh(stored["vertices"], cells, surfaces)
-            raise MeshError(f"{folder} keeps no mesh of sizes {wanted.tolist()}")
+                    cells = held["cells"].astype(np.int64)
+                    return RawMesh(held["vertices"], cells, surfaces)
+            raise MeshError(f"{folder} holds no mesh of sizes {wanted.tolist()}")
 
     before = builder.Mesher, builder.quiet_gmsh
-    builder.Mesher, builder.quiet_gmsh = Kept, nullcontext
+    builder.Mesher, builder.quiet_gmsh = Stored, nullcontext
     try:
         yield
     finally:
