@@ -140,7 +140,7 @@ def test_accuracy_that_is_not_met_is_a_warning():
 def test_accuracy_is_not_promised_where_the_mesh_steps_around_a_boundary():
     spec = wanting("20 %")
     # thinner than half an element
-    soil = spec["model"]["layers"][0] | {"name": "soil", "bottom": 0.5, "vp": 5.0}
+    soil = spec["model"]["layers"][0] | {"name": "soil", "bottom": 2.9, "vp": 5.0}
     spec["model"]["layers"].insert(0, soil)
     found = [], []
     for said, content in zip(found, (wanting("20 %"), spec), strict=True):
