@@ -73,19 +73,7 @@ def stored(folder: Path) -> Iterator[None]:
         def mesh(self, layers: object) -> RawMesh:
             """Read the mesh of these sizes."""
             del layers
-            wanted = _key(self.size, len(self.planes))
-            for path in sorted(folder.glob("*.npz")):
-                with np.load(path) as held:
-                    if not np.allclose(held["key"], wanted, rtol=_ALIKE):
-                        continue
-                    surfaces = {
-                        name[2:]: held[name].astype(np.int64)
-                        for name in held
-                        if name.startswith("s_")
-                    }
-                    cells = held["cells"].astype(np.int64)
-                    return RawMesh(held["vertices"], cells, surfaces)
-            raise MeshError(f"{folder} holds no mesh of sizes {wanted.tolist()}")
+            return _read(folder, _key(self.size, len(self.planes)))
 
     before = builder.Mesher, builder.quiet_gmsh
     builder.Mesher, builder.quiet_gmsh = Stored, nullcontext
@@ -93,6 +81,22 @@ def stored(folder: Path) -> Iterator[None]:
         yield
     finally:
         builder.Mesher, builder.quiet_gmsh = before
+
+
+def _read(folder: Path, wanted: np.ndarray) -> RawMesh:
+    """Read the mesh of these sizes."""
+    for path in sorted(folder.glob("*.npz")):
+        with np.load(path) as held:
+            if not np.allclose(held["key"], wanted, rtol=_ALIKE):
+                continue
+            surfaces = {
+                name[2:]: held[name].astype(np.int64)
+                for name in held
+                if name.startswith("s_")
+            }
+            cells = held["cells"].astype(np.int64)
+            return RawMesh(held["vertices"], cells, surfaces)
+    raise MeshError(f"{folder} holds no mesh of sizes {wanted.tolist()}")
 
 
 def _key(size: MeshSize, planes: int) -> np.ndarray:
