@@ -229,6 +229,13 @@ MISTAKES = [
     ("inversions[0].sign", {"dip": "up"}, "inversions[0].sign.dip", "one of", ""),
     ("sources.components", ["dip", "dip"], "sources.components", "only once", ""),
     ("sources.along_strike", 0, "sources.along_strike", "between 1 and", ""),
+    (
+        "solver",
+        {"integrator": "stepping", "step": "0.1 s"},
+        "solver.step",
+        "steps until",
+        "lengthen it",
+    ),
     ("name", " ", "name", "must not be empty", ""),
     ("name", "a\nb", "name", "one line", ""),
 ]
@@ -275,21 +282,6 @@ def test_mistakes_of_forward_runs(
     problem = only_problem(put(forward, path, value))
     assert problem.path == where
     assert says in problem.message
-
-
-@pytest.mark.parametrize("kind", ["campaign", "forward"])
-def test_steps_that_nobody_waits_for_are_refused(
-    kind: str, request: pytest.FixtureRequest
-) -> None:
-    spec = request.getfixturevalue(kind)
-    times = {"until": "10 yr", "output": ["10 yr"]}
-    spec |= {"times": times, "solver": {"integrator": "stepping", "step": "1 s"}}
-    problem = only_problem(spec)
-    assert problem.path == "solver.step"
-    assert "315,576,000 steps until 10 yr" in problem.message
-    assert "lengthen it" in problem.hint
-    spec["solver"]["step"] = "1 d"
-    parse(spec)
 
 
 def test_all_mistakes_are_reported_at_once(campaign: dict) -> None:
