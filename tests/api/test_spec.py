@@ -18,6 +18,7 @@ from afterslip.spec import load, loads, parse, parse_campaign, parse_forward
 from afterslip.units import DAY, YEAR
 
 SPECS = Path(__file__).parent / "specs"
+STEPPING = {"integrator": "stepping", "step": "0.1 s"}
 
 
 @pytest.fixture
@@ -229,13 +230,7 @@ MISTAKES = [
     ("inversions[0].sign", {"dip": "up"}, "inversions[0].sign.dip", "one of", ""),
     ("sources.components", ["dip", "dip"], "sources.components", "only once", ""),
     ("sources.along_strike", 0, "sources.along_strike", "between 1 and", ""),
-    (
-        "solver",
-        {"integrator": "stepping", "step": "0.1 s"},
-        "solver.step",
-        "steps until",
-        "lengthen it",
-    ),
+    ("solver", STEPPING, "solver.step", "steps until", "lengthen it"),
     ("name", " ", "name", "must not be empty", ""),
     ("name", "a\nb", "name", "one line", ""),
 ]
