@@ -6,6 +6,7 @@ with which users would ask for it.
 
 from __future__ import annotations
 
+import json
 from contextlib import ExitStack
 
 import numpy as np
@@ -48,6 +49,8 @@ RNG = np.random.default_rng(11)
 X, Y = np.round(RNG.uniform(-45, 55, (2, 24)), 2)
 NAMES = [f"S{k:02d}" for k in range(len(X))]
 LOOK = np.array([-0.6, -0.1, np.sqrt(1 - 0.37)])
+SHARED = {"sigma": 0.03, "length": 12.0, "nugget": 0.01}  # m, km, m
+KARMAN = {"von_karman": {"hurst": 0.5, "along_km": 40, "down_km": 20}}
 HEAD = "station,x_km,y_km,east,north,up,sigma_e,sigma_n,sigma_u,type"
 
 
@@ -142,6 +145,45 @@ def series_of_afterslip(campaign, folder):
     return rate, dataset(folder, "series", f"{HEAD},time", lines, terms=["rate"])
 
 
+def wide_scene(campaign, folder):
+    """A scene on land that hardly moved for the most part, with errors that fade."""
+    rng = np.random.default_rng(5)
+    x, y = np.round(rng.uniform(-140, 140, (2, 700)), 3)
+    scene = moved(campaign, x, y, [0.0])[0] @ LOOK
+    apart = np.hypot(*(np.subtract.outer(axis, axis) for axis in (x, y)))
+    shared = SHARED["sigma"] ** 2 * np.exp(-apart / SHARED["length"])
+    scene += np.linalg.cholesky(shared) @ rng.standard_normal(len(x))
+    scene += SHARED["nugget"] * rng.standard_normal(len(x))
+    look = ",".join(f"{c:.6f}" for c in LOOK)
+    lines = [f"{a},{b},{v:.5f},{look}" for a, b, v in zip(x, y, scene, strict=True)]
+    still = {"x": [-70, 80], "y": [-70, 70]}
+    return dataset(folder, "wide", "x_km,y_km,los,los_e,los_n,los_u", lines,
+                   sigma={"los": SHARED["nugget"]},
+                   covariance={"variogram": still})  # fmt: skip
+
+
+def series_with_seasons(campaign, folder):
+    """The relaxation of three years, offsets and yearly motion of each station."""
+    rng = np.random.default_rng(6)
+    epochs = np.arange(0.0, 3.01, 0.2)
+    motion = moved(campaign, X, Y, epochs.tolist())
+    # m, cosine and sine, and the same twice a year
+    yearly, twice = rng.normal(0.0, 0.01, (2, 2, len(X), 3))
+    lines = []
+    for epoch, now in zip(epochs, motion, strict=True):
+        angle = 2.0 * np.pi * epoch
+        for times, (cosine, sine) in ((1.0, yearly), (2.0, twice)):
+            part = cosine * np.cos(times * angle) + sine * np.sin(times * angle)
+            now = now + part
+        now = now + 0.001 * rng.standard_normal(now.shape)
+        lines += lines_of(now, 0.001, more=f",{epoch:.1f}")
+    # unknowns of a component of a station stand together
+    parts = np.stack([*yearly, *twice], axis=-1)
+    made = dataset(folder, "seasons", f"{HEAD},time", lines,
+                   terms=["annual", "semiannual"])  # fmt: skip
+    return parts, made
+
+
 def write(folder, **more):
     """Write the spec with more keys."""
     path = folder / "branch.yaml"
@@ -156,23 +198,48 @@ def test_a_branch_options_of_data_and_slip_through_time(client, tmp_path):
     made = [f(first, tmp_path) for f in (land_with_a_datum, scene_with_a_ramp,
                                          points_with_a_matrix)]  # fmt: skip
     rate, series = series_of_afterslip(first, tmp_path)
+    seasons, yearly = series_with_seasons(first, tmp_path)
+    made += [wide_scene(first, tmp_path), yearly]
     increments = {"ends": ["1 yr"], "smoothness": 0.0, "amplitude": 1.0}
     asked = [
         {"name": "slip", "datasets": ["land", "scene", "late"], "folds": 3},
         {"name": "after", "datasets": ["series"], "folds": 3, "increments": increments},
+        {
+            "name": "karman",
+            "datasets": ["wide", "seasons"],
+            "folds": 3,
+            "prior": KARMAN,
+        },
     ]
     more = {"datasets": [*made, series], "inversions": asked}
     campaign = client.submit(write(tmp_path, **more)).wait(timeout=500)
     # nothing is solved again
     assert campaign.explain()["reuse"]["reused"] == 4
     ids = client.campaign(campaign.id).data["inversions"]
-    found, after = (client.inversion(i).wait(timeout=300).result for i in ids)
+    found, after, karman = (client.inversion(i).wait(timeout=300).result for i in ids)
     _check_slip(found)
     steps = after["slip_increment"].values
     np.testing.assert_allclose(steps, [0.5 * TRUTH] * 2, atol=0.1)
     # m/yr of each component of each station
     beside = after["unknown_value"].values
     np.testing.assert_allclose(beside, rate.ravel(), atol=0.01)
+    _check_seasons(karman, seasons)
+
+
+def _check_seasons(found, seasons):
+    """A von Kármán prior, a variogram of the scene itself, and yearly terms."""
+    assert json.loads(found.attrs["request"])["prior"] == KARMAN
+    np.testing.assert_allclose(found["slip"].values, TRUTH, atol=0.1)
+    beside = found["unknown_value"].values
+    # sixteen epochs with errors of 1 mm: 0.4 mm each
+    np.testing.assert_allclose(beside, seasons.ravel(), atol=0.002)
+    (wide,) = [d for d in json.loads(found.attrs["datasets"]) if d["name"] == "wide"]
+    # one scene of some twenty lengths, of which the inner part is left out: other
+    # draws of the same errors give lengths of 9 to 22 km, and much the same sum
+    made = wide["variogram"]
+    total = np.hypot(SHARED["sigma"], SHARED["nugget"])
+    assert np.hypot(made["sigma"], made["nugget"]) == pytest.approx(total, rel=0.25)
+    assert made["length"] / 1e3 == pytest.approx(SHARED["length"], rel=0.5)
 
 
 def _check_slip(found):
