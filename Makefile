@@ -14,7 +14,7 @@ FUZZ := tests/api/test_spec_fuzz.py tests/api/test_table_fuzz.py \
 FAULTS := -m "" tests/faults tests/service/test_deployed.py \
   tests/workers/test_dask.py::test_child_dies_with_a_killed_worker
 
-.PHONY: demo test serve lint bench faults fuzz kills scan test-dashboard test-extras \
+.PHONY: demo test serve lint bench faults fuzz kills scan test-dashboard test-pages test-extras \
   mutants coverage docs vendor setup system clean
 
 demo: setup
@@ -77,6 +77,13 @@ scan: setup
 
 test-dashboard: setup
 	$(BIN)/pytest tests/dashboard -m "slow or not slow"
+
+# what the pages of the docs say to type, a generated client, and exports as their
+# readers read them: longer than CI may take
+test-pages: setup
+	$(BIN)/pytest -n 2 --dist loadfile -m slow tests/test_docs_pages.py \
+	  tests/service/test_docs_commands.py tests/e2e/test_docs_python.py \
+	  tests/service/test_generated_client.py tests/e2e/test_export_readers.py
 
 # the page's libraries as modules; it is in the repository, so that only who changes
 # a version needs npm
