@@ -32,6 +32,12 @@ class _Part(NamedTuple):
     fixed: Bool
     cache: CacheScope = NO_CACHE
 
+    @classmethod
+    def of(cls, space: Discretisation, chosen: NDArray[np.bool_], fixed: Bool) -> _Part:
+        """Take the chosen elements of a mesh."""
+        arrays = (space.gradients[chosen], space.volume[chosen])
+        return cls(space.elements[chosen], space.nodes, *arrays, fixed)
+
 
 @dataclass(slots=True)
 class PlanOnDevice:
@@ -67,17 +73,14 @@ class PlanOnDevice:
         """Make the plan of some elements for the rows that only they touch."""
         fixed = np.ones_like(space.fixed)
         fixed[rows] = space.fixed[rows]
-        arrays = (space.gradients[chosen], space.volume[chosen])
-        part = _Part(space.elements[chosen], space.nodes, *arrays, fixed)
-        return cls.of(part, repeatable)
+        return cls.of(_Part.of(space, chosen, fixed), repeatable)
 
     @classmethod
     def beside(
         cls, space: Discretisation, chosen: NDArray[np.bool_], also: Int
     ) -> PlanOnDevice:
         """Make the plan of some elements whose nodes others touch ``also`` times."""
-        arrays = (space.gradients[chosen], space.volume[chosen])
-        part = _Part(space.elements[chosen], space.nodes, *arrays, space.fixed)
+        part = _Part.of(space, chosen, space.fixed)
         return cls.of(part, repeatable=False, also=also)
 
     @classmethod
