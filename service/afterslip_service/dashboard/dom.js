@@ -57,3 +57,14 @@ export function calm(action, ms) {
     if (!timer) timer = window.setTimeout(() => { timer = 0; action(); }, ms);
   };
 }
+
+/** Copies the address of this view; returns what came of it. */
+export async function copyAddress() {
+  try {
+    await navigator.clipboard.writeText(location.href);
+    return "Copied.";
+  } catch {
+    // a page over plain HTTP from elsewhere may not write there
+    return "The address of this page is the link.";
+  }
+}

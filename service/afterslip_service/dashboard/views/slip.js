@@ -2,7 +2,7 @@
 /** What an inversion found: slip and data on a map. */
 
 import { Problem, get, send } from "/dashboard/api.js";
-import { h, put, svg } from "/dashboard/dom.js";
+import { copyAddress, h, put, svg } from "/dashboard/dom.js";
 import { css, table } from "/dashboard/elements/colours.js";
 import { around } from "/dashboard/elements/km-map.js";
 import { select } from "/dashboard/elements/select.js";
@@ -258,15 +258,7 @@ class SlipView {
   /** @param {string} words */
   say(words) { put(this.status, words); }
 
-  async copy() {
-    try {
-      await navigator.clipboard.writeText(location.href);
-      this.say("Copied.");
-    } catch {
-      // a page over plain HTTP from elsewhere may not write there
-      this.say("The address of this page is the link.");
-    }
-  }
+  async copy() { this.say(await copyAddress()); }
 
   /** Each drawing with the name of its file. */
   figures() {

@@ -2,7 +2,7 @@
 /** The waves of a campaign: a record section, one station, and the ground through time. */
 
 import { get, Problem } from "/dashboard/api.js";
-import { h, put } from "/dashboard/dom.js";
+import { copyAddress, h, put } from "/dashboard/dom.js";
 import { css, table } from "/dashboard/elements/colours.js";
 import { select } from "/dashboard/elements/select.js";
 import { savePdf, saveSvg, standalone, withField } from "/dashboard/figure.js";
@@ -334,15 +334,7 @@ class WavesView {
   /** @param {string} words */
   say(words) { put(this.status, words); }
 
-  async copy() {
-    try {
-      await navigator.clipboard.writeText(location.href);
-      this.say("Copied.");
-    } catch {
-      // a page over plain HTTP from elsewhere may not write there
-      this.say("The address of this page is the link.");
-    }
-  }
+  async copy() { this.say(await copyAddress()); }
 
   /** Each drawing with the name of its file. */
   figures() {
