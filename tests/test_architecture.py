@@ -15,7 +15,7 @@ SOURCES = [
     for package in [*PACKAGES, "tests", "benchmarks", "examples"]
     for kind in ("*.py", "*.js", "*.css", "*.html", "*.cu", "*.cuh")
     for path in sorted((ROOT / package).rglob(kind))
-    if "vendor" not in path.parts
+    if not {"vendor", "node_modules"} & set(path.parts)
 ]
 
 

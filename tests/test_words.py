@@ -78,7 +78,8 @@ def sources() -> list[str]:
             paths += (ROOT / top).rglob(kind)
     names = {path.relative_to(ROOT).as_posix() for path in paths}
     here = Path(__file__).relative_to(ROOT).as_posix()
-    return sorted(name for name in names - {here} if "/vendor/" not in name)
+    others = re.compile("/(vendor|node_modules)/")
+    return sorted(name for name in names - {here} if not others.search(name))
 
 
 def places(name: str, pattern: re.Pattern[str]) -> list[tuple[int, str]]:

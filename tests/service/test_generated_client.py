@@ -1,14 +1,17 @@
 """A client that a generator makes of OpenAPI works a real service by its own types."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import tiny_worker
 
 UV = [sys.executable, "-m", "uv", "run", "--quiet", "--no-project", "--isolated"]
+PAGE = Path(__file__).parents[2] / "docs/api.md"
 GENERATOR = [*UV, "--with", "openapi-python-client==0.29.1", "openapi-python-client"]
 
 USE = """
@@ -27,6 +30,8 @@ from afterslip_client.api.groups import (
 )
 from afterslip_client.api.inversions import (
     create_inversion_v1_inversions_post as invert,
+    read_result_v1_inversions_inversion_result_get as result,
+    show_inversion_v1_inversions_inversion_get as shown,
 )
 from afterslip_client.models import (
     CampaignResponse, CampaignState, DatasetRequest, InversionRequest, Problem,
@@ -55,7 +60,11 @@ assert stored.n_observations == 2, stored
 asked = InversionRequest.from_dict(
     {"campaign": made.id, "name": "mine", "datasets": [stored.name]}
 )
-assert invert.sync(client=client, body=asked).name == "mine"
+mine = invert.sync(client=client, body=asked)
+assert mine.name == "mine"
+while shown.sync(mine.id, client=client).state != "accepted":
+    time.sleep(0.05)
+assert result.sync(mine.id, client=client).payload.read() == b"CDF tiny"
 wrong = asked.from_dict({**asked.to_dict(), "datasets": ["nothing"]})
 refused = invert.sync(client=client, body=wrong)
 assert isinstance(refused, Problem) and refused.status in (404, 422), refused
@@ -81,7 +90,10 @@ def generated(client, tmp_path):
         pytest.skip("openapi-python-client cannot be installed here")
     api = tmp_path / "openapi.json"
     api.write_text(client.get("/openapi.json").text)
-    command = [*GENERATOR, "generate", "--path", str(api), "--output-path", "made"]
+    (config,) = re.findall(r'title="bytes.yaml"\n(.*?)```', PAGE.read_text(), re.DOTALL)
+    (tmp_path / "bytes.yaml").write_text(config)
+    command = [*GENERATOR, "generate", "--path", str(api), "--output-path", "made",
+               "--config", "bytes.yaml"]  # fmt: skip
     done = subprocess.run(
         command, cwd=tmp_path, capture_output=True, text=True, timeout=200
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -19,6 +21,7 @@ from afterslip_service.http.paths import PUBLIC, SESSION
 from afterslip_service.http.problems import MEDIA
 
 REF = "#/components/schemas/{model}"
+_REFERRED = re.compile(r'"#/components/schemas/(\w+)"')
 PROBLEM = {"$ref": "#/components/schemas/Problem"}
 # what any request may be answered, whatever it asks for
 ANY = (400, 421, 503)
@@ -63,6 +66,7 @@ def openapi(
         for path, item in schema["paths"].items():
             for method, operation in item.items():
                 _complete(operation, path, method)
+        _require_answers(schema)
         app.openapi_schema = schema
     return app.openapi_schema
 
@@ -92,6 +96,41 @@ def _add_specs(known: dict[str, Any], bodies: Mapping[str, type[BaseModel]]) -> 
     known |= schemas
 
 
+def _require_answers(schema: dict[str, Any]) -> None:
+    """Say of what is only sent that it always has all its fields.
+
+    A field with a default may be left out of a request, but never is of an answer.
+    """
+    known = schema["components"]["schemas"]
+    operations = [o for item in schema["paths"].values() for o in item.values()]
+    taken = _named(known, [o.get("requestBody", {}) for o in operations])
+    sent = _named(known, [o["responses"] for o in operations])
+    for name in sent - taken:
+        if "properties" in known[name]:
+            known[name]["required"] = list(known[name]["properties"])
+    # FastAPI's own errors, whose place problems have taken
+    for name in ("HTTPValidationError", "ValidationError"):
+        known.pop(name, None)
+
+
+def _named(known: Mapping[str, Any], parts: Iterable[Any]) -> set[str]:
+    """Return the names of the schemas that parts refer to, directly or by others."""
+    found: set[str] = set()
+    todo = list(parts)
+    while todo:
+        new = set(_REFERRED.findall(json.dumps(todo.pop()))) - found
+        found |= new
+        todo += [known[name] for name in new]
+    return found
+
+
+def _plain_bodies(body: dict[str, Any]) -> None:
+    """Leave the reference alone where FastAPI's type of the parameter stands beside."""
+    for content in body["content"].values():
+        if "$ref" in content["schema"]:
+            content["schema"] = {"$ref": content["schema"]["$ref"]}
+
+
 def _schema(model: type[BaseModel]) -> dict[str, Any]:
     return model.model_json_schema(ref_template=REF)
 
@@ -107,6 +146,7 @@ def _complete(operation: dict[str, Any], path: str, method: str) -> None:
         statuses += GUARDED
     if "requestBody" in operation:
         statuses += WITH_BODY
+        _plain_bodies(operation["requestBody"])
     for status in statuses:
         operation["responses"].setdefault(
             str(status),

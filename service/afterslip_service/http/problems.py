@@ -29,6 +29,7 @@ from afterslip_service.errors import (
 from afterslip_workers import entry
 
 MEDIA = "application/problem+json"
+BINARY = {"type": "string", "format": "binary"}
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 # a client that has left is answered nothing; nginx's number for it
 LEFT = 499
@@ -96,6 +97,11 @@ def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
         }
         for status in statuses
     }
+
+
+def file_of(media: str, **schema: str) -> dict[int | str, dict[str, Any]]:
+    """Return the answer of a route that sends a file, for OpenAPI; bytes by default."""
+    return {200: {"content": {media: {"schema": schema or BINARY}}}}
 
 
 def install(app: FastAPI) -> None:

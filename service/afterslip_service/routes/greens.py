@@ -11,13 +11,17 @@ from fastapi.responses import FileResponse, Response
 
 from afterslip_service.db import campaigns
 from afterslip_service.http.deps import ServiceDep
-from afterslip_service.http.problems import responses
+from afterslip_service.http.problems import BINARY, responses
 from afterslip_service.routes.store_files import respond
 from afterslip_workers import entry
 
 router = APIRouter(prefix="/v1/campaigns/{campaign}/greens.zarr", tags=["greens"])
 
 METADATA = "zarr.json"
+CONTENT = {
+    "application/octet-stream": {"schema": BINARY},
+    "application/json": {"schema": {"type": "object"}},
+}
 
 
 @router.head("/{key:path}", include_in_schema=False)
@@ -25,8 +29,8 @@ METADATA = "zarr.json"
     "/{key:path}",
     response_class=FileResponse,
     responses={
-        200: {"content": {"application/octet-stream": {}}},
-        206: {"description": "Partial Content"},
+        200: {"content": CONTENT},
+        206: {"description": "Partial Content", "content": CONTENT},
         416: {"description": "Range Not Satisfiable"},
         **responses(404, 422, 503),
     },

@@ -21,7 +21,7 @@ from afterslip_service.http.deps import (
     ServiceDep,
     next_cursor,
 )
-from afterslip_service.http.problems import responses
+from afterslip_service.http.problems import file_of, responses
 from afterslip_service.routes import submission
 from afterslip_service.routes.responses import (
     InversionPage,
@@ -127,7 +127,7 @@ def _folder(campaign: str, identity: str) -> str:
 @router.get(
     "/{inversion}/result",
     response_class=FileResponse,
-    responses=responses(404, 409, 422, 503),
+    responses=file_of("application/x-netcdf") | responses(404, 409, 422, 503),
 )
 def read_result(service: ServiceDep, request: Request, inversion: str) -> Response:
     """Read the result as NetCDF."""
@@ -138,7 +138,7 @@ def read_result(service: ServiceDep, request: Request, inversion: str) -> Respon
 @router.get(
     "/{inversion}/slip",
     response_class=FileResponse,
-    responses=responses(404, 409, 422, 503),
+    responses=file_of("text/csv", type="string") | responses(404, 409, 422, 503),
 )
 def read_slip(service: ServiceDep, request: Request, inversion: str) -> Response:
     """Read the slip of each source as CSV."""
@@ -149,7 +149,8 @@ def read_slip(service: ServiceDep, request: Request, inversion: str) -> Response
 @router.get(
     "/{inversion}/geojson",
     response_class=FileResponse,
-    responses=responses(404, 409, 422, 503),
+    responses=file_of("application/geo+json", type="object")
+    | responses(404, 409, 422, 503),
 )
 def read_geojson(service: ServiceDep, request: Request, inversion: str) -> Response:
     """Read the slip as polygons of GeoJSON, for a GIS."""
@@ -160,7 +161,7 @@ def read_geojson(service: ServiceDep, request: Request, inversion: str) -> Respo
 @router.get(
     "/{inversion}/fit",
     response_class=FileResponse,
-    responses=responses(404, 409, 422, 503),
+    responses=file_of("text/csv", type="string") | responses(404, 409, 422, 503),
 )
 def read_fit(service: ServiceDep, request: Request, inversion: str) -> Response:
     """Read each datum, what is predicted for it, and their difference as CSV."""
@@ -171,7 +172,7 @@ def read_fit(service: ServiceDep, request: Request, inversion: str) -> Response:
 @router.get(
     "/{inversion}/report",
     response_class=FileResponse,
-    responses=responses(404, 409, 422, 503),
+    responses=file_of("text/html", type="string") | responses(404, 409, 422, 503),
 )
 def read_report(service: ServiceDep, request: Request, inversion: str) -> Response:
     """Read the report as a page."""
@@ -203,7 +204,7 @@ def list_plots(
 @router.get(
     "/{inversion}/plots/{name}.png",
     response_class=FileResponse,
-    responses=responses(404, 409, 422, 503),
+    responses=file_of("image/png") | responses(404, 409, 422, 503),
 )
 def read_plot(
     service: ServiceDep, request: Request, inversion: str, name: str
