@@ -84,7 +84,7 @@ test-pages: setup
 	$(BIN)/pytest -n 2 --dist loadfile -m slow tests/test_docs_pages.py \
 	  tests/service/test_docs_commands.py tests/e2e/test_docs_python.py \
 	  tests/service/test_generated_client.py tests/service/test_typescript_client.py \
-	  tests/e2e/test_export_readers.py
+	  tests/e2e/test_docs_waves.py tests/e2e/test_export_readers.py
 
 # the page's libraries as modules; it is in the repository, so that only who changes
 # a version needs npm

@@ -2,7 +2,7 @@
 
 The tests that run whole pages: ``test_docs_pages.py`` (tutorial),
 ``service/test_docs_commands.py`` (REST, security), ``e2e/test_docs_python.py`` (Python,
-a server elsewhere, README).
+a server elsewhere, README), ``e2e/test_docs_waves.py`` (waves).
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ ELSEWHERE = "e2e/test_docs_python.py::test_a_server_elsewhere"
 CLUSTER = (
     "needs a cluster or containers: test_deployment_files.py compares with the files"
 )
+WAVES = "e2e/test_docs_waves.py::test_the_example_is_run"
+CHECKS = "e2e/test_docs_waves.py::test_the_checks"
+RUPTURE = "e2e/test_docs_waves.py::test_the_rupture"
 REAL = "faults/test_run_local.py::test_"  # by `make faults`, with the real programs
 # page, beginning of the command → test that runs it, or the same, or why none does
 PLACED = {
@@ -41,9 +44,7 @@ PLACED = {
     ("README.md", "afterslip forward examples/planar"): (
         "e2e/test_docs_python.py::test_one_given_slip"
     ),
-    ("README.md", "afterslip run examples/waves"): (
-        "e2e/test_wave_campaign.py::test_"  # a smaller one
-    ),
+    ("README.md", "afterslip run examples/waves"): WAVES,
     ("README.md", "afterslip verify"): "physics/test_suite.py::test_",
     ("README.md", "afterslip serve"): (
         "service/test_docs_commands.py::test_authentication_is_switched"
@@ -70,6 +71,16 @@ PLACED = {
     ("docs/examples.md", "afterslip forward forward.yaml"): TUTORIAL,
     ("docs/examples.md", "afterslip run campaign.yaml"): TUTORIAL,
     ("docs/examples.md", "afterslip run examples/tohoku2011"): DEMO,
+    ("docs/examples.md", "afterslip run examples/waves"): WAVES,
+    ("docs/examples.md", "python examples/waves"): WAVES,
+    ("docs/examples.md", "afterslip run examples/kinematic"): RUPTURE,
+    ("docs/waves.md", "afterslip run examples/kinematic"): RUPTURE,
+    ("docs/waves.md", "python examples/kinematic"): RUPTURE,
+    ("docs/waves.md", "afterslip verify"): CHECKS,
+    ("docs/waves.md", "afterslip bench"): CHECKS,
+    ("docs/waves.md", ""): WAVES,
+    ("docs/verification.md", "afterslip verify"): "physics/test_suite.py::test_",
+    ("docs/verification.md", ""): MINUTES,
     ("docs/examples.md", ""): MINUTES,
     ("examples/", ""): MINUTES,
     ("docs/spec.md", "afterslip compare-rheologies"): (
@@ -137,5 +148,5 @@ def test_the_test_that_is_named_exists(where):
 def test_one_command_runs_the_pages():
     steps = (ROOT / "Makefile").read_text().partition("\ntest-pages:")[2]
     slow = {where.partition("::")[0] for where in WHOLE.values()}
-    for path in (*slow, "e2e/test_docs_python.py"):
+    for path in (*slow, "e2e/test_docs_python.py", "e2e/test_docs_waves.py"):
         assert f"tests/{path}" in steps, path
