@@ -13,7 +13,7 @@ from afterslip_solver.materials import (
     MaterialError,
     PropertyGrid,
     assign,
-    describe_steps,
+    describe_misfits,
 )
 from afterslip_solver.mesh import Interface
 from afterslip_solver.testing.box import box_mesh
@@ -48,9 +48,11 @@ def test_steps_around_a_boundary_are_measured():
     off = []
     for n in (6, 12, 24):
         mesh = box_mesh((n, n // 2, n), (120 * KM, 60 * KM, 60 * KM))
-        (said,) = describe_steps(
+        (misfit,) = describe_misfits(
             mesh, [dataclasses.replace(CRUST, bottom=21.7 * KM), MANTLE], []
         )
+        assert misfit.steps
+        said = misfit.note
         assert said.startswith("layer crust: the mesh does not follow its bottom")
         assert "21.7 km" in said
         off.append(float(said.split("by ")[1].split(" km")[0]))
@@ -70,17 +72,18 @@ def test_long_elements_far_away_do_not_hide_the_steps_near_the_faults():
     layers = [dataclasses.replace(MANTLE, bottom=60 * KM)]
     # extent 20 km: steps within 10 km of it are near
     fault = np.array([[-28.0, 0.0, -0.35], [-8.3, 0.0, -3.8]]) * KM
-    (said,) = describe_steps(mesh, layers, [slab], fault)
+    (misfit,) = describe_misfits(mesh, layers, [slab], fault)
+    said = misfit.note
     near, everywhere = (float(v) for v in re.findall(r"([\d.]+) km RMS", said))
     assert "RMS near the faults" in said
     assert near < 2.5
     assert everywhere > 2.0 * near
-    (said,) = describe_steps(mesh, layers, [slab])
-    assert said.endswith(f"by {everywhere:.2g} km RMS")
+    (misfit,) = describe_misfits(mesh, layers, [slab])
+    assert misfit.note.endswith(f"by {everywhere:.2g} km RMS")
 
 
 def test_a_boundary_that_the_mesh_follows_has_no_steps(mesh):
-    assert list(describe_steps(mesh, [CRUST, MANTLE], [])) == []
+    assert list(describe_misfits(mesh, [CRUST, MANTLE], [])) == []
 
 
 def test_uncovered_depth_is_an_error(mesh):

@@ -8,7 +8,7 @@ from afterslip_solver.materials.properties import (
     MaterialError,
 )
 from afterslip_solver.materials.restoring import GRAVITY, restoring_force
-from afterslip_solver.materials.steps import describe_steps
+from afterslip_solver.materials.steps import describe_misfits
 
 __all__ = [
     "GRAVITY",
@@ -17,7 +17,7 @@ __all__ = [
     "MaterialError",
     "PropertyGrid",
     "assign",
-    "describe_steps",
+    "describe_misfits",
     "moduli_at",
     "restoring_force",
 ]

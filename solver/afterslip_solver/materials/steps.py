@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -15,21 +16,38 @@ from afterslip_solver.model import Bool, Float, Int, TetMesh
 
 # m; a boundary that the mesh follows is off by rounding only
 _FOLLOWED = 1.0
+# as a share of the length of edges: those of steps are off by more, chords of curved
+# boundaries by less
+_STEP = 0.05
 
 
-def describe_steps(
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """How far the faces of a mesh are from a boundary.
+
+    Attributes
+    ----------
+    note : says it.
+    steps : whether the mesh does not follow the boundary but steps around it.
+    """
+
+    note: str
+    steps: bool
+
+
+def describe_misfits(
     mesh: TetMesh,
     layers: Sequence[Layer],
     bodies: Sequence[Body],
     faults: Float | None = None,
-) -> Iterator[str]:
-    """Say of every boundary that the mesh does not follow how far its steps are off.
+) -> Iterator[Misfit]:
+    """Say of every boundary that the mesh does not follow exactly how far it is off.
 
     Parameters
     ----------
-    faults : (n, 3) m, points on the faults. Far from them elements, and with them
-        steps, are so large that they would hide those that matter: steps within half
-        the faults' extent are given too.
+    faults : (n, 3) m, points on the faults. Far from them elements are so large that
+        what they miss would hide what matters: the misfit within half the faults'
+        extent is given too, and decides on whether there are steps.
     """
     vertices = mesh.nodes[: mesh.n_vertex]
     for layer in layers:
@@ -39,21 +57,15 @@ def describe_steps(
         above = partial(_above, depth)
         some = _beside(mesh, above(vertices), (0.0,))
         inside = above(_centres(mesh, some)) < 0.0
-        off = _off(mesh, some, inside, above, faults)
-        if off:
-            yield (
-                f"layer {layer.name}: the mesh does not follow its bottom at "
-                f"{depth / 1e3:g} km but steps around it, by {off}"
-            )
-    for body in bodies:
+        faces = _faces(mesh, some, inside, bodies)
+        name = f"layer {layer.name}", f"its bottom at {depth / 1e3:g} km"
+        yield from _described(name, faces, above, faults)
+    for number, body in enumerate(bodies):
         some = _beside(mesh, body.across(vertices), (0.0, body.thickness))
         inside = inside_of(body, _centres(mesh, some))
-        off = _off(mesh, some, inside, partial(_from, body), faults)
-        if off:
-            yield (
-                f"body {body.name}: the mesh does not follow all of its boundary but "
-                f"steps around it, by {off}"
-            )
+        faces = _faces(mesh, some, inside, bodies[number + 1 :])
+        name = f"body {body.name}", "all of its boundary"
+        yield from _described(name, faces, partial(_from, body), faults)
 
 
 def _centres(mesh: TetMesh, elements: Int) -> Float:
@@ -86,31 +98,56 @@ def _near(faults: Float, centres: Float) -> Bool:
     return np.asarray(np.isfinite(distance))
 
 
-def _off(
-    mesh: TetMesh,
-    elements: Int,
-    inside: Bool,
+def _faces(
+    mesh: TetMesh, elements: Int, inside: Bool, bodies: Sequence[Body]
+) -> tuple[Float, Float]:
+    """As `steps`, without those inside of bodies that lie over the boundary."""
+    corners, area = steps(mesh, elements, inside)
+    for body in bodies:
+        seen = ~inside_of(body, corners.mean(axis=1)) if len(corners) else slice(None)
+        corners, area = corners[seen], area[seen]
+    return corners, area
+
+
+def _described(
+    name: tuple[str, str],
+    faces: tuple[Float, Float],
     distance: Callable[[Float], Float],
     faults: Float | None,
-) -> str:
-    """Say how far off steps are; nothing where the mesh follows the boundary."""
-    corners, area = steps(mesh, elements, inside)
+) -> Iterator[Misfit]:
+    """Say how far off faces are; nothing where the mesh follows the boundary."""
+    corners, area = faces
     if not len(corners):
-        return ""
+        return
     # midpoints of edges integrate a square exactly where the boundary is a plane
     middles = 0.5 * (corners + np.roll(corners, 1, axis=1))
     square = (distance(middles.reshape(-1, 3)).reshape(-1, 3) ** 2).mean(axis=1)
-    whole = np.sqrt(np.average(square, weights=area))
+    whole = _rms(square, area)
     if whole <= _FOLLOWED:
-        return ""
-    beside = ""
-    if faults is not None and len(faults):
-        near = _near(faults, corners.mean(axis=1))
-        close = (
-            np.sqrt(np.average(square[near], weights=area[near])) if near.any() else 0.0
-        )
+        return
+    off, beside = f"{_km(whole)} RMS", ""
+    relative = whole / _edge(area)
+    near = _near(faults, corners.mean(axis=1)) if faults is not None else area < 0.0
+    if near.any():
+        close = _rms(square[near], area[near])
+        relative = close / _edge(area[near])
+        off += " everywhere"
         beside = f"{_km(close)} RMS near the faults, " if close > _FOLLOWED else ""
-    return f"{beside}{_km(whole)} RMS{' everywhere' if beside else ''}"
+    who, what = name
+    if relative > _STEP:
+        said = f"the mesh does not follow {what} but steps around it, by {beside}{off}"
+    else:
+        said = f"faces of the mesh follow {what} within {beside}{off}"
+    yield Misfit(f"{who}: {said}", relative > _STEP)
+
+
+def _rms(square: Float, area: Float) -> float:
+    return float(np.sqrt(np.average(square, weights=area)))
+
+
+def _edge(area: Float) -> float:
+    """Return the edge, m, of an equilateral triangle of the mean area."""
+    return float(np.sqrt(area.mean() * 4.0 / np.sqrt(3.0)))
 
 
 def _above(depth: float, points: Float) -> Float:

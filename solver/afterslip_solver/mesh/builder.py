@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import combinations, pairwise
 
 import numpy as np
 
 from afterslip_common.errors import MeshError
 from afterslip_common.geometry import Box, PlaneFault
+from afterslip_solver.mesh.conform import (
+    Boundary,
+    Plate,
+    boundaries_of,
+    conform,
+)
 from afterslip_solver.mesh.curved import CurvedSurface, place_curved
 from afterslip_solver.mesh.geometry import (
     CurvedFault,
@@ -25,8 +33,9 @@ from afterslip_solver.mesh.planar import (
     place_plane,
 )
 from afterslip_solver.mesh.quality import check_quality
-from afterslip_solver.mesh.refine import refine_uniformly
+from afterslip_solver.mesh.refine import Projection, refine_uniformly
 from afterslip_solver.mesh.split import split_nodes
+from afterslip_solver.model import Int
 
 # elements in a layer are at most this many times its thickness
 _FLATNESS = 5.0
@@ -43,16 +52,18 @@ def build_mesh(
     horizons: Sequence[float] = (),
     refine: int = 0,
     clearance: float | None = None,
+    plates: Sequence[Plate] = (),
 ) -> Geometry:
-    """Tetrahedra that conform to faults, layers and the free surface.
+    """Tetrahedra that conform to faults, layers, plates and the free surface.
 
     Parameters
     ----------
-    horizons : m, depths of the bottoms of layers, embedded unless a note says why
-        not.
+    horizons : m, depths of the bottoms of layers. Faces follow them unless a note says
+        why not.
     refine : number of uniform refinements, each making eight elements of one.
     clearance : m, size of elements that margins of faults, and what is too close to
         each other, are measured by; default: that on the faults.
+    plates : whose sides faces follow too; later ones lie in place of earlier ones.
 
     Returns
     -------
@@ -63,31 +74,36 @@ def build_mesh(
     depths = sorted({h for h in horizons if 0.0 < h < box.depth})
     clearance = clearance or size.fault
     surfaces = [_place(fault, box, clearance, depths, notes) for fault in faults]
-    said: list[str] = []
+    horizons, layers = _thick(depths, box, size, clearance, notes)
     try:
-        raw = _meshed(box, size, clearance, depths, surfaces, said)
-    except MeshError as error:
-        if not depths or all(isinstance(s, EmbeddedPlane) for s in surfaces):
+        raw = _meshed(box, size, clearance, horizons, layers, surfaces)
+    except MeshError:
+        # without those of layers, which are then followed like those of plates
+        if not horizons or all(isinstance(s, EmbeddedPlane) for s in surfaces):
             raise
-        raw = _meshed(box, size, clearance, (), surfaces, said)
-        said = [f"bottoms of layers are not embedded, because with them: {error}"]
-    return _finish(raw, surfaces, refine, notes + said)
+        raw = _meshed(box, size, clearance, [], [], surfaces)
+    boundaries = boundaries_of(plates, horizons)
+    raw, faces = conform(raw, boundaries, box)
+    return _finish(raw, surfaces, refine, notes, _sides(boundaries, faces, box))
 
 
 def _meshed(
     box: Box,
     size: MeshSize,
     clearance: float,
-    depths: Sequence[float],
+    horizons: Sequence[float],
+    layers: Sequence[tuple[float, float, float]],
     surfaces: Sequence[EmbeddedPlane | CurvedSurface],
-    notes: list[str],
 ) -> RawMesh:
     with quiet_gmsh():
         mesher = Mesher(box, size)
         for surface in surfaces:
             surface.embed(mesher)
         _check_apart(mesher)
-        layers = _embed_horizons(mesher, clearance, depths, surfaces, notes)
+        for depth in horizons:
+            # beside the edge of a fault there would be slivers
+            if not _ROUNDING < _nearest_edge(depth, surfaces) < CLEAR * clearance:
+                mesher.add_horizon(depth)
         return mesher.mesh(layers)
 
 
@@ -111,23 +127,39 @@ def _place(
     return surface
 
 
+def _sides(
+    boundaries: Sequence[Boundary], faces: Sequence[Int], box: Box
+) -> dict[str, tuple[Int, Projection]]:
+    """Faces on boundaries, and what moves new vertices on them onto the boundary."""
+    return {
+        f"boundary {number}": (some, partial(boundary.project, box=box))
+        for number, (boundary, some) in enumerate(zip(boundaries, faces, strict=True))
+    }
+
+
 def _finish(
     raw: RawMesh,
     surfaces: Sequence[EmbeddedPlane | CurvedSurface],
     refine: int,
     notes: list[str],
+    sides: dict[str, tuple[Int, Projection]],
 ) -> Geometry:
     """Number, refine and split the raw mesh."""  # noqa: D401
+    followed = {name: faces for name, (faces, _) in sides.items()} if refine else {}
+    raw = replace(raw, surfaces=raw.surfaces | followed)
     vertices, cells, triangles = in_space_order(raw)
     mesh = second_order(vertices, cells)
     check_quality(mesh)
-    curved = {s.name: s.project for s in surfaces if isinstance(s, CurvedSurface)}
+    curved: dict[str, Projection] = {
+        s.name: s.project for s in surfaces if isinstance(s, CurvedSurface)
+    }
+    curved |= {name: sides[name][1] for name in followed}
     for level in range(1, refine + 1):
         mesh, triangles, left = refine_uniformly(mesh, triangles, curved)
         if left:
             notes.append(
                 f"refinement {level}: {left} new vertices stay on straight edges, "
-                "because moving them onto the curved fault would spoil elements"
+                "because moving them onto a curved surface would spoil elements"
             )
     check_quality(mesh)
     meshes = {s.name: s.fault_mesh(mesh, triangles[s.name]) for s in surfaces}
@@ -169,38 +201,37 @@ def _check_apart(mesher: Mesher) -> None:
             )
 
 
-def _embed_horizons(
-    mesher: Mesher,
-    clearance: float,
+def _thick(
     depths: Sequence[float],
-    surfaces: Sequence[EmbeddedPlane | CurvedSurface],
+    box: Box,
+    size: MeshSize,
+    clearance: float,
     notes: list[str],
-) -> list[tuple[float, float, float]]:
-    """Add the planes of layers, and return the sizes that thin layers need."""
-    size, used = mesher.size, [0.0]
+) -> tuple[list[float], list[tuple[float, float, float]]]:
+    """Return the bottoms of layers that elements can follow, and sizes they need.
+
+    Returns
+    -------
+    depths : m. layers : (top, bottom, largest size), m, of thin ones.
+    """
+    used = [0.0]
     for depth in depths:
-        gap = _nearest_edge(depth, surfaces)
-        thin = min(depth - used[-1], mesher.box.depth - depth)
-        if _ROUNDING < gap < CLEAR * clearance:
-            reason = f"it passes {gap / 1e3:.2g} km from an edge of a fault"
-            enough = gap / CLEAR
-        elif thin < _THIN * clearance:
-            reason = f"the layer is {thin / 1e3:.2g} km thin beside elements of "
-            reason += f"{size.fault / 1e3:g} km"
-            enough = thin / _THIN
+        thin = min(depth - used[-1], box.depth - depth)
+        if thin < _THIN * clearance:
+            notes.append(
+                f"the mesh does not follow the layer's bottom at {depth / 1e3:g} km, "
+                f"because the layer is {thin / 1e3:.2g} km thin beside elements of "
+                f"{size.fault / 1e3:g} km: mesh.size.fault of "
+                f"{0.95e-3 * thin / _THIN:.2g} km would do"
+            )
         else:
-            mesher.add_horizon(depth)
             used.append(depth)
-            continue
-        notes.append(
-            f"the layer's bottom at {depth / 1e3:g} km is not embedded, because "
-            f"{reason}: mesh.size.fault of {0.95e-3 * enough:.2g} km would do"
-        )
-    return [
+    layers = [
         (top, bottom, max(_FLATNESS * (bottom - top), size.fault))
-        for top, bottom in pairwise([*used, mesher.box.depth])
+        for top, bottom in pairwise([*used, box.depth])
         if _FLATNESS * (bottom - top) < size.far
     ]
+    return used[1:], layers
 
 
 def _nearest_edge(

@@ -23,7 +23,7 @@ from afterslip_solver.materials import (
     Body,
     Layer,
     assign,
-    describe_steps,
+    describe_misfits,
     restoring_force,
 )
 from afterslip_solver.materials.properties import MaterialError
@@ -32,10 +32,9 @@ from afterslip_solver.model import Model, Placement, TetMesh
 
 _SUFFIX = {"gmsh": ".msh", "exodus": ".exo", "vtu": ".vtu"}
 
-# follows what `describe_steps` says
+# follows what `describe_misfits` says
 STEPS_COST = (
-    "space_error holds only a part of what these steps cost: the change over a slab "
-    "was off by eight times as much (docs/verification.md)"
+    "space_error holds only a part of what these steps cost (docs/verification.md)"
 )
 
 Phase = Callable[[str], None]
@@ -58,13 +57,15 @@ def build_model(
     "n_node", "quality", "notes", "materials"}. Raises MeshError and MaterialError.
     """
     phase("meshing")
-    geometry = _geometry(spec, inputs, files)
+    parts = _parts(spec, inputs)
+    geometry = _geometry(spec, inputs, files, parts[1])
     phase("assigning materials")
-    model, notes = _assembled(spec, inputs, geometry)
+    model, notes = _assembled(spec, inputs, geometry, parts)
     if spec.mesh.size is not None and not spec.mesh.refine:
         phase("meshing with longer edges")
         try:
-            coarse, _ = _assembled(spec, inputs, _geometry(spec, inputs, files, 2.0))
+            longer = _geometry(spec, inputs, files, parts[1], 2.0)
+            coarse, _ = _assembled(spec, inputs, longer, parts)
             model = replace(model, coarser=coarse)
         except (MeshError, MaterialError) as error:
             notes.append(f"the error of the mesh cannot be estimated: {error}")
@@ -72,10 +73,13 @@ def build_model(
 
 
 def _assembled(
-    spec: earth.Model, inputs: Inputs, geometry: Geometry
+    spec: earth.Model,
+    inputs: Inputs,
+    geometry: Geometry,
+    parts: tuple[list[Layer], list[Body]],
 ) -> tuple[Model, list[str]]:
-    """Return the model on a mesh, and notes."""
-    layers, bodies = _parts(spec, inputs)
+    """Return the model of layers and bodies on a mesh, and notes."""
+    layers, bodies = parts
     imported = spec.mesh.file is not None
     materials = assign(geometry.mesh, layers, bodies, inputs.grid, by_tag=imported)
     restoring, notes = None, list(geometry.notes)
@@ -83,9 +87,9 @@ def _assembled(
     if not imported:
         on_faults = [geometry.mesh.nodes[f.nodes] for f in geometry.faults.values()]
         points = np.concatenate(on_faults) if on_faults else None
-        steps = list(describe_steps(geometry.mesh, layers, bodies, points))
-        notes += steps
-        if steps:
+        misfits = list(describe_misfits(geometry.mesh, layers, bodies, points))
+        notes += [misfit.note for misfit in misfits]
+        if any(misfit.steps for misfit in misfits):
             notes.append(STEPS_COST)
     if spec.gravity.restoring:
         restoring, more = restoring_force(geometry.mesh, materials.rho)
@@ -117,12 +121,17 @@ def _placement(inputs: Inputs, mesh: TetMesh) -> Placement | None:
 
 
 def _geometry(
-    spec: earth.Model, inputs: Inputs, files: Files, longer: float = 1.0
+    spec: earth.Model,
+    inputs: Inputs,
+    files: Files,
+    bodies: list[Body],
+    longer: float = 1.0,
 ) -> Geometry:
     """Mesh the domain, or read the mesh.
 
     Parameters
     ----------
+    bodies : whose sides the mesh follows.
     longer : factor on the edges of a mesh that is built; faults, their margins and
         the layers that are embedded stay.
     """
@@ -137,6 +146,7 @@ def _geometry(
         horizons=[layer.bottom * KM for layer in spec.layers[:-1]],
         refine=spec.mesh.refine,
         clearance=size.fault * KM,
+        plates=bodies,
     )
 
 
