@@ -104,8 +104,8 @@ def _faces(
     """As `steps`, without those inside of bodies that lie over the boundary."""
     corners, area = steps(mesh, elements, inside)
     for body in bodies:
-        seen = ~inside_of(body, corners.mean(axis=1)) if len(corners) else slice(None)
-        corners, area = corners[seen], area[seen]
+        bare = ~inside_of(body, corners.mean(axis=1)) if len(corners) else slice(None)
+        corners, area = corners[bare], area[bare]
     return corners, area
 
 
