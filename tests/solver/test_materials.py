@@ -51,14 +51,22 @@ def test_steps_around_a_boundary_are_measured():
         (misfit,) = describe_misfits(
             mesh, [dataclasses.replace(CRUST, bottom=21.7 * KM), MANTLE], []
         )
-        assert misfit.steps
         said = misfit.note
-        assert said.startswith("layer crust: the mesh does not follow its bottom")
-        assert "21.7 km" in said
-        off.append(float(said.split("by ")[1].split(" km")[0]))
+        assert said.startswith("layer crust: ")
+        assert "its bottom at 21.7 km" in said
+        off.append(float(re.findall(r"([\d.]+) km RMS", said)[0]))
     assert 0.1 * 10 < off[0] < 0.5 * 10
     assert off[1] < 0.8 * off[0]
     assert off[2] < 0.8 * off[1]
+
+
+def test_a_boundary_in_the_middle_of_elements_is_stepped_around():
+    mesh = box_mesh((6, 3, 6), (120 * KM, 60 * KM, 60 * KM))
+    for bottom, steps in ((25 * KM, True), (20.2 * KM, False)):
+        layers = [dataclasses.replace(CRUST, bottom=bottom), MANTLE]
+        (misfit,) = describe_misfits(mesh, layers, [])
+        assert misfit.steps is steps
+        assert ("does not follow" in misfit.note) is steps
 
 
 def test_long_elements_far_away_do_not_hide_the_steps_near_the_faults():

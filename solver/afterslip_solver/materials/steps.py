@@ -18,7 +18,7 @@ from afterslip_solver.model import Bool, Float, Int, TetMesh
 _FOLLOWED = 1.0
 # as a share of the length of edges: those of steps are off by more, chords of curved
 # boundaries by less
-_STEP = 0.05
+_STEP = 0.08
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,8 @@ def build_mesh(
     refine : number of uniform refinements, each making eight elements of one.
     clearance : m, size of elements that margins of faults, and what is too close to
         each other, are measured by; default: that on the faults.
-    plates : whose sides faces follow too; later ones lie in place of earlier ones.
+    plates : whose sides faces follow too; later ones lie in place of earlier ones. The
+        bottom of one thinner than half an element on the faults is not followed.
 
     Returns
     -------
@@ -82,7 +83,7 @@ def build_mesh(
         if not horizons or all(isinstance(s, EmbeddedPlane) for s in surfaces):
             raise
         raw = _meshed(box, size, clearance, [], [], surfaces)
-    boundaries = boundaries_of(plates, horizons)
+    boundaries = boundaries_of(plates, horizons, _THIN * clearance)
     raw, faces = conform(raw, boundaries, box)
     return _finish(raw, surfaces, refine, notes, _sides(boundaries, faces, box))
 

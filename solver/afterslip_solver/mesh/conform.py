@@ -90,20 +90,23 @@ class Boundary:
         return found
 
 
-def boundaries_of(plates: Sequence[Plate], bottoms: Sequence[float]) -> list[Boundary]:
+def boundaries_of(
+    plates: Sequence[Plate], bottoms: Sequence[float], thinnest: float = 0.0
+) -> list[Boundary]:
     """Return the sides of plates, and the bottoms of layers, that are to be followed.
 
     Parameters
     ----------
     plates : later ones lie in place of earlier ones, and all in place of layers.
     bottoms : m, depths.
+    thinnest : m; bottoms of thinner plates are left out.
     """
     found = []
     for number in reversed(range(len(plates))):
         plate, later = plates[number], tuple(plates[number + 1 :])
-        found += [
-            Boundary(_below(plate, level), later) for level in (0.0, plate.thickness)
-        ]
+        found.append(Boundary(_below(plate, 0.0), later))
+        if plate.thickness >= thinnest:
+            found.append(Boundary(_below(plate, plate.thickness), later))
     return found + [Boundary(_under(depth), tuple(plates)) for depth in bottoms]
 
 
