@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from scipy.optimize import nnls
+from test_inversion import build
 
-from afterslip_solver.inversion import convex
+from afterslip_solver.inversion import Laplacian, convex
 from afterslip_solver.inversion.convex import minimise
 
 
@@ -99,6 +100,46 @@ def test_singular_without_constraints_gives_the_smallest_solution():
     G /= np.abs(G).max(0)
     out = minimise(G.T @ G, G.T @ d, np.zeros(30), *FREE)
     assert out.value == pytest.approx(np.linalg.pinv(G) @ d, abs=1e-6)
+
+
+def descended(Q, b, l1, lower, upper):
+    """Return the minimiser by coordinate descent: one unknown after the other."""
+    a = np.clip(np.zeros(len(b)), lower, upper)
+    rest = b - Q @ a
+    for _ in range(5000):
+        before = a.copy()
+        for k in range(len(b)):
+            pull = rest[k] + Q[k, k] * a[k]
+            best = np.sign(pull) * max(abs(pull) - 0.5 * l1[k], 0.0) / Q[k, k]
+            best = np.clip(best, lower[k], upper[k])
+            rest -= Q[k] * (best - a[k])
+            a[k] = best
+        if np.abs(a - before).max() < 1e-12:
+            return a
+    raise AssertionError("it still moves")
+
+
+@pytest.mark.parametrize("exchanges", [convex.EXCHANGES, 0], ids=["", "interior point"])
+@pytest.mark.parametrize(
+    ("lower", "upper", "weight"),
+    [(0.0, np.inf, 0.0), (-0.1, 2.0, 0.0), (-np.inf, np.inf, 200.0), (0, np.inf, 200)],
+    ids=["signs", "bounds", "sparse", "sparse with signs"],
+)
+def test_smooth_slip_is_the_minimiser_to_a_millionth_of_the_largest(
+    lower, upper, weight, exchanges, monkeypatch
+):
+    """Also where sets of unknowns never settle, and an interior point has the word."""
+    monkeypatch.setattr(convex, "EXCHANGES", exchanges)
+    thrust = build(n_station=20, noise=0.05)
+    rows = thrust.G / thrust.sigma[:, None]
+    Q = rows.T @ rows + 2.0 * Laplacian().precision(thrust.sources)
+    b, n = rows.T @ (thrust.data / thrust.sigma), len(Q)
+    posed = Q, b, np.full(n, weight), np.full(n, lower), np.full(n, upper)
+    exact, found = descended(*posed), minimise(*posed)
+    assert found.status == ("exchange" if exchanges else "Solved")
+    assert np.abs(found.value - exact).max() < 1e-6 * np.abs(exact).max()
+    assert ((exact == lower) | (exact == upper) | (exact == 0.0)).any()
+    assert 0 <= found.gap < 1e-10 * (b @ exact)
 
 
 def test_many_unknowns_have_the_minimiser_of_solves_for_all_that_are_free(monkeypatch):
