@@ -131,14 +131,20 @@ def estimate(
         creep = ((2.0 if further_rows == 0 else 4.0) + work) * _STATE * states
     elif scheme != "elastic":
         one = 0.5 if narrow_basis(time_tolerance, span) else 1.0
-        work = 2.5 if further_rows == 0 else 4.5
-        creep = _STATE * states * (one * (modes + 1) + work)
+        creep = _STATE * states * (one * (modes + 1) + _work(backend, further_rows))
     coarse = 0.0
     if compared:
         solutions = 0.5 * _NODE * n * (modes + 1)
         coarse = (mesh + operator + hierarchy + solutions) / _COARSER + _NESTED * n
     parts = (mesh, operator, hierarchy, vectors, creep, setup, coarse)
     return Estimate(*(int(_MARGIN * part) for part in parts))
+
+
+def _work(backend: str, further_rows: int) -> float:
+    """States beside the basis: the next direction's, and what a pool cannot reuse."""
+    if backend != "gpu":
+        return 2.0
+    return 2.5 if further_rows == 0 else 4.5
 
 
 def _smoothing(n: float) -> float:

@@ -8,6 +8,7 @@ import pytest
 
 from afterslip_common.terms import YEAR
 from afterslip_solver.greens import prepare
+from afterslip_solver.greens.time_plan import plan_time
 from afterslip_solver.memory import MemoryShortageError, check, estimate
 from afterslip_solver.model import SolverSettings
 
@@ -51,6 +52,21 @@ def test_estimate_covers_what_is_allocated(small, case):
     assert peak <= found.needed <= 1.4 * peak
     assert held <= 1.05 * (found.mesh + found.operator + found.hierarchy)
     assert setup <= found.needed
+
+
+@pytest.mark.parametrize("years", [0.02, 0.2, 1.0, 3.0])
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-8])
+def test_no_more_modes_are_taken_than_memory_is_asked_for(small, years, tolerance):
+    """In 3e18 Pa s, from a hundredth to two relaxation times, then shift-invert."""
+    model = small.box_model((4, 4, 4))
+    until = years * YEAR
+    settings = SolverSettings(
+        times=(until,), until=until, time_tolerance=tolerance, max_modes=40
+    )
+    prepared = prepare(model, settings, "cpu")
+    taken = prepared.solve(small.patch_slip(model.faults["main"]), model.surface.nodes)
+    asked = plan_time(model.materials.rates, settings).modes(tolerance)
+    assert taken.mode_count.max() - 1 <= asked < 40
 
 
 def test_estimate_grows_with_what_it_is_given():

@@ -6,6 +6,7 @@ The one place where this is decided, from how fast a body relaxes and the settin
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import exp, inf, log
 from typing import Literal
 
 import numpy as np
@@ -47,6 +48,37 @@ class TimePlan:
     def recorded(self) -> list[int]:
         """Numbers of the steps that stepping records."""
         return recorded_steps(self.times, self.step, self.n_step, self.limit)
+
+    def modes(self, tolerance: float) -> int:
+        """Lanczos modes, beside the elastic one, that do for a curve; at most `limit`.
+
+        By a bound of the error of Lanczos in exp(-t A), rates of A from 0 to span / t
+        (Hochbruck & Lubich 1997, SIAM J. Numer. Anal. 34, 1911, theorem 2). One or two
+        fewer were taken. Shift-invert takes fewer than this where it is chosen, and
+        below that no more than there.
+
+        Parameters
+        ----------
+        tolerance : largest error over largest change of the curve.
+        """
+        span = self.span
+        if self.scheme == "shift_invert":
+            span = max(span, _POLYNOMIAL_UP_TO)
+        return next(
+            (m for m in range(1, self.limit) if lanczos_error(m, span) <= tolerance),
+            self.limit,
+        )
+
+
+def lanczos_error(steps: int, span: float) -> float:
+    """Bound of the error after some Lanczos steps, see `TimePlan.modes`."""
+    quarter = span / 4.0
+    if steps >= 2.0 * quarter:
+        share = steps * log(exp(1.0) * quarter / steps) - quarter
+        return 10.0 / quarter * exp(share)
+    if steps**2 >= 4.0 * quarter:
+        return 10.0 * exp(-(steps**2) / (5.0 * quarter))
+    return inf
 
 
 def plan_time(body: RelaxingBody, settings: SolverSettings) -> TimePlan:

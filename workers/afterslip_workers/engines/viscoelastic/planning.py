@@ -18,7 +18,7 @@ from afterslip_solver.greens.time_plan import plan_time
 from afterslip_solver.memory import estimate
 from afterslip_solver.rheology import Branch, RelaxationRates, merged
 from afterslip_workers.engines.viscoelastic import trial as trials
-from afterslip_workers.engines.viscoelastic.preflight import LIKELY_MODES, UNEVEN
+from afterslip_workers.engines.viscoelastic.preflight import UNEVEN, likely_modes
 from afterslip_workers.engines.viscoelastic.settings import settings_of
 
 # components of the displacement at the nodes of a large second-order mesh, for each
@@ -113,7 +113,7 @@ def _memory(spec: ViscoelasticCampaign, count: float, backend: str) -> dict[str,
         unknowns=int(UNKNOWNS * share),
         elements=int(share),
         viscoelastic=int(share) if creeping else 0,
-        modes=min(settings.max_modes, LIKELY_MODES),
+        modes=likely_modes(scheme, settings, backend),
         backend=backend,
         scheme=scheme.scheme,
         further_rows=int(share) * further,

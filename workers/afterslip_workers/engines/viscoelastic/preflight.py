@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from afterslip.error_class import ErrorClass
-from afterslip_solver.greens.time_plan import plan_time
+from afterslip_solver.greens.time_plan import TimePlan, plan_time
 from afterslip_solver.memory import (
     Estimate,
     MemoryShortageError,
@@ -88,6 +88,14 @@ def _free(backend: str, gpus: int) -> int | None:
     return max(free - CONTEXT, 0)
 
 
+def likely_modes(plan: TimePlan, settings: SolverSettings, backend: str) -> int:
+    """Return how many modes memory is asked for; what a GPU takes is not compared."""
+    most = min(settings.max_modes, LIKELY_MODES)
+    if backend == "gpu" or plan.scheme not in ("polynomial", "shift_invert"):
+        return most
+    return min(most, plan.modes(settings.time_tolerance))
+
+
 def predict_memory(
     model: Model,
     settings: SolverSettings,
@@ -110,7 +118,7 @@ def predict_memory(
         elements=share(len(model.mesh.elements)),
         # parts have as many elements, but perhaps not of those that creep
         viscoelastic=min(share(len(materials.mu)), int((count > 0).sum())),
-        modes=min(settings.max_modes, LIKELY_MODES),
+        modes=likely_modes(plan, settings, backend),
         backend=backend,
         scheme=plan.scheme,
         further_rows=int(np.maximum(count - 1, 0).sum()),
