@@ -55,6 +55,8 @@ class Problem:
     words : for the table. size : of the mesh, km and growth. refine : of the mesh.
     plane : top, dip, length, width, km and degrees; None for the curved interface.
     finer : refinements of the reference's mesh; 0 for a closed form or a propagator.
+    other_size : as `size`, of the reference's mesh where it is another one: a refined
+        mesh has sides of bodies where the coarse one has them.
     slab : whether an elastic plate goes down below the interface, over weak mantle.
     apart : distance of points along x, km. inside : whether points are above and below
         the fault, not on the ground. other : not used when the factors between
@@ -69,6 +71,7 @@ class Problem:
     dip: float = 1.0
     layered: bool = False
     finer: int = 0
+    other_size: tuple[float, float, float] | None = None
     taper: bool = False
     slab: bool = False
     years: list[float] = field(default_factory=lambda: [0.0])
@@ -145,7 +148,8 @@ PROBLEMS = {
     ),
     "subduction": Problem(
         "slab over weak mantle", (16, 300, 0.5), 0, None,
-        layered=True, finer=2, slab=True, years=[0.0, 1.0, 10.0],
+        layered=True, finer=1, other_size=(9, 170, 0.28), slab=True,
+        years=[0.0, 1.0, 10.0],
     ),
     **OTHERS,
 }  # fmt: skip
@@ -233,7 +237,9 @@ def places(problem: Problem) -> list[list[float]]:
 def reference(problem: Problem, folder: Path) -> np.ndarray:
     """(n_time, n_point, 3) m."""
     if problem.finer:
-        made = spec(problem, problem.refine + problem.finer)
+        size = problem.other_size or problem.size
+        made = spec(replace(problem, size=size), problem.refine + problem.finer)
+        made["points"] = places(problem)
         made["solver"] = {"space_error": False}
         return run_forward(made, base=folder)["displacement"].values
     xy = 1e3 * np.array(places(problem))
