@@ -2,7 +2,7 @@
 
     python benchmarks/space_error.py --json FILE      # all problems: minutes, 7 GB
     python benchmarks/space_error.py NAME ...         # some of them
-    python benchmarks/space_error.py --docs docs/verification.md --json FILE   # table
+    python benchmarks/space_error.py --docs docs/verification.md --json FILE ... # table
 
 Both are root mean squares of the error's length over points of the surface, one element
 or more from the fault's trace, relative to the largest displacement, or to the largest
@@ -321,10 +321,10 @@ def measure(name: str, folder: Path) -> list:
     return out
 
 
-def cost(content: dict) -> str:
+def cost(items: list[dict]) -> str:
     """Say what the estimates cost, of refined meshes and of others."""
     shares: dict[bool, list[float]] = {True: [], False: []}
-    for item in content["records"]:
+    for item in items:
         shares["refined" in item["note"]].append(float(item["note"].split("cost ")[1]))
     return (
         f"{min(shares[True]):.0%} to {max(shares[True]):.0%} (refined) and "
@@ -332,24 +332,26 @@ def cost(content: dict) -> str:
     )
 
 
-def table(content: dict) -> list[str]:
+def table(contents: list[dict]) -> list[str]:
     """Return the page's lines."""
-    ratios = np.array([item["ratio"] for item in content["records"]])
-    rest = ratios[["; other; " in item["note"] for item in content["records"]]]
+    items = [item for content in contents for item in content["records"]]
+    ratios = np.array([item["ratio"] for item in items])
+    rest = ratios[["; other; " in item["note"] for item in items]]
+    where = [f"{content['device']}, commit {content['commit']}" for content in contents]
     good = np.mean((ratios >= 0.5) & (ratios <= 3.0))
     lines = [
-        f"On {content['device']}, commit {content['commit']}: {good:.0%} of "
+        f"On {'; then on '.join(where)}: {good:.0%} of "
         f"{len(ratios)} effectivities lie between 0.5 and 3, all between "
         f"{ratios.min():.2f} and {ratios.max():.2f}; {len(rest)} of them, of problems "
         "that were not used when the factors were chosen (marked *), between "
-        f"{rest.min():.2f} and {rest.max():.2f}. The estimate cost {cost(content)} "
+        f"{rest.min():.2f} and {rest.max():.2f}. The estimate cost {cost(items)} "
         "of the solves' products with the stiffness matrix.",
         "",
         "| Problem | Mesh | Unknowns | Part | Estimate | True | Effectivity "
         "| Of the largest |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for item in content["records"]:
+    for item in items:
         words, mesh, size, what, against, most, choice, _ = item["note"].split("; ")
         figures = f"{item['value']:.2%} | {item['baseline']:.2%} | {item['ratio']:.2f}"
         figures += f" | {most.removeprefix('largest ')}"
@@ -372,13 +374,12 @@ def main() -> None:
     """Measure, or write the page's table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", choices=[[], *PROBLEMS], default=[])
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Path, nargs="+", default=[])
     parser.add_argument("--docs", type=Path)
     options = parser.parse_args()
     if options.docs is not None:
-        write_table(
-            options.docs, (BEGIN, END), table(json.loads(options.json.read_text()))
-        )
+        contents = [json.loads(path.read_text()) for path in options.json]
+        write_table(options.docs, (BEGIN, END), table(contents))
         return
     found: list = []
     with TemporaryDirectory() as name:
@@ -386,9 +387,9 @@ def main() -> None:
         write_files(folder)
         for problem in options.names or PROBLEMS:
             found += measure(problem, folder)
-            if options.json is not None:
+            for path in options.json:
                 content = document(found, device_name())
-                options.json.write_text(json.dumps(content, indent=1) + "\n")
+                path.write_text(json.dumps(content, indent=1) + "\n")
 
 
 if __name__ == "__main__":
