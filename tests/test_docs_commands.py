@@ -115,6 +115,14 @@ def commands():
                     yield name, bare.partition("  #")[0].strip()
 
 
+def test_every_block_says_its_language():
+    """A block without one would hide its commands from what follows."""
+    for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")):
+        fences = re.findall(r"^```(.*)$", page.read_text(), re.MULTILINE)
+        assert all(fences[::2]), page
+        assert not any(fences[1::2]), page
+
+
 def place(page, command):
     if page in WHOLE:
         return WHOLE[page]
