@@ -325,6 +325,9 @@ def test_only_the_average_of_the_largest_slip_has_limits(result):
     assert value == "36.0 m, mean over 40 km 30.0 m (27.0 to 33.0)"
     assert "the largest slip, 36 m, has no interval" in " ".join(caveats(drawn))
     assert "Intervals are those of one earth" in " ".join(caveats(drawn))
+    # and how often they hold rough slip, with what measured it
+    assert "potency of 72 %" in " ".join(caveats(drawn))
+    assert "examples/synthetic/study.py" in " ".join(caveats(drawn))
     request = json.loads(drawn.attrs.get("request", "{}"))
     request["model_error"] = {"campaigns": [["a", "b"], ["c"]]}
     drawn.attrs["request"] = json.dumps(request)
