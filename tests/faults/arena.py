@@ -335,7 +335,7 @@ class Measure:
             "fault": self.fault,
             "seconds": round(self.seconds, 1),
             "groups again": len(tries) - len(groups),
-            "solves again": sum(_in_vain(group) for group in groups),
+            "solves again": sum(in_vain(group) for group in groups),
             "lost": sum(
                 _standing(service, self.campaign, groups[index]) != was
                 for index, was in self.before.items()
@@ -368,7 +368,7 @@ def _standing(service, campaign, group):
     return _accepted(group), service.stamps(campaign, group["index"])
 
 
-def _in_vain(group):
+def in_vain(group):
     """Return the solves of all tries but one: no more were done in vain."""
     tries = group["attempts"]
     (solves,) = [a["stats"]["solves"] for a in tries if a["state"] == "accepted"]
