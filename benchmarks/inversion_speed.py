@@ -318,7 +318,7 @@ def main() -> None:
         records = study(posed, arguments.patience)
     for item in records:
         print(
-            f"{item['metric']:24s} {item['value']:10.3f} {item['unit']} {item['note']}"
+            f"{item['metric']:24s} {item['value']:10.4g} {item['unit']} {item['note']}"
         )
     if arguments.json:
         where = f"{processor_name()}, load {os.getloadavg()[0]:.1f}"
