@@ -81,6 +81,25 @@ def test_a_new_inversion_begins_with_the_options_of_the_spec(page, service):
     assert (made["smoothness"], made["sign"]) == (1.0, {"dip": "negative"})
 
 
+def test_the_form_is_not_there_before_its_data_sets_are(page, service):
+    ref = httpx.post(service.url + "/v1/files", content=CSV.encode()).json()["ref"]
+    sigma = {"horizontal": 0.01, "vertical": 0.03}
+    gnss = {"name": "gnss", "file": ref, "sigma": sigma}
+    identity = submit(service, datasets=[gnss])
+    shown = page()
+    shown.until(has("tiny"))
+    shown.run(
+        "window.answered = false; window.real = window.fetch; window.fetch = async"
+        " (...a) => { if (!String(a[0]).includes('/v1/datasets')) return real(...a);"
+        " await new Promise((done) => { setTimeout(done, 1000); });"
+        " answered = true; return real(...a); }"
+    )
+    shown.run(f"location.hash = '#/campaigns/{identity}/invert'")
+    shown.until("document.querySelector('form') !== null")
+    assert shown.run("answered")
+    assert shown.run("document.querySelector('input[value=gnss]').checked")
+
+
 def test_each_thing_that_is_wrong_is_named(browser, service):
     identity = submit(service)
     # the browser notes the refused request, too

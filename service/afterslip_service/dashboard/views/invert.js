@@ -12,11 +12,14 @@ const OWN = ["name", "datasets", "campaign"];
 
 /** @param {HTMLElement} main @param {string} id */
 export async function invertView(main, id) {
-  const [campaign, openapi] = await Promise.all([get(`/v1/campaigns/${id}`), get("/openapi.json")]);
-  const view = new InvertView(main, campaign, new Schema(openapi.components.schemas));
-  await view.refresh();
+  // a form without its data sets would be refused
+  const [campaign, openapi, uploaded] = await Promise.all([get(`/v1/campaigns/${id}`), get("/openapi.json"), datasets()]);
+  new InvertView(main, campaign, new Schema(openapi.components.schemas)).list(uploaded, campaign.spec?.datasets?.map((/** @type {any} */ one) => one.name));
   return () => {};
 }
+
+/** @returns {Promise<any[]>} those that were uploaded */
+const datasets = () => all("/v1/datasets", 500);
 
 class InvertView {
   /** @param {HTMLElement} main @param {any} campaign @param {Schema} schema */
@@ -56,16 +59,16 @@ class InvertView {
   /** A changed request is another one; the same, sent twice, is one inversion. */
   changed() { this.key = key(); }
 
-  /** @param {string} [added] the name of a data set that was just uploaded */
-  async refresh(added) {
-    const chosen = new Set([...this.chosen(), ...(added ? [added] : [])]);
-    const first = !this.datasets.children.length;
-    const uploaded = await all("/v1/datasets", 500);
+  /** @param {string} added the name of a data set that was just uploaded */
+  async refresh(added) { this.list(await datasets(), [...this.chosen(), added]); }
+
+  /** @param {any[]} uploaded @param {string[]} [chosen] names */
+  list(uploaded, chosen = []) {
     const own = this.own.map((/** @type {string} */ name) => ({ name, words: "of the campaign" }));
     const later = uploaded.filter(({ name }, i) => !this.own.includes(name) && uploaded.findIndex((one) => one.name === name) === i)
       .map(({ name, n_observations: n, owner }) => ({ name, words: `${count(n)} observations${owner ? ` · ${owner}` : ""}` }));
     this.boxes = [...own, ...later].map(({ name, words }) => ({ words, field: h("input", {
-      type: "checkbox", value: name, checked: chosen.has(name) || (first && this.own.includes(name)), onchange: () => this.changed() }) }));
+      type: "checkbox", value: name, checked: chosen.includes(name), onchange: () => this.changed() }) }));
     put(this.datasets, this.boxes.length
       ? this.boxes.map(({ field, words }) => h("label.check", {}, field, h("span", {}, field.value, " ", h("span.dim", {}, words))))
       : h("p.sub", {}, "None yet: upload one."));
