@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx
 import pytest
-from test_page import count, has, press, submit
+from test_page import CSV, count, has, press, submit
 
 pytestmark = pytest.mark.slow
 
@@ -44,6 +44,28 @@ def test_campaigns_are_found_sorted_and_changed_together(page, service, worker):
     found = campaigns(service)
     assert [found[n]["priority"] for n in sorted(found)] == [7, 7, 0]
     assert found["tohoku"]["state"] != "cancelled"
+
+
+def test_a_complete_campaign_whose_inversion_failed_says_so(page, service, worker):
+    worker.fail["inversion", 0] = ["bad_input"]
+    ref = httpx.post(service.url + "/v1/files", content=CSV.encode()).json()["ref"]
+    sigma = {"horizontal": 0.01, "vertical": 0.03}
+    submit(
+        service,
+        datasets=[{"name": "gnss", "file": ref, "sigma": sigma}],
+        inversions=[{"name": "coseismic", "datasets": ["gnss"]}],
+    )
+    shown = page()
+    shown.until(f"{count('.badge.complete')} === 1")
+    shown.until(has("Its inversion has failed."))
+
+
+def test_the_list_uses_a_wide_screen(page, service):
+    submit(service)
+    shown = page(width=2560)
+    shown.until(f"{count('.row')} === 1")
+    width = "document.querySelector('section.card').getBoundingClientRect().width"
+    assert shown.run(width) > 1400
 
 
 def test_a_change_is_read_alone_and_not_the_list(page, service):

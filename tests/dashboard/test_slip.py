@@ -336,3 +336,50 @@ def test_the_coast_lies_where_the_frame_puts_it(view):
     assert np.hypot(line[:, 0] + 78, line[:, 1]).min() < 15
     assert line[:, 0].max() < 100  # the ocean is to the east
     assert local is None
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(("width", "beside"), [(2560, True), (1280, False)])
+def test_a_station_stands_beside_the_map_where_there_is_room(view, width, beside):
+    shown = view("station=B", width=width)
+    box = "document.querySelector('{}').getBoundingClientRect()"
+    at = {
+        name: shown.run(f"(({{ left, top }}) => [left, top])({box.format(name)})")
+        for name in (".panels .map", ".station-choice")
+    }
+    (left, top), (next_left, next_top) = at.values()
+    assert (next_left > left + 600) == beside
+    assert (next_top < top + 200) == beside
+    assert shown.run("document.documentElement.scrollWidth") == width
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_card_of_an_inversion_draws_its_slip_in_the_colours_of_the_page(
+    browser, client, results, dark
+):
+    (one,) = [
+        found
+        for found in httpx.get(client.url + "/v1/inversions").json()["items"]
+        if found["name"] == "smooth"
+    ]
+    shown = browser.page(f"{client.url}/#/campaigns/{one['campaign']}", dark=dark)
+    card = (
+        "[...document.querySelectorAll('.inversion')].find((one) =>"
+        " one.querySelector('h3').textContent === 'smooth')"
+    )
+    shown.until(f"{card} !== undefined")
+    shown.run(f"{card}.scrollIntoView()")
+    shown.until(f"{card}.querySelectorAll('.map .shade').length > 3")
+    peak = float(np.hypot(*results["smooth"][1]["fault_slip"].values.T).max())
+    ends = f"[...{card}.querySelectorAll('.ends span')].map((end) => end.textContent)"
+    assert shown.run(ends) == ["0", "slip", f"{peak:.3g} m"]
+    ground = shown.run(
+        f"getComputedStyle({card}.querySelector('.map')).backgroundColor"
+    )
+    red = int(re.findall(r"\d+", ground)[0])
+    assert red < 60 if dark else red > 200
+    assert shown.complaints() == []
+    shown.close()

@@ -196,7 +196,8 @@ class Inversion(Handle):
 
         Returns
         -------
-        The folder: ``result.nc``, ``report.html``, ``slip.csv``, ``data_fit.csv``, PNG.
+        The folder: ``result.nc``, ``report.html``, ``slip.csv``, ``slip.geojson``,
+        ``data_fit.csv``, PNG.
         """
         from afterslip.client.download import copy_inversion
 

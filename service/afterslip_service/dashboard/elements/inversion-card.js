@@ -1,8 +1,8 @@
 // @ts-check
-/** An inversion: its figures, its pictures, and where the rest is. */
+/** An inversion: its numbers, its slip, and where the rest is. */
 
 import { get } from "/dashboard/api.js";
-import { h } from "/dashboard/dom.js";
+import { h, put } from "/dashboard/dom.js";
 import { count, fixed, interval, percent } from "/dashboard/format.js";
 
 const NAMES = {
@@ -34,7 +34,7 @@ export async function inversionCard(inversion) {
     h("a", { href: inversion.links.result, download: "" }, "Result (NetCDF)"),
     h("a", { href: `${inversion.links.self}/slip`, download: "" }, "Slip (CSV)"),
     h("a", { href: `${inversion.links.self}/geojson`, download: "" }, "Slip (GeoJSON)"),
-    h("a", { href: `${inversion.links.self}/fit`, download: "" }, "Fit (CSV)")), pictures(items));
+    h("a", { href: `${inversion.links.self}/fit`, download: "" }, "Fit (CSV)")), slip(inversion), pictures(items));
   return card;
 }
 
@@ -53,14 +53,28 @@ function figures(summary) {
   return h("dl.facts", {}, facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
 }
 
-/** @param {{name: string, href: string}[]} plots */
+/** The slip, read and drawn once it is in sight. @param {any} inversion */
+function slip(inversion) {
+  const place = h("div.slip", {});
+  const watcher = new IntersectionObserver(async ([{ isIntersecting }]) => {
+    if (!isIntersecting) return;
+    watcher.disconnect();
+    try {
+      const { smallMap } = await import("/dashboard/slip/small-map.js");
+      put(place, await smallMap(inversion));
+    } catch (error) {
+      put(place, h("p.sub", {}, /** @type {Error} */ (error).message));
+    }
+  });
+  watcher.observe(place);
+  return place;
+}
+
+/** Figures as they are printed, white on any screen: links. @param {{name: string, href: string}[]} plots */
 function pictures(plots) {
   const order = Object.keys(NAMES);
   const place = (/** @type {string} */ name) => (order.indexOf(name) + order.length + 1) % (order.length + 1);
   const sorted = [...plots].sort((a, b) => place(a.name) - place(b.name));
-  return h("div.figures", {}, sorted.map(({ name, href }, index) => {
-    const title = NAMES[/** @type {keyof typeof NAMES} */ (name)] ?? name.replaceAll("_", " ");
-    return h(index ? "a" : "a.first", { href, target: "_blank", rel: "noopener" },
-      h("img", { src: href, alt: `Plot: ${title}`, loading: "lazy" }), h("span", {}, title));
-  }));
+  return h("p.links", {}, h("span.dim", {}, "Figures for print:"), sorted.map(({ name, href }) =>
+    h("a", { href, target: "_blank", rel: "noopener" }, NAMES[/** @type {keyof typeof NAMES} */ (name)] ?? name.replaceAll("_", " "))));
 }

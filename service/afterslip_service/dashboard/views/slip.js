@@ -2,8 +2,7 @@
 /** What an inversion found: slip and data on a map. */
 
 import { Problem, get, send } from "/dashboard/api.js";
-import { copyAddress, h, put, svg } from "/dashboard/dom.js";
-import { css, table } from "/dashboard/elements/colours.js";
+import { copyAddress, h, put } from "/dashboard/dom.js";
 import { around } from "/dashboard/elements/km-map.js";
 import { select } from "/dashboard/elements/select.js";
 import { series } from "/dashboard/elements/series.js";
@@ -11,6 +10,7 @@ import { fixed, interval, percent } from "/dashboard/format.js";
 import { step } from "/dashboard/slip/contours.js";
 import { FaultView } from "/dashboard/slip/fault-view.js";
 import { savePdf, saveSvg, standalone } from "/dashboard/figure.js";
+import { colourBar, mark } from "/dashboard/slip/legend.js";
 import { SlipResult } from "/dashboard/slip/result.js";
 import { scores } from "/dashboard/slip/scores.js";
 import { SlipMap } from "/dashboard/slip/slip-map.js";
@@ -83,13 +83,13 @@ class SlipView {
           h("a", { href: inversion.links.report, target: "_blank", rel: "noopener" }, "Report"))),
       h("div.buttons", {}, press("Copy a link to this view", () => this.copy()), press("Save as SVG", () => this.download()), press("Save as PDF", () => this.print()))),
       h("section.card", { "aria-label": "What is shown" }, h("div.choices.three", {}, this.#choices())),
-      h("section.card", { "aria-label": "Maps" }, this.panels, this.legend,
+      h("div.halves", {}, h("div", {}, h("section.card", { "aria-label": "Maps" }, this.panels, this.legend,
         h("div.buttons", {}, press("Closer", () => this.maps[0].map.zoom(0.6)), press("Farther", () => this.maps[0].map.zoom(1 / 0.6)),
-          press("Around the fault", () => this.fit()), press("All stations", () => this.fit(true)), this.status)),
-      h("section.card", {}, h("h2", {}, "Station"), h("div.station-choice", {}, this.station.label),
+          press("Around the fault", () => this.fit()), press("All stations", () => this.fit(true)), this.status))),
+      h("div", {}, h("section.card", {}, h("h2", {}, "Station"), h("div.station-choice", {}, this.station.label),
         h("p.sub", {}, "Or point at it on a map."), this.detail),
       h("section.card", {}, h("h2", {}, "In three dimensions"), this.solids, h("p.sub", {}, "Drag it, or turn it by the arrow keys. No height is exaggerated.")),
-      h("section.card", {}, h("h2", {}, "What was tried"), this.tried));
+      h("section.card", {}, h("h2", {}, "What was tried"), this.tried))));
   }
 
   /** @returns {Element[]} */
@@ -201,14 +201,10 @@ class SlipView {
 
   #scale() {
     const { look } = this, { words, unit } = SHADES[look.shade];
-    const colours = table(look.shade === "slip" ? "slip" : "one");
-    put(this.legend,
-      svg("svg", { class: "colours", viewBox: "0 0 100 4", preserveAspectRatio: "none", "aria-hidden": "true" },
-        Array.from(colours, (colour, i) => svg("rect", { x: (i * 100) / 256, width: 1, y: 0, height: 4, fill: css(colour) }))),
+    put(this.legend, colourBar(look.shade === "slip" ? "slip" : "one"),
       h("div.ends", {}, h("span", {}, "0"), h("span", {}, words), h("span", {}, `${Number(look.most.toPrecision(3))}${unit}`),
         look.step ? h("span.all", {}, `lines every ${Number(look.step.toPrecision(3))}${unit}`) : null),
-      ...(look.sight ? [svg("svg", { class: "colours", viewBox: "0 0 100 4", preserveAspectRatio: "none", "aria-hidden": "true" },
-        Array.from(table("two"), (colour, i) => svg("rect", { x: (i * 100) / 256, width: 1, y: 0, height: 4, fill: css(colour) }))),
+      ...(look.sight ? [colourBar("two"),
       h("div.ends", {}, h("span", {}, `−${Number(look.sight.toPrecision(3))} m`), h("span", {}, "towards the satellite, along the line of sight"), h("span", {}, `${Number(look.sight.toPrecision(3))} m`))] : []),
       h("div.key", {}, look.arrows === "none" ? null : [
         mark("observed", `observed, ${ARROWS[look.arrows]}; the longest is ${Number(look.longest.toPrecision(3))} m`), mark("predicted", "predicted")],
@@ -291,10 +287,6 @@ function caption({ name, summary }) {
   return [h("b", {}, name), ` Mw ${fixed(of.magnitude)}${interval(of.magnitude_interval, 2)}, `,
     `largest slip ${fixed(of.peak_slip, 2, " m")}${about}; variance reduced by ${percent(of.variance_reduction)}`];
 }
-
-/** @param {string} name @param {string} words */
-const mark = (name, words) => h("span", {}, svg("svg", { viewBox: "0 0 22 10", width: 22, height: 10, "aria-hidden": "true", class: "km" },
-  svg("path", { class: name, d: "M1 5H20M15 2L20 5L15 8" })), words);
 
 /** @param {string} words @param {boolean} on @param {(on: boolean) => void} changed */
 function check(words, on, changed) {
