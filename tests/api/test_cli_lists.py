@@ -11,6 +11,7 @@ from rich.console import Console
 from afterslip.cli import explain as explaining
 from afterslip.cli import main as command
 from afterslip.cli.rows import when
+from afterslip.cli.verbs import verbs
 from afterslip.client import Client
 from afterslip.client.progress import Display
 
@@ -193,11 +194,22 @@ def test_a_wrong_option_is_refused_in_plain_words(run, arguments, text):
     assert "Value error" not in err
 
 
-@pytest.mark.parametrize("verb", ["invert", "show", "export", "submit"])
+@pytest.mark.parametrize("verb", verbs())
 def test_the_help_names_arguments_and_options_in_words(run, verb):
-    out = run(verb, "--help")[1]
-    for odd in ("{", "}", "list[", "<spec>"):
+    code, out, _ = run(verb, "--help")
+    assert code == 0
+    for odd in ("{", "}", "list[", "<spec>", "......"):
         assert odd not in out
+
+
+@pytest.mark.parametrize(
+    ("verb", "usage"),
+    [("motion", "[OPTIONS] FILES..."), ("compare-rheologies", "[OPTIONS] RUN...")],
+)
+def test_a_verb_that_takes_several_says_so_by_dots(run, verb, usage):
+    out = run(verb, "--help")[1]
+    assert f"{usage} " in out
+    assert "<path>" in out
 
 
 @pytest.mark.parametrize("name", ["campaign.yaml", "nothing.nc", "folder"])

@@ -318,12 +318,14 @@ def test_an_inversion_draws_its_slip(client, server, spec, tmp_path):
 
 def test_saving_a_result_copies_what_the_server_holds(client, server, spec, tmp_path):
     server.results |= {"result": b"nc", "report": b"<html>", "slip": b"lon"}
+    server.results["geojson"] = b"{}"
     inversion = client.submit(spec).invert("gnss")
     (tmp_path / "result.nc").write_bytes(b"an earlier one")
     folder = inversion.save(tmp_path)
     assert (folder / "result.nc").read_bytes() == b"nc"
     assert (folder / "report.html").read_bytes() == b"<html>"
     assert (folder / "slip.csv").read_bytes() == b"lon"
+    assert (folder / "slip.geojson").read_bytes() == b"{}"
     assert (folder / "slip_map.png").read_bytes() == b"png"
 
 

@@ -5,12 +5,15 @@ import json
 
 import numpy as np
 import pytest
+import typer
 import xarray as xr
+from typer.testing import CliRunner
 
 from afterslip.errors import SpecError
 from afterslip.frame import Frame
 from afterslip.readers.observations import read_observations
 from afterslip_solver.reference import Rectangles, surface_displacement
+from afterslip_workers import commands
 from afterslip_workers.engines.viscoelastic.forward import run_forward
 from afterslip_workers.engines.viscoelastic.synthetic import write_observations
 
@@ -337,6 +340,22 @@ def test_synthetic_observations_are_read_as_data_with_the_errors_asked_for(tmp_p
     # 252 standard normal numbers: five standard deviations of mean and spread
     assert abs(scaled.mean()) < 5 / np.sqrt(252)
     assert abs(scaled.std() - 1) < 5 / np.sqrt(2 * 252)
+
+
+def test_the_command_says_the_moment_and_writes_data_with_names(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "points.csv").write_text("station,x_km,y_km\nAQUI,10,0\nROMA,20,5\n")
+    spec = coarse(points={"file": "points.csv"}, solver={"space_error": False})
+    (tmp_path / "spec.json").write_text(json.dumps(spec))
+    app = typer.Typer()
+    app.command()(commands.forward)
+    asked = ["spec.json", "--observations", "data.csv", "--noise", "0.002,0.005"]
+    done = CliRunner().invoke(app, asked)
+    assert done.exit_code == 0, done.output
+    assert "slip: moment 1.84e+20 N m, Mw 7.44, largest 1 m" in done.output
+    data = read_observations((tmp_path / "data.csv").read_bytes(), Frame("local"))
+    assert data.name == ("AQUI", "ROMA")
+    assert data.sigma.tolist() == [[0.002, 0.002, 0.005]] * 2
 
 
 @pytest.mark.parametrize(

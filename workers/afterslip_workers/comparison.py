@@ -27,7 +27,7 @@ def compare_rheologies(
     runs: Annotated[
         list[Path],
         typer.Argument(
-            metavar="RUN...",
+            metavar="RUN",
             help="Folders of `afterslip run --out`, which differ in their rheology.",
         ),
     ],

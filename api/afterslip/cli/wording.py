@@ -40,7 +40,9 @@ class PlainCommand(TyperCommand):
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the usage line's parts, arguments without braces."""
-        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
+        return [
+            re.sub("[{}]", "", piece) for piece in super().collect_usage_pieces(ctx)
+        ]
 
 
 def name_parameters(command: Any) -> None:
@@ -49,10 +51,11 @@ def name_parameters(command: Any) -> None:
     for inner in commands:
         name_parameters(inner)
     for parameter in command.params:
-        if parameter.metavar is not None:
-            continue
+        several = parameter.type_descriptor.is_list
+        kind = parameter.bare_type().removeprefix("list[").removesuffix("]")
         if parameter.param_type_name == "argument":
-            parameter.metavar = parameter.name.upper()
-        elif parameter.type_descriptor.is_list:
-            kind = parameter.bare_type().removeprefix("list[").removesuffix("]")
+            parameter.metavar = parameter.metavar or parameter.name.upper()
+            if several:  # the usage line says so by its dots
+                parameter.bare_type = kind.lower
+        elif several and parameter.metavar is None:
             parameter.metavar = {"str": "TEXT", "int": "NUMBER"}.get(kind, kind.upper())
