@@ -109,6 +109,11 @@ def test_solver_facts_come_from_the_store_where_the_result_lacks_them(result):
     assert rows["Integrator"] == "stepping"
 
 
+def test_keys_of_the_spec_in_doubts_are_set_as_code(result):
+    html = page(result, warnings=json.dumps(["`a: <b>` of an inversion helps"]))
+    assert "<li><code>a: &lt;b&gt;</code> of an inversion helps</li>" in html
+
+
 def test_doubts_name_what_the_data_cannot_see(result):
     blind = result.assign(resolution=("source", np.full(144, 0.1)))
     text = " ".join(caveats(blind))

@@ -35,6 +35,11 @@ function fill(element, classes, attributes, children) {
   element.append(...children.flat().filter((child) => child !== null && child !== undefined));
 }
 
+/** Parts of a text, what stands between backticks as code. @param {string} text */
+export function marked(text) {
+  return text.split("`").map((part, i) => i % 2 ? h("code", {}, part) : part);
+}
+
 /** @param {Element} parent @param {...any} children */
 export function put(parent, ...children) {
   parent.replaceChildren(...children.flat().filter(Boolean));

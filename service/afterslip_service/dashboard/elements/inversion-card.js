@@ -2,7 +2,7 @@
 /** An inversion: its numbers, its slip, and where the rest is. */
 
 import { get } from "/dashboard/api.js";
-import { h, put } from "/dashboard/dom.js";
+import { h, marked, put } from "/dashboard/dom.js";
 import { count, fixed, interval, percent } from "/dashboard/format.js";
 
 const NAMES = {
@@ -25,7 +25,7 @@ export async function inversionCard(inversion) {
   const warnings = inversion.summary?.warnings ?? [];
   if (warnings.length) {
     card.append(h("div.note", {}, h("b", {}, "What to doubt"),
-      h("ul", {}, warnings.map((/** @type {string} */ text) => h("li", {}, text)))));
+      h("ul", {}, warnings.map((/** @type {string} */ text) => h("li", {}, marked(text))))));
   }
   const { items } = await get(inversion.links.plots);
   card.append(h("div.links", {},
