@@ -18,6 +18,7 @@ from afterslip_common.geometry import Box
 from afterslip_solver.mesh.mesher import RawMesh
 from afterslip_solver.mesh.numbering import oriented
 from afterslip_solver.mesh.quality import element_shapes
+from afterslip_solver.mesh.refine import move_unless_spoilt
 from afterslip_solver.mesh.topology import any_corner, cell_edges, cell_faces, edge_keys
 from afterslip_solver.model import TET_EDGES, Bool, Float, Int
 
@@ -191,7 +192,7 @@ def _edges(cells: Int, n_vertex: int) -> Int:
 
 
 def _shortest(vertices: Float, edges: Int) -> Float:
-    """(n_vertex,) m, length of the shortest edge at a vertex; infinite without one."""
+    """(n_vertex,) m, length of the shortest edge at a vertex; 0 without one."""
     length = np.linalg.norm(vertices[edges[:, 1]] - vertices[edges[:, 0]], axis=1)
     found = np.full(len(vertices), np.inf)
     for ends in edges.T:
@@ -267,29 +268,21 @@ def _moved(
     length = np.linalg.norm(places - raw.vertices[own], axis=1)
     order = np.lexsort((length, own))
     own, first = np.unique(own[order], return_index=True)
-    vertices, moved = _unspoilt(raw, own, places[order[first]])
+    vertices, target = raw.vertices.copy(), places[order[first]]
+    moved = move_unless_spoilt(vertices, raw.cells, own, target, _worsening)
     return replace(raw, vertices=vertices), moved
 
 
-def _unspoilt(raw: RawMesh, moving: Int, target: Float) -> tuple[Float, Int]:
-    """Move vertices, except where that would spoil an element; say which moved."""
-    vertices, start = raw.vertices.copy(), raw.vertices[moving]
-    is_moving = np.zeros(len(vertices), dtype=np.bool_)
-    is_moving[moving] = True
-    cells = raw.cells[any_corner(raw.cells, is_moving)]
+def _worsening(vertices: Float, cells: Int) -> Callable[[Float], Bool]:
+    """Return what says which elements are bad, and worse than they are here."""
     cells = oriented(vertices, cells)
     before = element_shapes(vertices, cells)[1]
-    vertices[moving] = target
-    while True:
-        gamma = element_shapes(vertices, cells)[1]
-        bad = (gamma < _LEAST_GAMMA) & (gamma < before)
-        back = np.zeros(len(vertices), dtype=np.bool_)
-        back[cells[bad]] = True
-        back &= is_moving
-        if not back.any():
-            return vertices, moving[is_moving[moving]]
-        is_moving &= ~back
-        vertices[moving[back[moving]]] = start[back[moving]]
+
+    def spoilt(moved: Float) -> Bool:
+        gamma = element_shapes(moved, cells)[1]
+        return (gamma < _LEAST_GAMMA) & (gamma < before)
+
+    return spoilt
 
 
 def _cut(raw: RawMesh, edges: Int, places: Float) -> RawMesh:

@@ -17,6 +17,7 @@ from afterslip_solver.mesh.lattice import (
 )
 from afterslip_solver.mesh.numbering import second_order, signed_volumes
 from afterslip_solver.mesh.tables.children import children, shortest
+from afterslip_solver.mesh.topology import any_corner
 from afterslip_solver.model import Bool, Float, Int, TetMesh
 
 # a moved vertex may cost an element this share of its volume at most
@@ -24,6 +25,8 @@ _SMALLEST_SHARE = 0.3
 
 # moves positions of new vertices onto a smooth surface
 Projection = Callable[[Float], Float]
+# see `move_unless_spoilt`
+Spoiling = Callable[[Float, Int], Callable[[Float], Bool]]
 
 
 def refine_uniformly(
@@ -60,7 +63,9 @@ def refine_uniformly(
     for name, project in projections.items():
         new = np.unique(fine_surfaces[name])
         new = new[new >= mesh.n_vertex]
-        left += _move(vertices, cells, new, project(vertices[new]))
+        target = project(vertices[new])
+        moved = move_unless_spoilt(vertices, cells, new, target, _losing_volume)
+        left += len(new) - len(moved)
     tags = np.repeat(mesh.tags, CHILDREN)
     fine = second_order(vertices, cells, tags, mesh.tag_names)
     return fine, fine_surfaces, left
@@ -86,26 +91,37 @@ def _children_of_triangles(triangles: Int) -> Int:
     return np.asarray(triangles[:, local].reshape(-1, 3))
 
 
-def _move(vertices: Float, cells: Int, moving: Int, target: Float) -> int:
-    """Move vertices, except where an element would lose most of its volume.
+def _losing_volume(vertices: Float, cells: Int) -> Callable[[Float], Bool]:
+    """Return what says which elements lose most of the volume that they have here."""
+    before = signed_volumes(vertices, cells)
+    return lambda moved: signed_volumes(moved, cells) < _SMALLEST_SHARE * before
+
+
+def move_unless_spoilt(
+    vertices: Float, cells: Int, moving: Int, target: Float, spoiling: Spoiling
+) -> Int:
+    """Move vertices, in place, except where that would spoil an element.
+
+    Parameters
+    ----------
+    spoiling : called with the vertices as they are and the elements at moving ones;
+        returns what says, of moved vertices, which of these elements are spoilt.
 
     Returns
     -------
-    Number of vertices left where they were.
+    (n,) numbers of the vertices that moved.
     """
     is_moving = np.zeros(len(vertices), dtype=np.bool_)
     is_moving[moving] = True
-    near = cells[is_moving[cells].any(axis=1)]
-    before = signed_volumes(vertices, near)
+    near = cells[any_corner(cells, is_moving)]
+    spoilt = spoiling(vertices, near)
     start = vertices[moving].copy()
     vertices[moving] = target
-    stay: Bool = np.zeros(len(vertices), dtype=np.bool_)
     while True:
-        bad = signed_volumes(vertices, near) < _SMALLEST_SHARE * before
         back = np.zeros(len(vertices), dtype=np.bool_)
-        back[near[bad]] = True
-        back &= is_moving & ~stay
+        back[near[spoilt(vertices)]] = True
+        back &= is_moving
         if not back.any():
-            return int(stay.sum())
-        stay |= back
+            return moving[is_moving[moving]]
+        is_moving &= ~back
         vertices[moving[back[moving]]] = start[back[moving]]
