@@ -19,7 +19,8 @@ from afterslip_solver.mesh.mesher import RawMesh
 from afterslip_solver.mesh.numbering import oriented
 from afterslip_solver.mesh.quality import element_shapes
 from afterslip_solver.mesh.refine import move_unless_spoilt
-from afterslip_solver.mesh.topology import any_corner, cell_edges, cell_faces, edge_keys
+from afterslip_solver.mesh.tables.edges import number_edges
+from afterslip_solver.mesh.topology import any_corner, cell_faces, edge_keys
 from afterslip_solver.model import TET_EDGES, Bool, Float, Int
 
 # share of an edge within which its end moves onto the surface
@@ -167,7 +168,7 @@ def _followed(
     """Let the mesh follow one boundary; return the numbers of vertices on it too."""
     distance = boundary.distance(raw.vertices)
     some = any_corner(raw.cells, distance < 0.0) & any_corner(raw.cells, distance > 0.0)
-    edges = _edges(raw.cells[some], len(raw.vertices))
+    _, edges = number_edges(raw.cells[some], len(raw.vertices))
     close = np.abs(distance) < _IN_PLACE * _shortest(raw.vertices, edges)
     side = np.sign(distance).astype(np.int64)
     side[np.abs(distance) < _ROUNDING * 1e-3] = 0
@@ -183,12 +184,6 @@ def _followed(
     on = np.flatnonzero(side == 0)
     on = on[boundary.exists(raw.vertices[on])]
     return raw, np.concatenate([on, np.arange(len(side), len(raw.vertices))])
-
-
-def _edges(cells: Int, n_vertex: int) -> Int:
-    """(n_edge, 2) numbers of the ends of all edges, the smaller first."""
-    keys = np.unique(edge_keys(cell_edges(cells), n_vertex))
-    return np.column_stack([keys // n_vertex, keys % n_vertex])
 
 
 def _shortest(vertices: Float, edges: Int) -> Float:
