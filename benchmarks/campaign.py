@@ -95,6 +95,9 @@ def main() -> None:
     parser.add_argument("--keep-mesh", type=Path)
     parser.add_argument("--mesh", type=Path)
     parser.add_argument("--refine", type=int, default=3)
+    sizes = "km and growth of the mesh before it is refined, where gmsh is"
+    names = ("FAULT", "FAR", "GROWTH")
+    parser.add_argument("--size", type=float, nargs=3, metavar=names, help=sizes)
     parser.add_argument("--sources", type=int, nargs=2, default=(31, 6))
     parser.add_argument("--gpus", help="numbers of them, one of which is 1")
     parser.add_argument("--groups", type=int, default=16, help="with --gpus")
@@ -111,6 +114,9 @@ def main() -> None:
         StoredMesh.path = options.mesh
         builder.Mesher, builder.quiet_gmsh = StoredMesh, nullcontext
     content = Campaign.from_yaml(SPEC).to_dict()
+    if options.size:
+        size = dict(zip(("fault", "far", "growth"), options.size, strict=True))
+        content["model"]["mesh"] = {"size": size}
     spec = campaign.campaign_spec(
         content, options.refine, *options.sources, options.backend
     )

@@ -8,6 +8,7 @@ import sys
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -136,7 +137,7 @@ def test_worker_tells_of_its_gpu_what_dask_measures(monkeypatch):
 def test_cluster_of_our_own_does_so_too(monkeypatch, cards, threads):
     asked = []
     monkeypatch.setattr(entry, "describe_worker", lambda: {"gpus": cards})
-    monkeypatch.setattr(local, "gpus", lambda: 0)
+    monkeypatch.setattr(local, "gpus", list)
     monkeypatch.setattr(
         local._dask, "LocalCluster", lambda **options: asked.append(options)
     )
@@ -145,6 +146,30 @@ def test_cluster_of_our_own_does_so_too(monkeypatch, cards, threads):
         3,
         threads,
     ]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "workers", "expected"),
+    [(None, None, ["0", "1", "2"]), ("2,1", None, ["2", "1"]), ("2, 1", 1, ["2"])],
+)
+def test_cluster_of_our_own_uses_the_visible_gpus_alone(
+    monkeypatch, chosen, workers, expected
+):
+    asked = []
+    driver = SimpleNamespace(
+        nvmlInit=lambda: None, nvmlDeviceGetCount=lambda: 3, NVMLError=OSError
+    )
+    monkeypatch.setitem(sys.modules, "pynvml", driver)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    # set so that it is put back
+    monkeypatch.setenv(entry.SHARES_ENV, "1")
+    if chosen is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", chosen)
+    monkeypatch.setattr(
+        local, "_cuda_cluster", lambda: lambda **options: asked.append(options)
+    )
+    local._start(workers, None)
+    assert asked[0]["CUDA_VISIBLE_DEVICES"] == expected
 
 
 @pytest.mark.slow

@@ -104,9 +104,9 @@ def _gpu() -> Iterator[Finding]:
         yield Finding("GPU", "ok", "none found: the solver uses the CPU")
     elif not has_gpu() or not _importable("cupy"):
         hint = "pip install 'afterslip[gpu]'"
-        yield Finding("GPU", "note", f"{gpus()} found, cannot be used", hint)
+        yield Finding("GPU", "note", f"{len(gpus())} found, cannot be used", hint)
     else:
-        yield Finding("GPU", "ok", f"{gpus()} found, one worker each")
+        yield Finding("GPU", "ok", f"{len(gpus())} found, one worker each")
 
 
 def _importable(name: str) -> bool:

@@ -54,7 +54,7 @@ def worker(
     # the nannies write lines of their own
     os.environ.setdefault(NANNY, "['afterslip_common.observe.logs']")
     wanted = has_gpu() if gpu is None else gpu
-    os.environ.setdefault(SHARES_ENV, str(gpus() if wanted else workers))
+    os.environ.setdefault(SHARES_ENV, str(len(gpus()) if wanted else workers))
     command = worker_command(scheduler, workers, gpu=wanted, name=name)
     with tempfile.TemporaryDirectory(
         prefix="afterslip-worker-", dir=os.environ.get(SCRATCH)

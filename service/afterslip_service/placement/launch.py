@@ -40,4 +40,4 @@ def has_gpu() -> bool:
         import dask_cuda  # noqa: F401 - only whether it is there
     except ImportError:
         return False
-    return gpus() > 0
+    return bool(gpus())

@@ -127,7 +127,7 @@ def _start(workers: int | None, security: Any) -> Any:
         "silence_logs": 40,
     }
     if gpus() and (cuda := _cuda_cluster()) is not None:
-        visible = list(range(min(workers or gpus(), gpus())))
+        visible = gpus()[:workers]
         # dask-cuda has its own use for the variables that a nanny is given
         os.environ.setdefault(entry.SHARES_ENV, str(len(visible)))
         return cuda(CUDA_VISIBLE_DEVICES=visible, preload=[entry.PRELOAD], **options)
@@ -147,17 +147,21 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def gpus() -> int:
-    """Return the number of NVIDIA GPUs, 0 where nothing can be asked."""
+def gpus() -> list[str]:
+    """Return the NVIDIA GPUs that may be used, as CUDA_VISIBLE_DEVICES names them."""
     try:
         import pynvml  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
-        return 0
+        return []
     try:
         pynvml.nvmlInit()
-        return int(pynvml.nvmlDeviceGetCount())
+        count = int(pynvml.nvmlDeviceGetCount())
     except pynvml.NVMLError:
-        return 0
+        return []
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if chosen is None or not count:
+        return [str(index) for index in range(count)]
+    return [name.strip() for name in chosen.split(",") if name.strip()]
 
 
 def _cuda_cluster() -> Any:
