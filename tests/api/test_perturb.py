@@ -1,10 +1,15 @@
 """Campaigns in other earths, made from one and checked against it."""
 
 import copy
+import hashlib
+import json
 from pathlib import Path
 
+import httpx
 import pytest
 
+from afterslip.cli import main as command
+from afterslip.client import Client
 from afterslip.earths import earth_problems, named_list, perturbed
 from afterslip.errors import SpecError
 from afterslip.schemas.campaign import Campaign
@@ -88,3 +93,36 @@ def test_a_campaign_counts_once_and_goes_without_sparsity():
 
 def test_ids_are_printed_as_a_spec_takes_them():
     assert named_list([["a"], ["b", "c"]]) == "model_error: {campaigns: [a, [b, c]]}"
+
+
+def test_the_command_run_again_after_it_died_sends_no_campaign_twice(monkeypatch):
+    made: dict[str, dict] = {}
+    requests = []
+    dies_at = [3]
+
+    def answer(request):
+        if request.url.path == "/v1/files":
+            digest = hashlib.sha256(request.content).hexdigest()
+            return httpx.Response(201, json={"ref": f"sha256:{digest}"})
+        requests.append(json.loads(request.content)["name"])
+        if len(requests) == dies_at[0]:
+            raise KeyboardInterrupt
+        key = request.headers["Idempotency-Key"]
+        body = {"id": f"c{len(made)}", "name": requests[-1], "state": "waiting"}
+        return httpx.Response(201, json=made.setdefault(key, body))
+
+    def connect(url, token):
+        return Client(url, token, transport=httpx.MockTransport(answer), tries=1)
+
+    monkeypatch.setattr("afterslip.cli.perturb.connect", connect)
+    changes = ["--change", "layers.crust.rigidity=x1.2,x0.8",
+               "--change", "layers.crust.bottom=20"]  # fmt: skip
+    with pytest.raises(SystemExit):
+        command.main(["perturb", str(EXAMPLE), *changes])
+    assert len(made) == 2
+    with pytest.raises(SystemExit) as ended:
+        command.main(["perturb", str(EXAMPLE), *changes])
+    assert not ended.value.code
+    assert len(requests) == 6
+    assert len(made) == 3
+    assert len({one["name"] for one in made.values()}) == 3

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from afterslip.cli.server import DEFAULT, Server, Token, connect
+from afterslip.client.uploads import prepare
 from afterslip.earths import named_list, perturbed
 from afterslip.schemas.campaign import Campaign
 
@@ -30,7 +33,8 @@ def perturb(
     """Send a campaign in other earths, whose differences are its model error.
 
     Each change is a standard deviation of one thing; several values are alternatives.
-    The last line is what an inversion of the campaign itself takes.
+    The last line is what an inversion of the campaign itself takes. The same command
+    again, as after an interruption, sends nothing twice.
     """
     campaign = Campaign.from_yaml(spec)
     groups = [perturbed(campaign, item) for item in change]
@@ -43,7 +47,14 @@ def perturb(
         for group in groups:
             ids.append([])
             for one in group:
-                sent = client.submit(one)
+                content = prepare(one, None, client.upload)
+                sent = client.submit(content, key=_key(content))
                 ids[-1].append(sent.id)
                 typer.echo(f"submitted {sent.name}: {sent.id}", err=True)
     typer.echo(named_list(ids))
+
+
+def _key(content: dict[str, Any]) -> str:
+    """Return the idempotency key of a campaign: its content alone."""
+    text = json.dumps(content, sort_keys=True)
+    return f"perturb-{hashlib.sha256(text.encode()).hexdigest()}"
