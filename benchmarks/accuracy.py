@@ -83,6 +83,8 @@ def asked(name: str, problem: Problem, accuracy: float, folder: Path) -> dict:
         made = scec_specs.spec(dip)
     else:
         made = spec(problem, 0)
+        if problem.layered and problem.plane:  # as wide as the accuracy needs
+            del made["model"]["domain"]
     made["model"]["mesh"] = {"accuracy": f"{accuracy:g} %"}
     return made
 

@@ -128,12 +128,7 @@ PROBLEMS = {
     "normal-refined": Problem("normal fault", (10, 300, 0.5), 1, NORMAL, dip=-1.0),
     "tapered": Problem("buried thrust, tapered", (9, 200, 0.35), 0, BURIED, taper=True),
     "inside": Problem(
-        "buried thrust, tapered, 5 and 55 km deep",
-        (9, 200, 0.35),
-        0,
-        BURIED,
-        taper=True,
-        inside=True,
+        "buried, 5 and 55 km deep", (9, 200, 0.35), 0, BURIED, taper=True, inside=True
     ),
     "layers": Problem(
         "lid over Maxwell rock, tapered", (8, 200, 0.35), 0, INSIDE,

@@ -238,8 +238,8 @@ def test_domain_is_larger_where_rock_flows_and_for_more_accuracy():
     flow = {"maxwell": {"viscosity": 1e19}}
     lid = {"name": "lid", "bottom": 30, "vp": 6.4, "vs": 3.7, "rho": 2800}
     deep = lid | {"name": "mantle", "bottom": 99, "rheology": flow}
-    assert boxed(layers=[lid, deep]).x == (-600e3, 600e3)
+    assert boxed(layers=[lid, deep]).x == (-1200e3, 1200e3)
     assert boxed(mesh={"accuracy": "0.125 %"}).x == (-400e3, 400e3)
     # what flows is felt farther: the error falls with the square of the distance
     finer = boxed(layers=[lid, deep], mesh={"accuracy": "0.25 %"})
-    assert finer.x == (-1200e3, 1200e3)
+    assert finer.x == (-2400e3, 2400e3)
