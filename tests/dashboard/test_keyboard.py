@@ -51,3 +51,23 @@ def test_a_group_is_opened_and_closed_by_keys_alone(page, service):
     # the next Tab leaves the grid, however many groups it has
     press(shown, "Tab")
     assert not shown.run("document.activeElement.matches('.grid button')")
+
+
+def test_groups_that_are_read_again_leave_the_keyboard_where_it_is(page):
+    shown = page("#/")
+    shown.until(f"{count('main')} > 0")
+    found = shown.run(
+        """import('/dashboard/elements/group-grid.js').then(({ GroupGrid }) => {
+          const grid = new GroupGrid(() => {});
+          document.body.append(grid.element);
+          const groups = [0, 1, 2].map((index) => ({ index, state: 'running' }));
+          grid.show(groups);
+          const square = grid.squares.get(1);
+          square.focus();
+          grid.show(groups.map((group) => ({ ...group, state: 'accepted' })));
+          const same = document.activeElement === square;
+          grid.show([...groups, { index: 3, state: 'waiting' }]);
+          return [same, square.className, grid.squares.size];
+        })"""
+    )
+    assert found == [True, "accepted", 4]

@@ -17,6 +17,11 @@ export class GroupGrid {
 
   /** @param {any[]} groups */
   show(groups) {
+    if (groups.length && groups.length === this.squares.size && groups.every((group) => this.squares.has(group.index))) {
+      // squares stay, and with them the keyboard's place among them
+      for (const group of groups) this.mark(group.index, group.state);
+      return;
+    }
     this.squares.clear();
     const grid = h("div.grid", {
       role: "group", "aria-label": "Groups; arrow keys move between them",
