@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from afterslip.cli.server import DEFAULT, Server, Token, connect
 from afterslip.client.uploads import prepare
 from afterslip.earths import named_list, perturbed
+from afterslip.identity import digest
 from afterslip.schemas.campaign import Campaign
 
 
@@ -48,13 +47,7 @@ def perturb(
             ids.append([])
             for one in group:
                 content = prepare(one, None, client.upload)
-                sent = client.submit(content, key=_key(content))
+                sent = client.submit(content, key=f"perturb-{digest(content)}")
                 ids[-1].append(sent.id)
                 typer.echo(f"submitted {sent.name}: {sent.id}", err=True)
     typer.echo(named_list(ids))
-
-
-def _key(content: dict[str, Any]) -> str:
-    """Return the idempotency key of a campaign: its content alone."""
-    text = json.dumps(content, sort_keys=True)
-    return f"perturb-{hashlib.sha256(text.encode()).hexdigest()}"

@@ -126,8 +126,7 @@ def _start(workers: int | None, security: Any) -> Any:
         "worker_dashboard_address": "127.0.0.1:0",
         "silence_logs": 40,
     }
-    if gpus() and (cuda := _cuda_cluster()) is not None:
-        visible = gpus()[:workers]
+    if (visible := gpus()[:workers]) and (cuda := _cuda_cluster()) is not None:
         # dask-cuda has its own use for the variables that a nanny is given
         os.environ.setdefault(entry.SHARES_ENV, str(len(visible)))
         return cuda(CUDA_VISIBLE_DEVICES=visible, preload=[entry.PRELOAD], **options)
