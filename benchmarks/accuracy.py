@@ -39,7 +39,7 @@ from afterslip.spec import parse_forward
 from afterslip.spec.files import LocalFiles
 from afterslip.spec.inputs import resolve
 from afterslip_common.errors import MeshError
-from afterslip_common.record import device_name, document, record
+from afterslip_common.record import record, write_records
 from afterslip_workers.engines.viscoelastic.building import build_model
 from afterslip_workers.engines.viscoelastic.forward import run_forward
 
@@ -321,9 +321,7 @@ def main() -> None:
                 with meshes(options, f"{problem}-{accuracy:g}"):
                     found += measure(problem, accuracy, folder, options)
                 for path in options.json:
-                    content = document(found, device_name())
-                    content["commit"] = options.commit or content["commit"]
-                    path.write_text(json.dumps(content, indent=1) + "\n")
+                    write_records(path, found, options.commit)
 
 
 if __name__ == "__main__":

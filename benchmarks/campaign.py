@@ -13,7 +13,6 @@ the other, the second form's records show what estimating the mesh's error costs
 """
 
 import argparse
-import json
 import tempfile
 import time
 from contextlib import nullcontext
@@ -26,7 +25,7 @@ from afterslip.identity import model_digest
 from afterslip.spec import parse_campaign
 from afterslip.spec.files import LocalFiles
 from afterslip.spec.inputs import resolve
-from afterslip_common.record import Record, device_name, document, record
+from afterslip_common.record import Record, record, write_records
 from afterslip_service.benchmarks import campaign, fleet
 from afterslip_solver.mesh import builder
 from afterslip_solver.mesh.mesher import RawMesh
@@ -153,10 +152,7 @@ def main() -> None:
 
 def write(options: argparse.Namespace, records: list[Record]) -> None:
     """Write what there is."""
-    if options.json:
-        content = document(records, device_name())
-        content["commit"] = options.commit or content["commit"]
-        options.json.write_text(json.dumps(content, indent=1) + "\n")
+    write_records(options.json, records, options.commit)
 
 
 if __name__ == "__main__":

@@ -6,14 +6,13 @@ MESH.npz is written by `trench.py`.
 """
 
 import argparse
-import json
 import logging
 import time
 from pathlib import Path
 
 from trench import load
 
-from afterslip_common.record import device_name, document
+from afterslip_common.record import write_records
 from afterslip_solver.benchmarks import curve
 from afterslip_solver.model import SolverSettings
 
@@ -36,11 +35,7 @@ def main() -> None:
     found = curve.records(
         model, slip, SolverSettings(), options.backend, tuple(options.predictors)
     )
-    out = document(found, device_name())
-    if options.commit:
-        out["commit"] = options.commit
-    if options.json:
-        options.json.write_text(json.dumps(out, indent=1) + "\n")
+    write_records(options.json, found, options.commit)
 
 
 if __name__ == "__main__":

@@ -6,13 +6,12 @@ MESH.npz is written by `trench.py`. With --solve, `afterslip bench solve` instea
 """
 
 import argparse
-import json
 import time
 from pathlib import Path
 
 from trench import load
 
-from afterslip_common.record import device_name, document
+from afterslip_common.record import write_records
 from afterslip_solver.benchmarks import kernels, solve
 from afterslip_solver.model import SolverSettings
 
@@ -37,11 +36,7 @@ def main() -> None:
         for item in more:
             print(item["metric"], f"{item['value']:.4g}", item["note"], flush=True)
         found += more
-        out = document(found, device_name())
-        if options.commit:
-            out["commit"] = options.commit
-        if options.json:
-            options.json.write_text(json.dumps(out, indent=1) + "\n")
+        write_records(options.json, found, options.commit)
 
 
 if __name__ == "__main__":

@@ -8,14 +8,13 @@ element by blocks of elements. Times are medians, products are checked.
 """
 
 import argparse
-import json
 from pathlib import Path
 
 import cupy
 import numpy as np
 from trench import load
 
-from afterslip_common.record import device_name, document, record
+from afterslip_common.record import record, write_records
 from afterslip_solver.backend.base import LANES, Tets
 from afterslip_solver.backend.cuda import variants
 from afterslip_solver.backend.cuda.backend import GpuBackend
@@ -112,10 +111,7 @@ def main() -> None:
             other = figures["blocks"].get(what)
             note = f"{3 * len(mesh.nodes)} unknowns, nodes by {name}; {what}"
             found.append(record(f"order_{name}_ms", value, "ms", other, note))
-    if options.json:
-        out = document(found, device_name())
-        out["commit"] = options.commit or out["commit"]
-        options.json.write_text(json.dumps(out, indent=1) + "\n")
+    write_records(options.json, found, options.commit)
 
 
 if __name__ == "__main__":

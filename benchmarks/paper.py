@@ -6,13 +6,12 @@ MESH.npz is written by `trench.py`.
 """
 
 import argparse
-import json
 import time
 from pathlib import Path
 
 from trench import load
 
-from afterslip_common.record import Record, device_name, document
+from afterslip_common.record import Record, write_records
 from afterslip_solver.benchmarks import paper
 from afterslip_solver.model import SolverSettings
 
@@ -38,10 +37,7 @@ def main() -> None:
         figure = f"{item['metric']} {item['value']:.4g}{baseline} {item['unit']}"
         now = time.perf_counter() - begin
         print(f"[{now:5.1f} s] {figure}: {item['note']}", flush=True)
-        if options.json:
-            out = document(found, device_name())
-            out["commit"] = options.commit or out["commit"]
-            options.json.write_text(json.dumps(out, indent=1) + "\n")
+        write_records(options.json, found, options.commit)
 
     paper.records(model, slip, SolverSettings(), options.backend, keep)
 

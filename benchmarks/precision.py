@@ -7,7 +7,6 @@ each; errors are those of the change, against tolerances of 1e-11 and 1e-9.
 """
 
 import argparse
-import json
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from trench import load
 
-from afterslip_common.record import Record, device_name, document, record
+from afterslip_common.record import Record, record, write_records
 from afterslip_solver.benchmarks import bandwidth
 from afterslip_solver.benchmarks.timing import DAY, wait
 from afterslip_solver.greens import Prepared, evaluate_curve, prepare
@@ -88,11 +87,7 @@ def main() -> None:
         found += bandwidth.iterations(system.operator, system.cycle, load_of_slip)
     for row in found:
         print(row["metric"], row["value"], row["baseline"], row["note"])
-    out = document(found, device_name())
-    if options.commit:
-        out["commit"] = options.commit
-    if options.json:
-        options.json.write_text(json.dumps(out, indent=1) + "\n")
+    write_records(options.json, found, options.commit)
 
 
 if __name__ == "__main__":

@@ -11,14 +11,13 @@ the figures so far are written, so a run that is cut short still says something.
 
 import argparse
 import gc
-import json
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from trench import load
 
-from afterslip_common.record import Record, device_name, document, record
+from afterslip_common.record import Record, record, write_records
 from afterslip_solver import backend as backends
 from afterslip_solver.benchmarks import growth, scaling
 from afterslip_solver.model import SolverSettings
@@ -96,10 +95,7 @@ def main() -> None:
         print(f"[{time.perf_counter() - begin:6.1f} s] {what}", flush=True)
 
     def keep(found: list[Record]) -> None:
-        report = document(found, device_name())
-        report["commit"] = options.commit or report["commit"]
-        if options.json:
-            options.json.write_text(json.dumps(report, indent=1) + "\n")
+        write_records(options.json, found, options.commit)
 
     measure = over_unknowns if options.unknowns else over_gpus
     for entry in measure(options, say, keep):

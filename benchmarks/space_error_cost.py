@@ -8,7 +8,6 @@ does it; the first group compiles and is left out.
 """
 
 import argparse
-import json
 import time
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from afterslip.physics.viscoelastic.store import error_times
 from afterslip.spec import parse_campaign
 from afterslip.spec.files import LocalFiles
 from afterslip.spec.inputs import resolve
-from afterslip_common.record import Record, device_name, document, record
+from afterslip_common.record import Record, record, write_records
 from afterslip_service.benchmarks.campaign import campaign_spec
 from afterslip_solver.greens import Prepared, evaluate_curve, prepare
 from afterslip_solver.mesh import builder, placed, placed_slip
@@ -138,10 +137,7 @@ def main() -> None:
     records = measure(pair, options.groups)
     for item in records:
         print(f"{item['metric']:28} {item['value']:12.4g} {item['unit']}")
-    if options.json:
-        content = document(records, device_name())
-        content["commit"] = options.commit or content["commit"]
-        options.json.write_text(json.dumps(content, indent=1) + "\n")
+    write_records(options.json, records, options.commit)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ Each kind has its own numbering and set-up; times are medians of runs in turn.
 """
 
 import argparse
-import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +16,7 @@ import cupy
 import numpy as np
 from trench import load
 
-from afterslip_common.record import Record, device_name, document, record
+from afterslip_common.record import Record, record, write_records
 from afterslip_solver.backend.base import LANES, Tets
 from afterslip_solver.backend.cuda.backend import GpuBackend
 from afterslip_solver.benchmarks.kernels import milliseconds
@@ -145,11 +144,7 @@ def main() -> None:
     found += solves(made, slip)
     for item in found:
         print(item["metric"], item["value"], item["baseline"], item["note"])
-    out = document(found, device_name())
-    if options.commit:
-        out["commit"] = options.commit
-    if options.json:
-        options.json.write_text(json.dumps(out, indent=1) + "\n")
+    write_records(options.json, found, options.commit)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ set-up is made, stored on a disk, and taken from there by a second one, which is
 
 import argparse
 import gc
-import json
 import logging
 import tempfile
 import time
@@ -17,7 +16,7 @@ from pathlib import Path
 
 from trench import load
 
-from afterslip_common.record import device_name, document, record
+from afterslip_common.record import record, write_records
 from afterslip_solver import backend as backends
 from afterslip_solver.benchmarks import curve, solve
 from afterslip_solver.benchmarks.timing import wait
@@ -63,9 +62,7 @@ def main() -> None:
         log.info("set-up taken from disk %.1f s", again)
 
     def keep(name: str, found: list) -> None:
-        out = document(found, device_name())
-        out["commit"] = options.commit or out.get("commit")
-        (options.out / name).write_text(json.dumps(out, indent=1) + "\n")
+        write_records(options.out / name, found, options.commit)
 
     settings = SolverSettings()
     found = solve.measured(made, slip, settings, setup)

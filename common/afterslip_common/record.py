@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -44,6 +45,22 @@ def record(
 def document(records: list[Record], device: str) -> dict[str, Any]:
     """Return what a benchmark's JSON file holds."""
     return {"device": device, "commit": commit(), "records": records}
+
+
+def write_records(
+    path: Path | None, records: list[Record], commit: str | None = None
+) -> None:
+    """Write records of this machine as a file; none without a path.
+
+    Parameters
+    ----------
+    commit : measured; default the one that is checked out here.
+    """
+    if path is None:
+        return
+    content = document(records, device_name())
+    content["commit"] = commit or content["commit"]
+    path.write_text(json.dumps(content, indent=1) + "\n")
 
 
 def device_name() -> str:
