@@ -5,8 +5,22 @@ A context of ours would take half a gigabyte of the device that is asked about.
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Sequence
+from itertools import takewhile
+
+
+def visible() -> list[str] | None:
+    """Return the devices that CUDA_VISIBLE_DEVICES names; None where it is not set.
+
+    As CUDA does, which takes none from the first on that is no device, such as -1.
+    """
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if chosen is None:
+        return None
+    names = (name.strip() for name in chosen.split(","))
+    return list(takewhile(lambda name: name and not name.startswith("-"), names))
 
 
 def ask(

@@ -65,7 +65,7 @@ def write_records(
 
 def device_name() -> str:
     """Name the GPU, or else the cores, that this process may use."""
-    hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
+    hidden = graphics.visible() == []
     names = [] if hidden else [name for (name,) in graphics.ask("gpu", "name")]
     count = f"{len(names)} x " if len(names) > 1 else ""
     return f"{count}{names[0]}" if names else processor_name()

@@ -32,6 +32,10 @@ from afterslip_service.settings import Settings
 from afterslip_workers import entry
 
 AFTERSLIP = str(Path(sys.executable).with_name("afterslip"))
+# stands for pynvml where three GPUs are
+DRIVER = SimpleNamespace(
+    nvmlInit=lambda: None, nvmlDeviceGetCount=lambda: 3, NVMLError=OSError
+)
 
 
 def call(function, *arguments):
@@ -156,10 +160,7 @@ def test_cluster_of_our_own_uses_the_visible_gpus_alone(
     monkeypatch, chosen, workers, expected
 ):
     asked = []
-    driver = SimpleNamespace(
-        nvmlInit=lambda: None, nvmlDeviceGetCount=lambda: 3, NVMLError=OSError
-    )
-    monkeypatch.setitem(sys.modules, "pynvml", driver)
+    monkeypatch.setitem(sys.modules, "pynvml", DRIVER)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     # set so that it is put back
     monkeypatch.setenv(entry.SHARES_ENV, "1")
@@ -170,6 +171,16 @@ def test_cluster_of_our_own_uses_the_visible_gpus_alone(
     )
     local._start(workers, None)
     assert asked[0]["CUDA_VISIBLE_DEVICES"] == expected
+
+
+@pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [("", []), ("-1", []), ("1,-1,0", ["1"]), ("GPU-5", ["GPU-5"])],
+)
+def test_hidden_gpus_are_none(monkeypatch, chosen, expected):
+    monkeypatch.setitem(sys.modules, "pynvml", DRIVER)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", chosen)
+    assert local.gpus() == expected
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from afterslip_common import graphics
 from afterslip_workers import entry
 
 log = structlog.get_logger()
@@ -157,10 +158,9 @@ def gpus() -> list[str]:
         count = int(pynvml.nvmlDeviceGetCount())
     except pynvml.NVMLError:
         return []
-    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if chosen is None or not count:
-        return [str(index) for index in range(count)]
-    return [name.strip() for name in chosen.split(",") if name.strip()]
+    everything = [str(index) for index in range(count)]
+    chosen = graphics.visible()
+    return everything if chosen is None or not count else chosen
 
 
 def _cuda_cluster() -> Any:

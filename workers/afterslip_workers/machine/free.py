@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
-from afterslip_common.graphics import ask
+from afterslip_common.graphics import ask, visible
 from afterslip_workers.machine import limit
 
 
@@ -41,8 +40,7 @@ def free_on_gpu(gpus: int = 1) -> int | None:
     ----------
     gpus : how many of those that it sees; the fullest one counts.
     """
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").replace(" ", "")
-    chosen = [name for name in visible.split(",")[:gpus] if name]
+    chosen = (visible() or [])[:gpus]
     try:
         free = [int(value) for (value,) in ask("gpu", "memory.free", chosen)[:gpus]]
     except ValueError:
