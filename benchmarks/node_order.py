@@ -37,7 +37,7 @@ def orders(mesh: TetMesh, macros: Macros) -> dict[str, tuple[Int, Int]]:
     """Return the numberings by name."""
     middles = centres(mesh.nodes, mesh.elements)
     block = block_numbering(mesh.elements, middles, variants.SHAPE.block)
-    ranked = macro_numbering(mesh.nodes, macros, variants.MACRO.threads // 32)
+    ranked = macro_numbering(mesh.nodes, macros, variants.MACRO_THREADS // 32)
     n = len(mesh.nodes)
     by_block, owner = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     by_block[block[0]] = np.arange(n)

@@ -57,22 +57,26 @@ def elasticity(backend, space, moduli):
     return Elasticity(backend, space, tets, *(m[space.element_order] for m in moduli))
 
 
-def test_stencils_beside_elements_give_the_product(space, moduli):
+# rounding in sums of some ten products
+@pytest.mark.parametrize(
+    ("real", "rounding"), [(np.float32, 5e-7), (np.float64, 1e-13)]
+)
+def test_stencils_beside_elements_give_the_product(space, moduli, real, rounding):
     gpu, cpu = backends.get("gpu"), backends.get("cpu")
     lam, mu = (values[space.element_order] for values in moduli)
-    matrix = gpu.stiffness(space, lam, mu, np.float32, lambda: ((), (), ()))
+    matrix = gpu.stiffness(space, lam, mu, real, lambda: ((), (), ()))
     operator = matrix.parts[0]
     # ten lattices; the others are done in blocks of elements
     assert operator.n_sums > 10
     rng = np.random.default_rng(2)
     free = ~space.fixed[:, :, None]
-    u = (rng.standard_normal((space.n_node, 3, 4)) * free).astype(np.float32)
+    u = (rng.standard_normal((space.n_node, 3, 4)) * free).astype(real)
     tets = Tets(space.elements, space.gradients, space.volume)
     exact = cpu.elastic_forces(tets, lam, mu, u.astype(np.float64)) * free
-    b = rng.standard_normal(u.shape).astype(np.float32)
-    inverse = rng.standard_normal((space.n_node, 3, 3)).astype(np.float32)
+    b = rng.standard_normal(u.shape).astype(real)
+    inverse = rng.standard_normal((space.n_node, 3, 3)).astype(real)
     v, f, d = gpu.asarray(u), gpu.asarray(b), gpu.asarray(inverse)
-    out = gpu.xp.full(u.shape, np.nan, dtype=np.float32)
+    out = gpu.xp.full(u.shape, np.nan, dtype=real)
     sums = gpu.xp.full((operator.n_sums, 4), np.nan)
 
     def off(expected):
@@ -80,16 +84,15 @@ def test_stencils_beside_elements_give_the_product(space, moduli):
         out[...] = np.nan
         return np.linalg.norm(found - expected) / np.linalg.norm(expected)
 
-    # rounding of FP32 in sums of some ten products
     operator.apply(v, out, sums)
-    assert off(exact) < 5e-7
+    assert off(exact) < rounding
     dots = gpu.to_host(sums).sum(axis=0)
-    np.testing.assert_allclose(dots, (u * exact).sum(axis=(0, 1)), rtol=1e-6)
+    np.testing.assert_allclose(dots, (u * exact).sum(axis=(0, 1)), rtol=2 * rounding)
     gpu.residual(matrix, f, v, out)
-    assert off(b - exact) < 5e-7
+    assert off(b - exact) < rounding
     gpu.relax(matrix, d, f, v, 0.3, out)
     step = np.einsum("nij,njl->nil", inverse, b - exact)
-    assert off(u + 0.3 * step) < 5e-7
+    assert off(u + 0.3 * step) < rounding
 
 
 def test_solves_by_stencils_take_the_iterations_of_the_cpu(space, moduli):

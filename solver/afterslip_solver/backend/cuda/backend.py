@@ -94,7 +94,7 @@ class GpuBackend(CreepOnDevice):
         """See `Backend`; nodes of one block or macro element lie side by side."""
         macros = None if self._stencils is None else find_macros(elements)
         if macros is not None and macros.found.all():
-            return macro_numbering(nodes, macros, variants.MACRO.threads // 32)
+            return macro_numbering(nodes, macros, variants.MACRO_THREADS // 32)
         return block_numbering(elements, centres(nodes, elements), variants.SHAPE.block)
 
     def stiffness(
@@ -108,8 +108,8 @@ class GpuBackend(CreepOnDevice):
         """See `Backend`; without a matrix, by stencils or element by element."""
         del assembled
         n = len(space.nodes)
-        if np.dtype(real) == np.float32 and self._stencils is not None:
-            found = self._stencils.stiffness(space, lam, mu)
+        if self._stencils is not None:
+            found = self._stencils.stiffness(space, lam, mu, np.dtype(real))
             if found is not None:
                 return Blocks(3, 3, n, n, (found,), found.bytes)
         plan = self._plans.get(space)

@@ -1,6 +1,6 @@
 // K u by stencils: one tetrahedron that was halved three times a thread block, four lanes.
 //
-// Compile with REAL and INPUT (float), LANES (4), THREADS, RESIDENT (blocks per
+// Compile with REAL and INPUT (the same), LANES (4), THREADS, RESIDENT (blocks per
 // multiprocessor), FINISH, REPEATABLE (0), and the sizes of `Tasks` in macro_tasks.py:
 // N_NODE of a macro element, N_BLOCK stencil blocks, ZERO the place that holds zeros,
 // N_PLACE places of a plane.
@@ -15,24 +15,37 @@
 #define ANY 0
 #define SYMMETRIC 1
 
-// four lanes of a component of all nodes
-#define PLANE (N_PLACE * LANES)
+// a plane holds 16 bytes of a component of all nodes: four lanes in FP32, two in FP64
+#define PLANE (N_PLACE * WIDTH)
+#define PLANES (LANES / WIDTH)
 // parts of the blocks: eight coefficients, and the ninth
 #define MOST 8
 
 struct Task { int reads, steps, kind, rows; };
 
-// Copy the vector to its places, one plane a component.
+// The component of a node whose first 16 bytes are at p.
+__device__ __forceinline__ Four component(const real* p, int c) {
+  Four v;
+#pragma unroll
+  for (int k = 0; k < PLANES; k++)
+    *(Chunk*)(v.a + k * WIDTH) = *(const Chunk*)(p + (c * PLANES + k) * PLANE);
+  return v;
+}
+
+// Copy the vector to its places.
 __device__ __forceinline__ void load(const unsigned* __restrict__ nodes,
                                      const unsigned short* __restrict__ places,
                                      const real* __restrict__ u, real* vector) {
   if (threadIdx.x < 3 * LANES)
-    vector[threadIdx.x / LANES * PLANE + ZERO * LANES + threadIdx.x % LANES] = 0;
+    vector[threadIdx.x / WIDTH * PLANE + ZERO * WIDTH + threadIdx.x % WIDTH] = 0;
   for (int i = threadIdx.x; i < 3 * N_NODE; i += THREADS) {
     const int node = i / 3, c = i - 3 * node;
     const unsigned entry = __ldg(nodes + node);
-    *(Four*)(vector + c * PLANE + __ldg(places + node) * LANES) =
-        *(const Four*)(u + (long long)NUMBER(entry) * NODE + c * LANES);
+    const Four v = *(const Four*)(u + (long long)NUMBER(entry) * NODE + c * LANES);
+    real* to = vector + c * PLANES * PLANE + __ldg(places + node) * WIDTH;
+#pragma unroll
+    for (int k = 0; k < PLANES; k++)
+      *(Chunk*)(to + k * PLANE) = *(const Chunk*)(v.a + k * WIDTH);
   }
 }
 
@@ -95,7 +108,9 @@ __device__ __forceinline__ void finish_row(unsigned entry, const Four s[3], cons
   real* to = rest.out + (long long)NUMBER(entry) * NODE;
 #pragma unroll
   for (int c = 0; c < 3; c++)
-    if (!HELD(entry, c)) add_global(to + c * LANES, s[c].a);
+    if (!HELD(entry, c))
+#pragma unroll
+      for (int k = 0; k < LANES; k += WIDTH) add_global(to + c * LANES + k, s[c].a + k);
 }
 
 // Compute ROWS rows a thread. A step is a block and the place it multiplies, or, BOTH,
@@ -142,12 +157,12 @@ __device__ __forceinline__ void multiply(const Task& task, const uint2* __restri
         const real* p = (const real*)((const char*)vector + place[j]);
         Four v[3];
 #pragma unroll
-        for (int d = 0; d < 3; d++) v[d] = *(const Four*)(p + d * PLANE);
+        for (int d = 0; d < 3; d++) v[d] = component(p, d);
         if (BOTH) {
           const real* q = (const real*)((const char*)vector + place[j + PLACES - 1]);
 #pragma unroll
           for (int d = 0; d < 3; d++) {
-            const Four w = *(const Four*)(q + d * PLANE);
+            const Four w = component(q, d);
 #pragma unroll
             for (int l = 0; l < LANES; l++) v[d].a[l] += w.a[l];
           }
@@ -199,9 +214,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
           const uint2* __restrict__ reads, const unsigned* __restrict__ rows,
           const input* __restrict__ u, const real* __restrict__ b,
           const real* __restrict__ inverse, real gain, real* out, double* sums) {
-  extern __shared__ __align__(16) char memory[];
+  extern __shared__ __align__(32) char memory[];
   real* vector = (real*)memory;
-  real* most = vector + 3 * PLANE;
+  real* most = vector + 3 * PLANES * PLANE;
   real* last = most + N_BLOCK * MOST;
   const long long one = blockIdx.x;
   nodes += one * N_NODE;

@@ -22,7 +22,7 @@ from afterslip_solver.mesh.tables.bisection import compact_order
 from afterslip_solver.model import Bool, Float, Int
 
 # of a descendant's edge, by which a node may miss its place on the lattice
-_STRAIGHT = 1e-7
+_STRAIGHT = 1e-11
 
 
 class Macros(NamedTuple):

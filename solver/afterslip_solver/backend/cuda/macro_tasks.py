@@ -31,7 +31,7 @@ _BANKS = 8
 _WARP = 32
 # threads that use neighbouring rows of classes this small share a warp
 _SMALL = 8
-# bytes of a place: four lanes in FP32
+# bytes of a place: four lanes in FP32, or two in FP64
 _PLACE = 16
 
 

@@ -1,4 +1,4 @@
-"""The P2 stiffness of a refined mesh in FP32, by stencils of its macro elements.
+"""The P2 stiffness of a refined mesh by stencils of its macro elements.
 
 Elements that make no lattice, because vertices were moved onto a curved fault or the
 material varies, are done one by one as in `matrix_free`.
@@ -6,7 +6,7 @@ material varies, are done one by one as in `matrix_free`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -23,7 +23,6 @@ from afterslip_solver.backend.cuda.macro_plan import (
     shapes,
     uniform,
 )
-from afterslip_solver.backend.cuda.macro_tasks import make_tasks
 from afterslip_solver.backend.cuda.matrix_free import (
     NOWHERE,
     MatrixFree,
@@ -38,7 +37,6 @@ from afterslip_solver.model import Bool, Float
 
 # share of macro elements from which stencils are used
 _ENOUGH = 0.5
-_FLOAT = np.dtype(np.float32)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -78,7 +76,8 @@ class MacroPlan:
     Attributes
     ----------
     which : (n_macro,) macro elements of the mesh. nodes : (n_macro, 969) uint32, see
-        nodes.cuh. shared : (n,) uint32 likewise, nodes of several. tables : of `Tasks`.
+        nodes.cuh. shared : (n,) uint32 likewise, nodes of several. tables : of `Tasks`
+        but the matrices, which are there in each precision that was asked for.
     rest : plan of the other elements, if any. others : (n_elem,) bool, which they are.
     made : bytes that no operator has accounted for yet.
     """
@@ -90,11 +89,12 @@ class MacroPlan:
     rest: PlanOnDevice | None
     others: NDArray[np.bool_]
     made: int
+    _matrices: dict[Any, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, space: Discretisation, found: Lattices, chosen: Bool) -> MacroPlan:
         """Make the plan of a mesh and copy it to the device."""
-        tasks = make_tasks(variants.MACRO.threads // 32)
+        tasks = variants.macro_tasks()
         which = np.flatnonzero(chosen)
         nodes = np.take(found.macros.nodes[which], tasks.nodes, axis=1)
         times = np.bincount(nodes.ravel(), minlength=len(space.nodes))
@@ -106,20 +106,34 @@ class MacroPlan:
         flags = entries_of(times, space.fixed)
         shared = np.flatnonzero(times > 1)
         shared = (shared | flags[shared]).astype(np.uint32)
-        host = (tasks.places, tasks.matrices.astype(_FLOAT), tasks.tasks, tasks.first)
-        tables = tuple(cupy.asarray(a) for a in (*host, tasks.reads, tasks.rows))
+        host = (tasks.places, tasks.tasks, tasks.first, tasks.reads, tasks.rows)
+        tables = tuple(cupy.asarray(a) for a in host)
         entries = cupy.asarray((nodes | flags[nodes]).astype(np.uint32))
         on_device = cupy.asarray(shared)
         made = sum(int(a.nbytes) for a in (entries, on_device, *tables))
         return cls(which, entries, on_device, tables, rest, others, made)
 
+    def matrices(self, real: Any) -> Any:
+        """(9, n_block) S of the blocks that are made."""
+        if real not in self._matrices:
+            host = variants.macro_tasks().matrices
+            self._matrices[real] = cupy.asarray(host, dtype=real)
+            self.made += int(self._matrices[real].nbytes)
+        return self._matrices[real]
+
+    def account(self) -> int:
+        """Bytes made since the last call."""
+        made, self.made = self.made, 0
+        return made
+
 
 class MacroStiffness(Products):
-    """K u of one set of moduli in FP32; see `MatrixFree`.
+    """K u of one set of moduli in one precision; see `MatrixFree`.
 
     Parameters
     ----------
     lam, mu : (n_elem,) float64, the same in all elements of the plan's macro elements.
+    real : NumPy's dtype of float32 or float64.
     """
 
     def __init__(
@@ -129,24 +143,25 @@ class MacroStiffness(Products):
         plan: MacroPlan,
         lam: Float,
         mu: Float,
+        real: Any,
     ) -> None:
-        self._real, self._plan = _FLOAT, plan
+        self._real, self._plan = real, plan
         first = plan.which * DESCENDANTS
         values = np.zeros((len(first), 12))
         values[:, :9] = found.gradients[plan.which].reshape(-1, 9)
         values[:, 9] = lam[first] * space.volume[first]
         values[:, 10] = mu[first] * space.volume[first]
-        self._shapes = cupy.asarray(values, dtype=_FLOAT)
+        self._shapes = cupy.asarray(values, dtype=real)
         self._rest, self.n_sums, self._n_rest = None, len(first), 0
-        self.bytes = int(self._shapes.nbytes) + plan.made
-        plan.made = 0
+        self._matrices = plan.matrices(real)
+        self.bytes = int(self._shapes.nbytes) + plan.account()
         if plan.rest is not None:
             moduli = lam[plan.others], mu[plan.others]
-            self._rest = MatrixFree(plan.rest, *moduli, _FLOAT)
+            self._rest = MatrixFree(plan.rest, *moduli, real)
             self._n_rest = self._rest.n_sums
             self.n_sums += self._n_rest
             self.bytes += self._rest.bytes
-        self._memory = variants.macro_memory()
+        self._memory = variants.macro_memory(real)
 
     def _run(
         self,
@@ -163,13 +178,14 @@ class MacroStiffness(Products):
         clear(options, plan.shared, out)
         if self._rest is not None:
             self._rest.add(finish, u, b, inverse, gain, out, sums)
-        apply = kernel("macro.cu", "macro", *variants.macro(finish))
+        apply = kernel("macro.cu", "macro", *variants.macro(self._real, finish))
         apply.max_dynamic_shared_size_bytes = self._memory
         rest = [NOWHERE if a is None else a for a in (b, inverse)]
         last = NOWHERE if sums is None else sums[self._n_rest :]
-        tables = plan.nodes, self._shapes, *plan.tables
+        places, *tasks = plan.tables
+        tables = plan.nodes, self._shapes, places, self._matrices, *tasks
         arguments = (*tables, u, *rest, self._real.type(gain), out, last)
-        grid, threads = (len(plan.nodes),), (variants.MACRO.threads,)
+        grid, threads = (len(plan.nodes),), (variants.MACRO_THREADS,)
         apply(grid, threads, arguments, shared_mem=self._memory)
         if finish != variants.PRODUCT:
             tail = (*rest, self._real.type(gain), NOWHERE, out)
@@ -185,9 +201,15 @@ class Stencils:
         self._plans = WeakKeyDictionary()
 
     def stiffness(
-        self, space: Discretisation, lam: Float, mu: Float
+        self, space: Discretisation, lam: Float, mu: Float, real: Any
     ) -> MacroStiffness | None:
-        """K in FP32; None where the mesh has too few macro elements of one material."""
+        """K; None where the mesh has too few macro elements of one material.
+
+        None also where a thread block may not have the shared memory that it takes.
+        """
+        most = cupy.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]
+        if variants.macro_memory(real) > most:
+            return None
         if space not in self._lattices:
             self._lattices[space] = Lattices.of(space)
         found = self._lattices[space]
@@ -198,4 +220,4 @@ class Stencils:
         key = chosen.tobytes()
         if key not in plans:
             plans[key] = MacroPlan.of(space, found, chosen)
-        return MacroStiffness(space, found, plans[key], lam, mu)
+        return MacroStiffness(space, found, plans[key], lam, mu, real)

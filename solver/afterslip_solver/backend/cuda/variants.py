@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from afterslip_solver.backend.cuda.macro_tasks import make_tasks
+from afterslip_solver.backend.cuda.macro_tasks import Tasks, make_tasks
 
 # what becomes of a product of elastic.cu
 PRODUCT, RESIDUAL, RELAX, RELAX_SOME = 0, 1, 2, 3
@@ -80,44 +80,43 @@ def elastic(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class MacroShape:
-    """Threads of a thread block of macro.cu, and blocks of a multiprocessor."""
-
-    threads: int
-    resident: int
+# threads of a thread block of macro.cu, the best of those measured (benchmarks), and
+# blocks that a multiprocessor shall hold, which bounds their registers
+MACRO_THREADS = 512
+_MACRO_BLOCKS = {np.dtype(np.float32): 2, np.dtype(np.float64): 1}
 
 
-# the best of those measured (benchmarks)
-MACRO = MacroShape(512, 2)
+def macro_tasks() -> Tasks:
+    """Return the tables that macro.cu is compiled for."""
+    return make_tasks(MACRO_THREADS // 32)
 
 
-def _planes() -> int:
-    """Places of a component; neighbouring components begin three banks apart."""
-    places = make_tasks(MACRO.threads // 32).n_place
+def _places() -> int:
+    """Places of a plane; neighbouring planes begin three banks apart."""
+    places = macro_tasks().n_place
     return int(places + (3 - places) % 8)
 
 
-def macro(finish: int) -> tuple[str, ...]:
+def macro(real: Any, finish: int) -> tuple[str, ...]:
     """Return the definitions of macro.cu."""
-    tasks = make_tasks(MACRO.threads // 32)
+    tasks = macro_tasks()
     return (
-        *elastic(np.float32, finish=finish)[:3],
-        f"THREADS={MACRO.threads}",
-        f"RESIDENT={MACRO.resident}",
+        *elastic(real, finish=finish)[:3],
+        f"THREADS={MACRO_THREADS}",
+        f"RESIDENT={_MACRO_BLOCKS[np.dtype(real)]}",
         f"FINISH={finish}",
         "REPEATABLE=0",
         f"N_NODE={len(tasks.nodes)}",
         f"N_BLOCK={tasks.matrices.shape[1]}",
         f"ZERO={tasks.zero}",
-        f"N_PLACE={_planes()}",
+        f"N_PLACE={_places()}",
     )
 
 
-def macro_memory() -> int:
+def macro_memory(real: Any) -> int:
     """Bytes of shared memory of a thread block of macro.cu."""
-    blocks = make_tasks(MACRO.threads // 32).matrices.shape[1]
-    return int(4 * (3 * SHAPE.lanes * _planes() + 9 * blocks))
+    numbers = 3 * SHAPE.lanes * _places() + 9 * macro_tasks().matrices.shape[1]
+    return int(np.dtype(real).itemsize * numbers)
 
 
 def sparse(real: Any, store: Any = None) -> tuple[str, ...]:
