@@ -93,6 +93,16 @@ ROWS = (
     ("hard systems, iterations", "about twice the first measured", "robustness",
      "iterations to"),
     ("iterations, 24 over 6 elements across", "1", "robustness", "last / first"),
+    ("waves: S speed, 15 voxels in the wave", "symbol of the scheme", "waves",
+     "worst S speed"),
+    ("waves: energy in a free box", "invariant of leapfrog", "waves", "energy"),
+    ("waves: source and receiver exchanged", "reciprocity", "waves", "exchanged"),
+    ("waves: double couple in a whole space", "order in h", "waves", "order"),
+    ("the same, L2", "Aki & Richards 4.32", "waves", "finer voxels"),
+    ("waves: static offset, largest", "half-space, Okada (1985)", "waves", "offset"),
+    ("waves: LOH.1, LOH.3 at (6, 8) km, envelope misfit", "sum over wavenumbers",
+     "waves", "envelope"),
+    ("the same, phase misfit", "sum over wavenumbers", "waves", "phase"),
 )  # fmt: skip
 
 
