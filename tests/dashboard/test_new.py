@@ -119,6 +119,71 @@ def test_what_is_wrong_is_said_at_its_line(browser, service):
 
 
 @pytest.mark.slow
+def test_what_is_wrong_is_said_in_plain_words_and_the_map_stays(browser, service):
+    shown = browser.page(f"{service.url}/#/new")
+    shown.until(READY, WAIT)
+    good = text_of(shown)
+    write(shown, good.replace("dip: 45", "dip: [45"))
+    shown.until(has("A list is not closed: ] is missing"))
+    write(shown, good.replace("strike:", "strik:"))
+    shown.until(has("strik is not a known key; did you mean strike?"))
+    assert shown.run(count(".map .station")) == 20
+    assert shown.run(has("As it was before the last change."))
+    write(shown, good)
+    shown.until(READY, WAIT)
+    assert not shown.run(has("As it was before the last change."))
+    shown.close()
+
+
+@pytest.mark.slow
+def test_what_was_written_is_there_after_a_look_elsewhere(page):
+    shown = page("#/new")
+    shown.until(READY, WAIT)
+    begun = "document.querySelector('select').value"
+    assert shown.run(begun) == "0"
+    write(shown, text_of(shown).replace("normal-fault", "mine"))
+    shown.until(has("mine can be submitted"), WAIT)
+    assert shown.run(begun) == "own"
+    shown.run("location.hash = '#/'; 0")
+    shown.until(has("afterslip submit"))
+    shown.run("location.hash = '#/new'; 0")
+    shown.until(has("mine can be submitted"), WAIT)
+    assert shown.run(has("Files beside the spec: offsets.csv"))
+    # an example replaces it only if that is wanted
+    shown.run("window.confirm = () => false; 0")
+    choose = (
+        "(() => { const s = document.querySelector('select'); s.value = '1';"
+        "s.dispatchEvent(new Event('change')); })()"
+    )
+    shown.run(choose)
+    assert shown.run(begun) == "own"
+    shown.run("window.confirm = () => true; 0")
+    shown.run(choose)
+    shown.until(has("thrust can be submitted"), WAIT)
+    assert shown.run(begun) == "1"
+
+
+@pytest.mark.slow
+def test_a_folder_replaces_the_files_of_the_example(page, tmp_path):
+    folder = tmp_path / "italy"
+    folder.mkdir()
+    spec = (EXAMPLES / "normal-fault" / "campaign.yaml").read_text()
+    (folder / "campaign.yaml").write_text(
+        spec.replace("normal-fault", "italy").replace("offsets.csv", "own.csv")
+    )
+    data = (EXAMPLES / "normal-fault" / "offsets.csv").read_text()
+    (folder / "own.csv").write_text(data)
+    shown = page("#/new")
+    shown.until(READY, WAIT)
+    root = shown.call("DOM.getDocument")["root"]["nodeId"]
+    field = shown.call("DOM.querySelector", nodeId=root, selector="[webkitdirectory]")
+    shown.call("DOM.setFileInputFiles", nodeId=field["nodeId"], files=[str(folder)])
+    shown.until(has("italy can be submitted"), WAIT)
+    assert shown.run("document.querySelector('select').value") == "own"
+    assert "Files beside the spec: own.csv\n" in shown.text()
+
+
+@pytest.mark.slow
 def test_files_chosen_beside_the_spec_are_uploaded_once(page, service):
     spec = (EXAMPLES / "normal-fault" / "campaign.yaml").read_text()
     spec = spec.replace("offsets.csv", "data/own.csv")

@@ -9,7 +9,11 @@ export const count = (value) => (Number.isFinite(value) ? PLAIN.format(/** @type
 
 /** @param {number | null | undefined} value @param {number} [digits] @param {string} [unit] */
 export const fixed = (value, digits = 2, unit = "") =>
-  Number.isFinite(value) ? /** @type {number} */ (value).toFixed(digits) + unit : "–";
+  // a residual that is nothing has no sign
+  Number.isFinite(value) ? /** @type {number} */ (value).toFixed(digits).replace(/^-(0\.?0*)$/, "$1") + unit : "–";
+
+/** A message and what helps, as one sentence. @param {...(string | null | undefined)} parts */
+export const sentence = (...parts) => parts.filter(Boolean).join("; ");
 
 /** @param {[number, number] | null | undefined} limits of 95 % @param {number} digits */
 export const interval = (limits, digits) =>

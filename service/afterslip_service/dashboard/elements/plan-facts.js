@@ -2,7 +2,7 @@
 /** What a campaign would need, in numbers and words. */
 
 import { h } from "/dashboard/dom.js";
-import { count, duration } from "/dashboard/format.js";
+import { count, duration, sentence } from "/dashboard/format.js";
 
 /** @param {any} plan @param {(path: string) => void} go to a place in the spec */
 export function planFacts(plan, go) {
@@ -17,18 +17,22 @@ export function planFacts(plan, go) {
     ["A group", time ? duration(time.low) === duration(time.high) ? duration(time.group) : `${duration(time.low)} to ${duration(time.high)}` : "–"],
   ];
   return [
-    h("dl.facts", {}, facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
+    // what cannot be estimated for this physics is no number to wait for
+    h("dl.facts", {}, facts.filter(([, value]) => value !== "–").map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
     time && h("p.sub", {}, `From ${count(time.campaigns)} ${time.campaigns === 1 ? "campaign" : "campaigns"} solved here, ${count(time.slots)} ${time.slots === 1 ? "group" : "groups"} at a time.`),
     trial && h("p.sub", {}, trial.failed
-      ? `A mesh ${trial.coarser.toFixed(1)} times coarser could not be made: ${trial.failed}`
-      : `A mesh ${trial.coarser.toFixed(1)} times coarser has ${count(trial.n_elements)} elements; ${count(trial.expected)} were expected of it.`),
+      ? `${meshed(trial)} could not be made: ${trial.failed}`
+      : `${meshed(trial)} has ${count(trial.n_elements)} elements; ${count(trial.expected)} were expected of it.`),
     reuse.model && h("p.sub", {}, "Reused: ", reuse.sources ? "the model and those Green's functions that are the same, of " : "the model of ",
       h("a", { href: `#/campaigns/${reuse.sources ?? reuse.model}` }, reuse.sources ?? reuse.model)),
     ...plan.warnings.map((/** @type {any} */ warning) => h("div.note", {},
       h("b", {}, h("button.plain", { type: "button", onclick: () => go(warning.path) }, warning.path)),
-      `${warning.message}. ${warning.hint}`)),
+      sentence(warning.message, warning.hint))),
   ].filter(Boolean);
 }
+
+/** Which mesh was tried: a small one is made as it is. @param {{coarser: number}} trial */
+const meshed = ({ coarser }) => (coarser < 1.05 ? "The mesh" : `A mesh ${coarser.toFixed(1)} times coarser`);
 
 /** @param {number | null} value */
 const about = (value) => (value === null ? "–" : `about ${count(Number(value.toPrecision(2)))}`);

@@ -1,6 +1,7 @@
 // @ts-check
 /** A spec as it is written: where its keys stand, and the files that it names. */
 
+import { sentence } from "/dashboard/format.js";
 import { isMap, isPair, isScalar, isSeq, parseDocument } from "/dashboard/vendor/editor.js";
 
 /**
@@ -9,6 +10,23 @@ import { isMap, isPair, isScalar, isSeq, parseDocument } from "/dashboard/vendor
  * @property {number} to
  * @property {string} message
  */
+
+/** What YAML's parser finds, in words of the editor; others are shown as it has them. @type {[RegExp, string][]} */
+const WORDS = [
+  [/flow sequence .* end with a \]/i, "A list is not closed: ] is missing"],
+  [/flow map .* end with a \}/i, "A mapping is not closed: } is missing"],
+  [/missing closing .quote/i, "A text is not closed: a quote is missing"],
+  [/all mapping items must start at the same column|bad indentation|all sequence items must start/i, "This line is indented otherwise than its neighbours"],
+  [/tabs? .*indent/i, "A tab cannot indent: use spaces"],
+  [/map keys must be unique/i, "This key stands here twice"],
+  [/implicit keys? need|nested mappings are not allowed|implicit map keys/i, "A colon, or a line break, is missing or too much here"],
+];
+
+/** @param {string} message of the parser, with its place */
+function plainly(message) {
+  const [said] = message.split(" at line");
+  return WORDS.find(([pattern]) => pattern.test(said))?.[1] ?? said;
+}
 
 /** @param {string} path e.g. `model.layers[1].vs` @returns {(string | number)[]} */
 export const steps = (path) => [...path.matchAll(/\[(\d+)\]|[^.[\]]+/g)]
@@ -25,7 +43,7 @@ export class SpecDocument {
   get faults() {
     return this.tree.errors.map((/** @type {any} */ error) => ({
       ...this.span(error.pos[0], error.pos[1]),
-      message: error.message.split(" at line")[0],
+      message: plainly(error.message),
     }));
   }
 
@@ -77,7 +95,7 @@ export class SpecDocument {
       const file = /^(\S+\.\w+)(?: line (\d+))?/.exec(path)?.[1];
       const named = file ? this.text.indexOf(file) : -1;
       const place = named >= 0 && file ? this.span(named, named + file.length) : this.place(path);
-      return { ...place, path, message: [`${path ? `${path} ` : ""}${message}`, hint].filter(Boolean).join(". ") };
+      return { ...place, path, message: sentence(`${path ? `${path} ` : ""}${message}`, hint) };
     });
   }
 

@@ -3,7 +3,7 @@
 
 import { all, get, key, send, upload } from "/dashboard/api.js";
 import { h, put } from "/dashboard/dom.js";
-import { count } from "/dashboard/format.js";
+import { count, sentence } from "/dashboard/format.js";
 import { Schema } from "/dashboard/spec/schema.js";
 import { parseDocument } from "/dashboard/vendor/editor.js";
 
@@ -174,6 +174,6 @@ function flow(value) {
 /** @param {any} error */
 function refusal({ message, errors }) {
   return h("div.note.bad", { role: "alert" }, errors?.length
-    ? h("ul", {}, errors.map((/** @type {any} */ one) => h("li", {}, [`${one.path ?? ""} ${one.message}`.trim(), one.hint].filter(Boolean).join(". "))))
+    ? h("ul", {}, errors.map((/** @type {any} */ one) => h("li", {}, sentence(`${one.path ?? ""} ${one.message}`.trim(), one.hint))))
     : message);
 }

@@ -12,12 +12,16 @@ import { Schema, choices, placeOf } from "/dashboard/spec/schema.js";
 const QUIET = 700;
 const EXAMPLES = "/dashboard/examples";
 
+/** What was written when the view was left: a look elsewhere costs no work, and the next campaign is often the last one changed. @type {{text: string, files: Map<string, any>, start: string} | null} */
+let draft = null;
+
 /** @param {HTMLElement} main */
 export async function newView(main) {
   document.title = "New campaign · afterslip";
   const [schema, examples] = await Promise.all([get("/openapi.json"), get(`${EXAMPLES}/index.json`)]);
   const view = new NewView(main, new Schema(schema.components.schemas), examples);
-  await view.example(0);
+  if (draft) view.resume(draft);
+  else await view.example(0);
   return () => view.leave();
 }
 
@@ -33,24 +37,26 @@ class NewView {
     this.map = new PlanMap();
     this.abort = new AbortController();
     const host = h("div.editor", {});
-    this.editor = specEditor(host, () => this.changed(), (...at) => this.complete(...at));
-    this.start = h("select", { onchange: () => this.example(Number(this.start.value)).catch((error) => this.say(error)) },
-      examples.map(({ title }, i) => h("option", { value: i }, title)));
+    this.editor = specEditor(host, () => { this.begun("own"); this.changed(); }, (...at) => this.complete(...at));
+    this.own = h("option", { value: "own", hidden: true }, "your own");
+    this.start = h("select", { onchange: () => this.restart() },
+      examples.map(({ title }, i) => h("option", { value: i }, title)), this.own);
     this.folder = this.picker("Folder with a spec and its files", { webkitdirectory: true, multiple: true });
-    this.more = this.picker("Files", { multiple: true });
+    this.more = this.picker("Single files: a spec, data", { multiple: true });
     this.submit = h("button.primary", { type: "button", disabled: true, onclick: () => this.send() }, "Submit");
     this.trial = h("button", { type: "button", disabled: true, onclick: () => this.check(true) }, "Make a coarse mesh");
     this.status = h("p.sub", { role: "status" });
     this.list = h("div.sub", {});
     this.found = h("div", {});
     this.facts = h("div", {});
-    this.where = h("section.card", { "aria-label": "Map", hidden: true }, h("h2", {}, "Where everything lies"), this.map.element);
+    this.stale = h("p.sub", {});
+    this.where = h("section.card", { "aria-label": "Map", hidden: true }, h("h2", {}, "Where everything lies"), this.stale, this.map.element);
     put(main,
       h("div.head", {}, h("div.grow", {}, h("h1", {}, "New campaign"),
         h("div.sub", {}, "Nothing is computed before you submit it.")), h("div.buttons", {}, this.trial, this.submit)),
       h("div.columns.even", {},
         h("div", {}, h("section.card", { "aria-label": "Spec" },
-          h("div.choices.three", {}, h("label", {}, "Start from", this.start), this.folder, this.more),
+          h("div.choices.three.first", {}, h("label", {}, "Start from", this.start), this.folder, this.more),
           this.list, host, h("p.sub", {}, "Ctrl-Space completes. Escape, then Tab leaves the editor."), this.found)),
         h("div", {}, h("section.card", {}, h("h2", {}, "What it would need"), this.status, this.facts), this.where)));
   }
@@ -59,6 +65,12 @@ class NewView {
   picker(name, options) {
     const field = h("input", { type: "file", ...options, onchange: () => this.take([...field.files]).catch((error) => this.say(error)) });
     return h("label", {}, name, field);
+  }
+
+  /** Begin with an example, in place of what is written. */
+  restart() {
+    if (!this.own.hidden && !window.confirm("Replace what is written here by the example?")) this.start.value = "own";
+    else this.example(Number(this.start.value)).catch((error) => this.say(error));
   }
 
   /** @param {number} row */
@@ -71,7 +83,7 @@ class NewView {
     };
     const [text, ...blobs] = await Promise.all([spec, ...files].map(read));
     this.files = new Map(files.map((/** @type {string} */ name, /** @type {number} */ i) => [name, { blob: blobs[i] }]));
-    this.open(await text.text());
+    this.open(await text.text(), String(row));
   }
 
   /** Take what was chosen; a folder's spec is opened. @param {File[]} chosen */
@@ -81,15 +93,31 @@ class NewView {
     ]));
     const specs = named.filter(([name]) => /^[^/]+\.ya?ml$/.test(name));
     const spec = specs.find(([name]) => /^campaign\.ya?ml$/.test(name)) ?? specs[0];
-    for (const [name, blob] of named) this.files.set(name, { blob });
-    if (spec) this.open(await spec[1].text());
-    else if (chosen.some((file) => file.webkitRelativePath)) this.say(new Error("The folder holds no .yaml file."));
+    const folder = chosen.some((file) => file.webkitRelativePath);
+    // a folder is all that a campaign has: nothing of an example stays beside it
+    if (spec && folder) this.files.clear();
+    for (const [name, blob] of named) if (name !== spec?.[0]) this.files.set(name, { blob });
+    if (spec) this.open(await spec[1].text(), "own");
+    else if (folder) this.say(new Error("The folder holds no .yaml file."));
     else this.changed();
   }
 
-  /** @param {string} text */
-  open(text) {
+  /** Say what the spec began as. @param {string} start */
+  begun(start) {
+    this.own.hidden = start !== "own";
+    this.start.value = start;
+  }
+
+  /** @param {NonNullable<typeof draft>} left */
+  resume({ text, files, start }) {
+    this.files = files;
+    this.open(text, start);
+  }
+
+  /** @param {string} text @param {string} start what it began as */
+  open(text, start) {
     this.editor.text = text;
+    this.begun(start);
     this.changed();
   }
 
@@ -97,7 +125,7 @@ class NewView {
     this.abort.abort();
     this.key = key();
     this.submit.disabled = this.trial.disabled = true;
-    put(this.list, this.files.size ? `Beside it: ${[...this.files.keys()].slice(0, 12).join(", ")}${this.files.size > 12 ? ` and ${this.files.size - 12} more` : ""}` : null);
+    put(this.list, this.files.size ? `Files beside the spec: ${[...this.files.keys()].slice(0, 12).join(", ")}${this.files.size > 12 ? ` and ${this.files.size - 12} more` : ""}` : null);
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => this.check(), QUIET);
   }
@@ -136,6 +164,7 @@ class NewView {
       put(this.status, `${plan.name} can be submitted.`);
       put(this.facts, ...planFacts(plan, (path) => this.editor.go(written.place(path).from)));
       this.where.hidden = false;
+      put(this.stale);
       this.map.show(plan.geometry);
       this.submit.disabled = this.trial.disabled = false;
     } catch (error) {
@@ -151,7 +180,8 @@ class NewView {
     this.editor.mark(marks);
     put(this.status, `${marks.length === 1 ? "One thing" : `${marks.length} things`} to correct.`);
     put(this.facts);
-    this.where.hidden = true;
+    // a letter on its way to a word must not take the map away
+    put(this.stale, "As it was before the last change.");
     put(this.found, h("ul.problems", {}, marks.map((mark) => h("li", {},
       h("button.plain", { type: "button", onclick: () => this.editor.go(mark.from) }, `Line ${written.line(mark.from)}`), ` ${mark.message}`))));
   }
@@ -184,6 +214,7 @@ class NewView {
   }
 
   leave() {
+    draft = { text: this.editor.text, files: this.files, start: this.start.value };
     this.abort.abort();
     clearTimeout(this.timer);
     this.map.map.resized.disconnect();
