@@ -3,16 +3,18 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "service"))
 
+import slip_page
 import tiny_worker
 import wave_page
 from browser import Browser, find
 
-from afterslip import Client
+from afterslip import Client, open_result
 from afterslip_service import embedded
 from afterslip_service.placement.inprocess import InProcess
 
@@ -94,6 +96,50 @@ def wave_view(browser, wave_client, wave_campaigns):
         opened.append(shown)
         shown.until(wave_page.DRAWN)
         shown.until(wave_page.GROUND)
+        return shown
+
+    yield open_view
+    for shown in opened:
+        complaints = shown.complaints()
+        shown.close()
+        assert complaints == []
+
+
+@pytest.fixture(scope="session")
+def slip_client(tmp_path_factory):
+    with Client.embedded(tmp_path_factory.mktemp("slip"), workers=1) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def slip_results(slip_client, tmp_path_factory):
+    """Return the inversions by name, each with its data set."""
+    folder = tmp_path_factory.mktemp("spec")
+    (folder / "data.csv").write_text(slip_page.DATA)
+    spec = folder / "campaign.yaml"
+    spec.write_text(slip_page.SPEC)
+    slip_client.submit(spec).wait(timeout=500)
+    answer = httpx.get(slip_client.url + "/v1/inversions").json()["items"]
+    found = {}
+    for inversion in answer:
+        path = folder / f"{inversion['name']}.nc"
+        path.write_bytes(
+            httpx.get(slip_client.url + inversion["links"]["result"]).content
+        )
+        found[inversion["name"]] = inversion["id"], open_result(path)
+    return found
+
+
+@pytest.fixture
+def slip_view(browser, slip_client, slip_results):
+    """Open the view; it may not complain."""
+    opened = []
+
+    def open_view(query="", name="smooth", **options):
+        where = f"#/inversions/{slip_results[name][0]}?{query}"
+        shown = browser.page(f"{slip_client.url}/{where}", **options)
+        opened.append(shown)
+        shown.until(slip_page.DRAWN)
         return shown
 
     yield open_view

@@ -12,87 +12,23 @@ import pytest
 from axe import violations
 from pypdf import PdfReader
 from scipy.spatial import ConvexHull
+from slip_page import numbers
 from test_page import CONTRAST, count, has
-
-from afterslip import Client, open_result
-
-DATA = """station,x_km,y_km,east,north,up
-A,-20,-30,0.02,0.01,0.01
-B,30,10,-0.08,0.04,0.20
-C,5,40,-0.03,0.05,-0.02
-D,-40,20,0.03,-0.01,0.00
-E,20,-25,-0.05,0.02,0.12
-F,45,30,-0.04,0.02,-0.05
-"""
-SPEC = """
-name: small thrust
-model:
-  domain: {x: [-150, 150], y: [-150, 150], depth: 120}
-  layers: [{name: rock, bottom: 120, vp: 6.0, vs: 3.5, rho: 2700}]
-  faults:
-    - name: main
-      plane: {x: 0, y: 0, top: 3, strike: 20, dip: 30, length: 50, width: 30}
-  mesh: {size: {fault: 15, far: 60}}
-sources: {fault: main, along_strike: 2, down_dip: 1}
-times: {until: 1 yr, output: [0 d, 1 yr]}
-datasets: [{name: gnss, file: data.csv, sigma: {horizontal: 0.003, vertical: 0.01}}]
-inversions:
-  - {name: smooth, datasets: [gnss], smoothness: 1.0}
-  - {name: tried, datasets: [gnss]}
-  - {name: rough, datasets: [gnss], smoothness: 0.01}
-"""
-DRAWN = f"{count('.panels .shade')} > 3"
-
-
-@pytest.fixture(scope="module")
-def client(tmp_path_factory):
-    with Client.embedded(tmp_path_factory.mktemp("slip"), workers=1) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-def results(client, tmp_path_factory):
-    """Return the inversions by name, each with its data set."""
-    folder = tmp_path_factory.mktemp("spec")
-    (folder / "data.csv").write_text(DATA)
-    spec = folder / "campaign.yaml"
-    spec.write_text(SPEC)
-    client.submit(spec).wait(timeout=500)
-    answer = httpx.get(client.url + "/v1/inversions").json()["items"]
-    found = {}
-    for inversion in answer:
-        path = folder / f"{inversion['name']}.nc"
-        path.write_bytes(httpx.get(client.url + inversion["links"]["result"]).content)
-        found[inversion["name"]] = inversion["id"], open_result(path)
-    return found
 
 
 @pytest.fixture
-def view(browser, client, results):
-    """Open the view; it may not complain."""
-    opened = []
-
-    def open_view(query="", name="smooth", **options):
-        where = f"#/inversions/{results[name][0]}?{query}"
-        shown = browser.page(f"{client.url}/{where}", **options)
-        opened.append(shown)
-        shown.until(DRAWN)
-        return shown
-
-    yield open_view
-    for shown in opened:
-        complaints = shown.complaints()
-        shown.close()
-        assert complaints == []
+def client(slip_client):
+    return slip_client
 
 
-def numbers(shown):
-    """(datum, 4) observed, predicted, residual, sigma in m."""
-    found = shown.until(
-        "(() => { const v = [...document.querySelectorAll('td[data-value]')]"
-        ".map((cell) => Number(cell.dataset.value)); return v.length ? v : null; })()"
-    )
-    return np.array(found).reshape(-1, 4)
+@pytest.fixture
+def results(slip_results):
+    return slip_results
+
+
+@pytest.fixture
+def view(slip_view):
+    return slip_view
 
 
 @pytest.mark.slow
@@ -150,7 +86,15 @@ def test_a_link_leads_to_exactly_this_view(view, results):
         "[...document.querySelectorAll('button')]"
         ".find((b) => b.textContent === 'Closer').click()"
     )
+    shown.run(
+        "document.querySelector('.solid').dispatchEvent("
+        "new KeyboardEvent('keydown', {key: 'ArrowLeft'}))"
+    )
     link = shown.run("location.hash")
+    assert "turn=20" in link
+    # both are turned, not the one under the hand alone
+    both = "[...document.querySelectorAll('.solid .ground')].map((p) => p.outerHTML)"
+    assert len(set(shown.run(both))) == 1
     again = view(link.partition("?")[2])
     again.until(f"{count('.panels .map')} === 2")
     drawings = (
@@ -262,10 +206,11 @@ def test_the_fault_is_drawn_in_space_as_the_result_has_it(view, results):
         "const points = [[0, 0, -3], [8, 0, -7], [0, 6, -3]];"
         "const result = {points, triangles: [[0, 1, 2]], field: () => [0, 1, 2],"
         "inversion: {name: 'made up'}};"
-        "const made = new FaultView(result, {shade: 'slip', most: 2});"
+        "const look = {shade: 'slip', most: 2, turn: 0, tilt: 0};"
+        "const made = new FaultView(result, look);"
         "const all = () => points.map((p) => made.project(p));"
-        "made.turn = 0; made.tilt = 90; const above = all();"
-        "made.tilt = 0; const side = all();"
+        "made.look.turn = 0; made.look.tilt = 90; const above = all();"
+        "made.look.tilt = 0; const side = all();"
         "return [made.scale, above, side]; })"
     )
     scale, above, side = shown.run(script)

@@ -7,13 +7,15 @@ import { css, table } from "/dashboard/elements/colours.js";
 const WIDTH = 640, HEIGHT = 420, CLASSES = 64, RAD = Math.PI / 180;
 
 export class FaultView {
-  /** @param {import("/dashboard/slip/result.js").SlipResult} result @param {import("/dashboard/slip/slip-map.js").Look} look */
-  constructor(result, look) {
+  /**
+   * @param {import("/dashboard/slip/result.js").SlipResult} result
+   * @param {import("/dashboard/slip/slip-map.js").Look} look
+   * @param {() => void} [moved] it was turned; others of the same look turn with it
+   */
+  constructor(result, look, moved = () => this.redraw()) {
     this.result = result;
     this.look = look;
-    // degrees: looked at from the south, from above
-    this.turn = 30;
-    this.tilt = 35;
+    this.moved = moved;
     const used = [...new Set(result.triangles.flat())], at = (/** @type {number} */ axis) => used.map((i) => result.points[i][axis]);
     const ends = [0, 1, 2].map((axis) => [Math.min(...at(axis)), Math.max(...at(axis))]);
     // the ground, too, lies in the middle of what is turned
@@ -33,7 +35,8 @@ export class FaultView {
   /** @param {number[]} point km @returns {number[]} column, row, nearness */
   project(point) {
     const [x, y, z] = point.map((v, i) => v - this.middle[i]);
-    const [c, s] = [Math.cos(this.turn * RAD), Math.sin(this.turn * RAD)], [ct, st] = [Math.cos(this.tilt * RAD), Math.sin(this.tilt * RAD)];
+    const { turn, tilt } = this.look;
+    const [c, s] = [Math.cos(turn * RAD), Math.sin(turn * RAD)], [ct, st] = [Math.cos(tilt * RAD), Math.sin(tilt * RAD)];
     const right = c * x + s * y, away = c * y - s * x;
     return [WIDTH / 2 + this.scale * right, HEIGHT / 2 - this.scale * (st * away + ct * z), ct * -away + st * z];
   }
@@ -57,7 +60,7 @@ export class FaultView {
       else paths.push({ row, d });
     }
     // from above the ground lies before the faults
-    const [ground, edges] = this.#box(), above = this.tilt > 0;
+    const [ground, edges] = this.#box(), above = look.tilt > 0;
     put(this.drawing, edges, above ? null : ground, ...paths.map(({ row, d }) => {
       const colour = css(colours[Math.round((255 * (row + 0.5)) / CLASSES)]);
       return svg("path", { d, class: "shade", fill: colour, stroke: colour, "stroke-width": 0.7 });
@@ -83,9 +86,10 @@ export class FaultView {
 
   /** @param {number} turn @param {number} tilt degrees */
   #move(turn, tilt) {
-    this.turn = (this.turn + turn) % 360;
-    this.tilt = Math.max(-10, Math.min(90, this.tilt + tilt));
-    this.redraw();
+    const { look } = this;
+    look.turn = (look.turn + turn) % 360;
+    look.tilt = Math.max(-10, Math.min(90, look.tilt + tilt));
+    this.moved();
   }
 
   /** @param {KeyboardEvent} event */

@@ -4,9 +4,10 @@
 import { svg } from "/dashboard/dom.js";
 import { css, table } from "/dashboard/elements/colours.js";
 import { KmMap, f } from "/dashboard/elements/km-map.js";
+import { fixed } from "/dashboard/format.js";
 import { contour } from "/dashboard/slip/contours.js";
 
-const CLASSES = 32, LONGEST = 46, NEAR = 14, PIXELS = 3;
+const CLASSES = 32, LONGEST = 46, NEAR = 14, PIXELS = 3, LINE = 14, LETTER = 6.2;
 
 /**
  * @typedef {object} Look the same for maps side by side
@@ -19,6 +20,8 @@ const CLASSES = 32, LONGEST = 46, NEAR = 14, PIXELS = 3;
  * @property {boolean} rake
  * @property {boolean} resolution
  * @property {string} station
+ * @property {number} turn degrees, in three dimensions: 0 is looked at from the south
+ * @property {number} tilt degrees: 90 is from above
  * @property {number} longest m, of the longest arrow
  * @property {number} sight m, at the ends of the colours of lines of sight
  */
@@ -110,6 +113,19 @@ export class SlipMap {
     return [svg("path", { class: "halo", d }), svg("path", { class: "rake", d })];
   }
 
+  /**
+   * The name of the station that is pointed at, and what slip leaves of its data: the table may be out of sight.
+   * @param {number[]} at pixels @param {string} name @param {import("/dashboard/slip/result.js").Datum[]} data
+   */
+  #label([column, row], name, data) {
+    const lines = [name, ...data.map(({ component, observed, predicted }) => `${component}: residual ${fixed(1e3 * (observed - predicted), 1)} mm`)];
+    const right = column < this.map.width - 12 - LETTER * Math.max(...lines.map(({ length }) => length));
+    const top = Math.max(14, Math.min(row - 8, this.map.height - 6 - LINE * (lines.length - 1)));
+    return lines.map((words, i) => svg("text", {
+      x: f(column + (right ? 12 : -12)), y: f(top + LINE * i), "text-anchor": right ? "start" : "end",
+    }, words));
+  }
+
   #stations() {
     const { arrows, epoch, station: chosen, longest, sight, pixels } = this.look;
     const marks = [], both = { observed: "", predicted: "" };
@@ -131,9 +147,7 @@ export class SlipMap {
           if (arrows !== "none" && !this.pixels) both[kind] += arrow(from, arrows === "up" ? [0, up] : [east, north], LONGEST / (longest || 1));
         }
       }
-      if (name === chosen) {
-        marks.push(svg("circle", { class: "chosen", cx: f(at[0]), cy: f(at[1]), r: 9 }), svg("text", { x: f(at[0] + 12), y: f(at[1] - 8) }, name));
-      }
+      if (name === chosen) marks.push(svg("circle", { class: "chosen", cx: f(at[0]), cy: f(at[1]), r: 9 }), ...this.#label(at, name, now));
     }
     return [svg("path", { class: "halo", d: both.observed }), svg("path", { class: "observed", d: both.observed }),
       svg("path", { class: "predicted", d: both.predicted }), ...marks];

@@ -20,7 +20,7 @@ export async function smallMap(inversion) {
   /** @type {import("/dashboard/slip/slip-map.js").Look} */
   const look = {
     shade: "slip", most, step: step(most), arrows: "horizontal", pixels: "observed", epoch, rake: false, resolution: false,
-    station: "", longest, sight: largest([3]),
+    station: "", turn: 30, tilt: 35, longest, sight: largest([3]),
   };
   const { map } = new SlipMap(result, look, (name) => { look.station = name; map.redraw(); }, () => {});
   const [west, south, east, north] = around(result.triangles.flat().map((node) => result.nodes[node]), 5);

@@ -2,7 +2,7 @@
 /** What an inversion found: slip and data on a map. */
 
 import { Problem, get, send } from "/dashboard/api.js";
-import { copyAddress, h, put } from "/dashboard/dom.js";
+import { copyAddress, h, put, row } from "/dashboard/dom.js";
 import { around } from "/dashboard/elements/km-map.js";
 import { select } from "/dashboard/elements/select.js";
 import { series } from "/dashboard/elements/series.js";
@@ -24,6 +24,8 @@ const ARROWS = { horizontal: "horizontal", up: "vertical", none: "none" };
 const PIXELS = ["observed", "predicted", "residual", "all"];
 // between questions whether an inversion has ended, ms
 const WAIT = 1000;
+// of the faults in three dimensions, degrees: from the south-west, from above
+const TURN = 30, TILT = 35;
 const SIGHTS = ["observed", "predicted", "residual", "all three beside each other"];
 
 /** @param {HTMLElement} main @param {string} id */
@@ -36,15 +38,15 @@ export async function slipView(main, id) {
   document.title = `Slip of ${inversion.name} · afterslip`;
   put(main, h("div.empty", {}, "Reading the result…"));
   const campaign = await get(`/v1/campaigns/${inversion.campaign}`);
-  const view = new SlipView(main, asked, await SlipResult.open(inversion), others, campaign.spec?.model?.frame);
+  const view = new SlipView(main, asked, await SlipResult.open(inversion), others, campaign);
   await view.beside();
   return () => view.maps.forEach(({ map }) => map.resized.disconnect());
 }
 
 class SlipView {
-  /** @param {HTMLElement} main @param {URLSearchParams} asked @param {SlipResult} result @param {any[]} others @param {any} frame */
-  constructor(main, asked, result, others, frame) {
-    this.frame = frame;
+  /** @param {HTMLElement} main @param {URLSearchParams} asked @param {SlipResult} result @param {any[]} others @param {any} campaign */
+  constructor(main, asked, result, others, campaign) {
+    this.frame = campaign.spec?.model?.frame;
     this.asked = asked;
     this.result = result;
     this.others = others;
@@ -64,6 +66,7 @@ class SlipView {
       epoch: asked.has("epoch") && epochs.includes(epoch) ? epoch : epochs.at(-1) ?? 0,
       rake: asked.get("rake") !== "0", resolution: asked.get("resolution") === "1",
       station: asked.get("station") ?? "",
+      turn: number(asked.get("turn"), TURN), tilt: number(asked.get("tilt"), TILT),
     };
     this.panels = h("div.panels", {});
     this.legend = h("div", {});
@@ -74,12 +77,12 @@ class SlipView {
     this.faults = [];
     this.status = h("span.sub", { role: "status" });
     const press = (/** @type {string} */ name, /** @type {() => void} */ act) => h("button", { type: "button", onclick: act }, name);
-    this.station = select("Station", ["", ...result.stations.map(({ name }) => name)],
+    this.station = select("Station", ["none", ...result.stations.map(({ name }) => name)],
       (row) => this.choose(row ? result.stations[row - 1].name : ""));
     const inversion = result.inversion;
     put(main,
       h("div.head", {}, h("div.grow", {}, h("h1", {}, `Slip of ${inversion.name}`),
-        h("div.sub", {}, h("a", { href: `#/campaigns/${inversion.campaign}` }, "Campaign"), " · ",
+        h("div.sub", {}, "of ", h("a", { href: `#/campaigns/${campaign.id}` }, campaign.name), " · ",
           h("a", { href: inversion.links.report, target: "_blank", rel: "noopener" }, "Report"))),
       h("div.buttons", {}, press("Copy a link to this view", () => this.copy()), press("Save as SVG", () => this.download()), press("Save as PDF", () => this.print()))),
       h("section.card", { "aria-label": "What is shown" }, h("div.choices.three", {}, this.#choices())),
@@ -127,7 +130,7 @@ class SlipView {
     this.panels.classList.toggle("three", kinds.length > 1);
     put(this.panels, this.maps.map(({ map, result, pixels }) => h("figure.panel", {}, map.element,
       h("figcaption", {}, ...(pixels ? [h("b", {}, pixels), ` line of sight, ${result.inversion.name}`] : caption(result.inversion))))));
-    this.faults = results.map((result) => new FaultView(result, this.look));
+    this.faults = results.map((result) => new FaultView(result, this.look, () => this.turned()));
     this.solids.classList.toggle("two", results.length > 1);
     put(this.solids, this.faults.map(({ element, result }) => h("figure.panel", {}, element, h("figcaption", {}, result.inversion.name))));
     put(this.tried, results.flatMap((result) => [results.length > 1 ? h("h3", {}, result.inversion.name) : null, scores(result,
@@ -182,6 +185,12 @@ class SlipView {
     this.remember();
   }
 
+  /** All faults turn together: they are compared. */
+  turned() {
+    for (const fault of this.faults) fault.redraw();
+    this.remember();
+  }
+
   redraw() {
     const { look } = this, results = this.maps.map(({ result }) => result);
     const most = Math.max(...results.filter((r) => r.has(SHADES[look.shade].needs)).flatMap((r) => r.field(look.shade)), 0);
@@ -223,17 +232,17 @@ class SlipView {
 
   /** @param {SlipResult} result @param {string} name */
   #station(result, name) {
-    const row = result.stations.findIndex((station) => station.name === name);
-    if (row < 0) return [h("p.sub", {}, `${result.inversion.name} has no data there.`)];
-    const { data } = result.stations[row], { times, values, unit } = result.series(row);
+    const index = result.stations.findIndex((station) => station.name === name);
+    if (index < 0) return [h("p.sub", {}, `${result.inversion.name} has no data there.`)];
+    const { data } = result.stations[index], { times, values, unit } = result.series(index);
     const mm = (/** @type {number} */ v) => h("td", { "data-value": v }, fixed(1e3 * v, 1));
+    const names = ["yr", "component", "observed, mm", "predicted, mm", "residual, mm", "sigma, mm", "residual / sigma"];
     return [h("h3", {}, result.inversion.name), h("div.columns", {},
-      h("div.scroll", { tabindex: 0, role: "region", "aria-label": "Table" }, h("table", {},
-        h("thead", {}, h("tr", {}, ["yr", "component", "observed, mm", "predicted", "residual", "sigma", "residual / sigma"]
-          .map((word) => h("th", { scope: "col" }, word)))),
-        h("tbody", {}, data.map((d) => h("tr", {}, h("td", {}, String(Number(d.epoch.toPrecision(4)))), h("td", {}, d.component),
+      h("div.scroll", { tabindex: 0, role: "region", "aria-label": "Table" }, h("table.stacked", {},
+        h("thead", {}, h("tr", {}, names.map((word) => h("th", { scope: "col" }, word)))),
+        h("tbody", {}, data.map((d) => row(names, [h("td", {}, String(Number(d.epoch.toPrecision(4)))), h("td", {}, d.component),
           mm(d.observed), mm(d.predicted), mm(d.observed - d.predicted), mm(d.sigma),
-          h(Math.abs(d.observed - d.predicted) > 3 * d.sigma ? "td.off" : "td", {}, fixed((d.observed - d.predicted) / d.sigma, 1))))))),
+          h(Math.abs(d.observed - d.predicted) > 3 * d.sigma ? "td.off" : "td", {}, fixed((d.observed - d.predicted) / d.sigma, 1))]))))),
       h("figure.panel", {}, series(times, values, this.look.epoch, "m", unit), h("figcaption", {}, "Predicted displacement, m: ",
         ...["east", "north", "up"].map((axis) => h(`span.${axis}`, {}, `${axis} `)))))];
   }
@@ -244,6 +253,7 @@ class SlipView {
     if (!first) return;
     const row = Number(/** @type {any} */ (this.with).field.value);
     const query = new URLSearchParams({ shade: look.shade, arrows: look.arrows, epoch: String(look.epoch), rake: look.rake ? "1" : "0", resolution: look.resolution ? "1" : "0" });
+    if (look.turn !== TURN || look.tilt !== TILT) { query.set("turn", String(look.turn)); query.set("tilt", String(look.tilt)); }
     if (sees(this.result)) query.set("pixels", look.pixels);
     if (row) query.set("with", this.others[row - 1].id);
     if (look.station) query.set("station", look.station);
@@ -276,6 +286,9 @@ function grown([west, south, east, north], part) {
   const room = part * Math.max(east - west, north - south);
   return [west - room, south - room, east + room, north + room];
 }
+
+/** @param {string | null} text @param {number} otherwise */
+const number = (text, otherwise) => (text !== null && Number.isFinite(Number(text)) ? Number(text) : otherwise);
 
 /** Whether there are data along lines of sight. @param {SlipResult} result */
 const sees = (result) => result.stations.some(({ data }) => data.some(({ axis }) => axis === 3));
