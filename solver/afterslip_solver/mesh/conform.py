@@ -3,7 +3,8 @@
 Sides of bodies and bottoms of layers are where a function of the place is zero.
 Vertices that are near such a surface move onto it, and edges that still cross it are
 cut where they do, as isosurface stuffing does with the elements of a lattice (Labelle &
-Shewchuk 2007, ACM Trans. Graph. 26, 57). Nothing else of the mesh changes.
+Shewchuk 2007, ACM Trans. Graph. 26, 57). Vertices of flat elements beside the cuts then
+move, see `smoothing`. Nothing else of the mesh changes.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from afterslip_solver.mesh.mesher import RawMesh
 from afterslip_solver.mesh.numbering import oriented
 from afterslip_solver.mesh.quality import element_shapes
 from afterslip_solver.mesh.refine import move_unless_spoilt
+from afterslip_solver.mesh.smoothing import on_walls, smoothed
 from afterslip_solver.mesh.tables.edges import number_edges
 from afterslip_solver.mesh.topology import any_corner, cell_faces, edge_keys
 from afterslip_solver.model import TET_EDGES, Bool, Float, Int
@@ -68,19 +70,25 @@ class Boundary:
 
         By two steps of Newton's method along the gradient.
         """
-        moved = points.copy()
-        free = np.ones_like(points)
-        for number, at in enumerate(_walls(box)):
-            free[points[:, number // 2] == at, number // 2] = 0.0
+        moved, free = points.copy(), ~on_walls(points, box)
         for _ in range(2):
-            gradient = np.empty_like(moved)
-            for axis, step in enumerate(_STEP * np.eye(3)):
-                ends = self.distance(moved + step), self.distance(moved - step)
-                gradient[:, axis] = (ends[0] - ends[1]) / (2.0 * _STEP)
-            gradient *= free
+            gradient = self._gradient(moved) * free
             square = np.maximum((gradient**2).sum(axis=1), 0.1)
             moved -= (self.distance(moved) / square)[:, None] * gradient
         return moved
+
+    def normals(self, points: Float) -> Float:
+        """(n, 3) unit vectors across the surface at points (n, 3), m."""
+        gradient = self._gradient(points)
+        length = np.linalg.norm(gradient, axis=1, keepdims=True)
+        return np.asarray(gradient / np.maximum(length, 0.1))
+
+    def _gradient(self, points: Float) -> Float:
+        gradient = np.empty_like(points)
+        for axis, step in enumerate(_STEP * np.eye(3)):
+            ends = self.distance(points + step), self.distance(points - step)
+            gradient[:, axis] = (ends[0] - ends[1]) / (2.0 * _STEP)
+        return gradient
 
     def exists(self, points: Float) -> Bool:
         """(n,) whether the surface is there at points (n, 3) that lie on it."""
@@ -137,9 +145,8 @@ def conform(
     The mesh, and for each boundary the faces (n, 3) with all their corners on it, in
     vertex numbers. The mesh is the same object where it follows all of them already.
     """
-    firm = np.zeros(len(raw.vertices), dtype=np.bool_)
-    for triangles in raw.surfaces.values():
-        firm[triangles] = True
+    given = raw
+    firm = _on_surfaces(raw)
     for boundary in boundaries:
         on = np.flatnonzero(np.abs(boundary.distance(raw.vertices)) < _ROUNDING)
         firm[on[boundary.exists(raw.vertices[on])]] = True
@@ -149,7 +156,46 @@ def conform(
         firm = np.concatenate([firm, np.zeros(len(raw.vertices) - len(firm), bool)])
         firm[on] = True
         on_boundaries.append(on)
+    if raw is not given:
+        raw = _smoothed(raw, given, boundaries, on_boundaries, box)
     return raw, [_faces(raw, on) for on in on_boundaries]
+
+
+def _on_surfaces(raw: RawMesh) -> Bool:
+    """(n_vertex,) whether a vertex is on a fault."""
+    found = np.zeros(len(raw.vertices), dtype=np.bool_)
+    for triangles in raw.surfaces.values():
+        found[triangles] = True
+    return found
+
+
+def _smoothed(
+    raw: RawMesh,
+    before: RawMesh,
+    boundaries: Sequence[Boundary],
+    on_boundaries: Sequence[Int],
+    box: Box,
+) -> RawMesh:
+    """Move vertices for better elements beside those that were moved or made.
+
+    Parameters
+    ----------
+    before : the mesh that followed no boundary yet.
+    on_boundaries : for each one the numbers of vertices that stay on it.
+    """
+    count = len(before.vertices)
+    changed = np.ones(len(raw.vertices), dtype=np.bool_)
+    changed[:count] = (raw.vertices[:count] != before.vertices).any(axis=1)
+    movable = np.zeros(len(raw.vertices), dtype=np.bool_)
+    movable[raw.cells[any_corner(raw.cells, changed)]] = True
+    movable &= ~_on_surfaces(raw)
+    surfaces = []
+    for boundary, on in zip(boundaries, on_boundaries, strict=True):
+        sliding = np.zeros(len(raw.vertices), dtype=np.bool_)
+        sliding[on] = True
+        surfaces.append((boundary, sliding))
+    vertices = smoothed(raw.vertices, raw.cells, movable, box, surfaces)
+    return replace(raw, vertices=vertices)
 
 
 def _faces(raw: RawMesh, vertices: Int) -> Int:
