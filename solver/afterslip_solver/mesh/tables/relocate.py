@@ -9,7 +9,7 @@ import numpy as np
 
 from afterslip_solver.jit.compiling import compiled
 
-# the other corners of a tetrahedron, seen from each one as they are from corner 0
+# the other corners of a tetrahedron: around each one they turn as around corner 0
 _OTHERS = np.array([[1, 2, 3], [0, 3, 2], [0, 1, 3], [0, 2, 1]])
 # shortest step, as a share of the first one
 _SHORTEST = 0.05
