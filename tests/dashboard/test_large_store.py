@@ -24,7 +24,7 @@ PICTURE = (
     "(() => { const c = document.querySelector('.map canvas'); return [...c"
     ".getContext('2d').getImageData(0, 0, c.width, c.height).data]; })()"
 )
-LEFT = "(document.querySelector('.map ~ p.sub')?.textContent ?? '')"
+LEFT = "(document.querySelector('.twins ~ p.sub')?.textContent ?? '')"
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ const later = (name, view) => async (/** @type {HTMLElement} */ into, /** @type 
 /** Each view fills the element that it is given and returns how it is left. */
 const VIEWS = [
   { path: /^#\/campaigns\/([\w-]+)$/, show: later("campaign", "campaignView") },
-  { path: /^#\/campaigns\/([\w-]+)\/greens$/, show: later("greens", "greensView") },
+  { path: /^#\/campaigns\/([\w-]+)\/greens(?:\?.*)?$/, show: later("greens", "greensView") },
   { path: /^#\/campaigns\/([\w-]+)\/waves(?:\?.*)?$/, show: later("waves", "wavesView") },
   { path: /^#\/campaigns\/([\w-]+)\/invert$/, show: later("invert", "invertView") },
   { path: /^#\/inversions\/([\w-]+)(?:\?.*)?$/, show: later("slip", "slipView") },

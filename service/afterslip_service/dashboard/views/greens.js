@@ -2,21 +2,23 @@
 /** The Green's functions of a campaign, computed here from its store. */
 
 import { get, Problem, send, session } from "/dashboard/api.js";
-import { h, put } from "/dashboard/dom.js";
+import { copyAddress, h, put } from "/dashboard/dom.js";
 import { select } from "/dashboard/elements/select.js";
-import { mark, series } from "/dashboard/elements/series.js";
+import { mark } from "/dashboard/elements/series.js";
 import { SurfaceMap } from "/dashboard/elements/surface-map.js";
 import { explorable } from "/dashboard/views/campaign.js";
+import { follow, written } from "/dashboard/views/greens-link.js";
 import { css, table } from "/dashboard/elements/colours.js";
 import { savePdf, saveSvg, standalone, withField } from "/dashboard/figure.js";
 import { Greens, YEAR, comparable } from "/dashboard/physics/viscoelastic/greens.js";
-import { Difference } from "/dashboard/physics/viscoelastic/motion.js";
+import { Difference, Pair, less } from "/dashboard/physics/viscoelastic/motion.js";
+import { placeSeries } from "/dashboard/physics/viscoelastic/place-series.js";
 
 const SHOWN = ["east", "north", "up", "length", "estimated error"];
 // of colours: the error of the mesh
 const ERROR = 4;
-// besides the output times, for smooth curves
-const POINTS = 100;
+// shown of two campaigns: both maps
+export const BOTH = "3";
 // output times that the ends of the colours are taken from, at most
 const RANGED = 20;
 // of the largest value: half a step of the 256 colours
@@ -34,11 +36,11 @@ export async function greensView(main, id) {
   const { items } = session().campaign ? { items: [] } : await get("/v1/campaigns?state=complete&limit=200");
   const others = items.filter((/** @type {any} */ one) => one.id !== id && explorable(one));
   const view = new GreensView(main, campaign, await Greens.open(campaign.links.greens), others);
-  await view.choose(0);
-  return () => view.map.resized.disconnect();
+  await follow(view, new URLSearchParams(location.hash.split("?")[1] ?? ""));
+  return () => view.maps.forEach(({ resized }) => resized.disconnect());
 }
 
-class GreensView {
+export class GreensView {
   /** @param {HTMLElement} main @param {any} campaign @param {Greens} greens @param {any[]} others that are complete, too */
   constructor(main, campaign, greens, others) {
     this.greens = greens;
@@ -46,27 +48,34 @@ class GreensView {
     this.others = others;
     /** another campaign, of the same mesh @type {Greens | null} */
     this.second = null;
-    /** @type {import("/dashboard/physics/viscoelastic/motion.js").Curve | Difference | null} */
+    /** @type {import("/dashboard/physics/viscoelastic/motion.js").Curve | Pair | null} */
     this.curve = null;
     /** of which modes are being read @type {object | null} */
     this.reading = null;
     /** of every unit source at the place, (time, source, 3) @type {number[][][] | null} */
     this.all = null;
     this.pending = 0;
+    /** (node, 3) at the event, where only the change since is shown; of each map @type {(Float64Array | null)[]} */
+    this.firsts = [];
     this.step = 0;
-    this.map = new SurfaceMap(/** @type {any} */ (greens.surface), greens.sources, (x, y) => this.click(x, y));
+    this.map = this.surface();
+    /** of the other campaign, where both are shown @type {SurfaceMap | null} */
+    this.twin = null;
+    this.panels = h("div.twins", {}, this.map.element);
     this.source = select("Unit source", greens.sources.map(({ label }) => label), (row) => this.choose(row));
     this.clicks = select("A click on the map picks", ["a place", "a unit source"], () => {});
     this.shown = select("Colours", ["east", "north", "up", "length of the vector",
       ...(greens.moments ? ["estimated error of the mesh"] : [])], () => this.fields(), 3);
     this.part = select("Displacement", ["all", "only the change since the event"], () => this.fields());
     this.other = select("Compare with", ["no other campaign", ...others.map(({ name, id: other }) => `${name} · ${other}`)], (row) => this.compare(row));
-    this.which = select("Shown", ["this campaign", "the other", "this less the other"], () => this.choose(Number(this.source.field.value)));
+    this.which = select("Shown", ["this campaign", "the other", "this less the other", "both, side by side"], () => this.choose(Number(this.source.field.value)));
     this.which.label.hidden = true;
     this.every = h("input", { type: "checkbox", onchange: () => this.sense() });
     this.time = h("input", {
       type: "range", min: 0, max: greens.times.length - 1, value: 0, id: "time",
       oninput: () => { this.step = Number(this.time.value); this.frame(); },
+      // an address for each frame would be more than a browser takes
+      onchange: () => this.remember(),
     });
     this.when = h("output", { for: "time" });
     const number = (/** @type {string} */ name) => h("input", {
@@ -87,25 +96,56 @@ class GreensView {
         h("div.sub", {}, h("a", { href: `#/campaigns/${campaign.id}` }, campaign.name),
           " · displacement of the ground in m per m of slip"))),
       h("div.columns", {},
-        h("section.card", { "aria-label": "Map" }, this.map.element,
+        h("section.card", { "aria-label": "Map" }, this.panels,
           h("div.time", {}, h("label", { for: "time" }, "Time after the event"), this.time, this.when),
           this.map.scale, this.legend, this.left, this.sensitivity,
-          h("div.buttons", {}, press("Closer", () => this.map.zoom(0.6)), press("Farther", () => this.map.zoom(1 / 0.6)),
-            press("Around the sources", () => this.map.focus()), press("Whole surface", () => this.map.focus(true)),
-            press("Save as SVG", () => saveSvg(this.figure(), this.campaign.name)),
-            press("Save as PDF", () => savePdf([this.figure()], this.campaign.name).catch((error) => this.say(error.message))))),
+          h("div.buttons", {}, press("Closer", () => this.turnTo((map) => map.zoom(0.6))), press("Farther", () => this.turnTo((map) => map.zoom(1 / 0.6))),
+            press("Around the sources", () => this.turnTo((map) => map.focus())), press("Whole surface", () => this.turnTo((map) => map.focus(true))),
+            press("Copy a link to this view", async () => this.say(await copyAddress())),
+            press("Save as SVG", () => this.figures().forEach(({ figure, name }) => saveSvg(figure, name))),
+            press("Save as PDF", () => savePdf(this.figures().map(({ figure }) => figure), this.campaign.name).catch((error) => this.say(error.message))))),
         h("div", {},
           h("section.card.choices", { "aria-label": "What is shown" }, this.source.label, this.clicks.label, this.shown.label, this.part.label,
             others.length ? [this.other.label, this.which.label] : null),
           h("section.card", {}, h("h2", {}, "Time series at a place"),
             h("div.place", {}, h("label", {}, "km east", this.east), h("label", {}, "km north", this.north)),
             h("label.check", {}, this.every, "Colour every unit source by what it does here"), this.status, this.chart))));
-    this.map.frame(campaign.spec?.model?.frame);
     this.say("Click on the map, or type a place.");
   }
 
   /** @param {string} words */
   say(words) { put(this.status, words); }
+
+  /** A map of the ground; two of them have the same nodes and unit sources. */
+  surface() {
+    const map = new SurfaceMap(/** @type {any} */ (this.greens.surface), this.greens.sources, (x, y) => this.click(x, y));
+    map.frame(this.campaign.spec?.model?.frame);
+    return map;
+  }
+
+  /** Those that are shown. @returns {SurfaceMap[]} */
+  get maps() { return this.twin ? [this.map, this.twin] : [this.map]; }
+
+  /** Show another part of the ground, on all maps. @param {(map: SurfaceMap) => void} go */
+  turnTo(go) {
+    go(this.map);
+    const { centre, span } = this.map;
+    if (this.twin) { Object.assign(this.twin, { centre, span }); this.twin.lay(); }
+    this.remember();
+  }
+
+  /** Show the two maps, or one. @param {boolean} two */
+  beside(two) {
+    if (two === Boolean(this.twin)) return;
+    this.twin?.resized.disconnect();
+    this.twin = two ? this.surface() : null;
+    const words = [this.campaign.name, this.others[Number(this.other.field.value) - 1]?.name];
+    this.panels.classList.toggle("two", two);
+    put(this.panels, this.twin ? this.maps.map(({ element }, i) => h("figure.panel", {}, element, h("figcaption", {}, words[i]))) : this.map.element);
+    if (this.twin) Object.assign(this.twin, { place: this.map.place, centre: this.map.centre, span: this.map.span });
+  }
+
+  remember() { history.replaceState(null, "", written(this)); }
 
   /** @param {number} row */
   async choose(row) {
@@ -119,8 +159,11 @@ class GreensView {
     // another may have been chosen meanwhile
     if (this.source.field.value !== String(row)) return;
     this.curve = curve;
-    this.map.source = this.greens.sources[row];
-    this.map.mark();
+    this.beside(curve instanceof Pair && !(curve instanceof Difference));
+    for (const map of this.maps) {
+      map.source = this.greens.sources[row];
+      map.mark();
+    }
     if (failure) this.failed(failure);
     this.fields();
     this.sense();
@@ -129,7 +172,7 @@ class GreensView {
   /** @param {string} words */
   failed(words) {
     this.curve = null;
-    this.map.clear();
+    for (const map of this.maps) map.clear();
     put(this.left);
     put(this.chart, h("div.note.bad", { role: "alert" }, words));
   }
@@ -138,18 +181,19 @@ class GreensView {
   async curveOf(row) {
     const which = this.second ? this.which.field.value : "0";
     const [first, second] = await Promise.all([which === "1" ? null : this.greens.curve(row), which === "0" ? null : this.second?.curve(row)]);
-    return first && second ? new Difference(first, second) : first ?? second ?? null;
+    return first && second ? new (which === BOTH ? Pair : Difference)(first, second) : first ?? second ?? null;
   }
 
-  /** @param {number} row 0: with none */
-  async compare(row) {
+  /** @param {number} row 0: with none @param {string} [which] of them is shown */
+  async compare(row, which = "2") {
     this.second = null;
     try {
       const other = row ? await Greens.open(this.others[row - 1].links.greens) : null;
       if (other && !comparable(this.greens, other)) throw new Problem(0, "It has other nodes or unit sources: only campaigns that differ in their rock alone are compared.");
       if (this.other.field.value !== String(row)) return;
       this.second = other;
-      this.which.field.value = other ? "2" : "0";
+      this.beside(false);
+      this.which.field.value = other && ["0", "1", "2", BOTH].includes(which) ? which : "0";
     } catch (error) {
       this.other.field.value = "0";
       this.say(/** @type {Error} */ (error).message);
@@ -169,7 +213,7 @@ class GreensView {
       const found = await Promise.all(ids.map((id) => send(`/v1/campaigns/${id}/sample`, request))).catch((error) => { this.say(error.message); return null; });
       // another place may have been chosen meanwhile
       if (number !== this.pending || !found) return;
-      const which = this.second ? Number(this.which.field.value) : 0;
+      const which = this.second && this.which.field.value !== BOTH ? Number(this.which.field.value) : 0;
       this.all = times.map((_, t) => this.greens.sources.map((__, source) => [0, 1, 2].map((axis) => {
         const [first, second] = found.map(({ data }) => data[source][t][0][axis]);
         return which === 0 ? first : which === 1 ? second : first - second;
@@ -182,10 +226,10 @@ class GreensView {
   shade() {
     const { all } = this, axis = Math.min(this.axis, 3);
     let words = "";
-    this.map.shades = null;
+    for (const map of this.maps) map.shades = null;
     if (all) {
       const value = (/** @type {number} */ t, /** @type {number} */ source) => {
-        const moved = all[t][source].map((v, i) => v - (this.first ? all[0][source][i] : 0));
+        const moved = all[t][source].map((v, i) => v - (this.firsts.length ? all[0][source][i] : 0));
         return axis === 3 ? Math.hypot(...moved) : moved[axis];
       };
       const most = Math.max(...all.slice(1).flatMap((row, t) => row.map((_, source) => Math.abs(value(t + 1, source))))) || 1;
@@ -196,8 +240,9 @@ class GreensView {
       });
       words = `unit sources: by what they do at the place, ${SHOWN[axis]}, at most ${most.toPrecision(3)} m/m`;
     }
-    this.map.mark();
+    for (const map of this.maps) map.mark();
     put(this.sensitivity, words);
+    this.remember();
   }
 
   fields() {
@@ -238,19 +283,21 @@ class GreensView {
   /** The ends of the colours and the scale of the arrows, the same for all times. */
   draw() {
     if (!this.curve) return;
-    this.first = this.part.field.value === "1" ? this.curve.at(0) : null;
+    const change = this.part.field.value === "1";
+    this.firsts = change ? [this.curve, ...(this.twin ? [/** @type {Pair} */ (this.curve).second] : [])].map((curve) => curve.at(0)) : [];
     this.axis = Number(this.shown.field.value);
     const length = this.axis >= 3;
     this.most = this.longest = 0;
     if (this.unknown()) { this.frame(); this.series(); return; }
     const { times } = this.greens, every = Math.ceil(times.length / RANGED);
     for (const t of times.filter((_, i) => (times.length - 1 - i) % every === 0)) {
-      const field = this.field(t);
-      for (let i = 0; i < field.length; i += 3) {
-        // Math.hypot takes ten times as long
-        const flat = field[i] * field[i] + field[i + 1] * field[i + 1];
-        this.longest = Math.max(this.longest, flat);
-        this.most = Math.max(this.most, length ? flat + field[i + 2] * field[i + 2] : Math.abs(field[i + this.axis]));
+      for (const field of this.shownFields(t)) {
+        for (let i = 0; i < field.length; i += 3) {
+          // Math.hypot takes ten times as long
+          const flat = field[i] * field[i] + field[i + 1] * field[i + 1];
+          this.longest = Math.max(this.longest, flat);
+          this.most = Math.max(this.most, length ? flat + field[i + 2] * field[i + 2] : Math.abs(field[i + this.axis]));
+        }
       }
     }
     this.longest = Math.sqrt(this.longest);
@@ -276,17 +323,19 @@ class GreensView {
 
   /** @param {number} t s @returns {Float64Array} (node, 3) */
   field(t) {
-    if (this.axis === ERROR) return /** @type {any} */ (this.curve).errors.at(t, this.first !== null);
-    const found = /** @type {any} */ (this.curve).at(t);
-    const { first } = this;
-    if (first) for (let i = 0; i < found.length; i += 1) found[i] -= first[i];
-    return found;
+    if (this.axis === ERROR) return /** @type {any} */ (this.curve).errors.at(t, this.firsts.length > 0);
+    return less(/** @type {any} */ (this.curve).at(t), this.firsts[0]);
+  }
+
+  /** Of each map that is shown: they have one scale. @param {number} t s */
+  shownFields(t) {
+    return [this.field(t), ...(this.twin ? [less(/** @type {Pair} */ (this.curve).second.at(t), this.firsts[1])] : [])];
   }
 
   frame() {
     if (!this.curve) return;
     if (this.unknown()) {
-      this.map.clear();
+      for (const map of this.maps) map.clear();
       put(this.legend, h("span", {}, this.curve.errors === undefined ? "Reading…" : "not estimated for this unit source"));
       this.now();
       return;
@@ -294,14 +343,21 @@ class GreensView {
     const years = this.greens.times[this.step] / YEAR;
     this.when.value = `${Number(years.toPrecision(4))} yr`;
     this.time.setAttribute("aria-valuetext", this.when.value);
-    this.map.show(this.field(this.greens.times[this.step]), Math.min(this.axis, 3), this.most, this.longest);
+    const fields = this.shownFields(this.greens.times[this.step]);
+    this.maps.forEach((map, i) => map.show(fields[i], Math.min(this.axis, 3), this.most, this.longest));
     this.now();
     if (this.all) this.shade();
   }
 
-  /** The map as it is shown, with its scale. */
-  figure() {
-    const { map, campaign: { name }, greens } = this, words = [...this.legend.children].map(({ textContent }) => textContent ?? "");
+  /** Each map as it is shown, with its scale and the name of its file. */
+  figures() {
+    const { campaign: { name } } = this, second = this.others[Number(this.other.field.value) - 1]?.name;
+    return this.maps.map((map, i) => ({ figure: this.figure(map, i ? second : name), name: i ? `${name}-${second}` : name }));
+  }
+
+  /** @param {SurfaceMap} map @param {string} name of its campaign */
+  figure(map, name) {
+    const { greens } = this, words = [...this.legend.children].map(({ textContent }) => textContent ?? "");
     const figure = standalone(map.over, `Green's functions of ${name}`);
     withField(figure, map.canvas, Array.from(table(this.axis >= 3 ? "one" : "two"), css), words.slice(0, 3),
       [name, greens.sources[map.source.index].label, `${this.when.value} after the event`, ...words.slice(3)].join(" · "));
@@ -325,20 +381,20 @@ class GreensView {
     this.east.value = String(Number((x / 1e3).toFixed(3)));
     this.north.value = String(Number((y / 1e3).toFixed(3)));
     // what is shown belongs to the numbers that are shown
-    this.map.place = { x: 1e3 * Number(this.east.value), y: 1e3 * Number(this.north.value) };
-    this.map.mark();
+    for (const map of this.maps) {
+      map.place = { x: 1e3 * Number(this.east.value), y: 1e3 * Number(this.north.value) };
+      map.mark();
+    }
     this.series();
     this.rest();
     this.sense();
   }
 
-  /** Mark the time in the series that is drawn. */
+  /** Mark the time in the series that are drawn. */
   now() {
-    const chart = this.chart.querySelector(".series");
-    if (!chart) return;
-    mark(chart, this.greens.times[this.step] / YEAR);
-    this.chart.querySelector("tr[aria-current]")?.removeAttribute("aria-current");
-    this.chart.querySelectorAll("tbody tr")[this.step].setAttribute("aria-current", "true");
+    for (const chart of this.chart.querySelectorAll(".series")) mark(chart, this.greens.times[this.step] / YEAR);
+    for (const row of this.chart.querySelectorAll("tr[aria-current]")) row.removeAttribute("aria-current");
+    for (const body of this.chart.querySelectorAll("tbody")) body.children[this.step].setAttribute("aria-current", "true");
   }
 
   series() {
@@ -355,22 +411,10 @@ class GreensView {
       this.say("Reading the other modes…");
       return;
     }
-    const { times, until } = this.greens;
-    const even = Array.from({ length: POINTS + 1 }, (_, i) => (until * i) / POINTS);
-    const dense = [...new Set([...even, ...times])].sort((a, b) => a - b);
-    const first = this.part.field.value === "1" ? this.curve.series(found, [0])[0] : [0, 0, 0];
-    const less = (/** @type {number[]} */ row) => row.map((v, i) => v - first[i]);
-    const output = this.curve.series(found, times).map(less);
-    const { errors } = this.curve, names = ["yr", "east", "north", "up", ...(errors ? ["error"] : [])];
-    put(this.chart,
-      series(dense.map((t) => t / YEAR), this.curve.series(found, dense).map(less), times[this.step] / YEAR),
-      h("div.scroll", { tabindex: 0, role: "region", "aria-label": "Table" }, h("table", {},
-        h("thead", {}, h("tr", {}, names.map((name, i) => h(`th.${i ? name : "year"}`, { scope: "col" }, name)))),
-        h("tbody", {}, times.map((t, i) => h("tr", { "aria-current": i === this.step && "true" },
-          h("td", {}, String(Number((t / YEAR).toPrecision(4)))),
-          output[i].map((v) => h("td", { "data-value": v }, v.toExponential(4))),
-          errors && ((/** @type {number} */ v) => h("td", { "data-error": v }, v.toExponential(1)))(
-            errors.near(found, t, this.part.field.value === "1"))))))));
+    const change = this.part.field.value === "1", { curve, greens, step } = this, { errors } = curve;
+    const both = this.twin && [this.campaign.name, this.others[Number(this.other.field.value) - 1].name];
+    put(this.chart, placeSeries(curve, found, greens, step, change, both?.[0]),
+      both && placeSeries(/** @type {Pair} */ (curve).second, found, greens, step, change, both[1]));
     this.say(`Displacement in m per m of slip${errors ? ", and the estimated error of the mesh (length of the vector)" : ""}:`);
   }
 }

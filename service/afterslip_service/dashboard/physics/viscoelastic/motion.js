@@ -91,8 +91,8 @@ export class Curve {
   }
 }
 
-/** What one campaign's ground does less than another's, on nodes that both have. */
-export class Difference {
+/** Curves of two campaigns on nodes that both have, read together; the first one is drawn, the second beside it. */
+export class Pair {
   /** @param {Curve} first @param {Curve} second */
   constructor(first, second) {
     this.first = first;
@@ -117,6 +117,15 @@ export class Difference {
   /** @returns {[number, number]} */
   get known() { return [this.first.modes.length + this.second.modes.length, this.first.count + this.second.count]; }
 
+  /** @param {number} t s @returns {Float64Array} (node, 3) */
+  at(t) { return this.first.at(t); }
+
+  /** @param {{nodes: number[], weights: number[]}} place @param {number[]} times s @returns {number[][]} */
+  series(place, times) { return this.first.series(place, times); }
+}
+
+/** What one campaign's ground does less than another's. */
+export class Difference extends Pair {
   /** @param {number} t s @returns {Float64Array} (node, 3) */
   at(t) {
     const found = this.first.at(t), less = this.second.at(t);
@@ -143,4 +152,10 @@ function longest(values) {
 /** @param {Float64Array} sum @param {Float32Array[]} parts four @param {number[]} weights four */
 function add(sum, [a, b, c, d], [p, q, r, s]) {
   for (let i = 0; i < sum.length; i += 1) sum[i] += p * a[i] + q * b[i] + r * c[i] + s * d[i];
+}
+
+/** @param {Float64Array} values changed here @param {Float64Array | null | undefined} first */
+export function less(values, first) {
+  if (first) for (let i = 0; i < values.length; i += 1) values[i] -= first[i];
+  return values;
 }
