@@ -85,6 +85,12 @@ def test_two_campaigns_stand_side_by_side_on_one_scale(
     assert (lefts[0] == lefts[1]) == (width == 375)
     assert shown.run("document.documentElement.scrollWidth") <= width
     assert violations(shown) == []
+    # no number of an axis begins outside its chart, and no chart is a poster
+    assert shown.run(
+        "[...document.querySelectorAll('.series')].every((chart) =>"
+        " chart.clientWidth < 600 && [...chart.querySelectorAll('text')].every((t) =>"
+        " t.getBBox().x >= 0))"
+    )
     before = shown.run(DRAWN)
     shown.run(
         "[...document.querySelectorAll('button')]"

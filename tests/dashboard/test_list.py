@@ -148,3 +148,27 @@ def test_ten_thousand_campaigns_are_searched_without_a_pause(page):
     assert took[1][0] == 10000
     assert took[1][2] == 0
     assert took[0] < 500
+
+
+@pytest.mark.timeout(300)
+def test_what_was_done_to_many_is_shown_without_reading_the_list(page, service, worker):
+    worker.gate.clear()
+    for number in range(22):
+        submit(service, f"campaign {number}")
+    shown = page()
+    shown.until(f"{count('.row')} === 22 && !{has('reading the list')}")
+    # the list cannot be read any more; what it shows comes from the answers
+    shown.run(
+        "(() => { const real = window.fetch; window.fetch = (path, ...rest) =>"
+        " String(path).startsWith('/v1/campaigns?') ? new Promise(() => {})"
+        " : real(path, ...rest); window.prompt = () => 'many';"
+        " window.confirm = () => true; })()"
+    )
+    shown.run(press("Choose all 22"))
+    shown.run(press("Add tags"))
+    shown.until(f"{count('.row .tag')} === 22")
+    put(shown, "input[type=search]", "many", "input")
+    shown.run(press("Choose all 22"))
+    shown.run(press("Cancel (22)"))
+    shown.until(f"{count('.many b')} === 0")
+    assert {one["tags"][0] for one in campaigns(service).values()} == {"many"}

@@ -51,11 +51,14 @@ export const ORDERS = Object.keys(SORTS);
 export class Campaigns {
   /** @type {Map<string, any>} */
   known = new Map();
+  /** whether the list is being read */
+  loading = false;
 
   /** Read the list, page after page. @param {() => void} read called after each @param {AbortSignal} signal */
   async load(read, signal) {
     const found = new Map();
     let cursor = null;
+    this.loading = true;
     do {
       const page = await get(`/v1/campaigns?limit=500${cursor ? `&cursor=${cursor}` : ""}`);
       if (signal.aborted) return;
@@ -65,7 +68,15 @@ export class Campaigns {
     } while (cursor);
     // the list is longer than what was read: what is left of it was deleted
     for (const id of this.known.keys()) if (!found.has(id)) this.known.delete(id);
+    this.loading = false;
     read();
+  }
+
+  /** What the service answered to a change, without another question. @param {string} id @param {any} answer nothing: it was deleted */
+  take(id, answer) {
+    if (!answer?.id) { this.known.delete(id); return; }
+    const { spec, model, ...brief } = answer;
+    this.known.set(id, brief);
   }
 
   /** Read those that changed. @param {Iterable<string>} ids */

@@ -9,6 +9,9 @@ const NAMES = ["east", "north", "up"];
 /** @param {number} t yr @param {number} last yr */
 const column = (t, last) => LEFT + ((WIDTH - LEFT - RIGHT) * t) / last;
 
+/** Numbers of an axis have room for about eight letters. @param {number} v */
+const short = (v) => (v === 0 ? "0" : Math.abs(v) < 1e-3 || Math.abs(v) >= 1e4 ? v.toExponential(2) : v.toPrecision(3));
+
 /** Move the line to another time; the rest stays as drawn. @param {any} chart @param {number} now yr */
 export function mark(chart, now) {
   const line = chart.querySelector(".now"), x = column(now, Number(chart.dataset.last));
@@ -39,7 +42,7 @@ export function series(times, values, now, unit = "m per m of slip", second = "y
   // zero only where its number has room
   [low, 0, high].filter((v, i) => i !== 1 || Math.min(y(low) - y(v), y(v) - y(high)) > 14).map((v) => [
     svg("line", { class: "axis", x1: LEFT, x2: WIDTH - RIGHT, y1: y(v), y2: y(v) }),
-    text({ x: LEFT - 6, y: y(v) + 4, "text-anchor": "end" }, v ? v.toPrecision(3) : "0"),
+    text({ x: LEFT - 6, y: y(v) + 4, "text-anchor": "end" }, short(v)),
   ]).flat(),
   svg("line", { class: "now", x1: x(now), x2: x(now), y1: TOP, y2: HEIGHT - BOTTOM }),
   NAMES.map((name, axis) => svg("path", {

@@ -354,7 +354,8 @@ function liveLine(group) {
     part.style.width = `${Math.min(100, (100 * done) / expected)}%`;
     bar.append(part);
   }
-  const words = [progress.phase ?? "starting"];
+  // nothing was said yet: a new worker loads its solver first
+  const words = [progress.phase ?? "starting; on a new machine the solver is compiled first, for about a minute"];
   if (expected) words.push(`solve ${done} of about ${expected}`);
   else if (done) words.push(`${count(done)} solves`);
   if (progress.iteration > 0) words.push(`iteration ${count(progress.iteration)}`);

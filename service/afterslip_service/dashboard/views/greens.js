@@ -86,7 +86,7 @@ export class GreensView {
     this.legend = h("div.ends", {});
     this.left = h("p.sub", {});
     this.sensitivity = h("p.sub", {});
-    this.chart = h("div", {});
+    this.chart = h("div.places", {});
     this.status = h("p.sub", { role: "status" });
     this.axis = 3;
     this.most = this.longest = 0;

@@ -91,7 +91,7 @@ class ListView {
     const press = (/** @type {string} */ words, /** @type {() => void} */ run, tag = "button") => h(tag, { type: "button", onclick: run }, words);
     const actions = Object.entries(ACTIONS).map(([name, [words]]) => ({ name, words, able: chosen.filter((one) => allows(one, name)) }))
       .filter(({ able }) => able.length);
-    put(this.many, h("span.dim", {}, `${count(length)} of ${count(this.campaigns.known.size)}`), ...(chosen.length ? [
+    put(this.many, h("span.dim", {}, `${count(length)} of ${count(this.campaigns.known.size)}${this.campaigns.loading ? ", reading the list…" : ""}`), ...(chosen.length ? [
       h("b", {}, `${count(chosen.length)} chosen`),
       ...actions.map(({ name, words, able }) => press(`${words} (${count(able.length)})`, () => this.all(name, able), DANGEROUS.includes(name) ? "button.danger" : "button")),
       press("Priority", () => this.priority(chosen)),
@@ -125,15 +125,14 @@ class ListView {
     const one = async () => {
       for (let next = left.pop(); next; next = left.pop()) {
         put(this.status, h("p.sub", {}, `${words}: ${count(left.length)} of ${count(some.length)} to go`));
-        await run(next).catch((error) => failures.push(`${next.name}: ${error.message}`));
+        await run(next).then((answer) => this.campaigns.take(next.id, answer), (error) => failures.push(`${next.name}: ${error.message}`));
       }
     };
     await Promise.all(Array.from({ length: ABREAST }, one));
     put(this.status, failures.length ? h("div.note.bad", { role: "alert" },
       h("b", {}, `${count(failures.length)} of ${count(some.length)} were refused`), failures.slice(0, 5).join("\n")) : null);
+    // each answer says what became of it: the list is not read anew, and nothing is missing from it meanwhile
     this.chosen.clear();
-    if (some.length > SINGLE) await this.reload();
-    else await this.campaigns.update(some.map(({ id }) => id));
     this.draw();
   }
 

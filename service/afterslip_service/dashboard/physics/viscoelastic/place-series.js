@@ -21,12 +21,12 @@ export function placeSeries(curve, place, { times, until }, step, change, title)
   const less = (/** @type {number[]} */ row) => row.map((v, i) => v - first[i]);
   const output = curve.series(place, times).map(less);
   const { errors } = curve, names = ["yr", "east", "north", "up", ...(errors ? ["error"] : [])];
-  return [title ? h("h3", {}, title) : null,
+  return h("div", {}, title ? h("h3", {}, title) : null,
     series(dense.map((t) => t / YEAR), curve.series(place, dense).map(less), times[step] / YEAR),
     h("div.scroll", { tabindex: 0, role: "region", "aria-label": title ? `Table of ${title}` : "Table" }, h("table", {},
       h("thead", {}, h("tr", {}, names.map((name, i) => h(`th.${i ? name : "year"}`, { scope: "col" }, name)))),
       h("tbody", {}, times.map((t, i) => h("tr", { "aria-current": i === step && "true" },
         h("td", {}, String(Number((t / YEAR).toPrecision(4)))),
         output[i].map((/** @type {number} */ v) => h("td", { "data-value": v }, v.toExponential(4))),
-        errors && ((/** @type {number} */ v) => h("td", { "data-error": v }, v.toExponential(1)))(errors.near(place, t, change)))))))];
+        errors && ((/** @type {number} */ v) => h("td", { "data-error": v }, v.toExponential(1)))(errors.near(place, t, change))))))));
 }
