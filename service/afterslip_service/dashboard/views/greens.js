@@ -7,9 +7,10 @@ import { select } from "/dashboard/elements/select.js";
 import { mark } from "/dashboard/elements/series.js";
 import { SurfaceMap } from "/dashboard/elements/surface-map.js";
 import { explorable } from "/dashboard/views/campaign.js";
+import { figures } from "/dashboard/views/greens-figures.js";
 import { follow, written } from "/dashboard/views/greens-link.js";
 import { css, table } from "/dashboard/elements/colours.js";
-import { savePdf, saveSvg, standalone, withField } from "/dashboard/figure.js";
+import { savePdf, saveSvg } from "/dashboard/figure.js";
 import { Greens, YEAR, comparable } from "/dashboard/physics/viscoelastic/greens.js";
 import { Difference, Pair, less } from "/dashboard/physics/viscoelastic/motion.js";
 import { placeSeries } from "/dashboard/physics/viscoelastic/place-series.js";
@@ -102,8 +103,8 @@ export class GreensView {
           h("div.buttons", {}, press("Closer", () => this.turnTo((map) => map.zoom(0.6))), press("Farther", () => this.turnTo((map) => map.zoom(1 / 0.6))),
             press("Around the sources", () => this.turnTo((map) => map.focus())), press("Whole surface", () => this.turnTo((map) => map.focus(true))),
             press("Copy a link to this view", async () => this.say(await copyAddress())),
-            press("Save as SVG", () => this.figures().forEach(({ figure, name }) => saveSvg(figure, name))),
-            press("Save as PDF", () => savePdf(this.figures().map(({ figure }) => figure), this.campaign.name).catch((error) => this.say(error.message))))),
+            press("Save as SVG", () => figures(this).forEach(({ figure, name }) => saveSvg(figure, name))),
+            press("Save as PDF", () => savePdf(figures(this).map(({ figure }) => figure), this.campaign.name).catch((error) => this.say(error.message))))),
         h("div", {},
           h("section.card.choices", { "aria-label": "What is shown" }, this.source.label, this.clicks.label, this.shown.label, this.part.label,
             others.length ? [this.other.label, this.which.label] : null),
@@ -160,10 +161,7 @@ export class GreensView {
     if (this.source.field.value !== String(row)) return;
     this.curve = curve;
     this.beside(curve instanceof Pair && !(curve instanceof Difference));
-    for (const map of this.maps) {
-      map.source = this.greens.sources[row];
-      map.mark();
-    }
+    for (const map of this.maps) { map.source = this.greens.sources[row]; map.mark(); }
     if (failure) this.failed(failure);
     this.fields();
     this.sense();
@@ -245,10 +243,7 @@ export class GreensView {
     this.remember();
   }
 
-  fields() {
-    this.draw();
-    this.rest();
-  }
+  fields() { this.draw(); this.rest(); }
 
   /** Whether what was read is enough for what is shown; a place's numbers need all. */
   enough() {
@@ -347,21 +342,6 @@ export class GreensView {
     this.maps.forEach((map, i) => map.show(fields[i], Math.min(this.axis, 3), this.most, this.longest));
     this.now();
     if (this.all) this.shade();
-  }
-
-  /** Each map as it is shown, with its scale and the name of its file. */
-  figures() {
-    const { campaign: { name } } = this, second = this.others[Number(this.other.field.value) - 1]?.name;
-    return this.maps.map((map, i) => ({ figure: this.figure(map, i ? second : name), name: i ? `${name}-${second}` : name }));
-  }
-
-  /** @param {SurfaceMap} map @param {string} name of its campaign */
-  figure(map, name) {
-    const { greens } = this, words = [...this.legend.children].map(({ textContent }) => textContent ?? "");
-    const figure = standalone(map.over, `Green's functions of ${name}`);
-    withField(figure, map.canvas, Array.from(table(this.axis >= 3 ? "one" : "two"), css), words.slice(0, 3),
-      [name, greens.sources[map.source.index].label, `${this.when.value} after the event`, ...words.slice(3)].join(" · "));
-    return figure;
   }
 
   /** @param {number} x m @param {number} y m */
