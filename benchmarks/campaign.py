@@ -94,7 +94,7 @@ def main() -> None:
     parser.add_argument("--keep-mesh", type=Path)
     parser.add_argument("--mesh", type=Path)
     parser.add_argument("--refine", type=int, default=3)
-    sizes = "km and growth of the mesh before it is refined, where gmsh is"
+    sizes = "km and growth of the mesh before it is refined"
     names = ("FAULT", "FAR", "GROWTH")
     parser.add_argument("--size", type=float, nargs=3, metavar=names, help=sizes)
     parser.add_argument("--sources", type=int, nargs=2, default=(31, 6))
@@ -106,9 +106,6 @@ def main() -> None:
     parser.add_argument("--commit")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    if options.keep_mesh:
-        keep_mesh(options.keep_mesh, Campaign.from_yaml(SPEC), SPEC.parent)
-        return
     if options.mesh:
         StoredMesh.path = options.mesh
         builder.Mesher, builder.quiet_gmsh = StoredMesh, nullcontext
@@ -116,6 +113,11 @@ def main() -> None:
     if options.size:
         size = dict(zip(("fault", "far", "growth"), options.size, strict=True))
         content["model"]["mesh"] = {"size": size}
+    if options.keep_mesh:
+        keep_mesh(
+            options.keep_mesh, Campaign.from_dict(content, SPEC.parent), SPEC.parent
+        )
+        return
     spec = campaign.campaign_spec(
         content, options.refine, *options.sources, options.backend
     )

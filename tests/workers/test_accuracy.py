@@ -4,6 +4,7 @@ import copy
 import json
 import runpy
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -187,6 +188,62 @@ def test_no_mesh_is_made_that_has_more_elements_than_allowed(share, meshes):
     assert all(f"{most:,} are allowed here" in note for note in warned)
 
 
+def in_domain(half, depth):
+    spec = wanting("20 %")
+    sides = [-half, half]
+    spec["model"]["domain"] = {"x": sides, "y": sides, "depth": depth}
+    for layer in spec["model"]["layers"]:
+        layer["bottom"] = min(layer["bottom"], depth)
+    return spec
+
+
+@pytest.mark.parametrize(("half", "met"), [(120, False), (400, True)])
+def test_what_the_sides_of_a_domain_change_is_estimated_and_counted(half, met):
+    """Against a half-space; the mesh leaves less than the sides."""
+    result = run_forward(in_domain(half, half))
+    xy = np.column_stack([result["x"], result["y"]])
+    okada = surface_displacement(
+        xy, Rectangles(0, 0, 10e3, 0, 30, 80e3, 60e3), (0, 1, 0)
+    )
+    error = np.linalg.norm(result["displacement"].values[0] - okada, axis=1).max()
+    found = json.loads(result.attrs["accuracy"])
+    share = error / np.linalg.norm(okada, axis=1).max()
+    if not met:
+        assert 0.5 < found["domain"] / share < 2.0
+    assert found["met"] == met
+    assert found["reached"] > 0.5 * share
+    notes = json.loads(result.attrs["notes"])
+    warned = [note for note in notes if note.startswith("warning")]
+    assert len(warned) == 1 - met
+    assert all("give a larger domain" in note for note in warned)
+
+
+def test_domain_that_is_left_open_grows_until_its_sides_change_little():
+    spec = wanting("20 %")
+    del spec["model"]["domain"]
+    spans = []
+    for content, walls in ((spec, [0.3, 0.13, 0.11]), (in_domain(400, 400), [0.3])):
+        forward = parse_forward(content)
+        files, left = LocalFiles(forward.base), iter(walls)
+        model, facts = adapted(
+            forward.model,
+            resolve(forward, files),
+            files,
+            lambda _: None,
+            lambda *_: Shares(0.1),
+            walls=partial(lambda shares, _: Shares(next(shares)), left),
+        )
+        assert facts["accuracy"]["domain"] == walls[-1]
+        assert facts["accuracy"]["met"] == (walls[-1] < 0.2)
+        spans.append(np.ptp(model.mesh.nodes, axis=0))
+    open_one, given = spans
+    first = resolve(parse_forward(spec), LocalFiles(Path())).box
+    wider = 1.1**2 * np.sqrt(0.3 * 0.13) / 0.12
+    assert open_one[0] == pytest.approx(wider * (first.x[1] - first.x[0]))
+    assert open_one[2] == pytest.approx(wider * first.depth)
+    np.testing.assert_allclose(given, [800e3, 800e3, 400e3])
+
+
 def test_error_is_relative_to_the_largest_change_until_then():
     motion = np.zeros((1, 3, 2, 3))
     motion[0, :, 0, 0] = [1.0, 0.4, 0.1]
@@ -220,7 +277,7 @@ def test_finer_sources_have_shorter_edges():
 def test_model_of_a_campaign_is_measured_by_its_sources(tmp_path):
     campaign = copy.deepcopy(small_campaign.SPEC)
     campaign["model"]["mesh"] = {"accuracy": "15 %"}
-    del campaign["stations"]
+    del campaign["stations"], campaign["model"]["domain"]
     spec = parse_campaign(campaign)
     assert isinstance(spec, ViscoelasticCampaign)
     entry.prepare(tmp_path)
@@ -232,6 +289,8 @@ def test_model_of_a_campaign_is_measured_by_its_sources(tmp_path):
     found = built.facts["accuracy"]
     assert 0.0 < found["elastic"] < 0.15
     assert 0.0 < found["change"] < 0.15
+    # so soon hardly anything flows out there
+    assert 0.0 < found["domain"] < 0.05
     assert any("its error is" in phase for phase in said)
     other = copy.deepcopy(campaign)
     other["sources"]["down_dip"] = 2

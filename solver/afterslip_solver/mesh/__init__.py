@@ -2,7 +2,7 @@
 
 from afterslip_common.errors import MeshError
 from afterslip_common.geometry import Box, PlaneFault
-from afterslip_solver.mesh.boundary import boundary_conditions
+from afterslip_solver.mesh.boundary import boundary_conditions, opposite_conditions
 from afterslip_solver.mesh.builder import build_mesh
 from afterslip_solver.mesh.coarsen import coarsened
 from afterslip_solver.mesh.exchange import export_vtu, import_mesh
@@ -41,6 +41,7 @@ __all__ = [
     "export_vtu",
     "heights",
     "import_mesh",
+    "opposite_conditions",
     "place",
     "placed",
     "placed_slip",

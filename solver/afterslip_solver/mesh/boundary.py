@@ -40,15 +40,13 @@ def boundary_conditions(
             )
     at_bottom, at_sides = _walls(mesh)
     fixed = np.zeros((len(mesh.nodes), 3), dtype=np.bool_)
-    if bottom == "fixed":
-        fixed[at_bottom.ravel()] = True
-    elif bottom == "roller":
-        fixed[at_bottom.ravel(), 2] = True
+    down = np.full(len(at_bottom), 2)
+    if bottom != "free":
+        _hold(fixed, at_bottom, down, (0, 1, 2) if bottom == "fixed" else (0,))
     if sides == "fixed":
         fixed[at_sides.ravel()] = True
     elif sides == "roller":
-        axis = _wall_axes(mesh, at_sides)
-        fixed[at_sides.ravel(), np.repeat(axis, 6)] = True
+        _hold(fixed, at_sides, _wall_axes(mesh, at_sides), (0,))
     loose = _loose_motions(mesh.nodes, fixed)
     if loose:
         raise MeshError(
@@ -57,6 +55,42 @@ def boundary_conditions(
             "bottom: roller"
         )
     return fixed
+
+
+def opposite_conditions(
+    mesh: TetMesh, sides: Support = "roller", bottom: Support = "fixed"
+) -> Bool:
+    """Components fixed at zero by walls that send back the opposite of other walls.
+
+    A wall with rollers adds what an image of the source behind it does, as both sides
+    of a plane of symmetry move alike; a wall that is held along itself, but not across,
+    subtracts the same. So half the difference of two solutions is what the walls
+    change, up to images of images. Fixed and free walls are opposite to first order.
+
+    Parameters
+    ----------
+    sides, bottom : "fixed" or "roller", of the walls that are to be compared with.
+        Beside fixed sides, whose opposite holds nothing, the bottom is fixed.
+
+    Returns
+    -------
+    (n_node, 3) bool.
+    """
+    at_bottom, at_sides = _walls(mesh)
+    fixed = np.zeros((len(mesh.nodes), 3), dtype=np.bool_)
+    if sides == "fixed":
+        fixed[at_bottom.ravel()] = True
+        return fixed
+    _hold(fixed, at_sides, _wall_axes(mesh, at_sides), (1, 2))
+    if bottom == "roller":
+        _hold(fixed, at_bottom, np.full(len(at_bottom), 2), (1, 2))
+    return fixed
+
+
+def _hold(fixed: Bool, faces: Int, axis: Int, directions: tuple[int, ...]) -> None:
+    """Hold nodes of faces across (0) their walls, or along them (1, 2)."""
+    for direction in directions:
+        fixed[faces.ravel(), np.repeat((axis + direction) % 3, 6)] = True
 
 
 def _walls(mesh: TetMesh) -> tuple[Int, Int]:

@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
-from afterslip.frame import Frame
 from afterslip.physics.viscoelastic.sizing import ORDER, scaled, sized
-from afterslip.physics.viscoelastic.spec import ViscoelasticCampaign
 from afterslip.schemas import earth
 from afterslip.schemas.fault import Sources
 from afterslip.spec.files import Files
 from afterslip.spec.inputs import Inputs
-from afterslip_solver.greens.space_error import elastic_and_change
-from afterslip_solver.materials import restoring_force
-from afterslip_solver.mesh import MeshError, coarsened
-from afterslip_solver.mesh.slit_surface import two_sided
+from afterslip.units import KM
+from afterslip_common.geometry import Box
+from afterslip_solver.mesh import MeshError
 from afterslip_solver.model import Bool, Float, Model
-from afterslip_solver.sources import element_width
 from afterslip_workers.engines.viscoelastic.building import (
     STEPS_COST,
     Phase,
     build_model,
 )
-from afterslip_workers.engines.viscoelastic.settings import settings_of
-from afterslip_workers.engines.viscoelastic.sources import UnitSources, unit_slip
-from afterslip_workers.engines.viscoelastic.space import Coarse, prepared_coarse
 
 ROUNDS = 7
 # what is aimed at, as a share of what is asked for
@@ -46,8 +39,11 @@ _LEFT = 0.8
 NEGLIGIBLE = 0.01
 # a mesh may become so many times larger than the first one, whose size was checked
 _LARGER = 16.0
-# of the curve, at which sources are looked at
-_MOMENTS = (0.1, 1.0)
+# share of what is asked for that the walls of a default domain may change; it becomes
+# larger until it is so, at most so often and so many times
+_WALLS, _LARGER_DOMAINS, _WIDER = 0.6, 3, 2.5
+# share of what is asked for from which walls do not make the mesh finer any more
+_SQUARE = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +62,13 @@ class Shares:
     def largest(self) -> float:
         """The larger one."""
         return max(self.elastic, self.change or 0.0)
+
+    def beside(self, other: Shares) -> Shares:
+        """Return the errors of two causes together, whose squares add."""
+        change = None
+        if self.change is not None:
+            change = math.hypot(self.change, other.change or 0.0)
+        return Shares(math.hypot(self.elastic, other.elastic), change)
 
     @classmethod
     def of(
@@ -145,6 +148,8 @@ class Factors:
 
 
 Measure = Callable[[Model, dict[str, Any]], Shares]
+# what the walls of the domain of a model change; None where that is not known
+Walls = Callable[[Model], Shares | None]
 # how many times larger a model may be that can be solved here
 Room = Callable[[Model], float]
 
@@ -158,43 +163,33 @@ class _Search:
     files: Files
     phase: Phase
     measure: Measure
+    walls: Walls
+    grids: Sequence[Sources]
     room: Room
     asked: float
     max_elements: float = np.inf
     tried: list[dict[str, Any]] = field(default_factory=list)
     found: list[Shares] = field(default_factory=list)
 
-    def run(self, first: earth.Model) -> tuple[Model, dict[str, Any]]:
+    def run(self) -> tuple[Model, dict[str, Any]]:
         """Return the model that meets the accuracy, or the last one."""
-        next_one, stopped = Factors(), f"after {ROUNDS} meshes"
-        for _ in range(ROUNDS):
-            factors = next_one
-            model, facts = self._built(scaled(first, factors.edges, factors.away))
-            self.phase(f"measuring a mesh of {facts['n_unknowns']:,} unknowns")
-            found = self.measure(model, facts)
-            self._note(first, factors, facts, found)
-            self.phase(f"its error is {100.0 * found.largest:.2g} %")
-            if not found.largest > self.asked:
-                stopped = ""
-                break
-            next_one = factors.after(self.found, self.asked)
-            larger = next_one.elements_over(factors)
-            most = _LARGER * self.tried[0]["n_elements"]
-            stopped = self._stops(facts["n_elements"] * larger, most)
-            if not stopped and larger > self.room(model):
-                stopped = "because it would not fit into the memory that is free"
-            if stopped:
-                break
-            stopped = f"after {ROUNDS} meshes"
+        first, model, facts, walls = self._in_domain()
+        # what the walls leave for the mesh, whose square adds to theirs
+        most = 1.0 - min(walls.largest / self.asked, _SQUARE) ** 2
+        for_mesh = math.sqrt(most) * self.asked
+        model, facts, stopped = self._refined(first, model, facts, for_mesh)
+        found = self.found[-1]
+        both = found.beside(walls)
         facts["accuracy"] = {
             "asked": self.asked,
-            "reached": found.largest,
-            "elastic": found.elastic,
-            "change": found.change,
-            "met": not stopped,
+            "reached": both.largest,
+            "elastic": both.elastic,
+            "change": both.change,
+            "domain": walls.largest,
+            "met": not stopped and not both.largest > self.asked,
             "tried": self.tried,
         }
-        said = self._said(found, stopped)
+        said = self._said(found, walls, stopped)
         if STEPS_COST in facts["notes"]:
             said.append(
                 f"warning: an accuracy of {100.0 * self.asked:g} % is not promised "
@@ -202,6 +197,58 @@ class _Search:
             )
         facts["notes"] = [*facts["notes"], *said]
         return model, facts
+
+    def _refined(
+        self, first: earth.Model, model: Model, facts: dict[str, Any], asked: float
+    ) -> tuple[Model, dict[str, Any], str]:
+        """Shorten the edges of a first mesh until its error is what is asked.
+
+        Returns
+        -------
+        The last model, its facts, and why no finer mesh was made if one is needed.
+        """
+        factors = Factors()
+        for _ in range(ROUNDS):
+            self.phase(f"measuring a mesh of {facts['n_unknowns']:,} unknowns")
+            found = self.measure(model, facts)
+            self._note(first, factors, facts, found)
+            self.phase(f"its error is {100.0 * found.largest:.2g} %")
+            if not found.largest > asked:
+                return model, facts, ""
+            next_one = factors.after(self.found, asked)
+            larger = next_one.elements_over(factors)
+            most = _LARGER * self.tried[0]["n_elements"]
+            stopped = self._stops(facts["n_elements"] * larger, most)
+            if not stopped and larger > self.room(model):
+                stopped = "because it would not fit into the memory that is free"
+            if stopped:
+                return model, facts, stopped
+            if len(self.tried) < ROUNDS:
+                factors = next_one
+                finer = scaled(first, factors.edges, factors.away)
+                model, facts = self._built(finer)
+        return model, facts, f"after {ROUNDS} meshes"
+
+    def _in_domain(self) -> tuple[earth.Model, Model, dict[str, Any], Shares]:
+        """Build the first mesh, in a larger domain where the spec leaves it open.
+
+        Returns
+        -------
+        Its spec, itself, its facts, and what the walls of the domain change.
+        """
+        for times in range(_LARGER_DOMAINS + 1):
+            first = sized(self.spec, self.inputs, self.grids)
+            model, facts = self._built(first)
+            self.phase("measuring what the sides of the domain change")
+            walls = self.walls(model) or Shares(0.0)
+            share = walls.largest / (_WALLS * self.asked)
+            open_still = self.spec.domain is None and times < _LARGER_DOMAINS
+            if not open_still or not share > 1.0:
+                break
+            # the change falls with the second power of the distance, the rest faster
+            wider = min(1.1 * math.sqrt(share), _WIDER)
+            self.inputs = replace(self.inputs, box=_scaled_box(self.inputs, wider))
+        return first, model, facts, walls
 
     def _stops(self, count: float, most: float) -> str:
         """Say why a mesh of so many elements is not made; nothing: it may be."""
@@ -243,7 +290,7 @@ class _Search:
             }
         )
 
-    def _said(self, found: Shares, stopped: str) -> list[str]:
+    def _said(self, found: Shares, walls: Shares, stopped: str) -> list[str]:
         last = self.tried[-1]
         parts = f"{100.0 * found.elastic:.2g} % (elastic)"
         if found.change is not None:
@@ -252,8 +299,15 @@ class _Search:
             f"accuracy {100.0 * self.asked:g} %: edges of {0.5 * last['fault_km']:.3g} "
             f"km on the faults, {0.5 * last['far_km']:.3g} km far away, growth "
             f"{0.5 * last['growth']:.2g}, mesh {len(self.tried)} of {ROUNDS} at most; "
-            f"estimated error {parts} of the largest displacement"
+            f"estimated error {parts} of the largest displacement; sides and bottom of "
+            f"the domain, {self._domain()}, change {100.0 * walls.largest:.2g} %"
         ]
+        if not stopped and found.beside(walls).largest > self.asked:
+            said.append(
+                f"warning: the accuracy of {100.0 * self.asked:g} % was not met: "
+                "sides and bottom of the domain change too much; give a larger domain, "
+                "or leave it out"
+            )
         if stopped:
             said.append(
                 f"warning: the accuracy of {100.0 * self.asked:g} % was not met, the "
@@ -261,6 +315,25 @@ class _Search:
                 f"finer mesh was tried {stopped}; allow more, or give mesh.size"
             )
         return said
+
+    def _domain(self) -> str:
+        box = self.inputs.box
+        lengths = box.x[1] - box.x[0], box.y[1] - box.y[0], box.depth
+        return " x ".join(f"{length / KM:,.0f}" for length in lengths) + " km"
+
+
+def _scaled_box(inputs: Inputs, times: float) -> Box:
+    """Return the domain with its walls farther from its middle.
+
+    Its bottom stays under topography, to which surfaces were put by its depth.
+    """
+    box = inputs.box
+    sides = []
+    for low, high in (box.x, box.y):
+        middle, half = 0.5 * (low + high), 0.5 * times * (high - low)
+        sides.append((middle - half, middle + half))
+    deeper = times if inputs.topography is None else 1.0
+    return Box(sides[0], sides[1], deeper * box.depth)
 
 
 def adapted(
@@ -271,6 +344,7 @@ def adapted(
     measure: Measure,
     grids: Sequence[Sources] = (),
     room: Room = lambda _: np.inf,
+    walls: Walls = lambda _: None,
     max_elements: int | None = None,
 ) -> tuple[Model, dict[str, Any]]:
     """Build a model whose mesh has the accuracy that its spec asks for.
@@ -281,83 +355,17 @@ def adapted(
     measure : returns the errors of a model, given its facts too.
     grids : unit sources; without them faults slip as a whole.
     room : says how many times larger than a model the next one may be.
+    walls : returns what the walls of a model's domain change. A domain that the spec
+        leaves open becomes larger where that is too much.
     max_elements : of any mesh but the first, whose number was checked; None: any.
 
     Returns
     -------
-    As `build_model`; the facts have "accuracy" too: what was asked, what is reached and
-    what was tried. A note begins with "warning" where it was not met.
+    As `build_model`; the facts have "accuracy" too: what was asked, what is reached
+    with the domain's share in it, and what was tried. A note begins with "warning"
+    where it was not met.
     """
     assert spec.mesh.accuracy is not None  # noqa: S101 - asked by the caller
     asked = 0.01 * spec.mesh.accuracy
-    search = _Search(
-        spec, inputs, files, phase, measure, room, asked, max_elements or np.inf
-    )
-    return search.run(sized(spec, inputs, grids))
-
-
-def beyond_traces(model: Model, points: Float) -> Bool:
-    """(n_point,) which points are more than an element from all traces of faults.
-
-    Parameters
-    ----------
-    points : (n_point, 2 or 3) m.
-    """
-    apart = np.ones(len(points), dtype=np.bool_)
-    top = float(model.mesh.nodes[:, 2].max())
-    for fault in model.faults.values():
-        nodes = model.mesh.nodes[fault.nodes]
-        trace = nodes[nodes[:, 2] >= top - 1.0, :2]
-        if len(trace):
-            distance, _ = cKDTree(trace).query(points[:, :2])
-            apart &= distance > element_width(fault)
-    return apart
-
-
-def of_sources(spec: ViscoelasticCampaign, backend: str) -> Measure:
-    """Return what measures a campaign's models by some of its unit sources."""
-
-    def measure(model: Model, _: dict[str, Any]) -> Shares:
-        coarse = coarsened(model, restoring_force)
-        assert coarse is not None  # noqa: S101 - `sized` refines
-        units = UnitSources.of(spec.grids, model)
-        settings = settings_of(spec.times, spec.solver)
-        until = float(spec.times.until)
-        times = np.array(_MOMENTS) * until if until > 0.0 else np.zeros(0)
-        prepared = prepared_coarse(model, settings, spec.solver, backend)
-        second = prepared_coarse(coarse, settings, spec.solver, backend)
-        trace = two_sided(model)
-        frame = Frame.of(spec.model.frame)
-        compared = Coarse.of(coarse, second, prepared, model, trace, frame)
-        counted = beyond_traces(model, model.mesh.nodes[trace.nodes])
-        found: list[Shares] = []
-        for chosen in _probes(units):
-            slip = unit_slip(units, chosen)
-            there = compared.solve(units, chosen, times, lambda: False)
-            fine = prepared.solve(slip, trace.nodes, guesses=there.guesses)
-            whole = len(fine.step_times) > 0
-            trace.add_offsets(fine.response if whole else fine.response[:, :1], slip)
-            error = compared.error(fine, there, times)
-            if fine.outcome != "converged" or error is None:
-                return Shares(np.inf)
-            found.append(Shares.of(elastic_and_change(fine, times), error, counted))
-        changes = [share.change for share in found if share.change is not None]
-        return Shares(max(share.elastic for share in found), max(changes, default=None))
-
-    return measure
-
-
-def _probes(units: UnitSources) -> list[list[int]]:
-    """Return, for each fault, the sources of a group at its top and of one below.
-
-    Those in the middle along strike; the shallowest have the finest displacements, the
-    deepest the smallest.
-    """
-    found = []
-    for name in units.faults:
-        rows = units.rows(name)
-        counts = units.first(name).counts
-        for down in {0, counts[1] - 1}:
-            wanted = (counts[0] // 2, down)
-            found.append([k for k in rows if tuple(units.sources[k].patch) == wanted])
-    return [chosen for chosen in found if chosen]
+    ways = measure, walls, grids, room, asked, max_elements or np.inf
+    return _Search(spec, inputs, files, phase, *ways).run()

@@ -40,15 +40,17 @@ from afterslip_workers.engines.viscoelastic import (
     preflight,
     solving,
 )
-from afterslip_workers.engines.viscoelastic.accuracy import adapted, of_sources
+from afterslip_workers.engines.viscoelastic.accuracy import adapted
 from afterslip_workers.engines.viscoelastic.building import build_model
 from afterslip_workers.engines.viscoelastic.faults import FaultSlip
-from afterslip_workers.engines.viscoelastic.forward import run_forward, summary
+from afterslip_workers.engines.viscoelastic.forward import run_forward
 from afterslip_workers.engines.viscoelastic.keys import reuse_facts
 from afterslip_workers.engines.viscoelastic.modes import modes_of, steps_of
 from afterslip_workers.engines.viscoelastic.planning import plan
+from afterslip_workers.engines.viscoelastic.probes import of_sources, walls_of_sources
 from afterslip_workers.engines.viscoelastic.settings import backend_of, settings_of
 from afterslip_workers.engines.viscoelastic.sources import UnitSources
+from afterslip_workers.engines.viscoelastic.summary import summary
 from afterslip_workers.engines.viscoelastic.surface import hollow_surface, surface_of
 from afterslip_workers.store.backend import StoreBackend
 
@@ -207,14 +209,22 @@ def _built(
     if spec.model.mesh.accuracy is None:
         return build_model(spec.model, inputs, files, phase)
     backend = backend_of(spec.solver, "auto")
-    measure = of_sources(spec, backend)
+    measure, walls = of_sources(spec, backend), walls_of_sources(spec, backend)
     settings = settings_of(spec.times, spec.solver)
 
     def room(model: Model) -> float:
         return preflight.room(model, settings, backend)
 
     return adapted(
-        spec.model, inputs, files, phase, measure, spec.grids, room, max_elements
+        spec.model,
+        inputs,
+        files,
+        phase,
+        measure,
+        spec.grids,
+        room,
+        walls,
+        max_elements,
     )
 
 

@@ -33,8 +33,8 @@ from afterslip_workers.engines.forward import place_coordinates, write
 from afterslip_workers.engines.viscoelastic import preflight
 from afterslip_workers.engines.viscoelastic.accuracy import (
     Shares,
+    Walls,
     adapted,
-    beyond_traces,
 )
 from afterslip_workers.engines.viscoelastic.building import build_model
 from afterslip_workers.engines.viscoelastic.faults import fault_variables
@@ -45,6 +45,7 @@ from afterslip_workers.engines.viscoelastic.places import (
     elastic_and_change,
     locate,
 )
+from afterslip_workers.engines.viscoelastic.probes import between_walls, beyond_traces
 from afterslip_workers.engines.viscoelastic.settings import prepared_for, settings_of
 from afterslip_workers.engines.viscoelastic.space import (
     coarse_model,
@@ -117,12 +118,42 @@ def run_forward(
             device = backend or forward.solver.backend
             return preflight.room(model, settings, device)
 
-        _, facts = adapted(forward.model, inputs, files, phase, measure, room=room)
+        walls = walls_of_slip(forward, inputs, say, backend)
+        given = forward.model, inputs, files, phase, measure
+        _, facts = adapted(*given, room=room, walls=walls)
         result = results[0]
     result.attrs.update(_attributes(forward, files, facts, result))
     if out is not None:
         write(result, Path(out))
     return result
+
+
+def walls_of_slip(
+    forward: ViscoelasticForward,
+    inputs: Inputs,
+    say: Report = lambda _: None,
+    backend: str | None = None,
+) -> Walls:
+    """Return what compares a run's domain with one of opposite walls.
+
+    Parameters
+    ----------
+    say, backend : as ``report`` and ``backend`` of `run_forward`.
+    """
+    times = np.array([float(time) for time in forward.times.output])
+
+    def motion(model: Model) -> Float:
+        return _coarse(forward, inputs, model, times, say, backend).motion[None]
+
+    def walls(model: Model) -> Shares | None:
+        coarse = coarse_model(model, forward.solver)
+        if coarse is None:
+            return None
+        assert inputs.points is not None  # noqa: S101 - resolve reads them
+        at = np.column_stack([inputs.points.x, inputs.points.y])
+        return between_walls(coarse, forward.model.boundary, motion, at)
+
+    return walls
 
 
 def _solved(
@@ -358,39 +389,4 @@ def _warnings(forward: ViscoelasticForward, result: xr.Dataset) -> list[str]:
     return [
         f"warning: the curve's estimated error in time is {reached:.1e}, more than the "
         f"time_tolerance of {asked:.1e}{hint}"
-    ]
-
-
-def summary(result: xr.Dataset, seconds: float) -> list[str]:
-    """Say in lines what a run found, and how."""
-    attrs, quality = result.attrs, json.loads(result.attrs["quality"])
-    size = np.linalg.norm(result["displacement"].values, axis=2)
-    notes = json.loads(attrs["notes"])
-    return [
-        f"{attrs['title']}: {attrs['n_unknowns']:,} unknowns, {attrs['solves']} solves "
-        f"of {attrs['iterations']} iterations in all, residual "
-        f"{attrs['residual']:.1e}, {seconds:.1f} s",
-        f"slip: moment {attrs['moment']:.3g} N m, Mw {attrs['magnitude']:.2f}, largest "
-        f"{attrs['peak_slip']:.3g} m",
-        f"aspect ratio of elements {quality['aspect_median']:.1f} median, "
-        f"{quality['aspect_max']:.1f} at most; error of the curve in time "
-        f"{attrs['time_error']:.1e}",
-        *(note if note.startswith("warning") else f"note: {note}" for note in notes),
-        *(
-            f"  {when:8.3f} yr: largest displacement {sizes.max():.4g} m{error}"
-            for when, sizes, error in zip(
-                result["time"].values, size, _errors(result), strict=True
-            )
-        ),
-    ]
-
-
-def _errors(result: xr.Dataset) -> list[str]:
-    """Say at each time what the mesh's error is estimated to be."""
-    if "space_error" not in result:
-        return [""] * result.sizes["time"]
-    elastic, change = result["space_error"].max("point").values
-    return [
-        f", error of the mesh up to {first:.2g} m (elastic), {second:.2g} m (change)"
-        for first, second in zip(elastic, change, strict=True)
     ]

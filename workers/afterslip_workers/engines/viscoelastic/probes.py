@@ -1,0 +1,150 @@
+"""Errors of a campaign's model, from some of its unit sources."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from afterslip.frame import Frame
+from afterslip.physics.viscoelastic.spec import ViscoelasticCampaign
+from afterslip.schemas import earth
+from afterslip_solver.greens.space_error import elastic_and_change
+from afterslip_solver.materials import restoring_force
+from afterslip_solver.mesh import coarsened, opposite_conditions, placed_slip
+from afterslip_solver.mesh.slit_surface import two_sided
+from afterslip_solver.model import Bool, Float, Model
+from afterslip_solver.sources import element_width
+from afterslip_workers.engines.viscoelastic.accuracy import Measure, Shares, Walls
+from afterslip_workers.engines.viscoelastic.settings import settings_of
+from afterslip_workers.engines.viscoelastic.sources import UnitSources, unit_slip
+from afterslip_workers.engines.viscoelastic.space import Coarse, prepared_coarse
+
+# of the curve, at which sources are looked at
+_MOMENTS = (0.1, 1.0)
+
+
+def beyond_traces(model: Model, points: Float) -> Bool:
+    """(n_point,) which points are more than an element from all traces of faults.
+
+    Parameters
+    ----------
+    points : (n_point, 2 or 3) m.
+    """
+    apart = np.ones(len(points), dtype=np.bool_)
+    top = float(model.mesh.nodes[:, 2].max())
+    for fault in model.faults.values():
+        nodes = model.mesh.nodes[fault.nodes]
+        trace = nodes[nodes[:, 2] >= top - 1.0, :2]
+        if len(trace):
+            distance, _ = cKDTree(trace).query(points[:, :2])
+            apart &= distance > element_width(fault)
+    return apart
+
+
+def of_sources(spec: ViscoelasticCampaign, backend: str) -> Measure:
+    """Return what measures a campaign's models by some of its unit sources."""
+
+    def measure(model: Model, _: dict[str, Any]) -> Shares:
+        coarse = coarsened(model, restoring_force)
+        assert coarse is not None  # noqa: S101 - `sized` refines
+        units = UnitSources.of(spec.grids, model)
+        settings = settings_of(spec.times, spec.solver)
+        times = _moments(spec)
+        prepared = prepared_coarse(model, settings, spec.solver, backend)
+        second = prepared_coarse(coarse, settings, spec.solver, backend)
+        trace = two_sided(model)
+        frame = Frame.of(spec.model.frame)
+        compared = Coarse.of(coarse, second, prepared, model, trace, frame)
+        counted = beyond_traces(model, model.mesh.nodes[trace.nodes])
+        found: list[Shares] = []
+        for chosen in _probes(units):
+            slip = unit_slip(units, chosen)
+            there = compared.solve(units, chosen, times, lambda: False)
+            fine = prepared.solve(slip, trace.nodes, guesses=there.guesses)
+            whole = len(fine.step_times) > 0
+            trace.add_offsets(fine.response if whole else fine.response[:, :1], slip)
+            error = compared.error(fine, there, times)
+            if fine.outcome != "converged" or error is None:
+                return Shares(np.inf)
+            found.append(Shares.of(elastic_and_change(fine, times), error, counted))
+        changes = [share.change for share in found if share.change is not None]
+        return Shares(max(share.elastic for share in found), max(changes, default=None))
+
+    return measure
+
+
+def walls_of_sources(spec: ViscoelasticCampaign, backend: str) -> Walls:
+    """Return what compares a campaign's domain with one of opposite walls."""
+    times = _moments(spec)
+
+    def motion(model: Model) -> Float:
+        units = UnitSources.of(spec.grids, model)
+        settings = settings_of(spec.times, spec.solver)
+        prepared = prepared_coarse(model, settings, spec.solver, backend)
+        trace, found = two_sided(model), []
+        for chosen in _probes(units):
+            slip = placed_slip(model, unit_slip(units, chosen))
+            solved = prepared.solve(slip, trace.nodes)
+            whole = len(solved.step_times) > 0
+            trace.add_offsets(
+                solved.response if whole else solved.response[:, :1], slip
+            )
+            found.append(elastic_and_change(solved, times))
+            if solved.outcome != "converged":
+                found[-1][:] = np.nan
+        return np.concatenate(found)
+
+    def walls(model: Model) -> Shares | None:
+        coarse = coarsened(model, restoring_force)
+        assert coarse is not None  # noqa: S101 - `sized` refines
+        at = coarse.mesh.nodes[two_sided(coarse).nodes]
+        return between_walls(coarse, spec.model.boundary, motion, at)
+
+    return walls
+
+
+def between_walls(
+    model: Model,
+    boundary: earth.Boundary,
+    motion: Callable[[Model], Float],
+    points: Float,
+) -> Shares:
+    """Compare a model with the same between walls of the opposite kind.
+
+    Parameters
+    ----------
+    model : a coarse one will do, as the difference hardly depends on the mesh.
+    motion : of a model, (n_lane, 1 + n_time, n_point, 3) m, elastic and changes.
+    points : (n_point, 2 or 3) m, where that is.
+    """
+    held = opposite_conditions(model.mesh, boundary.sides, boundary.bottom)
+    here, there = motion(model), motion(replace(model, fixed=held))
+    error = 0.5 * np.linalg.norm(here - there, axis=3)
+    if not np.isfinite(error).all():
+        return Shares(np.inf)
+    return Shares.of(here, error, beyond_traces(model, points))
+
+
+def _moments(spec: ViscoelasticCampaign) -> Float:
+    until = float(spec.times.until)
+    return np.array(_MOMENTS) * until if until > 0.0 else np.zeros(0)
+
+
+def _probes(units: UnitSources) -> list[list[int]]:
+    """Return, for each fault, the sources of a group at its top and of one below.
+
+    Those in the middle along strike; the shallowest have the finest displacements, the
+    deepest the smallest.
+    """
+    found = []
+    for name in units.faults:
+        rows = units.rows(name)
+        counts = units.first(name).counts
+        for down in {0, counts[1] - 1}:
+            wanted = (counts[0] // 2, down)
+            found.append([k for k in rows if tuple(units.sources[k].patch) == wanted])
+    return [chosen for chosen in found if chosen]
