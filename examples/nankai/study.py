@@ -63,7 +63,7 @@ INVERSIONS: dict[str, tuple[str, dict]] = {
 }
 # other meshes than campaign.yaml's: edges of 4.4 km, halved twice, are 1.1 km on
 # the fault; those of 30 km are longer than the distance of the unit sources
-DEVICE = {"size": {"fault": 4.4, "far": 300, "growth": 0.6}, "refine": 2}
+DEVICE = {"size": {"fault": 4.9, "far": 300, "growth": 0.6}, "refine": 2}
 MESHES = {
     "device": DEVICE,
     "coarse": {"size": {"fault": 30, "far": 400, "growth": 0.8}},
