@@ -148,3 +148,92 @@ def test_who_is_not_signed_in_is_shown_no_links(browser, guarded):
     nav = "getComputedStyle(document.querySelector('.top nav')).visibility"
     assert shown.run(nav) == "hidden"
     shown.close()
+
+
+def token_of(tmp_path, role, campaign=None):
+    database = Database(str(tmp_path / "db.sqlite"))
+    with database.write() as connection:
+        _, secret = tokens.create(
+            connection, name="t", user="ada", role=role, campaign=campaign,
+            expires_at=clock.now() + timedelta(days=1),
+        )  # fmt: skip
+    database.close()
+    return secret
+
+
+def submit(guarded, tmp_path, name="shared"):
+    headers = {"Authorization": f"Bearer {token_of(tmp_path, Role.SUBMITTER)}"}
+    spec = tiny_worker.spec(name)
+    answer = httpx.post(f"{guarded.url}/v1/campaigns", json=spec, headers=headers)
+    return answer.json()["id"]
+
+
+def press(text):
+    return (
+        "[...document.querySelectorAll('button')]"
+        f".find((b) => b.textContent === {text!r}).click()"
+    )
+
+
+def test_an_administrator_makes_a_link_on_the_page_and_it_opens(
+    browser, guarded, tmp_path
+):
+    identity = submit(guarded, tmp_path)
+    shown = browser.page(f"{guarded.url}/#/campaigns/{identity}")
+    sign_in(shown, token_of(tmp_path, Role.ADMIN))
+    shown.until(has("Share"))
+    shown.run("window.prompt = () => 'referee'")
+    shown.run(press("Share"))
+    link = shown.until("document.querySelector('input[readonly]')?.value")
+    assert shown.run(has("afterslip token revoke"))
+    shown.run("document.querySelector('who-am-i button').click()")
+    shown.until("document.querySelector('#token') !== null")
+    shown.close()
+    shown = browser.page(link)
+    shown.until("document.querySelector('h1 .badge') !== null")
+    assert "referee" in shown.text()
+    assert "afs_" not in shown.run("location.href")
+    assert shown.complaints() == []
+    shown.close()
+
+
+def test_only_an_administrator_is_offered_to_share(browser, guarded, tmp_path):
+    identity = submit(guarded, tmp_path)
+    shown = browser.page(f"{guarded.url}/#/campaigns/{identity}")
+    sign_in(shown, token_of(tmp_path, Role.SUBMITTER))
+    shown.until(has("Rename"))
+    assert "Share" not in shown.text()
+    shown.close()
+
+
+def test_a_link_leads_back_to_its_campaign_from_everywhere_else(
+    browser, guarded, tmp_path
+):
+    identity, other = submit(guarded, tmp_path), submit(guarded, tmp_path, "other")
+    secret = token_of(tmp_path, Role.VIEWER, identity)
+    shown = browser.page(f"{guarded.url}/#/shared/{identity}/{secret}")
+    there = "document.querySelector('h1 .badge') !== null"
+    shown.until(there)
+    closed = ["workers", "webhooks", "new", f"new?from={identity}",
+              f"campaigns/{identity}/invert", f"campaigns/{other}"]  # fmt: skip
+    for path in closed:
+        shown.run(f"location.hash = '#/{path}'")
+        shown.until(has("This link shows one campaign and nothing else"))
+        shown.run("document.querySelector('main a').click()")
+        shown.until(there)
+        assert shown.run("location.hash") == f"#/campaigns/{identity}"
+    # the name of the service leads to the list, which a link may not read
+    shown.run("document.querySelector('.brand').click()")
+    shown.until(f"location.hash === '#/campaigns/{identity}'")
+    # nothing was asked for that the service refuses
+    assert shown.complaints() == []
+    shown.close()
+
+
+def test_a_link_that_opens_nothing_says_so_and_shows_no_way_in(browser, guarded):
+    shown = browser.page(f"{guarded.url}/#/shared/none/afs_wrong")
+    shown.until(has("This link opens nothing"))
+    assert shown.run("document.querySelector('.top nav').hidden")
+    shown.run("document.querySelector('main a').click()")
+    shown.until("document.querySelector('#token') !== null")
+    shown.close()

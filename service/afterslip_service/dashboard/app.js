@@ -26,7 +26,7 @@ const VIEWS = [
   { path: /^#\/campaigns\/([\w-]+)\/waves(?:\?.*)?$/, show: later("waves", "wavesView") },
   { path: /^#\/campaigns\/([\w-]+)\/invert$/, show: later("invert", "invertView") },
   { path: /^#\/inversions\/([\w-]+)(?:\?.*)?$/, show: later("slip", "slipView") },
-  { path: /^#\/new$/, show: later("new", "newView") },
+  { path: /^#\/new(?:\?from=([\w-]+))?$/, show: later("new", "newView") },
   { path: /^#\/workers$/, show: later("workers", "workerView") },
   { path: /^#\/webhooks$/, show: later("webhooks", "webhookView") },
   { path: /^(#\/?)?$/, show: campaignList },
@@ -39,23 +39,36 @@ async function shared([, campaign, secret]) {
     if (auth && (!user || (only && only !== campaign))) await signIn(secret);
     location.replace(`#/campaigns/${campaign}`);
   } catch {
-    put(main, h("div.note.bad", { role: "alert" }, h("b", {}, "This link opens nothing"), "It has expired, was revoked, or is not whole."));
+    put(main, h("div.note.bad", { role: "alert" }, h("b", {}, "This link opens nothing"),
+      "It has expired, was revoked, or is not whole. Ask for a new one, or ", h("a", { href: "#/" }, "sign in with a token"), "."));
   }
 }
+
+/** Where who came by a link may not go; the service refuses it as well. @param {string} here @param {string} campaign the only one that may be read */
+const closed = (here, campaign) => !/^#\/inversions\//.test(here)
+  && !(here.split("?")[0].split("/")[2] === campaign && /^#\/campaigns\/[\w-]+(\/(greens|waves))?(\?|$)/.test(here));
+
+/** @param {string} campaign */
+const back = (campaign) => h("p", {}, h("a", { href: `#/campaigns/${campaign}` }, "To the campaign of this link"));
 
 async function show() {
   leave();
   leave = () => {};
   const link = /^#\/shared\/([\w-]+)\/([\w-]+)$/.exec(location.hash);
-  if (link) { await shared(link); return; }
   // who is not signed in, or came by a link, has nowhere else to go
   const { auth, user, campaign } = session();
   /** @type {HTMLElement} */ (document.querySelector(".top nav")).hidden = campaign !== null || (auth && !user);
+  if (link) { await shared(link); return; }
   if (auth && !user) {
     loginView(main);
     return;
   }
   const here = location.hash;
+  if (campaign !== null && /^(#\/?)?$/.test(here)) { location.replace(`#/campaigns/${campaign}`); return; }
+  if (campaign !== null && closed(here, campaign)) {
+    put(main, h("div.note", {}, h("b", {}, "This link shows one campaign and nothing else")), back(campaign));
+    return;
+  }
   for (const link of document.querySelectorAll(".top nav a")) {
     const target = link.getAttribute("href");
     const campaigns = target === "#/" && !/^#\/(workers|webhooks)/.test(here);
@@ -72,7 +85,7 @@ async function show() {
       else left();
     } catch (error) {
       put(main, h("div.note.bad", { role: "alert" }, h("b", {}, "This cannot be shown"),
-        /** @type {Error} */ (error).message));
+        /** @type {Error} */ (error).message), campaign && back(campaign));
     }
     return;
   }

@@ -10,6 +10,7 @@ import { FaultMap } from "/dashboard/elements/fault-map.js";
 import { GroupGrid } from "/dashboard/elements/group-grid.js";
 import { inversionCard } from "/dashboard/elements/inversion-card.js";
 import { pace } from "/dashboard/elements/pace.js";
+import { share } from "/dashboard/elements/share.js";
 import { Watch } from "/dashboard/watch.js";
 import { convergence } from "/dashboard/elements/convergence.js";
 import { Timeline } from "/dashboard/elements/timeline.js";
@@ -63,7 +64,7 @@ class CampaignView {
     this.model = "";
     this.shown = "";
     this.explained = "";
-    this.parts = Object.fromEntries(["head", "damage", "why", "facts", "bar", "live", "detail", "pace", "inversions", "spec"]
+    this.parts = Object.fromEntries(["head", "shared", "damage", "why", "facts", "bar", "live", "detail", "pace", "inversions", "spec"]
       .map((name) => [name, h("div", {})]));
     this.grid = new GroupGrid((index) => this.choose(index));
     this.faults = new FaultMap((index) => this.choose(index));
@@ -85,8 +86,8 @@ class CampaignView {
     this.redraw = calm(() => this.drawLive(), 150);
     this.soonCurve = calm(() => this.drawCurve(), 500);
     this.soonTimes = calm(() => this.inTurn(() => this.drawTimes()).catch(() => {}), 1000);
-    const { head, damage, why, facts, bar, live, detail, spec } = this.parts;
-    put(main, head, damage, why, h("div.columns", {},
+    const { head, shared, damage, why, facts, bar, live, detail, spec } = this.parts;
+    put(main, head, shared, damage, why, h("div.columns", {},
       this.left = h("div", {},
         h("section.card", {}, h("h2", {}, "Green's functions"), bar,
           h("div.maps", {}, this.grid.element, this.faults.element)),
@@ -229,6 +230,9 @@ class CampaignView {
       press("Rename", async () => { const given = window.prompt("Name", name)?.trim(); if (given && given !== name) await change(id, { name: given }); }),
       press("Tags", async () => { const given = askTags(tags); if (given) await change(id, { tags: given }); }),
       press("Priority", async () => { const given = askPriority(priority); if (given !== null) await change(id, { priority: given }); }),
+      h("a.button", { href: `#/new?from=${id}` }, "Start from this"),
+      // where nobody is asked for a token the address is the link
+      session().auth && session().role === "admin" ? press("Share", () => share(this.campaign, this.parts.shared)) : null,
       ...Object.entries(ACTIONS).filter(([action]) => allows(this.campaign, action)).map(([action, [words]]) =>
         press(words, () => this.act(action), action in SURE ? "button.danger" : "button")),
     ];

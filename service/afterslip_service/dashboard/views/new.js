@@ -6,21 +6,24 @@ import { h, put } from "/dashboard/dom.js";
 import { planFacts } from "/dashboard/elements/plan-facts.js";
 import { PlanMap } from "/dashboard/elements/plan-map.js";
 import { specEditor } from "/dashboard/elements/spec-editor.js";
+import { again } from "/dashboard/spec/again.js";
 import { SpecDocument, renamed } from "/dashboard/spec/document.js";
 import { Schema, choices, placeOf } from "/dashboard/spec/schema.js";
 
 const QUIET = 700;
 const EXAMPLES = "/dashboard/examples";
 
-/** What was written when the view was left: a look elsewhere costs no work, and the next campaign is often the last one changed. @type {{text: string, files: Map<string, any>, start: string} | null} */
+/** What was written when the view was left: a look elsewhere costs no work, and the next campaign is often the last one changed. @type {{text: string, files: Map<string, any>, start: string, from: string | null, own: boolean} | null} */
 let draft = null;
 
-/** @param {HTMLElement} main */
-export async function newView(main) {
+/** @param {HTMLElement} main @param {string} [from] the campaign that it begins as */
+export async function newView(main, from) {
   document.title = "New campaign · afterslip";
-  const [schema, examples] = await Promise.all([get("/openapi.json"), get(`${EXAMPLES}/index.json`)]);
+  const [schema, examples, model] = await Promise.all([get("/openapi.json"), get(`${EXAMPLES}/index.json`), from ? get(`/v1/campaigns/${from}`) : null]);
   const view = new NewView(main, new Schema(schema.components.schemas), examples);
-  if (draft) view.resume(draft);
+  const fresh = model && draft?.from !== from && (!draft?.own || window.confirm(`Replace what is written on the page by the spec of ${model.name}?`));
+  if (fresh) view.follow(model);
+  else if (draft) view.resume(draft);
   else await view.example(0);
   return () => view.leave();
 }
@@ -32,6 +35,10 @@ class NewView {
     this.examples = examples;
     /** Files beside the spec, by the name that it gives them. @type {Map<string, {blob: Blob, ref?: Promise<string>}>} */
     this.files = new Map();
+    /** the campaign that the spec began as @type {string | null} */
+    this.from = null;
+    /** what nobody has written here yet */
+    this.opened = "";
     this.key = key();
     this.timer = 0;
     this.map = new PlanMap();
@@ -109,14 +116,24 @@ class NewView {
   }
 
   /** @param {NonNullable<typeof draft>} left */
-  resume({ text, files, start }) {
+  resume({ text, files, start, from, own }) {
     this.files = files;
     this.open(text, start);
+    this.from = from;
+    if (own) this.opened = "";
+  }
+
+  /** Begin as another campaign, whose files the service has. @param {any} campaign */
+  follow(campaign) {
+    this.files = new Map();
+    this.open(again(campaign), "own");
+    this.from = campaign.id;
   }
 
   /** @param {string} text @param {string} start what it began as */
   open(text, start) {
-    this.editor.text = text;
+    this.editor.text = this.opened = text;
+    this.from = null;
     this.begun(start);
     this.changed();
   }
@@ -197,6 +214,7 @@ class NewView {
     try {
       // pressed twice, or sent again after a lost answer: one campaign
       const { id } = await send("/v1/campaigns", this.spec, undefined, this.key);
+      this.opened = this.editor.text;
       location.hash = `#/campaigns/${id}`;
     } catch (error) {
       this.submit.disabled = false;
@@ -214,7 +232,8 @@ class NewView {
   }
 
   leave() {
-    draft = { text: this.editor.text, files: this.files, start: this.start.value };
+    const { text } = this.editor;
+    draft = { text, files: this.files, start: this.start.value, from: this.from, own: text !== this.opened };
     this.abort.abort();
     clearTimeout(this.timer);
     this.map.map.resized.disconnect();
