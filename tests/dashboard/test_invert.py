@@ -117,3 +117,29 @@ def test_each_thing_that_is_wrong_is_named(browser, service):
     shown.run(press("Invert"))
     shown.until("document.querySelector('[role=alert]').innerText.includes('folds:')")
     shown.close()
+
+
+def test_options_stand_in_groups_in_the_order_of_the_keyboard(page, service):
+    shown = page(f"#/campaigns/{submit(service)}/invert", width=2560)
+    shown.until(f"{count('fieldset.group')} === 4")
+    legends = "[...document.querySelectorAll('.group legend')].map((l) => l.innerText)"
+    assert shown.run(legends) == [
+        "Errors of the Green's functions",
+        "Prior, and how its weight is chosen",
+        "Signs, bounds and moment",
+        "Slip through time",
+    ]
+    places = shown.run(
+        "[...document.querySelectorAll('.options')].map((g) => [...g.querySelectorAll"
+        "('input, select')].map((f) => { const {left, top} = f.getBoundingClientRect();"
+        " return [Math.round(top / 40), left]; }))"
+    )
+    # as one reads: along each line, then the next
+    assert all(sorted(group) == group for group in places)
+    assert len({top for top, _ in places[1]}) < len(places[1])
+
+
+def test_every_option_of_a_request_has_a_group(page, service):
+    shown = page(f"#/campaigns/{submit(service)}/invert")
+    shown.until(f"{count('fieldset.group')} > 0")
+    assert not shown.run("document.body.innerText.includes('\\nMore\\n')")

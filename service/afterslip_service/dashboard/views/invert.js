@@ -10,6 +10,14 @@ import { parseDocument } from "/dashboard/vendor/editor.js";
 // what has a field of its own
 const OWN = ["name", "datasets", "campaign"];
 
+/** Options by what they are about, in the order in which one decides on them. @type {[string, string[]][]} */
+const GROUPS = [
+  ["Errors of the Green's functions", ["model_error"]],
+  ["Prior, and how its weight is chosen", ["prior", "smoothness", "choice", "sparsity", "folds", "repeats", "blocks", "seed"]],
+  ["Signs, bounds and moment", ["sign", "constraints", "moment"]],
+  ["Slip through time", ["increments", "windows"]],
+];
+
 /** @param {HTMLElement} main @param {string} id */
 export async function invertView(main, id) {
   // a form without its data sets would be refused
@@ -45,13 +53,13 @@ class InvertView {
         h("div.sub", {}, "of ", h("a", { href: `#/campaigns/${campaign.id}` }, campaign.name),
           campaign.state === "complete" ? "" : ", begun when its Green's functions are accepted"))),
       this.problems,
-      h("div.columns.even", {},
+      h("div.columns", {},
         h("div", {}, h("form.card", { "aria-label": "Inversion", onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); this.attempt(() => this.send()); } },
           h("label.field", {}, "Name", this.name),
           h("fieldset", {}, h("legend", {}, "Data sets"), this.datasets),
-          h("h2", {}, "Options"), h("p.sub", {}, "What is left empty has the default that stands in it. Lists and mappings are written as in a spec."),
+          h("p.sub", {}, "An option that is left empty has the default that stands in it. Lists and mappings are written as in a spec."),
           taken.length ? h("p.sub", {}, `Taken from ${first.name} of the spec: ${taken.join(", ")}.`) : null,
-          this.options.map(({ row }) => row),
+          grouped(this.options).map(([title, rows]) => h("fieldset.group", {}, h("legend", {}, title), h("div.options", {}, rows))),
           h("div.buttons", {}, h("button.primary", {}, "Invert"), this.status))),
         new Upload(schema, (name) => this.refresh(name)).element));
   }
@@ -161,6 +169,18 @@ function option(name, property, schema, changed) {
     return input.value === text;
   };
   return { name, value, begin, row: field(name, input, property.description ?? "") };
+}
+
+/** @param {{name: string, row: Element}[]} options @returns {[string, Element[]][]} by group; what no group names comes last */
+function grouped(options) {
+  const left = new Map(options.map(({ name, row }) => [name, row]));
+  const take = (/** @type {string[]} */ names) => names.flatMap((name) => {
+    const row = left.get(name);
+    left.delete(name);
+    return row ? [row] : [];
+  });
+  const found = GROUPS.map(([title, names]) => /** @type {[string, Element[]]} */ ([title, take(names)]));
+  return /** @type {[string, Element[]][]} */ ([...found, ["More", [...left.values()]]]).filter(([, rows]) => rows.length);
 }
 
 /** A value as a spec writes it. @param {any} value @returns {string} */
