@@ -222,7 +222,7 @@ def test_domain_that_is_left_open_grows_until_its_sides_change_little():
     spec = wanting("20 %")
     del spec["model"]["domain"]
     spans = []
-    for content, walls in ((spec, [0.2, 0.08, 0.06]), (in_domain(400, 400), [0.3])):
+    for content, walls in ((spec, [0.3, 0.13, 0.11]), (in_domain(400, 400), [0.3])):
         forward = parse_forward(content)
         files, left = LocalFiles(forward.base), iter(walls)
         model, facts = adapted(
@@ -238,7 +238,7 @@ def test_domain_that_is_left_open_grows_until_its_sides_change_little():
         spans.append(np.ptp(model.mesh.nodes, axis=0))
     open_one, given = spans
     first = resolve(parse_forward(spec), LocalFiles(Path())).box
-    wider = 1.1**2 * np.sqrt(0.2 * 0.08) / (0.35 * 0.2)
+    wider = 1.1**2 * np.sqrt(0.3 * 0.13) / (0.6 * 0.2)
     assert open_one[0] == pytest.approx(wider * (first.x[1] - first.x[0]))
     assert open_one[2] == pytest.approx(wider * first.depth)
     np.testing.assert_allclose(given, [800e3, 800e3, 400e3])

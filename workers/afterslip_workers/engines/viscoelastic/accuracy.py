@@ -39,9 +39,10 @@ _LEFT = 0.8
 NEGLIGIBLE = 0.01
 # a mesh may become so many times larger than the first one, whose size was checked
 _LARGER = 16.0
-# share of what is asked for that the walls of a default domain may change, little as
-# far elements are few; it becomes larger until it is so, so often and so much at most
-_WALLS, _LARGER_DOMAINS, _WIDER = 0.35, 3, 2.5
+# share of what is asked for that the walls of a default domain may change; it becomes
+# larger until it is so, at most so often and so many times. Not less, as a thin layer
+# takes elements with the square of the domain: 0.35 takes a third more for a lid
+_WALLS, _LARGER_DOMAINS, _WIDER = 0.6, 3, 2.5
 # share of what is asked for from which walls do not make the mesh finer any more
 _SQUARE = 0.9
 
