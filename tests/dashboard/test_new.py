@@ -75,6 +75,31 @@ def test_an_example_is_planned_and_submitted(page, service):
 
 
 @pytest.mark.slow
+def test_what_is_not_known_before_the_first_campaign_is_said(page):
+    shown = page("#/new")
+    shown.until(READY, WAIT)
+    text = shown.text()
+    assert "Until all is computed\nnot known yet" in text
+    assert "is measured by the first groups" in text
+
+
+@pytest.mark.slow
+def test_a_plan_of_waves_shows_voxels_steps_and_no_warning(page):
+    shown = page("#/new")
+    shown.until(READY, WAIT)
+    shown.run(
+        "(() => { const start = document.querySelector('select'); start.value = 2;"
+        " start.dispatchEvent(new Event('change')); })()"
+    )
+    shown.until(has("waves of a thrust can be submitted"), WAIT)
+    text = shown.text()
+    for words in ("Voxels\nabout 160,000", "Unknowns\nabout 500,000", "Time steps"):
+        assert words in text
+    assert "Memory of a worker" in text
+    assert shown.run(count(".note")) == 0
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [375, 1280])
 def test_no_name_of_a_station_covers_another(page, width):
     shown = page("#/new", width=width)

@@ -112,20 +112,26 @@ def lines(found: dict[str, Any]) -> list[str]:
     if found.get("elements") is not None:
         unknowns = found.get("unknowns")
         more = f", {unknowns:,} unknowns" if unknowns else ""
-        out.append(f"  elements    about {found['elements']:,}{more}{_trial(found)}")
+        # what marches through time does so on voxels
+        steps = found.get("steps")
+        word, after = ("voxels  ", f", {steps:,} steps") if steps else ("elements", "")
+        about = f"about {found['elements']:,}{more}{after}{_trial(found)}"
+        out.append(f"  {word}    {about}")
     if mesh := found.get("mesh"):
         out.append(f"  mesh        {_mesh(mesh, found.get('accuracy'))}")
     if memory := found.get("memory"):
         free = found.get("memory_free")
         beside = f", and {free / 1e9:.1f} GB are there" if free else ""
-        out.append(
-            f"  memory      {memory['least_bytes'] / 1e9:.2f} to "
-            f"{memory['bytes'] / 1e9:.2f} GB a worker ({memory['backend']}){beside}"
-        )
+        least, most = (f"{memory[n] / 1e9:.2f}" for n in ("least_bytes", "bytes"))
+        span = most if least == most else f"{least} to {most}"
+        out.append(f"  memory      {span} GB a worker ({memory['backend']}){beside}")
     if found.get("time"):
         out += _time(found)
     elif "server" not in found:
-        out.append("  time        unknown: nothing of this physics was solved here yet")
+        out.append(
+            "  time        not known before the first groups: nothing of this physics "
+            "was solved here yet"
+        )
     out += [*_inversions(found), *_reuse(found), *_warnings(found)]
     if "server" in found:
         out.append(f"memory, time and reuse are not known: {found['server']}")

@@ -102,15 +102,17 @@ def check_machine(service: Service, campaign: Campaign, inputs: Inputs) -> None:
     if memory["backend"] == "gpu":
         free = min((gpu["memory_bytes"] for gpu in machine["gpus"]), default=0)
     if memory["least_bytes"] > free:
+        what = "elements" if planned.get("steps") is None else "voxels"
         message = (
-            f"makes about {planned['elements']:,} elements, which need at least "
+            f"makes about {planned['elements']:,} {what}, which need at least "
             f"{memory['least_bytes'] / 1e9:.0f} GB of memory, and the "
             f"{'GPU' if memory['backend'] == 'gpu' else 'machine'} has "
             f"{free / 1e9:.0f} GB"
         )
         parts = planned["parts"]
-        hint = f"most elements are {max(parts, key=lambda part: parts[part])}"
-        raise SpecError([Problem("model.mesh", None, message, hint)])
+        hint = f"most {what} are {max(parts, key=lambda part: parts[part])}"
+        path = "model.mesh" if what == "elements" else "model.domain"
+        raise SpecError([Problem(path, None, message, hint)])
 
 
 def plan_of(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from math import isfinite
+from math import ceil, dist, isfinite
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query
@@ -95,6 +95,9 @@ class PlanResponse(BaseModel):
     groups: int
     elements: int | None = Field(description="null where no engine here can say")
     unknowns: int | None
+    steps: int | None = Field(
+        description="of time, of each group; null where their number is not fixed"
+    )
     memory: dict[str, Any] | None = Field(
         description="of each worker at most: backend, bytes, least_bytes, parts"
     )
@@ -161,6 +164,7 @@ def plan_campaign(
         groups=groups,
         elements=needs.get("elements"),
         unknowns=needs.get("unknowns"),
+        steps=needs.get("steps"),
         memory=needs.get("memory"),
         memory_free=_free(service, needs),
         trial=needs.get("trial"),
@@ -246,7 +250,7 @@ def _warnings(
 ) -> list[WarningResponse]:
     shape = geometry(campaign, inputs)
     near = [
-        _near_a_side(number, fault["outline"], shape["domain"])
+        _near_a_side(number, fault["outline"], shape["domain"], needs.get("room"))
         for number, fault in enumerate(shape["faults"])
     ]
     few = [
@@ -322,10 +326,15 @@ def _spacing(grid: Sources, length: float, width: float) -> tuple[float, float]:
 
 
 def _near_a_side(
-    number: int, outline: list[list[float]], domain: dict[str, Any]
+    number: int,
+    outline: list[list[float]],
+    domain: dict[str, Any],
+    room: float | None,
 ) -> WarningResponse | None:
     if not outline:
         return None
+    if room is not None:
+        return _without_room(number, outline, domain, room)
     spans = [max(p[i] for p in outline) - min(p[i] for p in outline) for i in (0, 1)]
     size = max(*spans, -min(p[2] for p in outline))
     sides = [
@@ -343,6 +352,26 @@ def _near_a_side(
         "the side is felt in the displacements",
         hint=f"leave at least {NEAR * size:.0f} km on all sides; far elements are "
         "cheap",
+    )
+
+
+def _without_room(
+    number: int, outline: list[list[float]], domain: dict[str, Any], room: float
+) -> WarningResponse | None:
+    """Warn of sides that hold a static displacement, by the fault's farthest edge."""
+    middle = [sum(p[i] for p in outline) / len(outline) for i in (0, 1)]
+    reach = max(dist(p, [*middle, 0.0]) for p in outline)
+    sides = [abs(edge - m) for m, xy in zip(middle, "xy", strict=True)
+             for edge in domain[xy]]  # fmt: skip
+    gap = min(*sides, domain["depth"])
+    if gap >= room * reach:
+        return None
+    return WarningResponse(
+        path=f"model.faults[{number}]",
+        message=f"reaches {reach:.0f} km from the ground above its middle, and a "
+        f"side of the domain is {gap:.0f} km from there: permanent offsets are more "
+        "than 3 % wrong",
+        hint=f"leave at least {ceil(room * reach)} km on all sides and below",
     )
 
 

@@ -9,16 +9,19 @@ export function planFacts(plan, go) {
   const { time, cost, trial, memory, reuse } = plan;
   const facts = [
     ["Unit sources", `${count(plan.sources)} in ${count(plan.groups)} ${plan.groups === 1 ? "group" : "groups"}`],
-    ["Elements", about(plan.elements)],
+    // what marches through time does so on voxels
+    [plan.steps === null ? "Elements" : "Voxels", about(plan.elements)],
     ["Unknowns", about(plan.unknowns)],
     ["Memory of a worker", memory ? `${bytes(memory.bytes)} on the ${memory.backend === "gpu" ? "GPU" : "CPU"}${plan.memory_free ? `, of ${bytes(plan.memory_free)}` : ""}` : "–"],
-    ["Until all is computed", time ? `about ${duration(time.total)}` : "nothing was measured here yet"],
+    ["Time steps", about(plan.steps)],
+    ["Until all is computed", time ? `about ${duration(time.total)}` : "not known yet"],
     ...(cost ? [["Cost", `about ${Number(cost.amount.toPrecision(2))} ${cost.currency}, at ${cost.price} an hour`]] : []),
     ["A group", time ? duration(time.low) === duration(time.high) ? duration(time.group) : `${duration(time.low)} to ${duration(time.high)}` : "–"],
   ];
   return [
     // what cannot be estimated for this physics is no number to wait for
     h("dl.facts", {}, facts.filter(([, value]) => value !== "–").map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
+    !time && plan.unknowns !== null && h("p.sub", {}, "This service has solved no such campaign, and how fast its workers are is measured by the first groups: after them the campaign's page says how long the others take."),
     time && h("p.sub", {}, `From ${count(time.campaigns)} ${time.campaigns === 1 ? "campaign" : "campaigns"} solved here, ${count(time.slots)} ${time.slots === 1 ? "group" : "groups"} at a time.`),
     trial && h("p.sub", {}, trial.failed
       ? `${meshed(trial)} could not be made: ${trial.failed}`

@@ -31,7 +31,7 @@ from afterslip_workers.engines.base import (
     Units,
 )
 from afterslip_workers.engines.models import get_or_build, load_model
-from afterslip_workers.engines.waves import building, model_file, solving
+from afterslip_workers.engines.waves import building, model_file, planning, solving
 from afterslip_workers.engines.waves.forward import run_forward, summary
 from afterslip_workers.engines.waves.model_file import WaveGround
 from afterslip_workers.engines.waves.slip import WaveSlip
@@ -67,6 +67,20 @@ class WaveEngine:
             model_file,
             lambda: building.build_ground(spec, read, files, phase),
         )
+
+    def plan(
+        self,
+        spec: WaveCampaign,
+        inputs: Inputs,
+        files: Files,  # noqa: ARG002 voxels are never of a file
+        mesh_bytes: int | None,  # noqa: ARG002
+        backend: str,
+        *,
+        trial: bool = False,  # noqa: ARG002 voxels are counted as they are made
+    ) -> dict[str, Any]:
+        """Say what a campaign will need."""
+        chosen = solving.backend_of(spec.waves.backend, backend)
+        return planning.plan(spec, inputs, chosen)
 
     def units(
         self,
