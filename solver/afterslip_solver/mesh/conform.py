@@ -20,7 +20,7 @@ from afterslip_solver.mesh.mesher import RawMesh
 from afterslip_solver.mesh.numbering import oriented
 from afterslip_solver.mesh.quality import element_shapes
 from afterslip_solver.mesh.refine import move_unless_spoilt
-from afterslip_solver.mesh.smoothing import on_walls, smoothed
+from afterslip_solver.mesh.smoothing import on_walls, smoothed, walls_of
 from afterslip_solver.mesh.tables.edges import number_edges
 from afterslip_solver.mesh.topology import any_corner, cell_faces, edge_keys
 from afterslip_solver.model import TET_EDGES, Bool, Float, Int
@@ -275,15 +275,10 @@ def _roots(function: Callable[[Float], Float], count: int) -> Float:
     return np.asarray((low * at_high - high * at_low) / (at_high - at_low))
 
 
-def _walls(box: Box) -> tuple[float, ...]:
-    """Where the walls of a box are, m: two across x, two across y, bottom and top."""
-    return (*box.x, *box.y, -box.depth, 0.0)
-
-
 def _outer(vertices: Float, box: Box) -> Int:
     """(n_vertex,) bits of the walls that a vertex is on."""
     found = np.zeros(len(vertices), dtype=np.int64)
-    for number, at in enumerate(_walls(box)):
+    for number, at in enumerate(walls_of(box)):
         found |= (vertices[:, number // 2] == at).astype(np.int64) << number
     return found
 

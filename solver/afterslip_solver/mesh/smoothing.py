@@ -93,12 +93,16 @@ def smoothed(
     return vertices
 
 
+def walls_of(box: Box) -> tuple[float, ...]:
+    """Where the walls of a box are, m: two across x, two across y, bottom and top."""
+    return (*box.x, *box.y, -box.depth, 0.0)
+
+
 def on_walls(points: Float, box: Box) -> Bool:
     """(n, 3) which components of points (n, 3), m, are those of a wall of a box."""
     found = np.zeros(points.shape, dtype=np.bool_)
-    for axis, both in enumerate((box.x, box.y, (-box.depth, 0.0))):
-        for at in both:
-            found[:, axis] |= points[:, axis] == at
+    for number, at in enumerate(walls_of(box)):
+        found[:, number // 2] |= points[:, number // 2] == at
     return found
 
 

@@ -21,7 +21,11 @@ from afterslip_solver.sources import element_width
 from afterslip_workers.engines.viscoelastic.accuracy import Measure, Shares, Walls
 from afterslip_workers.engines.viscoelastic.settings import settings_of
 from afterslip_workers.engines.viscoelastic.sources import UnitSources, unit_slip
-from afterslip_workers.engines.viscoelastic.space import Coarse, prepared_coarse
+from afterslip_workers.engines.viscoelastic.space import (
+    Coarse,
+    prepared_coarse,
+    slipping,
+)
 
 # of the curve, at which sources are looked at
 _MOMENTS = (0.1, 1.0)
@@ -65,8 +69,7 @@ def of_sources(spec: ViscoelasticCampaign, backend: str) -> Measure:
             slip = unit_slip(units, chosen)
             there = compared.solve(units, chosen, times, lambda: False)
             fine = prepared.solve(slip, trace.nodes, guesses=there.guesses)
-            whole = len(fine.step_times) > 0
-            trace.add_offsets(fine.response if whole else fine.response[:, :1], slip)
+            trace.add_offsets(slipping(fine), slip)
             error = compared.error(fine, there, times)
             if fine.outcome != "converged" or error is None:
                 return Shares(np.inf)
@@ -89,10 +92,7 @@ def walls_of_sources(spec: ViscoelasticCampaign, backend: str) -> Walls:
         for chosen in _probes(units):
             slip = placed_slip(model, unit_slip(units, chosen))
             solved = prepared.solve(slip, trace.nodes)
-            whole = len(solved.step_times) > 0
-            trace.add_offsets(
-                solved.response if whole else solved.response[:, :1], slip
-            )
+            trace.add_offsets(slipping(solved), slip)
             found.append(elastic_and_change(solved, times))
             if solved.outcome != "converged":
                 found[-1][:] = np.nan

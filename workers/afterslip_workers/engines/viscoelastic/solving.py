@@ -37,6 +37,7 @@ from afterslip_workers.engines.viscoelastic.space import (
     CoarseGroup,
     coarse_model,
     prepared_coarse,
+    slipping,
 )
 from afterslip_workers.errors import CancelledError, TaskError
 from afterslip_workers.machine import device
@@ -104,7 +105,7 @@ def solve(work: GroupWork) -> Solved:
     found = _run(work, ready, slip, keeper, coarse)
     _refuse(found)
     work.phase("evaluating")
-    ready.trace.add_offsets(_slipping(found), slip)
+    ready.trace.add_offsets(slipping(found), slip)
     at = ready.model.mesh.nodes[ready.trace.nodes]
     motion = local_motion(found.response, Frame.of(spec.model.frame), at)
     found = replace(found, response=motion)
@@ -238,11 +239,6 @@ def _refuse(found: GroupResult) -> None:
             f"{found.advice} "
             f"(residual {worst:.1e} after {found.iterations} iterations)",
         )
-
-
-def _slipping(found: GroupResult) -> Float:
-    """Modes that hold the slip itself: all steps, or the elastic response."""
-    return found.response if len(found.step_times) else found.response[:, :1]
 
 
 def _values(work: GroupWork, found: GroupResult, ready: _Ready) -> dict[str, Any]:

@@ -75,6 +75,11 @@ def prepared_coarse(
     return prepare(placed(model), loose, chosen, SetupCache.here())
 
 
+def slipping(found: GroupResult) -> Float:
+    """Modes that hold the slip itself: all steps, or the elastic response."""
+    return found.response if len(found.step_times) else found.response[:, :1]
+
+
 @dataclass(frozen=True, slots=True)
 class CoarseGroup:
     """A group of sources, solved on the coarse model.
@@ -184,9 +189,7 @@ class Coarse:
         )
         if found.outcome != "converged":
             return CoarseGroup(None, None)
-        elastic_only = not len(found.step_times)
-        slipping = found.response[:, :1] if elastic_only else found.response
-        self.trace.add_offsets(slipping, slip)
+        self.trace.add_offsets(slipping(found), slip)
         at = self.model.mesh.nodes[self.trace.nodes]
         curve = local_motion(elastic_and_change(found, times), self.frame, at)
         if self.nested is None or keep is None:
