@@ -44,13 +44,15 @@ def service(tmp_path, worker):
 
 
 @pytest.fixture
-def page(browser, service):
-    """Open pages of the service; no page may complain."""
+def opening(browser):
+    """Open pages until something is there; no page may complain."""
     opened = []
 
-    def open_page(path="#/", **options):
-        shown = browser.page(f"{service.url}/{path}", **options)
+    def open_page(url, *until, **options):
+        shown = browser.page(url, **options)
         opened.append(shown)
+        for condition in until:
+            shown.until(condition)
         return shown
 
     yield open_page
@@ -58,6 +60,12 @@ def page(browser, service):
         complaints = shown.complaints()
         shown.close()
         assert complaints == []
+
+
+@pytest.fixture
+def page(opening, service):
+    """Open pages of the service; no page may complain."""
+    return lambda path="#/", **options: opening(f"{service.url}/{path}", **options)
 
 
 @pytest.fixture(scope="session")
@@ -86,23 +94,15 @@ def waves(wave_campaigns):
 
 
 @pytest.fixture
-def wave_view(browser, wave_client, wave_campaigns):
+def wave_view(opening, wave_client, wave_campaigns):
     """Open the view; it may not complain."""
-    opened = []
 
     def open_view(query="", row=0, **options):
         where = f"#/campaigns/{wave_campaigns[row].id}/waves{query}"
-        shown = browser.page(f"{wave_client.url}/{where}", **options)
-        opened.append(shown)
-        shown.until(wave_page.DRAWN)
-        shown.until(wave_page.GROUND)
-        return shown
+        drawn = wave_page.DRAWN, wave_page.GROUND
+        return opening(f"{wave_client.url}/{where}", *drawn, **options)
 
-    yield open_view
-    for shown in opened:
-        complaints = shown.complaints()
-        shown.close()
-        assert complaints == []
+    return open_view
 
 
 @pytest.fixture(scope="session")
@@ -131,19 +131,11 @@ def slip_results(slip_client, tmp_path_factory):
 
 
 @pytest.fixture
-def slip_view(browser, slip_client, slip_results):
+def slip_view(opening, slip_client, slip_results):
     """Open the view; it may not complain."""
-    opened = []
 
     def open_view(query="", name="smooth", **options):
         where = f"#/inversions/{slip_results[name][0]}?{query}"
-        shown = browser.page(f"{slip_client.url}/{where}", **options)
-        opened.append(shown)
-        shown.until(slip_page.DRAWN)
-        return shown
+        return opening(f"{slip_client.url}/{where}", slip_page.DRAWN, **options)
 
-    yield open_view
-    for shown in opened:
-        complaints = shown.complaints()
-        shown.close()
-        assert complaints == []
+    return open_view

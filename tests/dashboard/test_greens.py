@@ -60,22 +60,14 @@ def campaigns(client, tmp_path_factory):
 
 
 @pytest.fixture
-def view(browser, client, campaigns):
+def view(opening, client, campaigns):
     """Open the view; it may not complain."""
-    opened = []
 
     def open_view(integrator="spectral", **options):
         where = f"#/campaigns/{campaigns[integrator].id}/greens"
-        shown = browser.page(f"{client.url}/{where}", **options)
-        opened.append(shown)
-        shown.until(SHOWN)
-        return shown
+        return opening(f"{client.url}/{where}", SHOWN, **options)
 
-    yield open_view
-    for shown in opened:
-        complaints = shown.complaints()
-        shown.close()
-        assert complaints == []
+    return open_view
 
 
 def choose(shown, label, value):
@@ -157,6 +149,9 @@ def test_series_are_those_that_the_service_samples(view, client, campaigns, inte
                 "Math.abs(document.querySelector('td[data-value]')?.dataset.value"
                 f" - {float(wanted[0, 0])!r}) < {1e-9 * float(largest)!r}"
             )
+            # the errors are read after the motion that is shown at once
+            cells = "document.querySelectorAll('td[data-error]').length"
+            shown.until(f"{cells} === {len(wanted)}")
             found = table(shown)
             np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-11 * largest)
             np.testing.assert_allclose(errors(shown), wrong[source, :, number], 1e-9)
