@@ -51,7 +51,8 @@ def waves(spec):
     spec["waves"] = {
         "frequency": 0.06,
         "points_per_wavelength": 6,
-        "duration": "150 s",
+        # longer than from one writing of its progress to the next
+        "duration": "900 s",
         "sampling": "2.5 s",
         "source_time": {"kind": "smooth_step", "rise": "22 s"},
     }
