@@ -63,8 +63,12 @@ def opening(browser):
 
 
 @pytest.fixture
-def page(opening, service):
-    """Open pages of the service; no page may complain."""
+def page(service, opening):
+    """Open pages of the service; no page may complain.
+
+    The service comes first: fixtures end in reverse order, and a page that
+    outlives its service complains about refused connections.
+    """
     return lambda path="#/", **options: opening(f"{service.url}/{path}", **options)
 
 
