@@ -206,6 +206,18 @@ def test_only_an_administrator_is_offered_to_share(browser, guarded, tmp_path):
     shown.close()
 
 
+def test_who_may_only_read_is_offered_nothing_that_is_refused(
+    browser, guarded, tmp_path
+):
+    identity = submit(guarded, tmp_path)
+    shown = browser.page(f"{guarded.url}/#/campaigns/{identity}")
+    sign_in(shown, token_of(tmp_path, Role.VIEWER))
+    shown.until("document.querySelector('h1 .badge') !== null")
+    for words in ("Rename", "Tags", "Pause", "Cancel", "New inversion"):
+        assert words not in shown.text()
+    shown.close()
+
+
 def test_a_link_leads_back_to_its_campaign_from_everywhere_else(
     browser, guarded, tmp_path
 ):

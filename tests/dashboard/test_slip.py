@@ -135,6 +135,42 @@ def test_drawings_are_saved_with_their_colours(view, tmp_path):
     fills = {path.get("fill") for path in root.iter(f"{space}path")}
     assert len(fills) > 3
     assert not any(element.get("class") for element in root.iter())
+    texts = [text.text or "" for text in root.iter(f"{space}text")]
+    shows = shown.run(
+        "[...document.querySelectorAll('.ends span, .key > span, .panel figcaption')]"
+        ".map((part) => part.textContent)"
+    )
+    # the scale, what the arrows mean, and the figures of the inversion
+    assert {"0", "slip"} <= set(texts)
+    assert {words for words in shows if "observed" in words} <= set(texts)
+    caption = next(words for words in shows if "Mw" in words)
+    assert " ".join(texts).count(caption) == 1
+    scale = {part.get("fill") for part in root.iter(f"{space}rect")}
+    assert len(scale) > 200
+    # nothing is drawn outside
+    _, _, width, height = map(float, (root.get("viewBox") or "").split())
+    assert (width, height) == (
+        float(root.get("width") or 0),
+        float(root.get("height") or 0),
+    )
+    assert max(float(t.get("y") or 0) for t in root.iter(f"{space}text")) < height
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_who_may_only_read_is_not_offered_to_invert(view):
+    shown = view(name="tried")
+    points = count(".scores circle")
+    shown.until(f"{count('.scores circle[role=button]')} > 3")
+    shown.run(
+        "(() => { const real = window.fetch; window.fetch = (path, ...more) =>"
+        " path === '/v1/session' ? Promise.resolve(new Response(JSON.stringify("
+        "{auth: true, user: 'ada', role: 'viewer', csrf: null, campaign: null})))"
+        " : real(path, ...more);"
+        "import('/dashboard/api.js').then(({ whoAmI }) => whoAmI()); })()"
+    )
+    shown.until(f"{points} > 3 && {count('.scores circle[role=button]')} === 0")
+    assert "Click a point" not in shown.text()
 
 
 @pytest.mark.slow
@@ -154,9 +190,10 @@ def test_a_pdf_has_a_page_for_the_map_and_one_for_the_faults(view, tmp_path):
     ):
         assert words in page.extract_text()
         drawn = page.get_contents().get_data()
-        used = set(re.findall(rb"[\d.]+ [\d.]+ [\d.]+ rg\n", drawn))
-        # neighbours among them are one where they are written with two digits
-        assert len(used) > colours / 2 > 3
+        used = re.findall(rb"[\d.]+ [\d.]+ [\d.]+ rg\n", drawn)
+        # each triangle, beside the 256 colours of the scale
+        assert len(used) > 256 + colours > 259
+        assert "slip" in page.extract_text()
 
 
 @pytest.mark.slow

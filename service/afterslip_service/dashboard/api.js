@@ -37,6 +37,9 @@ const SESSION = "/v1/session";
 let who = { auth: false, user: null, role: null, csrf: null, campaign: null };
 export const session = () => who;
 
+/** Whether nothing may be changed: such a token, or a link to one campaign. */
+export const readsOnly = () => who.role === "viewer";
+
 /** Tell the part that shows the page that somebody else is there now. */
 const tell = () => document.dispatchEvent(new Event("session"));
 

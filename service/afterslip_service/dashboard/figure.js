@@ -4,9 +4,23 @@
 import { svg } from "/dashboard/dom.js";
 
 const STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "font-size", "font-family", "paint-order", "text-anchor"];
-// height of a scale of colours with its words, pixels
-const SCALE = 52;
+// heights of a scale of colours with its words and of a line, width of a letter, what words stand off the edge, pixels
+const SCALE = 34, LINE = 18, LETTER = 6.2, EDGE = 4;
+const INK = "#111";
 const POINTS = 72 / 96;
+
+/** A copy whose parts look as they do on the page. @param {SVGElement} drawing */
+export function styled(drawing) {
+  const copy = /** @type {SVGElement} */ (drawing.cloneNode(true));
+  copy.removeAttribute("class");
+  const [ours, theirs] = [drawing, copy].map((one) => [...one.querySelectorAll("*")]);
+  ours.forEach((element, i) => {
+    const style = getComputedStyle(element);
+    for (const name of STYLES) theirs[i].setAttribute(name, style.getPropertyValue(name));
+    theirs[i].removeAttribute("class");
+  });
+  return copy;
+}
 
 /**
  * @param {SVGElement} drawing
@@ -14,13 +28,7 @@ const POINTS = 72 / 96;
  * @returns {SVGElement} a copy with its styles
  */
 export function standalone(drawing, title) {
-  const copy = /** @type {SVGElement} */ (drawing.cloneNode(true));
-  const [ours, theirs] = [drawing, copy].map((one) => [...one.querySelectorAll("*")]);
-  ours.forEach((element, i) => {
-    const style = getComputedStyle(element);
-    for (const name of STYLES) theirs[i].setAttribute(name, style.getPropertyValue(name));
-    theirs[i].removeAttribute("class");
-  });
+  const copy = styled(drawing);
   const [, , width, height] = (drawing.getAttribute("viewBox") ?? "0 0 1 1").split(" ");
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   copy.setAttribute("width", width);
@@ -34,24 +42,55 @@ export function standalone(drawing, title) {
 /**
  * Put the colours of a canvas below a drawing's marks, and their scale under it.
  * @param {SVGElement} figure of `standalone`
- * @param {HTMLCanvasElement} canvas
+ * @param {HTMLCanvasElement} canvas as large as the drawing
  * @param {string[]} colours
  * @param {string[]} words at the left, in the middle and at the right of the scale
  * @param {string} last below them
  */
 export function withField(figure, canvas, colours, words, last) {
-  const { width, height } = canvas, whole = height + SCALE;
-  figure.setAttribute("viewBox", `0 0 ${width} ${whole}`);
-  figure.setAttribute("height", String(whole));
-  const [title, ground] = figure.children;
-  ground.setAttribute("height", String(whole));
+  const { width, height } = canvas, [title, ground] = figure.children;
   ground.setAttribute("fill", "#fff");
   title.after(ground, svg("image", { width, height, href: canvas.toDataURL() }));
-  const text = { "font-size": "12px", "font-family": "sans-serif", fill: "#111" };
-  figure.append(
-    ...colours.map((fill, i) => svg("rect", { x: (i * width) / colours.length, y: height + 4, width: width / colours.length + 0.5, height: 8, fill })),
-    ...words.map((word, i) => svg("text", { ...text, x: (i * width) / 2, y: height + 28, "text-anchor": ["start", "middle", "end"][i] }, word)),
-    svg("text", { ...text, x: 0, y: height + 46 }, last));
+  withLegend(figure, [{ colours, words }], [], [last], INK);
+}
+
+/**
+ * Put scales of colours, what marks mean, and words under a drawing.
+ * @param {SVGElement} figure of `standalone`
+ * @param {{colours: string[], words: string[]}[]} scales with words at the left, in the middle and at the right
+ * @param {{mark: Element, words: string}[]} marks with styles of their own, in boxes of 22 x 10
+ * @param {string[]} texts a paragraph each
+ * @param {string} ink colour of the words
+ */
+export function withLegend(figure, scales, marks, texts, ink) {
+  const [, , width, height] = (figure.getAttribute("viewBox") ?? "").split(" ").map(Number);
+  const text = { "font-size": "12px", "font-family": "sans-serif", fill: ink };
+  let y = height;
+  for (const { colours, words } of scales) {
+    figure.append(
+      ...colours.map((fill, i) => svg("rect", { x: (i * width) / colours.length, y: y + 4, width: width / colours.length + 0.5, height: 8, fill })),
+      ...words.map((word, i) => svg("text", { ...text, x: [EDGE, width / 2, width - EDGE][i], y: y + 28, "text-anchor": ["start", "middle", "end"][i] }, word)));
+    y += SCALE;
+  }
+  for (const { mark, words } of marks) {
+    figure.append(svg("g", { transform: `translate(${EDGE} ${y + 2})` }, mark), svg("text", { ...text, x: EDGE + 28, y: y + 12 }, words));
+    y += LINE;
+  }
+  for (const line of texts.flatMap((paragraph) => wrapped(paragraph, Math.floor((width - 2 * EDGE) / LETTER)))) {
+    figure.append(svg("text", { ...text, x: EDGE, y: y + 12 }, line));
+    y += LINE;
+  }
+  figure.setAttribute("viewBox", `0 0 ${width} ${y}`);
+  figure.setAttribute("height", String(y));
+  figure.children[1].setAttribute("height", String(y));
+}
+
+/** @param {string} text @param {number} most letters a line */
+function wrapped(text, most) {
+  return text.split(" ").reduce((lines, word) => {
+    const longer = `${lines[lines.length - 1]} ${word}`.trim();
+    return longer.length > most ? [...lines, word] : [...lines.slice(0, -1), longer];
+  }, [""]);
 }
 
 /** @param {SVGElement} figure of `standalone` @param {string} name without its end */

@@ -13,14 +13,14 @@ function waits({ message, until }) {
   return h("li", {}, message, end);
 }
 
-/** @param {any} failure @param {(name: string) => void} retry */
+/** @param {any} failure @param {((name: string) => void) | null} retry */
 function failed({ error_class: name, count, advice }, retry) {
   const words = name.replaceAll("_", " ");
   return h("li", {}, h("b", {}, `${words}${count > 1 ? ` (${count} times)` : ""}: `), advice, " ",
-    h("button.plain", { type: "button", onclick: () => retry(name), "aria-label": `Retry these: groups with ${words}` }, "Retry these"));
+    retry && h("button.plain", { type: "button", onclick: () => retry(name), "aria-label": `Retry these: groups with ${words}` }, "Retry these"));
 }
 
-/** @param {any} found answer of `/explain` @param {(name: string) => void} retry what failed in one way */
+/** @param {any} found answer of `/explain` @param {((name: string) => void) | null} retry what failed in one way; null for who may only read */
 export function explanation({ waiting, failures, reuse }, retry) {
   const lines = [
     ...waiting.filter((/** @type {any} */ reason) => !USUAL.includes(reason.code)).map(waits),

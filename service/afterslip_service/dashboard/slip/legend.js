@@ -3,6 +3,7 @@
 
 import { h, svg } from "/dashboard/dom.js";
 import { css, table } from "/dashboard/elements/colours.js";
+import { fixed, interval, percent } from "/dashboard/format.js";
 
 /** @param {Parameters<typeof table>[0]} name */
 export const colourBar = (name) => svg("svg", { class: "colours", viewBox: "0 0 100 4", preserveAspectRatio: "none", "aria-hidden": "true" },
@@ -11,3 +12,11 @@ export const colourBar = (name) => svg("svg", { class: "colours", viewBox: "0 0 
 /** @param {string} name @param {string} words */
 export const mark = (name, words) => h("span", {}, svg("svg", { viewBox: "0 0 22 10", width: 22, height: 10, "aria-hidden": "true", class: "km" },
   svg("path", { class: name, d: "M1 5H20M15 2L20 5L15 8" })), words);
+
+/** What is known of the slip of an inversion. @param {any} inversion */
+export function caption({ name, summary }) {
+  const of = summary ?? {}, about = of.peak_slip_interval ? `, mean over ${fixed(of.peak_slip_length / 1e3, 1)} km about it `
+    + fixed(of.peak_slip_average, 2, " m") + interval(of.peak_slip_interval, 2) : "";
+  return [h("b", {}, name), ` Mw ${fixed(of.magnitude)}${interval(of.magnitude_interval, 2)}, `,
+    `largest slip ${fixed(of.peak_slip, 2, " m")}${about}; variance reduced by ${percent(of.variance_reduction)}`];
+}

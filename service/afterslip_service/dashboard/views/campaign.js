@@ -1,7 +1,7 @@
 // @ts-check
 /** One campaign, live. */
 
-import { all, follow, get, send, session } from "/dashboard/api.js";
+import { all, follow, get, readsOnly, send, session } from "/dashboard/api.js";
 import { ACTIONS, act, allows, askPriority, askTags, change } from "/dashboard/campaigns.js";
 import { calm, h, put } from "/dashboard/dom.js";
 import { damageNote } from "/dashboard/elements/damage.js";
@@ -217,12 +217,11 @@ class CampaignView {
     if (this.gone) return;
     this.explained = this.campaign.state;
     const found = await get(`${this.path}/explain`).catch(() => null);
-    put(this.parts.why, found && explanation(found, (name) => this.retry({ error_class: name })));
+    put(this.parts.why, found && explanation(found, readsOnly() ? null : (name) => this.retry({ error_class: name })));
   }
 
   buttons() {
-    // who came by a link changes nothing
-    if (session().campaign) return [];
+    if (readsOnly()) return [];
     const press = (/** @type {string} */ words, /** @type {() => Promise<any>} */ run, tag = "button") =>
       h(tag, { type: "button", onclick: () => this.attempt(run) }, words);
     const { id, name, priority, tags } = this.campaign;
@@ -310,7 +309,7 @@ class CampaignView {
     const cards = await Promise.all(inversions.map(inversionCard));
     put(this.parts.inversions, cards.length
       ? h("section.card", {}, h("h2", {}, cards.length > 1 ? "Inversions" : "Inversion"), cards) : null,
-    invertible(this.campaign) && !session().campaign ? h("p", {}, h("a.button", { href: `#/campaigns/${this.campaign.id}/invert` }, "New inversion")) : null);
+    invertible(this.campaign) && !readsOnly() ? h("p", {}, h("a.button", { href: `#/campaigns/${this.campaign.id}/invert` }, "New inversion")) : null);
   }
 
   /** A sample of the group that is looked at makes its curve longer. @param {any} data */
@@ -338,7 +337,7 @@ class CampaignView {
     }
     const found = await get(`${this.path}/groups/${index}`);
     this.chosen = found;
-    put(this.parts.detail, groupDetail(found, () => this.choose(-1), () => this.retry({ groups: [index] })));
+    put(this.parts.detail, groupDetail(found, () => this.choose(-1), readsOnly() ? null : () => this.retry({ groups: [index] })));
   }
 }
 

@@ -5,7 +5,7 @@ import { h, row } from "/dashboard/dom.js";
 import { convergence } from "/dashboard/elements/convergence.js";
 import { count, duration, tiny } from "/dashboard/format.js";
 
-/** @param {any} group @param {() => void} close @param {() => void} retry */
+/** @param {any} group @param {() => void} close @param {(() => void) | null} retry null for who may only read */
 export function groupDetail(group, close, retry) {
   const last = group.attempts[group.attempts.length - 1];
   const log = [...group.attempts].reverse().find((attempt) => attempt.log);
@@ -13,7 +13,7 @@ export function groupDetail(group, close, retry) {
     h("div.head", {},
       h("div.grow", {}, h("h2", {}, `Group ${group.index} `, h(`span.badge.${group.state}`, {}, group.state)),
         h("div.sub", {}, `unit sources ${group.sources.join(", ")}`)),
-      h("div.buttons", {}, group.state === "failed" ? h("button", { type: "button", onclick: retry }, "Retry this group") : null,
+      h("div.buttons", {}, retry && group.state === "failed" ? h("button", { type: "button", onclick: retry }, "Retry this group") : null,
         h("button", { type: "button", onclick: close }, "Close"))),
     group.error ? h("div.note.bad", {}, h("b", {}, group.error.class), group.error.message) : null,
     group.attempts.length ? attempts(group.attempts) : h("p.dim", {}, "No attempt yet."),

@@ -1,16 +1,17 @@
 // @ts-check
 /** What an inversion found: slip and data on a map. */
 
-import { Problem, get, send } from "/dashboard/api.js";
+import { Problem, get, readsOnly, send } from "/dashboard/api.js";
 import { copyAddress, h, put, row } from "/dashboard/dom.js";
 import { around } from "/dashboard/elements/km-map.js";
 import { select } from "/dashboard/elements/select.js";
 import { series } from "/dashboard/elements/series.js";
-import { fixed, interval, percent } from "/dashboard/format.js";
+import { fixed } from "/dashboard/format.js";
 import { step } from "/dashboard/slip/contours.js";
 import { FaultView } from "/dashboard/slip/fault-view.js";
-import { savePdf, saveSvg, standalone } from "/dashboard/figure.js";
-import { colourBar, mark } from "/dashboard/slip/legend.js";
+import { savePdf, saveSvg } from "/dashboard/figure.js";
+import { figures } from "/dashboard/slip/figures.js";
+import { caption, colourBar, mark } from "/dashboard/slip/legend.js";
 import { SlipResult } from "/dashboard/slip/result.js";
 import { scores } from "/dashboard/slip/scores.js";
 import { SlipMap } from "/dashboard/slip/slip-map.js";
@@ -43,7 +44,7 @@ export async function slipView(main, id) {
   return () => view.maps.forEach(({ map }) => map.resized.disconnect());
 }
 
-class SlipView {
+export class SlipView {
   /** @param {HTMLElement} main @param {URLSearchParams} asked @param {SlipResult} result @param {any[]} others @param {any} campaign */
   constructor(main, asked, result, others, campaign) {
     this.frame = campaign.spec?.model?.frame;
@@ -134,7 +135,7 @@ class SlipView {
     this.solids.classList.toggle("two", results.length > 1);
     put(this.solids, this.faults.map(({ element, result }) => h("figure.panel", {}, element, h("figcaption", {}, result.inversion.name))));
     put(this.tried, results.flatMap((result) => [results.length > 1 ? h("h3", {}, result.inversion.name) : null, scores(result,
-      result === this.result ? (...weights) => this.at(...weights).catch((error) => this.say(error.message)) : undefined)]));
+      result === this.result && !readsOnly() ? (...weights) => this.at(...weights).catch((error) => this.say(error.message)) : undefined)]));
     const at = (this.asked.get("at") ?? "").split(",").map(Number);
     if (where) this.place(where.centre, where.span, where.box);
     else if (at.length === 3 && at.every(Number.isFinite) && at[2] > 0) this.place(at.slice(0, 2), at[2]);
@@ -266,18 +267,10 @@ class SlipView {
 
   async copy() { this.say(await copyAddress()); }
 
-  /** Each drawing with the name of its file. */
-  figures() {
-    const drawn = [...this.maps.map(({ map, result, pixels }) => ({ drawing: map.svg, result, kind: pixels ? `-${pixels}` : "" })),
-      ...this.faults.map(({ drawing, result }) => ({ drawing, result, kind: "-3d" }))];
-    return drawn.map(({ drawing, result: { inversion: { name } }, kind }) =>
-      ({ name: `${name}${kind}`, figure: standalone(drawing, `Slip of ${name}`) }));
-  }
-
-  download() { for (const { name, figure } of this.figures()) saveSvg(figure, name); }
+  download() { for (const { name, figure } of figures(this)) saveSvg(figure, name); }
 
   print() {
-    return savePdf(this.figures().map(({ figure }) => figure), this.result.inversion.name).catch((error) => this.say(error.message));
+    return savePdf(figures(this).map(({ figure }) => figure), this.result.inversion.name).catch((error) => this.say(error.message));
   }
 }
 
@@ -292,14 +285,6 @@ const number = (text, otherwise) => (text !== null && Number.isFinite(Number(tex
 
 /** Whether there are data along lines of sight. @param {SlipResult} result */
 const sees = (result) => result.stations.some(({ data }) => data.some(({ axis }) => axis === 3));
-
-/** @param {any} inversion */
-function caption({ name, summary }) {
-  const of = summary ?? {}, about = of.peak_slip_interval ? `, mean over ${fixed(of.peak_slip_length / 1e3, 1)} km about it `
-    + fixed(of.peak_slip_average, 2, " m") + interval(of.peak_slip_interval, 2) : "";
-  return [h("b", {}, name), ` Mw ${fixed(of.magnitude)}${interval(of.magnitude_interval, 2)}, `,
-    `largest slip ${fixed(of.peak_slip, 2, " m")}${about}; variance reduced by ${percent(of.variance_reduction)}`];
-}
 
 /** @param {string} words @param {boolean} on @param {(on: boolean) => void} changed */
 function check(words, on, changed) {
