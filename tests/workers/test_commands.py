@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from afterslip_solver import verification
 from afterslip_solver.verification import Check
+from afterslip_solver.verification.check import not_run
 from afterslip_workers import commands
 
 SPEC = """
@@ -80,6 +81,20 @@ def test_verify_exits_with_one_when_a_check_is_missed(tmp_path, suite):
     assert done.exit_code == 1
     assert "1 of 2 checks passed" in done.output
     assert json.loads((tmp_path / "v.json").read_text())["passed"] is False
+
+
+def test_what_verify_did_not_run_is_not_counted_as_passed(monkeypatch):
+    checks = [
+        Check("good", "error", 0.05, 0.1, True, "truth", "because", 0.01),
+        not_run("device", "error of the device", "the CPU", "no GPU here"),
+    ]
+    monkeypatch.setattr(verification, "names", lambda: ["good", "device"])
+    monkeypatch.setattr(verification, "run_all", lambda *_: [checks])
+    done = run(commands.verify)
+    assert done.exit_code == 0
+    assert "1 of 1 checks passed" in done.output
+    assert "device, error of the device: not run: no GPU here" in done.output
+    assert "nan" not in done.output
 
 
 def test_verify_lists_the_items_it_knows(suite):

@@ -152,11 +152,15 @@ def verify(
         for found in verification.run_all(items, size.value, backend):
             checks += found
     console.print(_table(checks))
-    missed = [check for check in checks if not check.passed]
+    ran = [check for check in checks if check.level != "not run"]
+    missed = [check for check in ran if not check.passed]
     seconds = time.monotonic() - started
     console.print(
-        f"{len(checks) - len(missed)} of {len(checks)} checks passed in {seconds:.0f} s"
+        f"{len(ran) - len(missed)} of {len(ran)} checks passed in {seconds:.0f} s"
     )
+    for check in checks:
+        if check.level == "not run":
+            console.print(f"{check.name}, {check.quantity}: {check.note}")
     if json_file is not None:
         _write(json_file, checks, size, backend, seconds)
     if missed:
@@ -171,13 +175,15 @@ def _table(checks: list[Check]) -> Table:
         right = heading in ("value", "limit")
         table.add_column(heading, justify="right" if right else "left")
     for check in checks:
+        ran = check.level != "not run"
+        colour = "green" if ran else "yellow"
         table.add_row(
             check.name,
             check.quantity,
-            f"{check.value:.3g}",
-            f"{check.tolerance:.3g}",
+            f"{check.value:.3g}" if ran else "–",
+            f"{check.tolerance:.3g}" if ran else "–",
             check.reference,
-            f"[green]{check.level}[/]" if check.passed else "[bold red]MISSED[/]",
+            f"[{colour}]{check.level}[/]" if check.passed else "[bold red]MISSED[/]",
         )
     return table
 
