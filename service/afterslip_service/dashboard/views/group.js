@@ -15,7 +15,7 @@ export function groupDetail(group, close, retry) {
         h("div.sub", {}, `unit sources ${group.sources.join(", ")}`)),
       h("div.buttons", {}, retry && group.state === "failed" ? h("button", { type: "button", onclick: retry }, "Retry this group") : null,
         h("button", { type: "button", onclick: close }, "Close"))),
-    group.error ? h("div.note.bad", {}, h("b", {}, group.error.class), group.error.message) : null,
+    group.error ? h("div.note.bad", {}, h("b", {}, group.error.class.replaceAll("_", " ")), group.error.message) : null,
     group.attempts.length ? attempts(group.attempts) : h("p.dim", {}, "No attempt yet."),
     h("div.convergence", {}, last ? convergence(last) : null),
     log ? h("details", {}, h("summary", {}, `Log of attempt ${log.number}`), h("pre", {}, log.log)) : null);
