@@ -11,6 +11,7 @@ from afterslip.cli.check import lines
 from afterslip.identity import plain
 from afterslip.spec.files import LocalFiles
 from afterslip.spec.inputs import resolve
+from afterslip_workers import entry
 from afterslip_workers.engines.waves import building, planning, solving
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "waves" / "campaign.yaml"
@@ -21,12 +22,17 @@ def example():
     return Campaign.from_yaml(EXAMPLE)
 
 
-def plan(client, campaign, **changes):
+def posted(client, campaign, **changes):
     spec = plain(campaign)
     table = EXAMPLE.with_name("stations.csv").read_bytes()
     ref = client.post("/v1/files", content=table).json()["ref"]
     spec["stations"] = {**spec["stations"], "file": ref}
     spec["model"] = {**spec["model"], **changes}
+    return spec
+
+
+def plan(client, campaign, **changes):
+    spec = posted(client, campaign, **changes)
     answer = client.post("/v1/plan", json=spec, timeout=120)
     assert answer.status_code == 200, answer.text
     return answer.json()
@@ -71,3 +77,19 @@ def test_sides_that_hold_nothing_are_not_warned_of(client, example):
     given = example.model_copy(update={"waves": waves})
     near = {"x": [-22, 22], "y": [-40, 40], "depth": 36}
     assert plan(client, given, domain=near)["warnings"] == []
+
+
+def test_waves_that_never_fit_are_refused_with_the_numbers(
+    client, example, monkeypatch
+):
+    machine = entry.describe_worker() | {"memory_bytes": 4_000_000}
+    monkeypatch.setattr(entry, "describe_worker", lambda: machine)
+    spec = posted(client, example)
+    for path in ("plan", "campaigns"):
+        answer = client.post(f"/v1/{path}", json=spec, timeout=120)
+        assert answer.status_code == 422
+        (problem,) = answer.json()["errors"]
+        assert problem["path"] == "model.domain"
+        assert "156,800 voxels" in problem["message"]
+        assert "of memory, and the machine has 0 GB" in problem["message"]
+        assert "at waves.frequency" in problem["hint"]
