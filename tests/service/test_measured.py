@@ -5,14 +5,14 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from afterslip_service import clock
-from afterslip_service.db.measured import newest
+from afterslip_service.db.measured import newest, step_s
 from afterslip_service.db.tables import attempts, campaigns, jobs
 
 MODEL = {"n_unknowns": 900}
 
 
-def solve(database, campaign, stats, **values):
-    """Accept an attempt at a campaign's model."""
+def solve(database, campaign, stats, kind="model", **values):
+    """Accept an attempt at a campaign's model, or another job of it."""
     now = clock.now()
     with database.write() as connection:
         connection.execute(
@@ -30,7 +30,7 @@ def solve(database, campaign, stats, **values):
                 stats=stats,
             )
         )  # fmt: skip
-        connection.execute(jobs.update().where(mine).values(token=token, kind="model"))
+        connection.execute(jobs.update().where(mine).values(token=token, kind=kind))
 
 
 def test_solved_campaigns_of_the_physics_are_listed_newest_first(
@@ -50,3 +50,12 @@ def test_solved_campaigns_of_the_physics_are_listed_newest_first(
     assert of[built].unknowns == 900
     assert of[built].group_s == (2.0, 3.0)
     assert waiting not in of
+
+
+def test_a_step_of_time_takes_what_groups_took_over_their_steps(database, new_campaign):
+    known, stored, model = (new_campaign(name) for name in "abc")
+    solve(database, known, {"seconds": 6.0, "iterations": 120}, "group")
+    solve(database, stored, {"seconds": 0.5, "iterations": 0}, "group")
+    solve(database, model, {"seconds": 9.0, "iterations": 3})
+    with database.read() as connection:
+        assert step_s(connection, [known, stored, model]) == {known: 0.05}

@@ -11,6 +11,7 @@ from afterslip.cli.check import lines
 from afterslip.identity import plain
 from afterslip.spec.files import LocalFiles
 from afterslip.spec.inputs import resolve
+from afterslip_service.db import measured
 from afterslip_workers import entry
 from afterslip_workers.engines.waves import building, planning, solving
 
@@ -93,3 +94,29 @@ def test_waves_that_never_fit_are_refused_with_the_numbers(
         assert "156,800 voxels" in problem["message"]
         assert "of memory, and the machine has 0 GB" in problem["message"]
         assert "at waves.frequency" in problem["hint"]
+
+
+def test_time_of_waves_follows_the_steps_and_the_runs_of_them(
+    client, example, monkeypatch
+):
+    unknowns = 3 * 71 * 71 * 33
+    other = measured.Measured("known", "known", {}, unknowns, (9.0,), 2.0)
+    monkeypatch.setattr(measured, "newest", lambda *_: [other])
+    monkeypatch.setattr(measured, "step_s", lambda *_: {"known": 0.01})
+
+    def timed(**changes):
+        waves = example.waves.model_copy(update=changes)
+        found = plan(client, example.model_copy(update={"waves": waves}))
+        return found["groups"], found["steps"], found["time"]
+
+    groups, steps, time = timed(solve="sources")
+    assert time["group"] == pytest.approx(0.01 * steps)
+    assert time["worker"] == pytest.approx(2.0 + 0.01 * steps * groups)
+    # three motions of each station are runs of four lanes
+    table = EXAMPLE.with_name("stations.csv").read_text().split()
+    runs = -(-3 * (len(table) - 1) // 4)
+    groups, steps, time = timed(solve="receivers")
+    assert time["worker"] == pytest.approx(2.0 + 0.01 * steps * runs)
+    # nothing is known where no step was taken here
+    monkeypatch.setattr(measured, "step_s", lambda *_: {})
+    assert timed()[2] is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,19 +59,42 @@ def newest(connection: Connection, physics: str) -> list[Measured]:
     ]
 
 
+def step_s(connection: Connection, identities: list[str]) -> dict[str, float]:
+    """Return how long a step of time has taken, s, by campaign; of all its groups.
+
+    Only what marches through steps of fixed length counts them as iterations. Groups
+    that found their runs stored took no step, and those that made them took several
+    times as many: together they took what was made.
+    """
+    totals = dict.fromkeys(identities, (0.0, 0.0))
+    for identity, stats in _accepted(connection, identities, JobKind.GROUP):
+        if stats.get("seconds") is not None and stats.get("iterations") is not None:
+            seconds, steps = totals[identity]
+            seconds += float(stats["seconds"])
+            totals[identity] = seconds, steps + float(stats["iterations"])
+    return {key: seconds / steps for key, (seconds, steps) in totals.items() if steps}
+
+
 def _models(connection: Connection, identities: list[str]) -> dict[str, float]:
+    found = {}
+    for identity, stats in _accepted(connection, identities, JobKind.MODEL):
+        if stats.get("seconds") is not None and not stats.get("cached"):
+            found[identity] = float(stats["seconds"])
+    return found
+
+
+def _accepted(
+    connection: Connection, identities: list[str], kind: JobKind
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield campaign and statistics of each accepted attempt of a kind."""
     query = (
         sa.select(jobs.c.campaign_id, attempts.c.stats)
         .join(attempts, attempts.c.token == jobs.c.token)
         .where(
             jobs.c.campaign_id.in_(identities),
-            jobs.c.kind == JobKind.MODEL,
+            jobs.c.kind == kind,
             attempts.c.state == AttemptState.ACCEPTED,
         )
     )
-    found = {}
     for row in connection.execute(query):
-        stats = row.stats or {}
-        if stats.get("seconds") is not None and not stats.get("cached"):
-            found[row.campaign_id] = float(stats["seconds"])
-    return found
+        yield row.campaign_id, row.stats or {}

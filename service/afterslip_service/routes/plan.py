@@ -23,11 +23,11 @@ from afterslip.spec.inputs import Inputs
 from afterslip_common.geometry import bspline_spacing
 from afterslip_service.db import measured
 from afterslip_service.db.measured import Measured
-from afterslip_service.engine.forecast import Forecast, forecast
+from afterslip_service.engine.forecast import Forecast
 from afterslip_service.http.body import JsonRoute
 from afterslip_service.http.deps import PrincipalDep, Service, ServiceDep
 from afterslip_service.http.problems import responses
-from afterslip_service.routes import limits, named_earths, submission
+from afterslip_service.routes import limits, named_earths, plan_time, submission
 from afterslip_service.routes.campaigns import SPEC
 from afterslip_workers import entry
 
@@ -147,15 +147,11 @@ def plan_campaign(
     canonical = canonical_spec(campaign, service.files)
     named_earths.check(service, principal, canonical)
     made = submission.check_others(service, campaign)
+    work = physics.work(campaign, inputs)
+    count, groups = work.sources, -(-work.sources // physics.group_size)
     with service.database.read() as connection:
         others = measured.newest(connection, campaign.physics)
-    count = physics.work(campaign).sources
-    groups = -(-count // physics.group_size)
-    slots = service.placement.slots() if service.placement is not None else 0
-    found = None
-    if needs:
-        timed = [(other.unknowns, other.group_s, other.model_s) for other in others]
-        found = forecast(needs["unknowns"], groups, max(slots, 1), timed)
+    found = plan_time.expected(service, work, groups, needs, others)
     return PlanResponse(
         name=campaign.name,
         digest=campaign_digest(campaign, service.files),

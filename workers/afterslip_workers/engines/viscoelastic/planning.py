@@ -39,9 +39,9 @@ def plan(
     """Return sizes and memory of a campaign; see `afterslip_workers.entry.plan`.
 
     Elements are counted as `elements` does, from the volumes and the sizes asked for:
-    meshes had 0.8 to 3 times as many, and five times where the bottom of a layer grazes
-    an edge of a curved fault. A trial mesh, of the same geometry but coarser sizes, says
-    by how much here.
+    meshes had 0.8 to 3 times as many, and five times where the bottom of a layer
+    grazes an edge of a curved fault. A trial mesh, of the same geometry but coarser
+    sizes, says by how much here.
     """
     model = sized(spec.model, inputs, spec.grids)
     parts = elements(model, inputs, mesh_bytes)
