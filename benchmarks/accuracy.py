@@ -18,6 +18,7 @@ A machine without gmsh takes meshes that another one made:
 import argparse
 import json
 import time
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -38,6 +39,7 @@ from stored_meshes import stored, storing
 from afterslip.spec import parse_forward
 from afterslip.spec.files import LocalFiles
 from afterslip.spec.inputs import resolve
+from afterslip.units import KM
 from afterslip_common.errors import MeshError
 from afterslip_common.record import record, write_records
 from afterslip_workers.engines.viscoelastic.building import build_model
@@ -61,8 +63,9 @@ NAMES = (
 CLEAR = 3.0
 # of what slips on the curved interface, km
 CURVED = {"length": 90, "width": 60}
-# meshes made by hand: of each growth and refinement so many
-GROWN, STEPS = ((0.35, 0), (0.5, 1), (0.7, 1)), 9
+# meshes made by hand: of each growth and refinement so many, with edges far away of so
+# many km, or this share of the domain's depth
+GROWN, STEPS, FAR, DEEP = ((0.35, 0), (0.5, 1), (0.7, 1)), 9, 700.0, 0.6
 
 
 def problem_of(name: str, accuracy: float) -> Problem:
@@ -131,58 +134,66 @@ def largest(
 
 
 def by_hand(
-    problem: Problem, made: dict, exact: np.ndarray, asked: float, folder: Path
-) -> int | None:
+    problem: Problem, made: dict, exact: np.ndarray, accuracy: dict, folder: Path
+) -> str:
     """Return the unknowns of the smallest mesh with sizes whose true error is allowed.
 
-    Edges on the fault become shorter by a quarter from mesh to mesh.
+    Edges on the fault become shorter by a quarter from mesh to mesh, up to as many
+    unknowns as the mesh has whose sizes were chosen.
+
+    Parameters
+    ----------
+    accuracy : what was asked for, and the meshes that were tried.
     """
-    points, best = np.array(made["points"]), None
+    points, best = np.array(made["points"]), accuracy["tried"][-1]["n_unknowns"]
+    found = "none smaller"
     for growth, refine in GROWN:
-        for size in ladder(problem, growth, refine):
-            try:
-                found = run_forward(with_sizes(made, size, refine), base=folder)
-            except MeshError as error:
-                print(f"by hand: {size}: {error}", flush=True)
-                continue
-            count = int(found.attrs["n_unknowns"])
-            if best is not None and count > best:
-                break
-            shown = found["displacement"].values
+        for size, count in ladder(problem, made, (growth, refine), best, folder):
+            mine = run_forward(with_sizes(made, size, refine), base=folder)
             counted = beyond(points, problem, size["fault"] / 2**refine)
-            worst = largest(problem, shown, exact, counted)
+            worst = largest(problem, mine["displacement"].values, exact, counted)
             print(f"by hand: {size} {refine} {count:,} {worst}", flush=True)
-            if max(worst.values()) <= asked:
-                best = count
+            if max(worst.values()) <= accuracy["asked"]:
+                best, found = count, f"{count:,}"
                 break
-    return best
+    return found
 
 
-def ladder(problem: Problem, growth: float, refine: int) -> list[dict]:
-    """Return the sizes of meshes made by hand, of one growth."""
+def ladder(
+    problem: Problem, made: dict, kind: tuple[float, int], most: int, folder: Path
+) -> Iterator[tuple[dict, int]]:
+    """Make meshes by hand of fewer than so many unknowns; yield sizes and unknowns.
+
+    Parameters
+    ----------
+    kind : growth, and how often meshes are refined.
+    """
+    growth, refine = kind
     width = min((problem.plane or CURVED)[key] for key in ("length", "width"))
-    longest = 0.2 * 2**refine * width
-    return [
-        {"fault": longest * 0.75**step, "far": 700.0, "growth": growth}
-        for step in range(STEPS)
-    ]
+    files = LocalFiles(folder)
+    for step in range(STEPS):
+        edge = 0.2 * 2**refine * width * 0.75**step
+        size = {"fault": edge, "far": FAR, "growth": growth}
+        forward = parse_forward(with_sizes(made, size, refine))
+        inputs = resolve(forward, files)
+        # no element as deep as the domain
+        size["far"] = min(FAR, DEEP * inputs.box.depth / KM)
+        forward = parse_forward(with_sizes(made, size, refine))
+        try:
+            _, facts = build_model(forward.model, inputs, files, lambda _: None)
+        except MeshError as error:
+            print(f"by hand: {size}: {error}", flush=True)
+            continue
+        if facts["n_unknowns"] >= most:
+            break
+        yield size, facts["n_unknowns"]
 
 
 def keep_ladders(problem: Problem, made: dict, most: int, folder: Path) -> None:
     """Make the meshes by hand of up to so many unknowns, and solve nothing."""
-    files = LocalFiles(folder)
-    for growth, refine in GROWN:
-        for size in ladder(problem, growth, refine):
-            forward = parse_forward(with_sizes(made, size, refine))
-            inputs = resolve(forward, files)
-            try:
-                _, facts = build_model(forward.model, inputs, files, lambda _: None)
-            except MeshError as error:
-                print(f"{size}: {error}", flush=True)
-                continue
-            print(f"{size} {refine}: {facts['n_unknowns']:,} unknowns", flush=True)
-            if facts["n_unknowns"] > most:
-                break
+    for kind in GROWN:
+        for size, count in ladder(problem, made, kind, most, folder):
+            print(f"{size} {kind[1]}: {count:,} unknowns", flush=True)
 
 
 def truth(
@@ -232,8 +243,7 @@ def measure(
     worst = largest(problem, found["displacement"].values, exact, counted)
     hand = "not made"
     if not options.alone:
-        fewest = by_hand(problem, made, exact, 0.01 * accuracy, folder)
-        hand = "none found" if fewest is None else f"{fewest:,}"
+        hand = by_hand(problem, made, exact, reached, folder)
     count, out = int(found.attrs["n_unknowns"]), []
     for part, error in worst.items():
         against = "exact"
@@ -278,7 +288,9 @@ def table(contents: list[dict]) -> list[str]:
         size, meshes = size.removesuffix(" unknowns"), meshes.removeprefix("meshes ")
         hand = hand.removeprefix("by hand ")
         over = ""
-        if hand[0].isdigit():
+        if hand == "none smaller":
+            over = "at most 1"
+        elif hand[0].isdigit():
             over = f"{int(size.replace(',', '')) / int(hand.replace(',', '')):.2f}"
         took = took.removesuffix(" s")
         lines.append(
