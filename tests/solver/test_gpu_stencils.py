@@ -95,14 +95,15 @@ def test_stencils_beside_elements_give_the_product(space, moduli, real, rounding
     assert off(u + 0.3 * step) < rounding
 
 
-def test_solves_by_stencils_take_the_iterations_of_the_cpu(space, moduli):
+@pytest.mark.parametrize("precision", ["mixed", "double"])
+def test_solves_by_stencils_take_the_iterations_of_the_cpu(space, moduli, precision):
     values, counts = [], []
     for name in ("cpu", "gpu"):
         backend = backends.get(name)
         k = elasticity(backend, space, moduli)
         host = np.random.default_rng(1).standard_normal(k.shape)
         f = backend.asarray(host) * k.free
-        result = pcg(k, build(k), f, tolerance=1e-10)
+        result = pcg(k, build(k), f, tolerance=1e-10, precision=precision)
         assert result.outcome == "converged"
         values.append(backend.to_host(result.values))
         counts.append(result.iterations)

@@ -1,6 +1,6 @@
 // K u by stencils: one tetrahedron that was halved three times a thread block, four lanes.
 //
-// Compile with REAL and INPUT (the same), LANES (4), THREADS, RESIDENT (blocks per
+// Compile with REAL, INPUT (of u: REAL or float), LANES (4), THREADS, RESIDENT (blocks per
 // multiprocessor), FINISH, REPEATABLE (0), and the sizes of `Tasks` in macro_tasks.py:
 // N_NODE of a macro element, N_BLOCK stencil blocks, ZERO the place that holds zeros,
 // N_PLACE places of a plane.
@@ -35,13 +35,16 @@ __device__ __forceinline__ Four component(const real* p, int c) {
 // Copy the vector to its places.
 __device__ __forceinline__ void load(const unsigned* __restrict__ nodes,
                                      const unsigned short* __restrict__ places,
-                                     const real* __restrict__ u, real* vector) {
+                                     const input* __restrict__ u, real* vector) {
   if (threadIdx.x < 3 * LANES)
     vector[threadIdx.x / WIDTH * PLANE + ZERO * WIDTH + threadIdx.x % WIDTH] = 0;
   for (int i = threadIdx.x; i < 3 * N_NODE; i += THREADS) {
     const int node = i / 3, c = i - 3 * node;
     const unsigned entry = __ldg(nodes + node);
-    const Four v = *(const Four*)(u + (long long)NUMBER(entry) * NODE + c * LANES);
+    const FourIn w = *(const FourIn*)(u + (long long)NUMBER(entry) * NODE + c * LANES);
+    Four v;
+#pragma unroll
+    for (int m = 0; m < LANES; m++) v.a[m] = w.a[m];
     real* to = vector + c * PLANES * PLANE + __ldg(places + node) * WIDTH;
 #pragma unroll
     for (int k = 0; k < PLANES; k++)
@@ -92,10 +95,10 @@ __device__ __forceinline__ void finish_row(unsigned entry, const Four s[3], cons
 #if FINISH == PRODUCT
   // the macro element's own share of u K u; u is 0 on held components
   if (summed) {
-    const real* p = rest.u + (long long)NUMBER(entry) * NODE;
+    const input* p = rest.u + (long long)NUMBER(entry) * NODE;
 #pragma unroll
     for (int c = 0; c < 3; c++) {
-      const Four v = *(const Four*)(p + c * LANES);
+      const FourIn v = *(const FourIn*)(p + c * LANES);
 #pragma unroll
       for (int m = 0; m < LANES; m++) dot[m] += v.a[m] * s[c].a[m];
     }

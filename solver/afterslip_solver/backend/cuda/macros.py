@@ -174,11 +174,12 @@ class MacroStiffness(Products):
         sums: Any,
     ) -> None:
         plan = self._plan
-        options = variants.elastic(self._real, self._real, finish)
+        options = variants.elastic(self._real, u.dtype, finish)
         clear(options, plan.shared, out)
         if self._rest is not None:
             self._rest.add(finish, u, b, inverse, gain, out, sums)
-        apply = kernel("macro.cu", "macro", *variants.macro(self._real, finish))
+        own = variants.macro(self._real, u.dtype, finish)
+        apply = kernel("macro.cu", "macro", *own)
         apply.max_dynamic_shared_size_bytes = self._memory
         rest = [NOWHERE if a is None else a for a in (b, inverse)]
         last = NOWHERE if sums is None else sums[self._n_rest :]

@@ -97,11 +97,16 @@ def _places() -> int:
     return int(places + (3 - places) % 8)
 
 
-def macro(real: Any, finish: int) -> tuple[str, ...]:
-    """Return the definitions of macro.cu."""
+def macro(real: Any, vector: Any, finish: int) -> tuple[str, ...]:
+    """Return the definitions of macro.cu.
+
+    Parameters
+    ----------
+    real : precision of the arithmetic. vector : of the vector, REAL or float32.
+    """
     tasks = macro_tasks()
     return (
-        *elastic(real, finish=finish)[:3],
+        *elastic(real, vector, finish)[:3],
         f"THREADS={MACRO_THREADS}",
         f"RESIDENT={_MACRO_BLOCKS[np.dtype(real)]}",
         f"FINISH={finish}",
