@@ -1,39 +1,73 @@
-"""Compile the kernels of a curve on the CPU before a model is there."""
+"""Compile the kernels of a curve before a model is there."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from afterslip_common.terms import YEAR
+from afterslip_common.terms import KM, YEAR
 from afterslip_solver.backend import LANES
+from afterslip_solver.greens.nested_guess import NestedGuess, Solutions
 from afterslip_solver.greens.prepared import prepare
 from afterslip_solver.greens.space_error import (
     BUILT,
     elastic_and_change,
     space_error_between,
 )
-from afterslip_solver.mesh import boundary_conditions, surface_trace
+from afterslip_solver.materials import restoring_force
+from afterslip_solver.mesh import (
+    Geometry,
+    boundary_conditions,
+    coarsened,
+    split_nodes,
+    surface_trace,
+)
+from afterslip_solver.mesh.imported import imported_fault
+from afterslip_solver.mesh.refine import refine_uniformly
 from afterslip_solver.model import Materials, Model, SolverSettings
 from afterslip_solver.testing.box import box_with_fault
 
 _SHEAR, _VISCOSITY = 30e9, 1e19
+_TIMES = np.array([10 * YEAR])
+_SETTINGS = SolverSettings(
+    (0.0, *_TIMES), 10 * YEAR, tolerance=1e-5, time_tolerance=1e-3
+)
+# stencils of macro elements take meshes that were refined so often
+_REFINE = 3
 
 
-def compile_ahead() -> None:
+def compile_ahead(backend: str = "cpu") -> None:
     """Solve a box of Maxwell rock, and compare it with itself.
 
-    Kernels are stored as `jit.compiling` says, so that other processes only load them.
+    On a GPU also a box that was refined as often as stencils need, beside the mesh
+    that it was refined from. Kernels are stored on disk, those of the CPU as
+    `jit.compiling` says, so that other processes only load them.
     """
-    geometry = box_with_fault(
+    box = box_with_fault(
         (6, 6, 4), (60e3, 60e3, 40e3), 45.0, length=20e3, top=10e3, width=14.142135e3
     )
-    mesh, (name,) = geometry.mesh, geometry.faults
+    model = _model(box)
+    nodes = model.surface.nodes
+    found = prepare(model, _SETTINGS, backend).solve(_slip(model), nodes)
+    itself = np.arange(len(nodes))[:, None], np.ones((len(nodes), 1))
+    coarse = elastic_and_change(found, _TIMES)
+    space_error_between(found, _TIMES, coarse, *itself, BUILT)
+    if backend != "cpu":
+        lengths = 20 * KM, 30 * KM, 20 * KM
+        small = box_with_fault((2, 3, 2), lengths, 90.0, 10 * KM, 0.0, 10 * KM)
+        _solve_nested(small, backend)
+
+
+def _model(geometry: Geometry) -> Model:
+    """Return rock of two stiffnesses, which change in the middle of elements."""
+    mesh = geometry.mesh
     uniform, count = np.full, len(mesh.cells)
-    model = Model(
+    shear = uniform(count, _SHEAR)
+    shear[0] *= 2.0
+    return Model(
         mesh=mesh,
         materials=Materials(
             lam=uniform(count, _SHEAR),
-            mu=uniform(count, _SHEAR),
+            mu=shear,
             rho=uniform(count, 3000.0),
             viscosity=uniform(count, _VISCOSITY),
         ),
@@ -42,14 +76,30 @@ def compile_ahead() -> None:
         faults=geometry.faults,
         splits=geometry.splits,
     )
-    times = np.array([10 * YEAR])
-    settings = SolverSettings(
-        (0.0, *times), 10 * YEAR, tolerance=1e-5, time_tolerance=1e-3
-    )
-    slip = np.zeros((len(geometry.faults[name].nodes), 3, LANES))
+
+
+def _slip(model: Model) -> dict[str, np.ndarray]:
+    ((name, fault),) = model.faults.items()
+    slip = np.zeros((len(fault.nodes), 3, LANES))
     slip[:, 0] = 1.0
-    nodes = model.surface.nodes
-    found = prepare(model, settings, "cpu").solve({name: slip}, nodes)
-    itself = np.arange(len(nodes))[:, None], np.ones((len(nodes), 1))
-    coarse = elastic_and_change(found, times)
-    space_error_between(found, times, coarse, *itself, BUILT)
+    return {name: slip}
+
+
+def _solve_nested(geometry: Geometry, backend: str) -> None:
+    """Solve on a refined mesh from the solutions on the one before."""
+    (name,) = geometry.faults
+    mesh = geometry.mesh
+    triangles = {name: geometry.faults[name].triangles[:, :3]}
+    for _ in range(_REFINE):
+        mesh, triangles, _ = refine_uniformly(mesh, triangles, {})
+    fault = imported_fault(mesh, name, triangles[name])
+    splits = {name: split_nodes(mesh, fault)}
+    fine = _model(Geometry(mesh, {name: fault}, splits))
+    coarse = coarsened(fine, restoring_force)
+    if coarse is None:
+        raise AssertionError("a mesh that was refined has no mesh before it")
+    first, second = (prepare(one, _SETTINGS, backend) for one in (coarse, fine))
+    keep = Solutions()
+    first.solve(_slip(coarse), coarse.surface.nodes, keep=keep)
+    guesses = NestedGuess(first.elastic, second.elastic).guesses(keep)
+    second.solve(_slip(fine), fine.surface.nodes, guesses=guesses)

@@ -80,17 +80,17 @@ def main() -> None:
 def _import_ahead() -> None:
     """Import what models and groups need, in seconds that nobody waits for.
 
-    Where processors solve, their kernels are compiled too, or loaded if they were.
-    What fails here fails again in the first task, whose attempt says so.
+    Kernels of what solves here are compiled too, or loaded if they were. What fails
+    here fails again in the first task, whose attempt says so.
     """
     try:
         from afterslip_workers.tasks import greens, model  # noqa: F401
 
         load_all()
-        if not device.graphics():
-            from afterslip_solver.compile_ahead import compile_ahead
+        from afterslip_solver.compile_ahead import compile_ahead
 
-            compile_ahead()
+        compile_ahead("gpu" if device.graphics() else "cpu")
+        device.trim()
     except Exception:
         log.exception("nothing is prepared ahead of the first task")
 

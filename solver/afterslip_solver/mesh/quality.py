@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from afterslip_common.errors import MeshError
+from afterslip_solver.jit.threads import over
 from afterslip_solver.mesh.numbering import triple_product
 from afterslip_solver.mesh.topology import any_corner
 from afterslip_solver.model import TET_EDGES, Float, Int, TetMesh
@@ -57,18 +59,27 @@ def element_shapes(vertices: Float, cells: Int) -> tuple[Float, Float, Float]:
     volume, gamma, aspect : (n_elem,) float64, m3 and dimensionless; gamma is 0
         and aspect infinite where the volume is not positive.
     """
-    parts = [
-        _shapes(vertices[cells[start : start + _CHUNK]])
-        for start in range(0, len(cells), _CHUNK)
-    ]
-    volume, gamma, aspect = (np.concatenate(part) for part in zip(*parts, strict=True))
+    volume, gamma, aspect, _, _ = _measured(vertices, cells)
     return volume, gamma, aspect
 
 
-def _shapes(corners: Float) -> tuple[Float, Float, Float]:
-    """Shapes of tetrahedra (n, 4, 3)."""
+def _measured(vertices: Float, cells: Int) -> NDArray[np.float64]:
+    """(5, n_elem): `element_shapes`, and the shortest and longest edge, m."""
+    out = np.empty((5, len(cells)))
+
+    def measure(first: int, last: int) -> None:
+        for k in range(first, last):
+            own = slice(k * _CHUNK, (k + 1) * _CHUNK)
+            _measure(vertices[cells[own]], out[:, own])
+
+    over(-(-len(cells) // _CHUNK), measure, few=1)
+    return out
+
+
+def _measure(corners: Float, out: NDArray[np.float64]) -> None:
+    """Measure tetrahedra (n, 4, 3); see `_measured`."""
     edges = [corners[:, b] - corners[:, a] for a, b in TET_EDGES]
-    square = [np.einsum("ij,ij->i", e, e) for e in edges]
+    square = np.stack([np.einsum("ij,ij->i", e, e) for e in edges])
     # two edges of each face, by number in TET_EDGES
     faces = ((0, 2), (0, 3), (2, 3), (1, 4))
     area = sum(
@@ -91,19 +102,20 @@ def _shapes(corners: Float) -> tuple[Float, Float, Float]:
         inner = 3.0 * positive / area
         outer = np.sqrt(np.maximum(product, 0.0)) / (24.0 * positive)
         gamma = np.where(positive > 0.0, 3.0 * inner / outer, 0.0)
-        aspect = np.sqrt(np.max(square, axis=0)) / (2.0 * np.sqrt(6.0) * inner)
-    return volume, np.nan_to_num(gamma, nan=0.0), np.nan_to_num(aspect, nan=np.inf)
+        longest = np.sqrt(np.max(square, axis=0))
+        aspect = longest / (2.0 * np.sqrt(6.0) * inner)
+    out[:] = (
+        volume,
+        np.nan_to_num(gamma, nan=0.0),
+        np.nan_to_num(aspect, nan=np.inf),
+        np.sqrt(np.min(square, axis=0)),
+        longest,
+    )
 
 
 def quality_report(mesh: TetMesh) -> QualityReport:
     """Measure every element of a mesh."""
-    volume, gamma, aspect = element_shapes(mesh.nodes, mesh.cells)
-    shortest, longest = np.inf, 0.0
-    for a, b in TET_EDGES:
-        edge = mesh.nodes[mesh.cells[:, b]] - mesh.nodes[mesh.cells[:, a]]
-        length = np.sqrt(np.einsum("ij,ij->i", edge, edge))
-        shortest = min(shortest, float(length.min()))
-        longest = max(longest, float(length.max()))
+    volume, gamma, aspect, shortest, longest = _measured(mesh.nodes, mesh.cells)
     return QualityReport(
         n_element=len(mesh.elements),
         n_vertex=mesh.n_vertex,
@@ -115,8 +127,8 @@ def quality_report(mesh: TetMesh) -> QualityReport:
         aspect_median=float(np.median(aspect)),
         aspect_99pct=float(np.quantile(aspect, 0.99)),
         aspect_max=float(aspect.max()),
-        edge_min=shortest,
-        edge_max=longest,
+        edge_min=float(shortest.min()),
+        edge_max=float(longest.max()),
         volume=float(volume.sum()),
     )
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
+from afterslip_solver.jit.threads import over
+from afterslip_solver.mesh.tables.corners import with_corners
 from afterslip_solver.mesh.tables.outside import on_single_faces
 from afterslip_solver.mesh.tables.sorting import single_pairs
 from afterslip_solver.model import TET_EDGES, Bool, Int
@@ -20,11 +24,15 @@ TET_FACES_P2 = (
 )
 
 
-def any_corner(cells: Int, chosen: Bool) -> Bool:
-    """(n_cell,) whether one of the corners (n_cell, 4) is among the chosen vertices."""
-    found = chosen[cells[:, 0]]
-    for corner in (1, 2, 3):
-        found |= chosen[cells[:, corner]]
+def any_corner(cells: Int, chosen: Bool, least: int = 1) -> Bool:
+    """(n_cell,) whether corners (n_cell, 4) are among the chosen vertices.
+
+    Parameters
+    ----------
+    least : how many of them must be.
+    """
+    found = np.empty(len(cells), dtype=np.bool_)
+    over(len(cells), partial(with_corners, cells, chosen, least, found))
     return found
 
 
@@ -84,7 +92,7 @@ def boundary_faces(cells: Int, n_vertex: int) -> tuple[Int, Int]:
     """
     # only an element with three vertices of such faces can have one
     outer = on_single_faces(cells, n_vertex)
-    near = np.flatnonzero(outer[cells[:, :4]].sum(axis=1) >= 3)
+    near = np.flatnonzero(any_corner(cells, outer, 3))
     faces = np.sort(cell_faces(cells[near]).reshape(-1, 3), axis=1)
     rest = faces[:, 1] * np.int64(n_vertex) + faces[:, 2]
     chosen = np.flatnonzero(single_pairs(faces[:, 0], rest, n_vertex))
