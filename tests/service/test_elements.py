@@ -96,10 +96,7 @@ def test_elements_are_about_those_that_the_mesher_makes(folder, name):
     inputs = resolve(campaign, files)
     expected = sum(elements(campaign.model, inputs).values())
     _, facts = build_model(campaign.model, inputs, files, lambda _: None)
-    # bottoms of layers that pass close to the edge of a fault are cut into its mesh:
-    # where they do is not known before
-    least = 0.15 if name == "curved, layers" else 0.3
-    assert least < expected / facts["n_elements"] < 1.3
+    assert 0.3 < expected / facts["n_elements"] < 1.3
 
 
 def test_refusal_of_a_mesh_names_its_number_the_limit_and_what_makes_it(serve, folder):

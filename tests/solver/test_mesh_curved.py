@@ -226,7 +226,8 @@ def test_fitted_control_points_that_reach_the_trench():
     np.testing.assert_allclose(across(trace), 0.0, atol=4 * KM)
 
 
-def test_outline_bounds_the_slipping_part():
+def buried():
+    """Return a fault between 30 and 45 km of depth."""
     corners = [(-80.0, 30.0), (70.0, 30.0), (70.0, 45.0), (-80.0, 45.0)]
     outline = []
     for s, depth in corners:
@@ -237,7 +238,11 @@ def test_outline_bounds_the_slipping_part():
                 s * KM * np.cos(STRIKE) - d * np.sin(STRIKE),
             ]
         )
-    fault = CurvedFault("slab", slab_points(), np.array(outline))
+    return CurvedFault("slab", slab_points(), np.array(outline))
+
+
+def test_outline_bounds_the_slipping_part():
+    fault = buried()
     geometry = build_mesh(BOX, [fault], MeshSize(8 * KM, 100 * KM, 0.4))
     surface, mesh = geometry.faults["slab"], geometry.mesh
     assert not surface.open_top
@@ -254,6 +259,21 @@ def test_fault_that_leaves_the_domain_is_named():
     small = Box((-80 * KM, 80 * KM), (-80 * KM, 80 * KM), 200 * KM)
     with pytest.raises(MeshError, match="fault slab leaves the domain"):
         build_mesh(small, [CurvedFault("slab", slab_points())], SIZE)
+
+
+@pytest.mark.parametrize("depth", [24.0, 25.5, 27.0])
+def test_margin_of_a_curved_fault_makes_way_for_a_layer_at_its_top(depth):
+    """It would end at 25 km; a bottom that passes beside that edge would be cut."""
+    size = MeshSize(8 * KM, 100 * KM, 0.4)
+    geometry = build_mesh(BOX, [buried()], size, [depth * KM])
+    mesh = geometry.mesh
+    assert len(geometry.notes) == 1
+    z = -mesh.nodes[mesh.cells, 2]
+    above = (z <= depth * KM + 1e-6).all(axis=1)
+    assert np.all(above | (z >= depth * KM - 1e-6).all(axis=1))
+    assert quality_report(mesh).gamma_1pct > 0.3
+    upper = place_curved(buried(), BOX, 8 * KM, [depth * KM]).edge_depths[0]
+    assert upper == depth * KM or abs(upper - depth * KM) >= 0.3 * 8 * KM - 1e-6
 
 
 @pytest.mark.parametrize("depths", [(10, 35), (5, 20, 80), (50,), (58,), (62,)])

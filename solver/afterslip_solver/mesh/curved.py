@@ -20,7 +20,7 @@ from afterslip_solver.mesh.fault import Unrolled, curved_fault_mesh
 from afterslip_solver.mesh.geometry import CurvedFault
 from afterslip_solver.mesh.interface import Interface
 from afterslip_solver.mesh.mesher import Mesher
-from afterslip_solver.mesh.planar import clear_depth
+from afterslip_solver.mesh.planar import CLEAR, clear_depth
 from afterslip_solver.mesh.region import Region, region_of
 from afterslip_solver.model import FaultMesh, Float, Int, TetMesh
 
@@ -135,7 +135,7 @@ def place_curved(
     Parameters
     ----------
     size : m, size of elements on the fault.
-    horizons : m, depths that the lower edge should meet or stay clear of.
+    horizons : m, depths that both edges should meet or stay clear of.
 
     Raises MeshError where the slipping part leaves the domain.
     """
@@ -143,9 +143,8 @@ def place_curved(
     _check_inside(fault.name, smooth, region, box)
     margin = size
     for _ in range(6):
-        s, (above, edge) = _reach(smooth, region, margin)
-        deepest = float(region.bottom.max())
-        depth = above, clear_depth(edge, deepest, horizons, min(size, 2.0 * margin))
+        s, edges = _reach(smooth, region, margin)
+        depth = _clear_of(region, edges, horizons, min(size, 2.0 * margin))
         embedded = _resampled(smooth, fault, s, depth)
         if _outside(embedded.position(*_grid(s, depth)), box, 0.1 * margin) == 0:
             return CurvedSurface(fault.name, embedded, region)
@@ -154,6 +153,20 @@ def place_curved(
         f"fault {fault.name} leaves no room for a margin around its buried edges; "
         "enlarge model.domain, or limit the fault by its outline or maximum depth"
     )
+
+
+def _clear_of(
+    region: Region, edges: tuple[float, float], horizons: Sequence[float], size: float
+) -> tuple[float, float]:
+    """Depths of the upper and the lower edge of a margin, moved; m."""
+    above, below = edges
+    below = clear_depth(below, float(region.bottom.max()), horizons, size)
+    if above > 0.0:
+        # upside down: away from the fault is up
+        shallowest = -float(region.top.min())
+        higher = -clear_depth(-above, shallowest, -np.array(horizons), size)
+        above = higher if higher > CLEAR * size else above
+    return above, below
 
 
 def _resampled(
