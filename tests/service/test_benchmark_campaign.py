@@ -43,6 +43,7 @@ def test_pace_is_made_of_held_and_idle_time():
     found = {item["metric"]: round(item["value"], 6) for item in made}
     assert found == {
         "campaign_overlapped": 1.0,
+        "campaign_first_group_s": 2.5,
         "campaign_pace_s": 2.5,
         "campaign_held_s": 2.0,
         "campaign_idle_s": 0.5,

@@ -7,7 +7,6 @@ end of its standard input does.
 
 from __future__ import annotations
 
-import ctypes
 import faulthandler
 import os
 import queue
@@ -39,19 +38,19 @@ from afterslip_workers.messages import (
 )
 from afterslip_workers.process import channel
 from afterslip_workers.process.answer import Answer
+from afterslip_workers.process.parent import die_with_parent
 from afterslip_workers.process.request import Request
 from afterslip_workers.store import spool
 from afterslip_workers.store.backend import StoreBackend
 from afterslip_workers.store.paths import LOG
 from afterslip_workers.tasks.context import Context
 
-_PR_SET_PDEATHSIG = 1
 log = structlog.get_logger()
 
 
 def main() -> None:
     """Serve envelopes until the parent goes away."""
-    _die_with_parent(int(sys.argv[1]))
+    die_with_parent(int(sys.argv[1]))
     answers = os.fdopen(os.dup(1), "wb")
     requests = os.fdopen(os.dup(0), "rb")
     _point_at(os.devnull, os.O_RDONLY, 0)
@@ -80,17 +79,18 @@ def main() -> None:
 def _import_ahead() -> None:
     """Import what models and groups need, in seconds that nobody waits for.
 
-    Kernels of what solves here are compiled too, or loaded if they were. What fails
-    here fails again in the first task, whose attempt says so.
+    Where processors solve, their kernels are compiled too, or loaded if they were; on a
+    GPU `compiling` does that beside the first task. What fails here fails again in the
+    first task, whose attempt says so.
     """
     try:
         from afterslip_workers.tasks import greens, model  # noqa: F401
 
         load_all()
-        from afterslip_solver.compile_ahead import compile_ahead
+        if not device.graphics():
+            from afterslip_solver.compile_ahead import compile_ahead
 
-        compile_ahead("gpu" if device.graphics() else "cpu")
-        device.trim()
+            compile_ahead()
     except Exception:
         log.exception("nothing is prepared ahead of the first task")
 
@@ -98,13 +98,6 @@ def _import_ahead() -> None:
 def _hear(stop: threading.Event) -> None:
     """Stop the task on SIGTERM; asked again and again, as libraries take it away."""
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-
-
-def _die_with_parent(parent: int) -> None:
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 def _listen(requests: BinaryIO, inbox: queue.SimpleQueue[dict[str, Any]]) -> None:

@@ -10,14 +10,18 @@ from distributed import Worker, WorkerPlugin
 
 from afterslip_common.observe import logs, telemetry
 from afterslip_workers.machine import device
+from afterslip_workers.process.children import Pool
 from afterslip_workers.process.delivery import deliverer
 from afterslip_workers.process.drain import LIMIT_S, drain, requested
 from afterslip_workers.process.supervisor import pool, writers
 from afterslip_workers.process.use import measure
 
 _LOOK_EVERY_S = 0.5
+# its child ends when it has compiled
+compilers = Pool(("-m", "afterslip_workers.compiling"))
 
 atexit.register(pool.close)
+atexit.register(compilers.close)
 atexit.register(writers.close)
 
 
@@ -41,6 +45,7 @@ class ChildKeeper(WorkerPlugin):
         # an attempt that waits for its turn must not take that of a killed one
         drain.ask(LIMIT_S)
         pool.close()
+        compilers.close()
         writers.close()
 
 
@@ -70,6 +75,7 @@ async def dask_setup(worker: Any) -> None:
             pool.limit = 1
         # where only processors solve, the service, which starts now, needs them
         pool.start_ahead()
+        compilers.start_ahead()
     # Dask itself looks at this process alone, which only supervises
     worker.metrics["afterslip"] = lambda _: measure()
     # what an earlier worker on this machine could not deliver

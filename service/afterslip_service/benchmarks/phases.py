@@ -10,6 +10,9 @@ import numpy as np
 
 from afterslip_common.record import Record, record
 
+# shorter phases of the first group are not worth a word
+_BRIEF_S = 0.5
+
 
 def accepted_at(events: Iterable[Any]) -> dict[int, float]:
     """Return when each group was accepted, s since 1970, from a campaign's events."""
@@ -59,6 +62,9 @@ def records(
     note = f"of {len(order)} groups, began before the one before had ended"
     found = [record("campaign_overlapped", float(overlapped), "1", None, note)]
     phases_s = by_phase([stats[i]["phases"] for i in order])
+    first = {name: seconds[0] for name, seconds in phases_s.items()}
+    note = ", ".join(f"{name} {s:.1f}" for name, s in first.items() if s > _BRIEF_S)
+    found.append(record("campaign_first_group_s", sum(first.values()), "s", None, note))
     figures += [
         (f"phase_{name.replace(' ', '_')}", seconds, f"in the phase {name}")
         for name, seconds in phases_s.items()

@@ -36,7 +36,7 @@ from afterslip_solver.backend.cuda.stencils import DESCENDANTS
 from afterslip_solver.model import Bool, Float
 
 # share of macro elements from which stencils are used
-_ENOUGH = 0.5
+_ENOUGH = 0.2
 
 
 @dataclass(frozen=True, eq=False, slots=True)
