@@ -150,11 +150,11 @@ def test_who_is_not_signed_in_is_shown_no_links(browser, guarded):
     shown.close()
 
 
-def token_of(tmp_path, role, campaign=None):
+def token_of(tmp_path, role, campaign=None, user="ada"):
     database = Database(str(tmp_path / "db.sqlite"))
     with database.write() as connection:
         _, secret = tokens.create(
-            connection, name="t", user="ada", role=role, campaign=campaign,
+            connection, name="t", user=user, role=role, campaign=campaign,
             expires_at=clock.now() + timedelta(days=1),
         )  # fmt: skip
     database.close()
@@ -215,6 +215,57 @@ def test_who_may_only_read_is_offered_nothing_that_is_refused(
     shown.until("document.querySelector('h1 .badge') !== null")
     for words in ("Rename", "Tags", "Pause", "Cancel", "New inversion"):
         assert words not in shown.text()
+    shown.close()
+
+
+def test_a_list_offers_nothing_to_who_may_only_read_it(browser, guarded, tmp_path):
+    identity = submit(guarded, tmp_path)
+    shown = browser.page(f"{guarded.url}/#/")
+    sign_in(shown, token_of(tmp_path, Role.VIEWER))
+    shown.until("document.querySelectorAll('.row').length === 1")
+    assert (
+        shown.run("document.querySelectorAll('main button:not([hidden])').length") == 0
+    )
+    assert shown.run("document.querySelectorAll('main [type=checkbox]').length") == 0
+    assert "New campaign" not in shown.text()
+    # nor by an address that somebody has sent
+    for path in ("new", f"new?from={identity}", f"campaigns/{identity}/invert"):
+        shown.run(f"location.hash = '#/{path}'")
+        shown.until(has("This token may only read"))
+        assert shown.run("document.querySelectorAll('main button').length") == 0
+        shown.run("document.querySelector('main a').click()")
+        shown.until("document.querySelectorAll('.row').length === 1")
+    shown.run("location.hash = '#/webhooks'")
+    shown.until(has("No webhooks yet"))
+    assert shown.run("document.querySelectorAll('main form').length") == 0
+    # nothing was asked for that the service refuses
+    assert shown.complaints() == []
+    shown.close()
+
+
+def test_campaigns_of_others_are_not_offered_to_be_changed(browser, guarded, tmp_path):
+    others, own = submit(guarded, tmp_path), "mine"
+    secret = token_of(tmp_path, Role.SUBMITTER, user="bob")
+    headers = {"Authorization": f"Bearer {secret}"}
+    httpx.post(
+        f"{guarded.url}/v1/campaigns", json=tiny_worker.spec(own), headers=headers
+    ).raise_for_status()
+    shown = browser.page(f"{guarded.url}/#/")
+    sign_in(shown, secret)
+    shown.until("document.querySelectorAll('.row').length === 2")
+    free = (
+        "[...document.querySelectorAll('main [type=checkbox]')]"
+        ".filter((box) => !box.disabled).map((box) => box.ariaLabel)"
+    )
+    assert shown.run(free) == [f"Choose {own}"]
+    shown.run(press("Choose it"))
+    shown.until(has("1 chosen"))
+    shown.run(f"location.hash = '#/campaigns/{others}'")
+    shown.until("document.querySelector('h1 .badge.complete') !== null")
+    shown.until(has("Start from this"))
+    assert shown.run("document.querySelectorAll('.head button').length") == 0
+    assert "New inversion" not in shown.text()
+    assert shown.complaints() == []
     shown.close()
 
 

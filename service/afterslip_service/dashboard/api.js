@@ -40,6 +40,10 @@ export const session = () => who;
 /** Whether nothing may be changed: such a token, or a link to one campaign. */
 export const readsOnly = () => who.role === "viewer";
 
+/** Whether what belongs to somebody may be changed, as the service decides it. @param {{owner: string | null}} thing */
+export const mayChange = ({ owner }) => !who.auth || ["operator", "admin"].includes(who.role ?? "")
+  || (who.role === "submitter" && owner !== null && owner === who.user);
+
 /** Tell the part that shows the page that somebody else is there now. */
 const tell = () => document.dispatchEvent(new Event("session"));
 

@@ -4,7 +4,7 @@
 import "/dashboard/elements/progress-bar.js";
 import "/dashboard/elements/service-light.js";
 import "/dashboard/elements/who.js";
-import { session, signIn, whoAmI } from "/dashboard/api.js";
+import { readsOnly, session, signIn, whoAmI } from "/dashboard/api.js";
 import { h, put } from "/dashboard/dom.js";
 import { campaignList } from "/dashboard/views/list.js";
 import { loginView } from "/dashboard/views/login.js";
@@ -48,6 +48,9 @@ async function shared([, campaign, secret]) {
 const closed = (here, campaign) => !/^#\/inversions\//.test(here)
   && !(here.split("?")[0].split("/")[2] === campaign && /^#\/campaigns\/[\w-]+(\/(greens|waves))?(\?|$)/.test(here));
 
+/** Where something is made, which such a token may not. @param {string} here */
+const makes = (here) => /^#\/(new(\?|$)|campaigns\/[\w-]+\/invert$)/.test(here);
+
 /** @param {string} campaign */
 const back = (campaign) => h("p", {}, h("a", { href: `#/campaigns/${campaign}` }, "To the campaign of this link"));
 
@@ -67,6 +70,11 @@ async function show() {
   if (campaign !== null && /^(#\/?)?$/.test(here)) { location.replace(`#/campaigns/${campaign}`); return; }
   if (campaign !== null && closed(here, campaign)) {
     put(main, h("div.note", {}, h("b", {}, "This link shows one campaign and nothing else")), back(campaign));
+    return;
+  }
+  if (readsOnly() && makes(here)) {
+    put(main, h("div.note", {}, h("b", {}, "This token may only read"),
+      "Campaigns and inversions are made with a token of the role submitter. ", h("a", { href: "#/" }, "To the campaigns"), "."));
     return;
   }
   for (const link of document.querySelectorAll(".top nav a")) {

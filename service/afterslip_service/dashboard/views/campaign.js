@@ -1,7 +1,7 @@
 // @ts-check
 /** One campaign, live. */
 
-import { all, follow, get, readsOnly, send, session } from "/dashboard/api.js";
+import { all, follow, get, mayChange, readsOnly, send, session } from "/dashboard/api.js";
 import { ACTIONS, act, allows, askPriority, askTags, change } from "/dashboard/campaigns.js";
 import { calm, h, put } from "/dashboard/dom.js";
 import { damageNote } from "/dashboard/elements/damage.js";
@@ -217,22 +217,25 @@ class CampaignView {
     if (this.gone) return;
     this.explained = this.campaign.state;
     const found = await get(`${this.path}/explain`).catch(() => null);
-    put(this.parts.why, found && explanation(found, readsOnly() ? null : (name) => this.retry({ error_class: name })));
+    put(this.parts.why, found && explanation(found, mayChange(this.campaign) ? (name) => this.retry({ error_class: name }) : null));
   }
 
   buttons() {
     if (readsOnly()) return [];
+    const mine = mayChange(this.campaign);
     const press = (/** @type {string} */ words, /** @type {() => Promise<any>} */ run, tag = "button") =>
       h(tag, { type: "button", onclick: () => this.attempt(run) }, words);
     const { id, name, priority, tags } = this.campaign;
     return [
-      press("Rename", async () => { const given = window.prompt("Name", name)?.trim(); if (given && given !== name) await change(id, { name: given }); }),
-      press("Tags", async () => { const given = askTags(tags); if (given) await change(id, { tags: given }); }),
-      press("Priority", async () => { const given = askPriority(priority); if (given !== null) await change(id, { priority: given }); }),
+      ...(mine ? [
+        press("Rename", async () => { const given = window.prompt("Name", name)?.trim(); if (given && given !== name) await change(id, { name: given }); }),
+        press("Tags", async () => { const given = askTags(tags); if (given) await change(id, { tags: given }); }),
+        press("Priority", async () => { const given = askPriority(priority); if (given !== null) await change(id, { priority: given }); }),
+      ] : []),
       h("a.button", { href: `#/new?from=${id}` }, "Start from this"),
       // where nobody is asked for a token the address is the link
       session().auth && session().role === "admin" ? press("Share", () => share(this.campaign, this.parts.shared)) : null,
-      ...Object.entries(ACTIONS).filter(([action]) => allows(this.campaign, action)).map(([action, [words]]) =>
+      ...Object.entries(ACTIONS).filter(([action]) => mine && allows(this.campaign, action)).map(([action, [words]]) =>
         press(words, () => this.act(action), action in SURE ? "button.danger" : "button")),
     ];
   }
@@ -309,7 +312,7 @@ class CampaignView {
     const cards = await Promise.all(inversions.map(inversionCard));
     put(this.parts.inversions, cards.length
       ? h("section.card", {}, h("h2", {}, cards.length > 1 ? "Inversions" : "Inversion"), cards) : null,
-    invertible(this.campaign) && !readsOnly() ? h("p", {}, h("a.button", { href: `#/campaigns/${this.campaign.id}/invert` }, "New inversion")) : null);
+    invertible(this.campaign) && mayChange(this.campaign) ? h("p", {}, h("a.button", { href: `#/campaigns/${this.campaign.id}/invert` }, "New inversion")) : null);
   }
 
   /** A sample of the group that is looked at makes its curve longer. @param {any} data */
@@ -337,7 +340,7 @@ class CampaignView {
     }
     const found = await get(`${this.path}/groups/${index}`);
     this.chosen = found;
-    put(this.parts.detail, groupDetail(found, () => this.choose(-1), readsOnly() ? null : () => this.retry({ groups: [index] })));
+    put(this.parts.detail, groupDetail(found, () => this.choose(-1), mayChange(this.campaign) ? () => this.retry({ groups: [index] }) : null));
   }
 }
 

@@ -1,7 +1,7 @@
 // @ts-check
 /** All campaigns: found, sorted, chosen and acted upon together; updated live. */
 
-import { follow } from "/dashboard/api.js";
+import { follow, mayChange, readsOnly } from "/dashboard/api.js";
 import { ACTIONS, Campaigns, DANGEROUS, ORDERS, act, allows, askPriority, askTags, change } from "/dashboard/campaigns.js";
 import { calm, h, put } from "/dashboard/dom.js";
 import { damageNote } from "/dashboard/elements/damage.js";
@@ -29,6 +29,8 @@ class ListView {
     this.campaigns = new Campaigns();
     /** what the search found @type {any[]} */
     this.found = [];
+    /** those of them that may be changed @type {any[]} */
+    this.able = [];
     /** @type {Set<string>} */
     this.chosen = new Set();
     /** @type {Set<string>} */
@@ -45,7 +47,7 @@ class ListView {
     this.many = h("div.many", { role: "group", "aria-label": "Actions on the chosen campaigns" });
     this.status = h("div", { role: "status" });
     this.more = h("button", { type: "button", hidden: true, onclick: () => { this.shown += ROWS; this.draw(); } }, "Show more");
-    put(main, h("div.head", {}, h("div.grow", {}, h("h1", {}, "Campaigns")), h("a.button", { href: "#/new" }, "New campaign")),
+    put(main, h("div.head", {}, h("div.grow", {}, h("h1", {}, "Campaigns")), readsOnly() ? null : h("a.button", { href: "#/new" }, "New campaign")),
       h("div.finding", {}, this.search, this.state, this.order),
       this.damage, this.many, this.status, h("section.card", { "aria-label": "Campaigns" }, this.list), this.more);
     this.soon = calm(() => this.update().catch(() => {}), 400);
@@ -78,6 +80,8 @@ class ListView {
     const found = this.found = this.campaigns.find(this.search.value, this.state.value, this.order.value);
     const known = this.campaigns.known;
     for (const id of this.chosen) if (!known.has(id)) this.chosen.delete(id);
+    // what would be refused cannot be chosen
+    this.able = found.filter(mayChange);
     this.more.hidden = found.length <= this.shown;
     const focused = /** @type {HTMLElement} */ (document.activeElement)?.dataset?.id;
     put(this.list, found.length ? found.slice(0, this.shown).map((one) => this.row(one)) : this.empty());
@@ -87,17 +91,17 @@ class ListView {
   }
 
   drawMany() {
-    const chosen = [...this.chosen].map((id) => this.campaigns.known.get(id)), { length } = this.found;
+    const chosen = [...this.chosen].map((id) => this.campaigns.known.get(id)), { able: { length } } = this;
     const press = (/** @type {string} */ words, /** @type {() => void} */ run, tag = "button") => h(tag, { type: "button", onclick: run }, words);
     const actions = Object.entries(ACTIONS).map(([name, [words]]) => ({ name, words, able: chosen.filter((one) => allows(one, name)) }))
       .filter(({ able }) => able.length);
-    put(this.many, h("span.dim", {}, `${count(length)} of ${count(this.campaigns.known.size)}${this.campaigns.loading ? ", reading the list…" : ""}`), ...(chosen.length ? [
+    put(this.many, h("span.dim", {}, `${count(this.found.length)} of ${count(this.campaigns.known.size)}${this.campaigns.loading ? ", reading the list…" : ""}`), ...(chosen.length ? [
       h("b", {}, `${count(chosen.length)} chosen`),
       ...actions.map(({ name, words, able }) => press(`${words} (${count(able.length)})`, () => this.all(name, able), DANGEROUS.includes(name) ? "button.danger" : "button")),
       press("Priority", () => this.priority(chosen)),
       press("Add tags", () => this.tag(chosen)),
       press("Choose none", () => { this.chosen.clear(); this.draw(); }),
-    ] : length ? [press(`Choose ${length === 1 ? "it" : `all ${count(length)}`}`, () => { for (const { id } of this.found) this.chosen.add(id); this.draw(); })] : []));
+    ] : length ? [press(`Choose ${length === 1 ? "it" : `all ${count(length)}`}`, () => { for (const { id } of this.able) this.chosen.add(id); this.draw(); })] : []));
   }
 
   /** @param {any[]} chosen */
@@ -141,11 +145,11 @@ class ListView {
     const bar = document.createElement("progress-bar");
     /** @type {any} */ (bar).show(campaign.progress, campaign.state);
     const { id } = campaign;
-    const box = h("input", { type: "checkbox", "aria-label": `Choose ${campaign.name}`, "data-id": `box-${id}`, checked: this.chosen.has(id), onchange: () => {
+    const box = h("input", { type: "checkbox", "aria-label": `Choose ${campaign.name}`, "data-id": `box-${id}`, checked: this.chosen.has(id), disabled: !mayChange(campaign), onchange: () => {
       if (box.checked) this.chosen.add(id); else this.chosen.delete(id);
       this.drawMany();
     } });
-    return h("li.choosable", {}, box, h("a.row", { href: `#/campaigns/${id}`, "data-id": id },
+    return h("li.choosable", {}, readsOnly() ? null : box, h("a.row", { href: `#/campaigns/${id}`, "data-id": id },
       h("div", {},
         h("div.name", {}, campaign.name, (campaign.tags ?? []).flatMap((/** @type {string} */ tag) => [" ", h("span.tag", {}, tag)])),
         h("div.sub", {}, campaign.n_sources ? `${count(campaign.n_sources)} Green's functions · ` : "",
@@ -159,6 +163,7 @@ class ListView {
 
   empty() {
     if (this.campaigns.known.size) return h("li.empty", {}, "No campaign is like this.");
+    if (readsOnly()) return h("li.empty", {}, "No campaigns yet.");
     return h("li.empty", {}, "No campaigns yet. ", h("a", { href: "#/new" }, "Begin one here"), ", or send one:", h("br"), h("code", {}, "afterslip submit campaign.yaml"));
   }
 }

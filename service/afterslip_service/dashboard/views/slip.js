@@ -1,7 +1,7 @@
 // @ts-check
 /** What an inversion found: slip and data on a map. */
 
-import { Problem, get, readsOnly, send } from "/dashboard/api.js";
+import { Problem, get, mayChange, send } from "/dashboard/api.js";
 import { copyAddress, h, put, row } from "/dashboard/dom.js";
 import { around } from "/dashboard/elements/km-map.js";
 import { select } from "/dashboard/elements/select.js";
@@ -47,6 +47,7 @@ export async function slipView(main, id) {
 export class SlipView {
   /** @param {HTMLElement} main @param {URLSearchParams} asked @param {SlipResult} result @param {any[]} others @param {any} campaign */
   constructor(main, asked, result, others, campaign) {
+    this.campaign = campaign;
     this.frame = campaign.spec?.model?.frame;
     this.asked = asked;
     this.result = result;
@@ -135,7 +136,7 @@ export class SlipView {
     this.solids.classList.toggle("two", results.length > 1);
     put(this.solids, this.faults.map(({ element, result }) => h("figure.panel", {}, element, h("figcaption", {}, result.inversion.name))));
     put(this.tried, results.flatMap((result) => [results.length > 1 ? h("h3", {}, result.inversion.name) : null, scores(result,
-      result === this.result && !readsOnly() ? (...weights) => this.at(...weights).catch((error) => this.say(error.message)) : undefined)]));
+      result === this.result && mayChange(this.campaign) ? (...weights) => this.at(...weights).catch((error) => this.say(error.message)) : undefined)]));
     const at = (this.asked.get("at") ?? "").split(",").map(Number);
     if (where) this.place(where.centre, where.span, where.box);
     else if (at.length === 3 && at.every(Number.isFinite) && at[2] > 0) this.place(at.slice(0, 2), at[2]);

@@ -1,7 +1,7 @@
 // @ts-check
 /** Webhooks: addresses that are notified when campaigns and inversions have ended. */
 
-import { all, get, post, remove, send } from "/dashboard/api.js";
+import { all, get, post, readsOnly, remove, send } from "/dashboard/api.js";
 import { h, put } from "/dashboard/dom.js";
 import { ago, moment } from "/dashboard/format.js";
 
@@ -26,7 +26,7 @@ class WebhookView {
     put(main, h("div.head", {}, h("div.grow", {}, h("h1", {}, "Webhooks"),
       h("div.sub", {}, "An address gets a signed POST (Standard Webhooks 1.0) when a campaign or an inversion has ended."))),
     this.status, this.list,
-    h("section.card", {}, h("h2", {}, "New webhook"),
+    readsOnly() ? null : h("section.card", {}, h("h2", {}, "New webhook"),
       h("form.choices.three", { onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); this.attempt(() => this.add()); } },
         h("label", {}, "Address", this.url),
         h("label", {}, "Id of a campaign, if only of one", this.campaign),
@@ -54,7 +54,7 @@ class WebhookView {
       h("div.head", {}, h("div.grow", {}, h("b.mono", {}, hook.url),
         h("div.sub", {}, hook.events.join(", "), hook.campaign ? [" · ", h("a", { href: `#/campaigns/${hook.campaign}` }, hook.campaign)] : " · all campaigns",
           hook.owner ? ` · ${hook.owner}` : "")),
-      h("div.buttons", {}, press("Send a test", "button", () => post(`/v1/webhooks/${hook.id}/test`)),
+      h("div.buttons", {}, readsOnly() ? null : press("Send a test", "button", () => post(`/v1/webhooks/${hook.id}/test`)),
         press("Delete", "button.danger", async () => {
           if (window.confirm(`Delete the webhook ${hook.url}?`)) await remove(`/v1/webhooks/${hook.id}`);
         }))),
