@@ -274,6 +274,13 @@ def test_it_is_readable_on_any_screen(page, width, dark):
     shown.until(READY, WAIT)
     assert shown.run("document.documentElement.scrollWidth - innerWidth") <= 0
     assert shown.run(CONTRAST) == []
+    # each field stands below its words, where those of its neighbours stand
+    beside = shown.run(
+        "[...document.querySelectorAll('.choices label')].filter((label) =>"
+        " label.querySelector('input, select').getBoundingClientRect().left"
+        " > label.getBoundingClientRect().left).map((label) => label.innerText)"
+    )
+    assert beside == []
 
 
 def test_the_page_begins_with_the_examples_of_the_project():

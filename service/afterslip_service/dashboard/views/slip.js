@@ -87,7 +87,7 @@ export class SlipView {
         h("div.sub", {}, "of ", h("a", { href: `#/campaigns/${campaign.id}` }, campaign.name), " · ",
           h("a", { href: inversion.links.report, target: "_blank", rel: "noopener" }, "Report"))),
       h("div.buttons", {}, press("Copy a link to this view", () => this.copy()), press("Save as SVG", () => this.download()), press("Save as PDF", () => this.print()))),
-      h("section.card", { "aria-label": "What is shown" }, h("div.choices.three", {}, this.#choices())),
+      h("section.card", { "aria-label": "What is shown" }, h("div.choices.wide", {}, this.#choices())),
       h("div.halves", {}, h("div", {}, h("section.card", { "aria-label": "Maps" }, this.panels, this.legend,
         h("div.buttons", {}, press("Closer", () => this.maps[0].map.zoom(0.6)), press("Farther", () => this.maps[0].map.zoom(1 / 0.6)),
           press("Around the fault", () => this.fit()), press("All stations", () => this.fit(true)), this.status))),
