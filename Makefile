@@ -75,15 +75,16 @@ docs: setup
 scan: setup
 	$(BIN)/python .ci/scan.py
 
+# the page in a real browser, and a client in TypeScript; half of it is waiting
 test-dashboard: setup
-	$(BIN)/pytest tests/dashboard -m "slow or not slow"
+	$(BIN)/pytest -q -n 3 -m slow tests/dashboard tests/service/test_typescript_client.py
 
 # what the pages of the docs say to type, generated clients, and exports as their
 # readers read them: longer than CI may take
 test-pages: setup
 	$(BIN)/pytest -n 2 --dist loadfile -m slow tests/test_docs_pages.py \
 	  tests/service/test_docs_commands.py tests/e2e/test_docs_python.py \
-	  tests/service/test_generated_client.py tests/service/test_typescript_client.py \
+	  tests/service/test_generated_client.py \
 	  tests/e2e/test_docs_waves.py tests/e2e/test_export_readers.py
 
 # the page's libraries as modules; it is in the repository, so that only who changes
