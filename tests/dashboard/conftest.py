@@ -23,7 +23,8 @@ from afterslip_service.placement.inprocess import InProcess
 
 # files that look at the same computed campaigns
 COMPUTED = (
-    "greens", "greens_compare", "slip", "slip_stations", "wave_numbers", "waves",
+    "greens", "greens_compare", "slip", "slip_figures", "slip_stations",
+    "wave_numbers", "waves",
 )  # fmt: skip
 
 

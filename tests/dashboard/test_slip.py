@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-import xml.etree.ElementTree as ET
-from typing import Any
 
 import httpx
 import numpy as np
 import pytest
 from axe import violations
-from pypdf import PdfReader
 from scipy.spatial import ConvexHull
 from slip_page import numbers
 from test_page import CONTRAST, count, has
@@ -120,39 +117,6 @@ def test_contours_lie_on_their_level(view):
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_drawings_are_saved_with_their_colours(view, tmp_path):
-    shown = view()
-    name = shown.run("document.querySelector('h1').textContent").split()[-1]
-    saved = shown.saved("Save as SVG", tmp_path, f"{name}.svg")
-    root = ET.fromstring(saved.read_text())
-    space = "{http://www.w3.org/2000/svg}"
-    assert root.findtext(f"{space}title") == f"Slip of {name}"
-    fills = {path.get("fill") for path in root.iter(f"{space}path")}
-    assert len(fills) > 3
-    assert not any(element.get("class") for element in root.iter())
-    texts = [text.text or "" for text in root.iter(f"{space}text")]
-    shows = shown.run(
-        "[...document.querySelectorAll('.ends span, .key > span, .panel figcaption')]"
-        ".map((part) => part.textContent)"
-    )
-    # the scale, what the arrows mean, and the figures of the inversion
-    assert {"0", "slip"} <= set(texts)
-    assert {words for words in shows if "observed" in words} <= set(texts)
-    caption = next(words for words in shows if "Mw" in words)
-    assert " ".join(texts).count(caption) == 1
-    scale = {part.get("fill") for part in root.iter(f"{space}rect")}
-    assert len(scale) > 200
-    # nothing is drawn outside
-    _, _, width, height = map(float, (root.get("viewBox") or "").split())
-    assert (width, height) == (
-        float(root.get("width") or 0),
-        float(root.get("height") or 0),
-    )
-    assert max(float(t.get("y") or 0) for t in root.iter(f"{space}text")) < height
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_who_may_only_read_is_not_offered_to_invert(view):
     shown = view(name="tried")
     points = count(".scores circle")
@@ -166,31 +130,6 @@ def test_who_may_only_read_is_not_offered_to_invert(view):
     )
     shown.until(f"{points} > 3 && {count('.scores circle[role=button]')} === 0")
     assert "Click a point" not in shown.text()
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_a_pdf_has_a_page_for_the_map_and_one_for_the_faults(view, tmp_path):
-    shown = view()
-    name = shown.run("document.querySelector('h1').textContent").split()[-1]
-    fills = shown.run(
-        "['.map.km', '.solid'].map((s) => new Set([...document"
-        ".querySelectorAll(s + ' .shade')].map((p) => p.getAttribute('fill'))).size)"
-    )
-    saved: Any = PdfReader(shown.saved("Save as PDF", tmp_path, f"{name}.pdf"))
-    assert saved.metadata.title == f"Slip of {name}"
-    assert len(saved.pages) == 2
-    for page, colours, words in zip(
-        saved.pages, fills, ("km east, north", "km deep"), strict=True
-    ):
-        assert words in page.extract_text()
-        drawn = page.get_contents().get_data()
-        used = re.findall(rb"[\d.]+ [\d.]+ [\d.]+ rg\n", drawn)
-        # neighbours among them are one where they are written with two digits
-        assert len(set(used)) > colours / 2 > 3
-        # each triangle, beside the 256 colours of the scale
-        assert len(used) > 256 + colours
-        assert "slip" in page.extract_text()
 
 
 @pytest.mark.slow

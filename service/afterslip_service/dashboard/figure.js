@@ -33,9 +33,11 @@ export function standalone(drawing, title) {
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   copy.setAttribute("width", width);
   copy.setAttribute("height", height);
-  copy.prepend(svg("title", {}, title), svg("rect", {
+  // what the page does not show beyond its edge would lie on the legend below
+  const inside = svg("g", { "clip-path": "url(#edge)" }, [...copy.children]);
+  copy.replaceChildren(svg("title", {}, title), svg("rect", {
     width, height, fill: getComputedStyle(/** @type {Element} */ (drawing.parentElement)).backgroundColor,
-  }));
+  }), svg("clipPath", { id: "edge" }, svg("rect", { width, height })), inside);
   return copy;
 }
 
