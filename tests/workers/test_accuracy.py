@@ -56,23 +56,6 @@ def test_forward_run_has_the_accuracy_that_it_asks_for():
     assert any("accuracy 6 %" in note for note in json.loads(result.attrs["notes"]))
 
 
-def test_points_beside_the_trace_of_the_coarser_mesh_do_not_make_meshes_finer():
-    """They lie an element of the finer mesh from the trace, and less of the other's."""
-    spec = wanting("6 %")
-    fault = spec["model"]["faults"][0]["plane"]
-    fault["top"] = 0
-    along = np.arange(-30.0, 31.0, 4.0)
-    spec["points"] = [[x, y] for x in (-60.0, -14.0, 14.0, 50.0, 80.0) for y in along]
-    result = run_forward(spec)
-    error = result["space_error"].values[0, 0]
-    peak = np.linalg.norm(result["displacement"].values[0], axis=1).max()
-    beside = np.abs(result["x"].values) < 20e3
-    (tried,) = json.loads(result.attrs["accuracy"])["tried"]
-    assert 0.5 * tried["fault_km"] < 14.0 < 0.8 * tried["fault_km"]
-    assert tried["error"] == pytest.approx(error[~beside].max() / peak)
-    assert error[beside].max() > 1.1 * error[~beside].max()
-
-
 @pytest.mark.slow
 def test_accuracy_can_be_asked_for_under_a_slope(tmp_path):
     """Against a half-space that is tilted."""

@@ -192,7 +192,7 @@ def _solved(
     result["space_error"] = _error_variable(error)
     share = len(coarse.mesh.nodes) / len(model.mesh.nodes)
     result.attrs["space_error_cost"] = share * there.iterations / found.iterations
-    counted = beyond_traces(coarse, np.column_stack([points.x, points.y]))
+    counted = beyond_traces(model, np.column_stack([points.x, points.y]))
     return result, Shares.of(parts[None], error[None], counted)
 
 

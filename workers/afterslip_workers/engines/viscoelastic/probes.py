@@ -36,8 +36,6 @@ def beyond_traces(model: Model, points: Float) -> Bool:
 
     Parameters
     ----------
-    model : the coarser one where two are compared, whose error beside its own traces
-        says nothing of the finer one.
     points : (n_point, 2 or 3) m.
     """
     apart = np.ones(len(points), dtype=np.bool_)
@@ -65,7 +63,7 @@ def of_sources(spec: ViscoelasticCampaign, backend: str) -> Measure:
         trace = two_sided(model)
         frame = Frame.of(spec.model.frame)
         compared = Coarse.of(coarse, second, prepared, model, trace, frame)
-        counted = beyond_traces(coarse, model.mesh.nodes[trace.nodes])
+        counted = beyond_traces(model, model.mesh.nodes[trace.nodes])
         found: list[Shares] = []
         for chosen in _probes(units):
             slip = unit_slip(units, chosen)
