@@ -116,13 +116,14 @@ def test_a_run_goes_on_with_another_number_of_slabs(backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_sums_over_rows_of_several_slabs_are_those_of_the_whole(backend):
+@pytest.mark.parametrize("slabs", [1, 2])
+def test_sums_over_rows_are_those_of_the_whole_on_the_host(backend, slabs):
     random = np.random.default_rng(4)
     rows = np.sort(random.choice(3 * GRID.n_node, 500, replace=False))
     matrix = random_array((4, 500), density=0.5, format="csr", rng=random)
     traction = Traction(rows, matrix)
     try:
-        steps = prepared(backend, 2).steps
+        steps = prepared(backend, slabs).steps
     except BackendError as error:
         pytest.skip(str(error))
     steps.prepare(1e-3, np.zeros(3 * GRID.n_node), (rows[:0], np.zeros(0), np.zeros(0)))
