@@ -75,9 +75,10 @@ docs: setup
 scan: setup
 	$(BIN)/python .ci/scan.py
 
-# the page in a real browser, and a client in TypeScript; half of it is waiting
+# the page in a real browser, and a client in TypeScript
 test-dashboard: setup
-	$(BIN)/pytest -q -n 3 -m slow tests/dashboard tests/service/test_typescript_client.py
+	$(BIN)/pytest -q -n 2 --dist loadfile -m slow tests/dashboard \
+	  tests/service/test_typescript_client.py
 
 # what the pages of the docs say to type, generated clients, and exports as their
 # readers read them: longer than CI may take

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 
@@ -17,29 +16,7 @@ from browser import Browser, find
 
 from afterslip import Client, open_result
 from afterslip_service import embedded
-from afterslip_service.db import migrate
-from afterslip_service.db.session import Database
 from afterslip_service.placement.inprocess import InProcess
-
-# files that look at the same computed campaigns
-COMPUTED = (
-    "greens", "greens_compare", "slip", "slip_figures", "slip_stations",
-    "wave_numbers", "waves",
-)  # fmt: skip
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config, log):
-    """Let one process look at all computed campaigns, so that each is computed once."""
-    from xdist.scheduler.loadscope import LoadScopeScheduling
-
-    class Sharing(LoadScopeScheduling):
-        def _split_scope(self, nodeid):
-            file = nodeid.partition("::")[0]
-            shared = Path(file).stem.removeprefix("test_") in COMPUTED
-            return "computed" if shared else file
-
-    return Sharing(config, log)
 
 
 @pytest.fixture(scope="session")
@@ -56,25 +33,11 @@ def worker():
     return tiny_worker.TinyWorker()
 
 
-@pytest.fixture(scope="session")
-def empty_database(tmp_path_factory):
-    """Return a database as the migrations leave it."""
-    path = tmp_path_factory.mktemp("empty") / embedded.DATABASE
-    database = Database(str(path))
-    migrate.upgrade(database)
-    with database.engine.connect() as connection:
-        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
-    database.close()
-    return path
-
-
 @pytest.fixture
-def service(tmp_path, worker, empty_database):
+def service(tmp_path, worker):
     def placement(_):
         return InProcess(worker, 2)
 
-    (tmp_path / "d").mkdir()
-    shutil.copy(empty_database, tmp_path / "d")
     with embedded.start(tmp_path / "d", placement=placement, tick=0.02) as service:
         yield service
         worker.gate.set()
@@ -110,19 +73,13 @@ def page(service, opening):
 
 
 @pytest.fixture(scope="session")
-def directory(tmp_path_factory):
-    return tmp_path_factory.mktemp("computed")
-
-
-@pytest.fixture(scope="session")
-def client(directory):
-    """One service for all campaigns that are really computed."""
-    with Client.embedded(directory, workers=1) as client:
+def wave_client(tmp_path_factory):
+    with Client.embedded(tmp_path_factory.mktemp("waves"), workers=1) as client:
         yield client
 
 
 @pytest.fixture(scope="session")
-def wave_campaigns(client, tmp_path_factory):
+def wave_campaigns(wave_client, tmp_path_factory):
     """One with the motion of the ground, one of stations alone."""
     folder = tmp_path_factory.mktemp("spec")
     rows = [f"{name},{x},{y}" for name, (x, y) in wave_page.STATIONS.items()]
@@ -131,7 +88,7 @@ def wave_campaigns(client, tmp_path_factory):
     for name, more in {"ground": "  surface: {spacing: 0.9}\n", "stations": ""}.items():
         path = folder / f"{name}.yaml"
         path.write_text(wave_page.SPEC.replace("NAME", name) + more)
-        found.append(client.submit(path).wait(timeout=500))
+        found.append(wave_client.submit(path).wait(timeout=500))
     return found
 
 
@@ -141,40 +98,48 @@ def waves(wave_campaigns):
 
 
 @pytest.fixture
-def wave_view(opening, client, wave_campaigns):
+def wave_view(opening, wave_client, wave_campaigns):
     """Open the view; it may not complain."""
 
     def open_view(query="", row=0, **options):
         where = f"#/campaigns/{wave_campaigns[row].id}/waves{query}"
         drawn = wave_page.DRAWN, wave_page.GROUND
-        return opening(f"{client.url}/{where}", *drawn, **options)
+        return opening(f"{wave_client.url}/{where}", *drawn, **options)
 
     return open_view
 
 
 @pytest.fixture(scope="session")
-def slip_results(client, tmp_path_factory):
+def slip_client(tmp_path_factory):
+    with Client.embedded(tmp_path_factory.mktemp("slip"), workers=1) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def slip_results(slip_client, tmp_path_factory):
     """Return the inversions by name, each with its data set."""
     folder = tmp_path_factory.mktemp("spec")
     (folder / "data.csv").write_text(slip_page.DATA)
     spec = folder / "campaign.yaml"
     spec.write_text(slip_page.SPEC)
-    client.submit(spec).wait(timeout=500)
-    answer = httpx.get(client.url + "/v1/inversions").json()["items"]
+    slip_client.submit(spec).wait(timeout=500)
+    answer = httpx.get(slip_client.url + "/v1/inversions").json()["items"]
     found = {}
     for inversion in answer:
         path = folder / f"{inversion['name']}.nc"
-        path.write_bytes(httpx.get(client.url + inversion["links"]["result"]).content)
+        path.write_bytes(
+            httpx.get(slip_client.url + inversion["links"]["result"]).content
+        )
         found[inversion["name"]] = inversion["id"], open_result(path)
     return found
 
 
 @pytest.fixture
-def slip_view(opening, client, slip_results):
+def slip_view(opening, slip_client, slip_results):
     """Open the view; it may not complain."""
 
     def open_view(query="", name="smooth", **options):
         where = f"#/inversions/{slip_results[name][0]}?{query}"
-        return opening(f"{client.url}/{where}", slip_page.DRAWN, **options)
+        return opening(f"{slip_client.url}/{where}", slip_page.DRAWN, **options)
 
     return open_view

@@ -16,25 +16,25 @@ DRAWN = """[...document.querySelectorAll('.twins .map')].map((map) =>
 
 
 @pytest.fixture(scope="module")
-def pair(client, slip_results, tmp_path_factory):
+def pair(slip_client, slip_results, tmp_path_factory):
     """Return the ids of two campaigns that differ in their rock alone."""
     assert slip_results
-    (first,) = (c for c in client.campaigns() if c.name == "small thrust")
+    (first,) = (c for c in slip_client.campaigns() if c.name == "small thrust")
     spec = slip_page.SPEC.partition("datasets:")[0].replace("vs: 3.5", "vs: 2.8")
     path = tmp_path_factory.mktemp("soft") / "campaign.yaml"
     path.write_text(spec.replace("small thrust", "softer"))
-    second = client.submit(path)
+    second = slip_client.submit(path)
     second.wait(timeout=500)
     return first.id, second.id
 
 
 @pytest.fixture
-def view(opening, client, pair):
+def view(opening, slip_client, pair):
     """Open the view; it may not complain."""
 
     def open_view(query="", **options):
         where = f"#/campaigns/{pair[0]}/greens{query}"
-        return opening(f"{client.url}/{where}", ARROWS, **options)
+        return opening(f"{slip_client.url}/{where}", ARROWS, **options)
 
     return open_view
 
@@ -54,12 +54,14 @@ def place(shown):
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("width", "dark"), [(375, True), (1280, False), (2560, True)])
-def test_two_campaigns_stand_side_by_side_on_one_scale(view, client, pair, width, dark):
+def test_two_campaigns_stand_side_by_side_on_one_scale(
+    view, slip_client, pair, width, dark
+):
     shown = view(f"?with={pair[1]}&which=3&place=8,-4&source=1", width=width, dark=dark)
     shown.until(BOTH)
     stations = [{"name": "here", "x_km": 8, "y_km": -4}]
     for row, one in zip(place(shown), pair, strict=True):
-        found = client.campaign(one).sample(stations, ["0 d", "1 yr"])
+        found = slip_client.campaign(one).sample(stations, ["0 d", "1 yr"])
         np.testing.assert_allclose(row, found.values[1, -1, 0], rtol=0, atol=1e-9)
     names = shown.run(
         "[...document.querySelectorAll('.twins figcaption')].map((f) => f.textContent)"

@@ -82,11 +82,11 @@ def test_nothing_left_has_no_sign(view):
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("width", "dark"), [(375, True), (2560, False)])
 def test_axe_finds_nothing_on_the_card_with_slip(
-    browser, client, slip_results, width, dark
+    browser, slip_client, slip_results, width, dark
 ):
     assert slip_results
-    (campaign,) = (c for c in client.campaigns() if c.name == "small thrust")
-    where = f"{client.url}/#/campaigns/{campaign.id}"
+    (campaign,) = (c for c in slip_client.campaigns() if c.name == "small thrust")
+    where = f"{slip_client.url}/#/campaigns/{campaign.id}"
     shown = browser.page(where, width=width, dark=dark)
     shown.until(f"{count('.inversion')} > 2")
     # slip is drawn once its card is in sight

@@ -22,10 +22,10 @@ OPENED = (
 RAMP = ["2166ac", "67a9cf", "d1e5f0", "f7f7f7", "fddbc7", "ef8a62", "b2182b"]
 
 
-def test_python_reads_a_store_as_its_page_says(client, wave_campaigns, waves):
+def test_python_reads_a_store_as_its_page_says(wave_client, wave_campaigns, waves):
     page = (Path(__file__).parents[2] / "docs" / "waves.md").read_text()
     code = re.findall(r"```python\n(.*?)```", page, re.S)[0]
-    url = f"{client.url}/v1/campaigns/{wave_campaigns[0].id}/greens.zarr"
+    url = f"{wave_client.url}/v1/campaigns/{wave_campaigns[0].id}/greens.zarr"
     names: dict[str, Any] = {}
     exec(code.replace("waves/greens.zarr", url).replace("S04", "C"), names)
     np.testing.assert_array_equal(names["velocity"], waves["seismogram"][3, 2, 2])

@@ -149,8 +149,8 @@ def test_drawings_are_saved_as_svg_and_as_pdf(wave_view, tmp_path):
     assert len(re.findall(rb"/Type\s*/Page\b", pdf)) == 3
 
 
-def test_its_campaign_leads_to_it(browser, client, wave_campaigns):
-    shown = browser.page(f"{client.url}/#/campaigns/{wave_campaigns[0].id}")
+def test_its_campaign_leads_to_it(browser, wave_client, wave_campaigns):
+    shown = browser.page(f"{wave_client.url}/#/campaigns/{wave_campaigns[0].id}")
     shown.until("document.body.innerText.includes('Look at the waves')")
     shown.run(
         "[...document.querySelectorAll('a')]"
