@@ -64,7 +64,8 @@ SEARCH = """(() => {
   });
 })()"""
 NODES = (2 * page_inputs.SIDE + 1) ** 2
-LEFT_OUT = "document.querySelector('.map ~ p.sub')?.textContent.match(/From (\\d+) of/)"
+LEFT_OUT = """[...document.querySelectorAll('main p')]
+  .map((p) => p.textContent.match(/From (\\d+) of/)).find(Boolean)"""
 SCROLL = "(i) => window.scrollBy(0, i % 200 < 100 ? 60 : -60)"
 SCRUB = """(i) => { const t = document.querySelector('#time');
   t.value = String(i % (Number(t.max) + 1)); t.dispatchEvent(new Event('input')); }"""
