@@ -11,10 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from afterslip_solver.mesh import boundary_conditions, split_nodes, surface_trace
-from afterslip_solver.mesh.imported import imported_fault
+from afterslip_solver.mesh import boundary_conditions, surface_trace
+from afterslip_solver.mesh.imported import imported_geometry
 from afterslip_solver.mesh.numbering import second_order
-from afterslip_solver.mesh.refine import refine_uniformly
 from afterslip_solver.model import Float, Materials, Model
 from afterslip_solver.sources import CLAMPED, slip_of, unit_sources
 
@@ -66,17 +65,15 @@ def load(path: Path, refine: int) -> tuple[Model, dict[str, Float]]:
     """
     data = np.load(path)
     mesh = second_order(data["vertices"], data["cells"])
-    triangles = {FAULT: data["triangles"]}
-    for _ in range(refine):
-        mesh, triangles, _ = refine_uniformly(mesh, triangles, {})
-    fault = imported_fault(mesh, FAULT, triangles[FAULT])
+    made = imported_geometry(mesh, {FAULT: data["triangles"]}, refine)
+    mesh, fault = made.mesh, made.faults[FAULT]
     model = Model(
         mesh=mesh,
         materials=Materials(*(np.repeat(data[name], 8**refine) for name in FIELDS)),
         fixed=boundary_conditions(mesh, "roller", "fixed"),
         surface=surface_trace(mesh),
-        faults={FAULT: fault},
-        splits={FAULT: split_nodes(mesh, fault)},
+        faults=made.faults,
+        splits=made.splits,
     )
     sources = unit_sources(fault, 12, 5, edges=CLAMPED)
     # in the middle of the fault

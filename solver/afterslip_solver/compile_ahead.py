@@ -18,11 +18,9 @@ from afterslip_solver.mesh import (
     Geometry,
     boundary_conditions,
     coarsened,
-    split_nodes,
     surface_trace,
 )
-from afterslip_solver.mesh.imported import imported_fault
-from afterslip_solver.mesh.refine import refine_uniformly
+from afterslip_solver.mesh.imported import imported_geometry
 from afterslip_solver.model import Materials, Model, SolverSettings
 from afterslip_solver.testing.box import box_with_fault
 
@@ -87,14 +85,8 @@ def _slip(model: Model) -> dict[str, np.ndarray]:
 
 def _solve_nested(geometry: Geometry, backend: str) -> None:
     """Solve on a refined mesh from the solutions on the one before."""
-    (name,) = geometry.faults
-    mesh = geometry.mesh
-    triangles = {name: geometry.faults[name].triangles[:, :3]}
-    for _ in range(_REFINE):
-        mesh, triangles, _ = refine_uniformly(mesh, triangles, {})
-    fault = imported_fault(mesh, name, triangles[name])
-    splits = {name: split_nodes(mesh, fault)}
-    fine = _model(Geometry(mesh, {name: fault}, splits))
+    triangles = {n: fault.triangles[:, :3] for n, fault in geometry.faults.items()}
+    fine = _model(imported_geometry(geometry.mesh, triangles, _REFINE))
     coarse = coarsened(fine, restoring_force)
     if coarse is None:
         raise AssertionError("a mesh that was refined has no mesh before it")

@@ -10,15 +10,10 @@ import pytest
 from pypdf import PdfReader
 
 
-@pytest.fixture
-def view(slip_view):
-    return slip_view
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_drawings_are_saved_with_their_colours(view, tmp_path):
-    shown = view()
+def test_drawings_are_saved_with_their_colours(slip_view, tmp_path):
+    shown = slip_view()
     name = shown.run("document.querySelector('h1').textContent").split()[-1]
     saved = shown.saved("Save as SVG", tmp_path, f"{name}.svg")
     root = ET.fromstring(saved.read_text())
@@ -50,8 +45,10 @@ def test_drawings_are_saved_with_their_colours(view, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_what_lies_beyond_the_map_is_not_drawn_on_its_legend(view, opening, tmp_path):
-    shown = view()
+def test_what_lies_beyond_the_map_is_not_drawn_on_its_legend(
+    slip_view, opening, tmp_path
+):
+    shown = slip_view()
     name = shown.run("document.querySelector('h1').textContent").split()[-1]
     for _ in range(3):
         shown.run(
@@ -86,8 +83,8 @@ def test_what_lies_beyond_the_map_is_not_drawn_on_its_legend(view, opening, tmp_
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_a_pdf_has_a_page_for_the_map_and_one_for_the_faults(view, tmp_path):
-    shown = view()
+def test_a_pdf_has_a_page_for_the_map_and_one_for_the_faults(slip_view, tmp_path):
+    shown = slip_view()
     name = shown.run("document.querySelector('h1').textContent").split()[-1]
     fills = shown.run(
         "['.map.km', '.solid'].map((s) => new Set([...document"

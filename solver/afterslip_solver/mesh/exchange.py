@@ -14,11 +14,9 @@ from afterslip_common.errors import MeshError
 from afterslip_solver.mesh.exodus import read_exodus
 from afterslip_solver.mesh.external import External, checked
 from afterslip_solver.mesh.geometry import Geometry
-from afterslip_solver.mesh.imported import imported_fault
+from afterslip_solver.mesh.imported import imported_geometry
 from afterslip_solver.mesh.numbering import second_order
 from afterslip_solver.mesh.quality import check_quality
-from afterslip_solver.mesh.refine import refine_uniformly
-from afterslip_solver.mesh.split import split_nodes
 from afterslip_solver.model import FaultMesh, Float, Int, TetMesh
 
 _CELLS = ("tetra", "tetra10")
@@ -69,11 +67,7 @@ def import_mesh(
     )
     check_quality(mesh)
     triangles = {name: external.surfaces[name] for name in faults}
-    for _ in range(refine):
-        mesh, triangles, _ = refine_uniformly(mesh, triangles, {})
-    meshes = {name: imported_fault(mesh, name, triangles[name]) for name in faults}
-    splits = {name: split_nodes(mesh, fault) for name, fault in meshes.items()}
-    return Geometry(mesh, meshes, splits)
+    return imported_geometry(mesh, triangles, refine)
 
 
 def export_vtu(

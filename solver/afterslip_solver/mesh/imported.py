@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from afterslip_common.errors import MeshError
 from afterslip_solver.mesh.fault import Unrolled, curved_fault_mesh, triangle_normals
+from afterslip_solver.mesh.geometry import Geometry
+from afterslip_solver.mesh.refine import refine_uniformly
 from afterslip_solver.mesh.region import band_edges
+from afterslip_solver.mesh.split import split_nodes
 from afterslip_solver.mesh.topology import edge_keys
 from afterslip_solver.model import FaultMesh, Float, Int, TetMesh
 
 _LINES = 81
 # lines at the very ends would run along an edge or meet a tip only
 _END = 0.01
+
+
+def imported_geometry(
+    mesh: TetMesh, triangles: Mapping[str, Int], refine: int = 0
+) -> Geometry:
+    """Mesh that may be refined, and its faults without further description.
+
+    Parameters
+    ----------
+    triangles : by fault (n_tri, 3) int64 vertex numbers.
+    refine : number of uniform refinements, with straight edges.
+    """
+    for _ in range(refine):
+        mesh, triangles, _ = refine_uniformly(mesh, triangles, {})
+    faults = {name: imported_fault(mesh, name, own) for name, own in triangles.items()}
+    splits = {name: split_nodes(mesh, fault) for name, fault in faults.items()}
+    return Geometry(mesh, faults, splits)
 
 
 def imported_fault(mesh: TetMesh, name: str, triangles: Int) -> FaultMesh:
