@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -54,10 +53,8 @@ def build(operator: Elasticity, settings: MultigridSettings | None = None) -> Cy
         inverse = inverse_blocks(level.diagonal)
         degree, safety = settings.coarse_degree, settings.safety
         levels.append(_level(backend, blocks, inverse, transfer, degree, safety))
-    below = replace(settings, coarse_degree=settings.aggregate_degree)
     levels += [
-        aggregated_level(backend, level, 1.0, below if k else settings, store)
-        for k, level in enumerate(host.below)
+        aggregated_level(backend, level, 1.0, settings, store) for level in host.below
     ]
     if not host.linear:
         for second in levels[2:3]:

@@ -12,7 +12,7 @@ class MultigridSettings:
     Attributes
     ----------
     degree : of the smoother on quadratic elements, before and after.
-    coarse_degree : of the smoother on linear elements, aggregate_degree : below.
+    coarse_degree : of the smoother on linear elements and aggregates.
     visits : how often the first level of aggregates is corrected from below, where it
         lies under the mesh's own linear elements.
     strength : threshold of the strength of connection.
@@ -24,12 +24,11 @@ class MultigridSettings:
     """
 
     degree: int = 3
-    coarse_degree: int = 3
-    aggregate_degree: int = 4
+    coarse_degree: int = 4
     visits: int = 2
     strength: float = 0.0
     max_coarse: int = 100
     safety: float = 1.0
-    local_degree: int = 3
+    local_degree: int = 4
     local_share: float = 0.05
     nested: bool = True
