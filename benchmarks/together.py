@@ -22,7 +22,7 @@ from afterslip_solver.benchmarks import curve, solve
 from afterslip_solver.benchmarks.timing import wait
 from afterslip_solver.greens import Prepared, prepare
 from afterslip_solver.model import Model, SolverSettings
-from afterslip_workers.machine.setup_cache import SetupCache, wait_until_written
+from afterslip_workers.machine.setup_cache import SetupCache
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +58,6 @@ def main() -> None:
         log.info("set-up %.1f s", setup)
         del made
         gc.collect()
-        wait_until_written()
         made, again = set_up(model, options.backend, Path(shelf))
         log.info("set-up taken from disk %.1f s", again)
 

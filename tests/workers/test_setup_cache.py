@@ -8,7 +8,6 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 import time
 
 import numpy as np
@@ -48,36 +47,6 @@ def test_set_is_made_once(cache):
     cache.get("a", arrays)
     assert same(SetupCache(cache.folder).get("a", never), arrays())
     assert same(cache.get("b", lambda: arrays(1)), arrays(1))
-
-
-def test_a_large_set_is_written_while_its_maker_goes_on(cache, monkeypatch):
-    monkeypatch.setattr(setup_cache, "_LARGE", 0)
-    write, maker_goes_on = np.savez, threading.Event()
-
-    def slow(*args, **named):
-        assert maker_goes_on.wait(60)
-        write(*args, **named)
-
-    monkeypatch.setattr(np, "savez", slow)
-    made = cache.get("a", arrays)
-    assert not list(cache.folder.glob("*.npz"))
-    maker_goes_on.set()
-    # whoever comes next waits for it
-    assert same(SetupCache(cache.folder).get("a", never), made)
-
-
-def test_a_large_set_that_cannot_be_written_is_not_left_locked(cache, monkeypatch):
-    monkeypatch.setattr(setup_cache, "_LARGE", 0)
-
-    def fails(*_args, **_named):
-        raise MemoryError
-
-    monkeypatch.setattr(np, "savez", fails)
-    assert same(cache.get("a", arrays), arrays())
-    monkeypatch.setattr(setup_cache, "PATIENCE_S", 600.0)
-    begin = time.monotonic()
-    assert same(SetupCache(cache.folder).get("a", arrays), arrays())
-    assert time.monotonic() - begin < 60.0
 
 
 @pytest.mark.parametrize("at", [0, 200, -200, None])

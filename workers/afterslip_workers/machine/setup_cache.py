@@ -2,7 +2,6 @@
 
 A file for each set of arrays, keyed by what they are computed from. Files are only ever
 replaced whole, and NumPy's archives carry checksums: what is damaged is made again.
-Large sets are written by a thread while the process that made them goes on.
 """
 
 from __future__ import annotations
@@ -16,8 +15,7 @@ import uuid
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +31,6 @@ LIMIT = 20e9
 PATIENCE_S = 300.0
 _POLL_S = 0.1
 _ABANDONED_S = 3600.0
-# bytes from which nobody waits until a set is written: a tenth of a second
-_LARGE = 1e8
 # of a disk's free bytes that one set may take
 _SHARE = 0.2
 _SUFFIX, _PARTIAL = ".npz", ".partial"
@@ -43,8 +39,6 @@ _DAMAGE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.err
 FOREIGN = "another account may have written it: see its owner and mode"
 
 log = structlog.get_logger()
-# one: sets that wait their turn take memory, but a disk is not faster with more
-_writer = ThreadPoolExecutor(1, thread_name_prefix="setup-cache")
 
 
 class SetupCache:
@@ -72,8 +66,7 @@ class SetupCache:
     def get(self, name: str, make: Callable[[], Arrays]) -> Arrays:
         """Return what is stored under a name, or make it and store it.
 
-        ``make`` takes nothing from the cache itself: it may hold the same lock. Nobody
-        may change the arrays, which may still be being written.
+        ``make`` takes nothing from the cache itself: it may hold the same lock.
         """
         if not self.limit:
             return make()
@@ -81,25 +74,17 @@ class SetupCache:
             log.warning("set-up is not stored", folder=str(self.folder), why=FOREIGN)
             return make()
         path = self.folder / f"{name}{_SUFFIX}"
-        with ExitStack() as lock:
-            lock.enter_context(self._held(name))
+        with self._held(name):
             found = _read(path)
             if found is None:
                 found = make()
-                if _size(found) < _LARGE:
-                    self._keep(path, found)
-                else:
-                    # others wait until it is written, this process does not
-                    until_written = lock.pop_all()
-                    future = _writer.submit(self._keep, path, found)
-                    future.add_done_callback(_reported)
-                    future.add_done_callback(lambda _: until_written.close())
+                self._keep(path, found)
         return found
 
     @contextmanager
     def _held(self, name: str) -> Iterator[None]:
         """Wait until nobody else makes this, where that can be known at all."""
-        lock = self.folder / f"lock-{hashlib.sha256(name.encode()).hexdigest()[:2]}"
+        lock = self.folder / f"lock-{hashlib.sha256(name.encode()).hexdigest()[0]}"
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             stream = lock.open("a")
@@ -121,7 +106,7 @@ class SetupCache:
 
     def _keep(self, path: Path, arrays: Arrays) -> None:
         """Write a set; a disk that refuses it is no reason to stop."""
-        size = _size(arrays)
+        size = sum(array.nbytes for array in arrays.values())
         partial = self.folder / f"{path.stem}.{uuid.uuid4().hex[:8]}{_PARTIAL}"
         try:
             # others need this disk too, for results that wait for their store
@@ -154,21 +139,6 @@ class SetupCache:
                 return
             path.unlink(missing_ok=True)
             total -= size
-
-
-def wait_until_written() -> None:
-    """Wait for the sets that this process is still writing."""
-    _writer.submit(lambda: None).result()
-
-
-def _size(arrays: Arrays) -> int:
-    return sum(array.nbytes for array in arrays.values())
-
-
-def _reported(writing: Future[None]) -> None:
-    error = writing.exception()
-    if error is not None:
-        log.warning("set-up is not stored", why=repr(error))
 
 
 def _read(path: Path) -> Arrays | None:

@@ -1,10 +1,12 @@
 // Elastic waves on voxels by INT8 tensor cores: a whole step in one kernel, in FP64.
 //
 // A column is one element of one lane: 24 displacements. They become integers of BITS
-// bits with one exponent, then DIGITS signed digits of base 256; digits times element
-// matrices of integers (cpu/digits.py) are exact sums in INT32, put together in INT64 and
-// rounded once. The sum of elements at a node has a fixed order and no operation is
-// contracted, so that the CPU finds the same bits.
+// bits with one exponent, whose DIGITS bytes, the highest one signed, are digits of base
+// 256; digits times element matrices of integers (cpu/digits.py) are exact sums in INT32,
+// put together in INT64 and rounded once. Rows of these matrices add to zero, so that
+// bytes without a sign make sums as small as signed ones. The sum of elements at a node
+// has a fixed order and no operation is contracted, so that the CPU finds the same bits.
+// Instructions bind: what does not change with z is found once.
 //
 // A warp has 16 columns: four elements along x, four lanes. Thread (g, tig) owns nodes
 // 2 tig and 2 tig + 1 of elements g / 4 and 2 + g / 4, as input and as output. A block
@@ -29,11 +31,23 @@ typedef unsigned int u32;
 #define CELLS ((TY + 1) * ROW)
 #define PLANE ((3 * CELLS + 15) / 16 * 16 + 8)
 
-__device__ __forceinline__ void multiply(int (&c)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {
-  asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
-      "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%10,%10,%10};"
-      : "=r"(c[0]), "=r"(c[1]), "=r"(c[2]), "=r"(c[3])
-      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1), "r"(0));
+#define MULTIPLY(name, kind) \
+  __device__ __forceinline__ void name( \
+      int (&c)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) { \
+    asm("mma.sync.aligned.m16n8k32.row.col.s32." kind ".s8.s32 " \
+        "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%10,%10,%10};" \
+        : "=r"(c[0]), "=r"(c[1]), "=r"(c[2]), "=r"(c[3]) \
+        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1), "r"(0)); \
+  }
+MULTIPLY(multiply_bytes, "u8")
+MULTIPLY(multiply_top, "s8")
+
+// not moved out of the loops, which have no register for what it loads
+__device__ __forceinline__ uint2 load(const uint2* from) {
+  const u32 at = (u32)__cvta_generic_to_shared(from);
+  uint2 r;
+  asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(r.x), "=r"(r.y) : "r"(at));
+  return r;
 }
 
 // bytes number k of four words, as word number k
@@ -44,45 +58,54 @@ __device__ __forceinline__ void bytes(u32 a, u32 b, u32 c, u32 d, u32* found) {
   found[2] = __byte_perm(r, s, 0x5410); found[3] = __byte_perm(r, s, 0x7632);
 }
 
+// the same of two words; what the other half holds meets zeros
+__device__ __forceinline__ void two_bytes(u32 a, u32 b, u32* found) {
+  found[0] = __byte_perm(a, b, 0x5140); found[1] = found[0] >> 16;
+  found[2] = __byte_perm(a, b, 0x7362); found[3] = found[2] >> 16;
+}
+
+// 16 bytes each of a plane of u, and how many a thread brings
+#define CHUNKS (3 * (TY + 1) * (TX + 1) * 2)
+#define TURNS ((CHUNKS + THREADS - 1) / THREADS)
+#define NO_CHUNK 0xffffffffu
+
+// a plane of u, chunks of which come from and go to offsets in numbers and in bytes
 __device__ __forceinline__ void bring(
-    double* planes, const double* __restrict__ u, int left, int front, int z, int NX, int NY,
-    int NZ) {
-  double* to = planes + (z % 3) * PLANE;
-  const u32 P = NX * NY, N = P * NZ, from = min(z, NZ - 1) * P;
-  for (int n = threadIdx.x; n < 3 * (TY + 1) * (TX + 1) * 2; n += THREADS) {
-    const int part = n & 1, i = (n >> 1) % (TX + 1), j = (n >> 1) / (TX + 1) % (TY + 1);
-    const int c = (n >> 1) / ((TX + 1) * (TY + 1));
-    const u32 x = min(max(left + i, 0), NX - 1), y = min(max(front + j, 0), NY - 1);
-    const u32 at = (u32)__cvta_generic_to_shared(to + c * CELLS + j * ROW + i * 4 + 2 * part);
-    const double* source = u + (c * N + from + y * NX + x) * 4 + 2 * part;
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(source));
-  }
+    u32 planes, const double* __restrict__ u, const u32 (&to)[TURNS], const u32 (&from)[TURNS],
+    int z, int NZ, u32 P) {
+  const u32 there = planes + (u32)z % 3u * (PLANE * 8);
+  const double* plane = u + min(z, NZ - 1) * P * 4;
+  #pragma unroll
+  for (int n = 0; n < TURNS; n++)
+    if (to[n] != NO_CHUNK)
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(there + to[n]),
+                   "l"(plane + from[n]));
   asm volatile("cp.async.commit_group;");
 }
 
-// forces of four elements, their first at column `first` of the tile
+// forces of four elements, two of them this thread's: `column`, of the tile, and two on
 __device__ __forceinline__ void elements(
     const double* planes, const float* __restrict__ lam, const float* __restrict__ mu,
-    const u32 (&B)[6][2], double* sh, int first, int x0, int y, int z, int NX, int NY, int NZ,
-    double scale) {
-  const int id = threadIdx.x & 31, g = id >> 2, tig = id & 3, lane = g & 3;
-  const bool row = y >= 0 && y < NY - 1 && z < NZ - 1;
+    const uint2* B, double* sh, u32 column, int left, int front, int z, int NX, int NY,
+    int NZ, double scale) {
+  const u32 tig = threadIdx.x & 3, lane = threadIdx.x >> 2 & 3;
+  const u32 i = column % TX, j = column / TX;
+  const int x = left + i, y = front + j;
+  const bool row = (u32)y < NY - 1 && z < NZ - 1;
+  const u32 e = (z * (NY - 1) + y) * (NX - 1) + x;
+  const double* own =
+      planes + (u32)(z + (tig >> 1)) % 3u * PLANE + (j + (tig & 1)) * ROW + i * 4 + lane;
+  double* out = sh + (2 * (tig >> 1) + (tig & 1)) * SIDE + column * 4 + lane;
   u64 q[2][6];
-  double back[2], whole[2], shear[2];
+  double whole[2], shear[2];
   #pragma unroll
   for (int h = 0; h < 2; h++) {
-    const int x = x0 + 2 * h + (g >> 2);
-    const bool in = row && x >= 0 && x < NX - 1;
-    const u32 e = in ? (z * (NY - 1) + y) * (NX - 1) + x : 0u;
+    const bool in = row && (u32)(x + 2 * h) < NX - 1;
     double v[6];
     u32 top = 0;
     #pragma unroll
-    for (int o = 0; o < 6; o++) {
-      const int at = first + 2 * h + (g >> 2), i = at % TX, j = at / TX + (tig & 1);
-      const double* own = planes + (z + (tig >> 1)) % 3 * PLANE + j * ROW + i * 4 + lane;
-      v[o] = in ? own[(o % 3) * CELLS + o / 3 * 4] : 0.0;
-    }
-    const double m = in ? (double)mu[e] : 0.0, l = in ? (double)lam[e] : 0.0;
+    for (int o = 0; o < 6; o++) v[o] = own[(o % 3) * CELLS + o / 3 * 4 + 8 * h];
+    const double m = in ? (double)mu[e + 2 * h] : 0.0, l = in ? (double)lam[e + 2 * h] : 0.0;
     #pragma unroll
     for (int o = 0; o < 6; o++) top = max(top, (u32)__double2hiint(v[o]) & 0x7fffffffu);
     top = max(top, __shfl_xor_sync(~0u, top, 1));
@@ -90,24 +113,23 @@ __device__ __forceinline__ void elements(
     const int power = max((int)(top >> 20), 64);  // |v| < 2^(power - 1022)
     const double up = __hiloint2double((2045 + BITS - power) << 20, 0);
     // what is not finite stays so
-    back[h] = __hiloint2double(power == 2047 ? 0x7ff80000 : (1 + power - BITS) << 20, 0);
-    whole[h] = __dmul_rn(__dadd_rn(l, 2.0 * m), scale);
-    shear[h] = __dmul_rn(m, scale);
+    const double back =
+        __hiloint2double(power == 2047 ? 0x7ff80000 : (1 + power - BITS) << 20, 0);
+    whole[h] = __dmul_rn(__dadd_rn(l, 2.0 * m), scale) * back;
+    shear[h] = __dmul_rn(m, scale) * back;
+    // the bytes of an integer are its digits, the highest one signed
     #pragma unroll
-    for (int o = 0; o < 6; o++) {
-      const u64 k = (u64)__double2ll_rn(v[o] * up);
-      q[h][o] = (k + 0x8080808080808080ull) ^ 0x8080808080808080ull;
-    }
+    for (int o = 0; o < 6; o++) q[h][o] = (u64)__double2ll_rn(v[o] * up);
   }
   u32 A[2][2][8];  // element, half of the nodes' components, digit
   #pragma unroll
   for (int h = 0; h < 2; h++) {
     bytes((u32)q[h][0], (u32)q[h][1], (u32)q[h][2], (u32)q[h][3], A[h][0]);
-    bytes((u32)q[h][4], (u32)q[h][5], 0, 0, A[h][1]);
+    two_bytes((u32)q[h][4], (u32)q[h][5], A[h][1]);
     if (DIGITS > 4) {
       bytes((u32)(q[h][0] >> 32), (u32)(q[h][1] >> 32), (u32)(q[h][2] >> 32),
             (u32)(q[h][3] >> 32), A[h][0] + 4);
-      bytes((u32)(q[h][4] >> 32), (u32)(q[h][5] >> 32), 0, 0, A[h][1] + 4);
+      two_bytes((u32)(q[h][4] >> 32), (u32)(q[h][5] >> 32), A[h][1] + 4);
     }
   }
   #pragma unroll
@@ -115,32 +137,38 @@ __device__ __forceinline__ void elements(
     double part[2][4];
     #pragma unroll
     for (int k = 0; k < 2; k++) {
+      const uint2 b = load(B + (3 * k + t) * 32);
       int pair[4][4];  // two digits' sums: below 2^25
       #pragma unroll
       for (int p = 0; p < 4; p++) {
         int low[4] = {0, 0, 0, 0}, high[4] = {0, 0, 0, 0};
-        if (2 * p < DIGITS)
-          multiply(low, A[0][0][2 * p], A[1][0][2 * p], A[0][1][2 * p], A[1][1][2 * p],
-                   B[3 * k + t][0], B[3 * k + t][1]);
-        if (2 * p + 1 < DIGITS)
-          multiply(high, A[0][0][2 * p + 1], A[1][0][2 * p + 1], A[0][1][2 * p + 1],
-                   A[1][1][2 * p + 1], B[3 * k + t][0], B[3 * k + t][1]);
+        #define DIGIT(d, c) \
+          if (d < DIGITS - 1) \
+            multiply_bytes(c, A[0][0][d], A[1][0][d], A[0][1][d], A[1][1][d], b.x, b.y); \
+          if (d == DIGITS - 1) \
+            multiply_top(c, A[0][0][d], A[1][0][d], A[0][1][d], A[1][1][d], b.x, b.y);
+        DIGIT(2 * p, low)
+        DIGIT(2 * p + 1, high)
+        #undef DIGIT
         #pragma unroll
         for (int i = 0; i < 4; i++) pair[p][i] = high[i] * 256 + low[i];
       }
       #pragma unroll
       for (int i = 0; i < 4; i++) {
-        // the upper half modulo 2^32: the sum is below 2^63
-        const u32 upper = (u32)pair[3][i] * 65536u + (u32)pair[2][i];
-        const i64 lower = (i64)pair[1][i] * 65536 + pair[0][i];
-        part[k][i] = __ll2double_rn((i64)((u64)lower + ((u64)upper << 32)));
+        // modulo 2^64: the sum is below 2^63
+        const int low = pair[1][i] * 65536 + pair[0][i];
+        const int carry = (pair[1][i] + (pair[0][i] >> 16)) >> 16;
+        const int high = pair[3][i] * 65536 + pair[2][i] + carry;
+        i64 sum;
+        asm("mov.b64 %0, {%1, %2};" : "=l"(sum) : "r"(low), "r"(high));
+        part[k][i] = __ll2double_rn(sum);
       }
     }
     #pragma unroll
     for (int i = 0; i < 4; i++) {
-      const int h = i >> 1, o = 2 * t + (i & 1), at = first + 2 * h + (g >> 2);
-      const double sum = __dadd_rn(__dmul_rn(part[0][i], whole[h]), __dmul_rn(part[1][i], shear[h]));
-      sh[(tig >> 1) * 2 * SIDE + (tig & 1) * SIDE + o * BLOCK + at * 4 + lane] = sum * back[h];
+      const int h = i >> 1, o = 2 * t + (i & 1);
+      out[o * BLOCK + 8 * h] =
+          __dadd_rn(__dmul_rn(part[0][i], whole[h]), __dmul_rn(part[1][i], shear[h]));
     }
   }
 }
@@ -158,25 +186,33 @@ march(const double* __restrict__ u, double* __restrict__ un, double* __restrict_
   const int z0 = blockIdx.z * CZ, z1 = min(z0 + CZ, NZ), zs = max(z0 - 1, 0);
   const bool own = tx > 0 && ty > 0 && x < NX && y < NY;
   const u32 P = NX * NY, N = P * NZ;
-  u32 B[6][2];
-  #pragma unroll
-  for (int t = 0; t < 6; t++) {
-    B[t][0] = matrices[(2 * t) * 32 + (tid & 31)];
-    B[t][1] = matrices[(2 * t + 1) * 32 + (tid & 31)];
-  }
+  __shared__ uint2 all[6 * 32];
+  for (int k = tid; k < 6 * 32; k += THREADS)
+    all[k] = make_uint2(matrices[k / 32 * 64 + k % 32], matrices[k / 32 * 64 + 32 + k % 32]);
+  const uint2* B = all + (tid & 31);
   double carry[3] = {0.0, 0.0, 0.0};
   double* planes = shared + BUFFER;
-  bring(planes, u, left, front, zs, NX, NY, NZ);
-  bring(planes, u, left, front, zs + 1, NX, NY, NZ);
+  u32 to[TURNS], from[TURNS];
+  #pragma unroll
+  for (int n = 0; n < TURNS; n++) {
+    const int k = tid + n * THREADS, part = k & 1, i = (k >> 1) % (TX + 1);
+    const int j = (k >> 1) / (TX + 1) % (TY + 1), c = (k >> 1) / ((TX + 1) * (TY + 1));
+    const u32 xx = min(max(left + i, 0), NX - 1), yy = min(max(front + j, 0), NY - 1);
+    to[n] = k < CHUNKS ? (c * CELLS + j * ROW + i * 4 + 2 * part) * 8 : NO_CHUNK;
+    from[n] = (c * N + yy * NX + xx) * 4 + 2 * part;
+  }
+  const u32 ring = (u32)__cvta_generic_to_shared(planes);
+  bring(ring, u, to, from, zs, NZ, P);
+  bring(ring, u, to, from, zs + 1, NZ, P);
   asm volatile("cp.async.wait_group 0;");
   __syncthreads();
   for (int z = zs; z < z1; z++) {
     double* sh = shared;
-    bring(planes, u, left, front, z + 2, NX, NY, NZ);
+    bring(ring, u, to, from, z + 2, NZ, P);
     #pragma unroll 1
     for (int pass = 0; pass < 2; pass++) {
-      const int first = 4 * ((tid >> 5) + pass * (THREADS / 32));
-      elements(planes, lam, mu, B, sh, first, left + first % TX, front + first / TX, z, NX, NY, NZ, scale);
+      const u32 column = 4 * ((tid >> 5) + pass * (THREADS / 32)) + (tid >> 4 & 1);
+      elements(planes, lam, mu, B, sh, column, left, front, z, NX, NY, NZ, scale);
     }
     const bool mine = own && z >= z0;
     double speed[3], here[3], factor[3];
