@@ -250,13 +250,13 @@ def test_slip_vector_of_components(buried):
 
 def test_what_all_sources_of_a_fault_share_is_found_once(breaking, monkeypatch):
     fault, looked = replace(breaking[1].faults["main"]), []
-    lines = window.has_edge_lines
+    lines = window.edge_lines
 
     def counted(fault):
         looked.append(fault)
         return lines(fault)
 
-    monkeypatch.setattr(window, "has_edge_lines", counted)
+    monkeypatch.setattr(window, "edge_lines", counted)
     sources = unit_sources(fault, 4, 2)
     slips = slips_of(sources, fault)
     assert len(looked) == 1

@@ -5,6 +5,12 @@ edge, whose depths may vary along strike. It is unrolled to a rectangle: ``along
 the distance along the interface's mean strike; ``down`` is the arc length down dip
 from the upper edge at that ``along``, stretched so that the lower edge is at
 ``width`` everywhere (the mean arc length between the edges).
+
+The mesh has lines where slip ends along strike: such an end may reach the ground, where
+what is between it and a place is less than an element. It has none along the lower
+edge, which is deep, nor along a buried upper one, whose depth the edges of elements
+should not exceed anyhow: these may vary in depth, and would come close to the bottoms
+of layers.
 """
 
 from __future__ import annotations
@@ -32,6 +38,8 @@ _POLES = (20, 14)
 _FINEST = 3
 # the surface begins this share of its depth above the free surface it pierces
 _ABOVE = 0.04
+# share of the length within which a node is on a line across strike
+_ON_LINE = 2e-5
 _DEPTHS = 161
 
 
@@ -55,8 +63,9 @@ class CurvedSurface:
         return self.smooth.knots[1][[0, -1]]
 
     def embed(self, mesher: Mesher) -> None:
-        """Add the surface to the mesher."""
-        mesher.add_spline(self.name, self.smooth.poles(), self.smooth.knots)
+        """Add the surface to the mesher, with lines where slip ends along strike."""
+        for part in self.smooth.sliced(self.region.lines[[0, -1]].tolist()):
+            mesher.add_spline(self.name, part.poles(), part.knots)
 
     def project(self, points: Float) -> Float:
         """Move (n, 3) points, m, horizontally onto the smooth surface."""
@@ -72,7 +81,11 @@ class CurvedSurface:
             upper = arc.at(s, np.interp(s, region.lines, region.top))
             lower = arc.at(s, np.interp(s, region.lines, region.bottom))
             down = (arc.at(s, -points[:, 2]) - upper) / (lower - upper)
-            return s - region.lines[0], down * arc.mean_width
+            along = s - region.lines[0]
+            # those on the lines of the mesh, whose places are rounded
+            for end in (0.0, length):
+                along[np.abs(along - end) < _ON_LINE * length] = end
+            return along, down * arc.mean_width
 
         length = float(region.lines[-1] - region.lines[0])
         shape = Unrolled(

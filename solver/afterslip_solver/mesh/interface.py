@@ -8,12 +8,14 @@ on linearly with the local dip and so reaches the free surface.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.interpolate import make_interp_spline
+from scipy.interpolate import BSpline, make_interp_spline
 
 from afterslip_common.errors import MeshError
 from afterslip_solver.jit.threads import over
@@ -203,6 +205,27 @@ class Interface:
             knots=(first.t, second.t),
             coefficients=np.ascontiguousarray(second.c.T),
         )
+
+    def sliced(self, at: Sequence[float]) -> list[Interface]:
+        """Interfaces that together are this one, along strike.
+
+        Parameters
+        ----------
+        at : m along strike, where one ends and the next begins; rising, inside it.
+        """
+        spline = BSpline(self.knots[0], self.coefficients, DEGREE)
+        for s in at:
+            spline = spline.insert_knot(s, DEGREE)
+        knots, found = spline.t, []
+        for low, high in pairwise([knots[0], *at, knots[-1]]):
+            inner = knots[(knots > low) & (knots < high)]
+            ends = [low] * (DEGREE + 1), [high] * (DEGREE + 1)
+            own = np.concatenate([ends[0], inner, ends[1]])
+            first = int(np.searchsorted(knots, low, "right")) - DEGREE - 1
+            last = first + len(inner) + DEGREE + 1
+            values = np.ascontiguousarray(spline.c[first:last])
+            found.append(replace(self, knots=(own, self.knots[1]), coefficients=values))
+        return found
 
     def poles(self) -> Float:
         """(n_s, n_depth, 3) float64, m, control points of the spline as a surface."""

@@ -134,7 +134,7 @@ class Mesher:
         ]
 
     def add_spline(self, name: str, poles: Float, knots: tuple[Float, Float]) -> None:
-        """Bicubic B-spline surface.
+        """Bicubic B-spline surface, or one more part of it.
 
         Parameters
         ----------
@@ -146,18 +146,17 @@ class Mesher:
         flat = (poles * self.scale).transpose(1, 0, 2).reshape(-1, 3)
         tags = [occ.addPoint(*point) for point in flat]
         unique = [np.unique(k, return_counts=True) for k in knots]
-        self.surfaces[name] = [
-            occ.addBSplineSurface(
-                tags,
-                len(poles),
-                degreeU=3,
-                degreeV=3,
-                knotsU=unique[0][0].tolist(),
-                knotsV=unique[1][0].tolist(),
-                multiplicitiesU=unique[0][1].tolist(),
-                multiplicitiesV=unique[1][1].tolist(),
-            )
-        ]
+        surface = occ.addBSplineSurface(
+            tags,
+            len(poles),
+            degreeU=3,
+            degreeV=3,
+            knotsU=unique[0][0].tolist(),
+            knotsV=unique[1][0].tolist(),
+            multiplicitiesU=unique[0][1].tolist(),
+            multiplicitiesV=unique[1][1].tolist(),
+        )
+        self.surfaces.setdefault(name, []).append(surface)
         occ.synchronize()
         occ.remove([(0, tag) for tag in tags])
 

@@ -26,10 +26,10 @@ def uniform_slip(
     """Uniform slip on the rectangle.
 
     Without a taper slip is whole inside, about half on the buried edges (a quarter at
-    corners) and zero outside, such that the potency is exact. Where the mesh has no
-    lines along the edges, slip falls linearly over one element across them. With a
-    taper slip falls to zero at the buried edges by a half cosine over the outer fifth
-    of length and width. It is whole at an open top.
+    corners) and zero outside, such that the potency is exact. Across edges that no
+    lines of the mesh follow, as the lower one of a curved fault, slip falls linearly
+    over one element. With a taper slip falls to zero at the buried edges by a half
+    cosine over the outer fifth of length and width. It is whole at an open top.
 
     Parameters
     ----------

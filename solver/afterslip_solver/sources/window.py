@@ -11,6 +11,7 @@ from afterslip_solver.model import FaultMesh, Float, Int
 from afterslip_solver.sources.profile import step_profile
 
 OpenEnds = tuple[bool, bool]
+Lines = tuple[bool, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +20,13 @@ class _Shared:
 
     Attributes
     ----------
-    width : see `element_width`. sharp : see `has_edge_lines`.
+    width : see `element_width`. sharp : see `edge_lines`.
     balance : see `_edge_balance`; None without such lines.
     rectangles : see `rectangle_values`.
     """
 
     width: float
-    sharp: bool
+    sharp: Lines
     balance: Float | None
     rectangles: dict[tuple[OpenEnds, OpenEnds], Float] = field(default_factory=dict)
 
@@ -74,7 +75,7 @@ def box_values(
         along,
         min(shared.width, along[1] - along[0]),
         open_ends=open_along,
-        sharp_ends=shared.sharp,
+        sharp_ends=shared.sharp[0],
     )
     second = step_profile(
         fault.down,
@@ -82,23 +83,29 @@ def box_values(
         down,
         min(shared.width, down[1] - down[0]),
         open_ends=open_down or (fault.open_top, False),
-        sharp_ends=shared.sharp,
+        sharp_ends=shared.sharp[1],
     )
     return first * second * (1.0 if shared.balance is None else shared.balance)
 
 
-def has_edge_lines(fault: FaultMesh) -> bool:
-    """Whether lines of the mesh follow the buried edges of the rectangle."""
+def edge_lines(fault: FaultMesh) -> Lines:
+    """Whether lines of the mesh follow both ends, and both edges along strike.
+
+    An edge at the free surface is always followed.
+    """
     near_l, near_w = 1e-6 * fault.length, 1e-6 * fault.width
     inside = (fault.down > -near_w) & (fault.down < fault.width + near_w)
-    lines = [
+    ends = [
         inside & (np.abs(fault.along) < near_l),
         inside & (np.abs(fault.along - fault.length) < near_l),
-        np.abs(fault.down - fault.width) < near_w,
     ]
+    edges = [np.abs(fault.down - fault.width) < near_w]
     if not fault.open_top:
-        lines.append(np.abs(fault.down) < near_w)
-    return all(int(line.sum()) >= 3 for line in lines)
+        edges.append(np.abs(fault.down) < near_w)
+    along, down = (
+        all(int(line.sum()) >= 3 for line in lines) for lines in (ends, edges)
+    )
+    return along, down
 
 
 def _of(fault: FaultMesh) -> _Shared:
@@ -107,8 +114,8 @@ def _of(fault: FaultMesh) -> _Shared:
         place = np.searchsorted(fault.nodes, fault.triangles)
         area = _areas(fault, place)
         width = float(np.sqrt(np.median(area) * 4.0 / np.sqrt(3.0)))
-        sharp = has_edge_lines(fault)
-        balance = _edge_balance(fault, place, area) if sharp else None
+        sharp = edge_lines(fault)
+        balance = _edge_balance(fault, place, area, sharp) if any(sharp) else None
         found = _shared[fault] = _Shared(width, sharp, balance)
     return found
 
@@ -121,7 +128,7 @@ def _areas(fault: FaultMesh, place: Int) -> Float:
     return np.asarray(0.5 * np.abs(u[0][:, 0] * u[1][:, 1] - u[0][:, 1] * u[1][:, 0]))
 
 
-def _edge_balance(fault: FaultMesh, place: Int, area: Float) -> Float:
+def _edge_balance(fault: FaultMesh, place: Int, area: Float, sharp: Lines) -> Float:
     """(n_fault_node,) factors that make the half value on edges conserve potency.
 
     A midpoint on the rectangle's edge carries a third of the areas of both triangles
@@ -129,7 +136,11 @@ def _edge_balance(fault: FaultMesh, place: Int, area: Float) -> Float:
     """
     along = fault.along[place[:, :3]].mean(axis=1)
     down = fault.down[place[:, :3]].mean(axis=1)
-    inner = (along > 0.0) & (along < fault.length) & (down > 0.0) & (down < fault.width)
+    inner = np.ones(len(area), dtype=np.bool_)
+    if sharp[0]:
+        inner &= (along > 0.0) & (along < fault.length)
+    if sharp[1]:
+        inner &= (down > 0.0) & (down < fault.width)
     middle = place[:, 3:].ravel()
     count = len(fault.nodes)
     inside = np.bincount(middle, np.repeat(area * inner, 3), minlength=count)
