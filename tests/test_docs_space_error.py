@@ -8,6 +8,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 import convergence
+import end_of_slip
 import space_error
 
 ROOT = Path(__file__).parents[1]
@@ -51,3 +52,16 @@ def test_estimates_hold_for_problems_that_were_not_used_for_the_choice():
     others = [item for item in ITEMS if "; other; " in item["note"]]
     assert len(others) >= 8
     assert min(item["ratio"] for item in others) >= 0.5
+
+
+def test_slip_ends_on_a_curved_fault_within_its_elements_own_error():
+    content = json.loads((ROOT / "benchmarks/end-of-slip-2core.json").read_text())
+    found = shown(end_of_slip.BEGIN, end_of_slip.END)
+    assert found == "\n".join(end_of_slip.table(content))
+    for item in content["records"]:
+        elements, slip, ramp = (
+            float(part.rsplit(" ", 1)[1].rstrip("%"))
+            for part in item["note"].split("; ")[4:7]
+        )
+        assert slip <= elements
+        assert slip < 0.5 * ramp
