@@ -128,44 +128,49 @@ def points_of(smooth: Interface, at: float) -> tuple[Float, Float]:
     return points, cKDTree(trace).query(points[:, :2])[0]
 
 
+def model_of(name: str, edge: float) -> tuple[Model, CurvedSurface]:
+    """Return an interface in a half-space, on a mesh of edges in km, refined once."""
+    size = MeshSize(edge * KM, 720.0 * KM, 0.7)
+    made = build_mesh(BOX, [fault_of(name)], size, refine=1)
+    mesh = made.mesh
+    rock, held = uniform_materials(mesh, 30e9, 30e9), held_sides_and_bottom(mesh)
+    model = Model(mesh, rock, held, surface_trace(mesh), made.faults, made.splits)
+    return model, place_curved(fault_of(name), BOX, size.fault)
+
+
+def errors_of(model: Model, points: Float, exact: Float) -> Float:
+    """(1 + n_part, n_point) m, the error and what it consists of."""
+    coarse, fault = coarsened(model, restoring_force), model.faults["main"]
+    assert coarse is not None
+    found = moved(model, points)
+    applied = by_slip(model, uniform_slip(fault, dip=1.0), points)
+    differences = (
+        found - exact,
+        found - applied,
+        applied - exact,
+        by_slip(model, linear(fault), points) - exact,
+        (found - moved(coarse, points)) / NESTED,
+    )
+    return np.asarray(np.linalg.norm(np.stack(differences), axis=2))
+
+
 def measure(name: str) -> list[Record]:
     """Return the records of an interface, two a mesh: near the end, and beyond."""
     out: list[Record] = []
     for edge in EDGES:
-        size = MeshSize(edge * KM, 720.0 * KM, 0.7)
-        placed = place_curved(fault_of(name), BOX, size.fault)
-        made = build_mesh(BOX, [fault_of(name)], size, refine=1)
-        mesh = made.mesh
-        rock, held = uniform_materials(mesh, 30e9, 30e9), held_sides_and_bottom(mesh)
-        surface = surface_trace(mesh)
-        model = Model(mesh, rock, held, surface, made.faults, made.splits)
-        coarse = coarsened(model, restoring_force)
-        assert coarse is not None
-        at = float(placed.region.lines[-1])
+        model, placed = model_of(name, edge)
+        at, half = float(placed.region.lines[-1]), 0.5 * edge * KM
         points, off = points_of(placed.smooth, at)
-        half = 0.5 * edge * KM
         points = points[off > half]
         exact = dislocation_surface(points[:, :2], *exact_slip(placed))
-        found = moved(model, points)
-        slip = uniform_slip(made.faults["main"], dip=1.0)
-        applied = by_slip(model, slip, points)
-        ramp = by_slip(model, linear(made.faults["main"]), points)
-        errors = np.stack(
-            [
-                found - exact,
-                found - applied,
-                applied - exact,
-                ramp - exact,
-                (found - moved(coarse, points)) / NESTED,
-            ]
-        )
         peak = np.linalg.norm(exact, axis=1).max()
-        errors = np.linalg.norm(errors, axis=2) / peak
+        errors = errors_of(model, points, exact) / peak
         end = placed.smooth.position(at, np.linspace(0.0, 40.0 * KM, 200))
         near = cKDTree(end).query(points)[0] < NEAR * half
+        count = 3 * len(model.mesh.nodes)
         for words, here in (("near", near), ("beyond", ~near)):
             true, *parts = errors[:, here].max(axis=1)
-            note = f"{name}; {0.5 * edge:.2g} km; {3 * len(mesh.nodes):,}; {words}; "
+            note = f"{name}; {0.5 * edge:.2g} km; {count:,}; {words}; "
             note += "; ".join(
                 f"{part} {value:.2%}" for part, value in zip(PARTS, parts, strict=True)
             )
