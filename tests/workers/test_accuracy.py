@@ -56,6 +56,22 @@ def test_forward_run_has_the_accuracy_that_it_asks_for():
     assert any("accuracy 6 %" in note for note in json.loads(result.attrs["notes"]))
 
 
+@pytest.mark.parametrize(("taper", "near"), [(False, 2), (True, 0)])
+def test_points_beside_an_abrupt_end_of_slip_are_counted_in_the_notes(taper, near):
+    spec = wanting("20 %")
+    spec["model"]["faults"][0]["plane"]["top"] = 2
+    spec["slip"][0]["taper"] = taper
+    # 3.6 km from the upper edge and from a corner, and away from all edges, on
+    # elements of 4.5 km; the first one is beside the trace of the margin
+    spec["points"] = [[-3.0, 0.0], [3.0, 0.0], [3.0, 40.0], [25.0, 0.0], [-60.0, 0.0]]
+    result = run_forward(spec)
+    assert result.attrs["points_near_ends"] == near
+    notes = json.loads(result.attrs["notes"])
+    said = [note for note in notes if "slip ends abruptly" in note]
+    assert said == [note for note in said if note.endswith(": 2 of 5")]
+    assert len(said) == (near > 0)
+
+
 @pytest.mark.slow
 def test_accuracy_can_be_asked_for_under_a_slope(tmp_path):
     """Against a half-space that is tilted."""

@@ -30,12 +30,8 @@ from afterslip_solver.mesh.split import elements_beside
 from afterslip_solver.model import Float, GroupResult, Model
 from afterslip_solver.sources import interpolated_slip, potency, uniform_slip
 from afterslip_workers.engines.forward import place_coordinates, write
-from afterslip_workers.engines.viscoelastic import preflight
-from afterslip_workers.engines.viscoelastic.accuracy import (
-    Shares,
-    Walls,
-    adapted,
-)
+from afterslip_workers.engines.viscoelastic import preflight, probes
+from afterslip_workers.engines.viscoelastic.accuracy import Shares, Walls, adapted
 from afterslip_workers.engines.viscoelastic.building import build_model
 from afterslip_workers.engines.viscoelastic.faults import fault_variables
 from afterslip_workers.engines.viscoelastic.ground import local_motion
@@ -45,7 +41,6 @@ from afterslip_workers.engines.viscoelastic.places import (
     elastic_and_change,
     locate,
 )
-from afterslip_workers.engines.viscoelastic.probes import between_walls, beyond_traces
 from afterslip_workers.engines.viscoelastic.settings import prepared_for, settings_of
 from afterslip_workers.engines.viscoelastic.space import (
     coarse_model,
@@ -151,7 +146,7 @@ def walls_of_slip(
             return None
         assert inputs.points is not None  # noqa: S101 - resolve reads them
         at = np.column_stack([inputs.points.x, inputs.points.y])
-        return between_walls(coarse, forward.model.boundary, motion, at)
+        return probes.between_walls(coarse, forward.model.boundary, motion, at)
 
     return walls
 
@@ -192,7 +187,10 @@ def _solved(
     result["space_error"] = _error_variable(error)
     share = len(coarse.mesh.nodes) / len(model.mesh.nodes)
     result.attrs["space_error_cost"] = share * there.iterations / found.iterations
-    counted = beyond_traces(model, np.column_stack([points.x, points.y]))
+    at = np.column_stack([points.x, points.y, -points.depth])
+    counted = probes.beyond_traces(model, at)
+    near = probes.near_ends(model, given, at) & counted
+    result.attrs["points_near_ends"] = int(near.sum())
     return result, Shares.of(parts[None], error[None], counted)
 
 
@@ -381,12 +379,19 @@ def _numbers(found: GroupResult) -> dict[str, Any]:
 
 
 def _warnings(forward: ViscoelasticForward, result: xr.Dataset) -> list[str]:
-    """Say where a run has not reached what was asked."""
+    """Say where a run has not, or may not have, reached what was asked."""
+    said, near = [], result.attrs.get("points_near_ends", 0)
+    if near and forward.model.mesh.accuracy is not None:
+        said.append(
+            "errors may be larger than is estimated at points within an element of "
+            f"where slip ends abruptly: {near} of {result.sizes['point']}"
+        )
     reached, asked = result.attrs["time_error"], forward.solver.time_tolerance
     if reached <= asked:
-        return []
+        return said
     hint = ": shorten solver.step" if forward.solver.integrator == "stepping" else ""
     return [
+        *said,
         f"warning: the curve's estimated error in time is {reached:.1e}, more than the "
-        f"time_tolerance of {asked:.1e}{hint}"
+        f"time_tolerance of {asked:.1e}{hint}",
     ]

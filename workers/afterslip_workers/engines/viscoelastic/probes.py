@@ -27,6 +27,8 @@ from afterslip_workers.engines.viscoelastic.space import (
     slipping,
 )
 
+# share of the largest slip by which it differs within a triangle where it ends abruptly
+_ABRUPT = 0.4
 # of the curve, at which sources are looked at
 _MOMENTS = (0.1, 1.0)
 
@@ -47,6 +49,28 @@ def beyond_traces(model: Model, points: Float) -> Bool:
             distance, _ = cKDTree(trace).query(points[:, :2])
             apart &= distance > element_width(fault)
     return apart
+
+
+def near_ends(model: Model, slip: dict[str, Float], points: Float) -> Bool:
+    """(n_point,) which points are within an element of where slip ends abruptly.
+
+    Errors are larger there than elsewhere on every mesh, and estimates little related
+    to them.
+
+    Parameters
+    ----------
+    slip : fault name → (n_fault_node, 3, 1) m. points : (n_point, 3) m.
+    """
+    near = np.zeros(len(points), dtype=np.bool_)
+    for name, values in slip.items():
+        fault = model.faults[name]
+        length = np.linalg.norm(values[:, :, 0], axis=1)
+        of_triangles = length[np.searchsorted(fault.nodes, fault.triangles)]
+        ends = np.ptp(of_triangles, axis=1) > _ABRUPT * length.max()
+        if ends.any():
+            places = model.mesh.nodes[np.unique(fault.triangles[ends])]
+            near |= cKDTree(places).query(points)[0] < element_width(fault)
+    return near
 
 
 def of_sources(spec: ViscoelasticCampaign, backend: str) -> Measure:
