@@ -139,6 +139,18 @@ def test_growth_follows_at_once_where_shorter_edges_leave_the_elastic_error():
     assert in_vain.edges == in_vain.away == pytest.approx((0.9 / 2.8) ** 0.5)
 
 
+def test_growth_does_not_follow_errors_that_are_only_beside_a_trace():
+    found = [Shares(0.015, None, 0.008), Shares(0.018, None, 0.009)]
+    factors = Factors().after(found, 0.01)
+    assert factors.edges == pytest.approx((0.9 / 1.8) ** 0.5)
+    assert factors.away == 1.0
+    # farther away they are too large as well, and have not fallen
+    both = Factors().after(
+        [Shares(0.015, None, 0.012), Shares(0.018, None, 0.012)], 0.01
+    )
+    assert both.away == both.edges
+
+
 def test_accuracy_that_is_not_met_is_a_warning():
     forward = parse_forward(wanting("20 %"))
     files = LocalFiles(forward.base)
@@ -270,6 +282,19 @@ def test_error_is_relative_to_the_largest_change_until_then():
     found = Shares.of(motion, error, np.array([False, True]))
     assert found.elastic == pytest.approx(0.02)
     assert found.change == pytest.approx(0.05)
+
+
+def test_errors_farther_from_traces_are_of_points_that_count():
+    motion, error = np.zeros((1, 1, 3, 3)), np.zeros((1, 1, 3))
+    motion[0, 0, :, 0] = [1.0, 0.5, 0.2]
+    error[0, 0] = [9.0, 0.03, 0.01]
+    counted = np.array([False, True, True])
+    found = Shares.of(motion, error, counted, np.array([True, False, True]))
+    assert (found.elastic, found.farther) == pytest.approx((0.03, 0.01))
+    # all are near: there is nothing else to go by
+    assert Shares.of(motion, error, counted, np.zeros(3, dtype=bool)).farther is None
+    largest = Shares.largest_of([found, Shares(0.02, 0.05), Shares(0.01, None, 0.02)])
+    assert largest == Shares(0.03, 0.05, 0.02)
 
 
 def test_finer_sources_have_shorter_edges():

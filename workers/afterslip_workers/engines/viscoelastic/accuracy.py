@@ -54,15 +54,30 @@ class Shares:
     Attributes
     ----------
     elastic, change : as shares; the change's is None where nothing creeps.
+    farther : as elastic, of points more than two elements from all traces; None: the
+        same. Nearer ones are less than an element of the coarser mesh away, and what is
+        estimated there tells little of how sizes far away should change.
     """
 
     elastic: float
     change: float | None = None
+    farther: float | None = None
 
     @property
     def largest(self) -> float:
         """The larger one."""
         return max(self.elastic, self.change or 0.0)
+
+    @classmethod
+    def largest_of(cls, found: Sequence[Shares]) -> Shares:
+        """Return the largest errors of several groups of sources."""
+        changes = [share.change for share in found if share.change is not None]
+        beyond = [share.farther for share in found if share.farther is not None]
+        return cls(
+            max(share.elastic for share in found),
+            max(changes, default=None),
+            max(beyond, default=None),
+        )
 
     def beside(self, other: Shares) -> Shares:
         """Return the errors of two causes together, whose squares add."""
@@ -73,7 +88,11 @@ class Shares:
 
     @classmethod
     def of(
-        cls, motion: Float, error: NDArray[np.floating[Any]], counted: Bool
+        cls,
+        motion: Float,
+        error: NDArray[np.floating[Any]],
+        counted: Bool,
+        farther: Bool | None = None,
     ) -> Shares:
         """Compare errors with displacements.
 
@@ -82,17 +101,22 @@ class Shares:
         motion : (n_lane, 1 + n_time, n_point, 3) m, elastic displacement and changes.
         error : (n_lane, 1 + n_time, n_point) m.
         counted : (n_point,) which points count; all where none does.
+        farther : (n_point,) which are farther from traces, if any.
         """
         counted = counted if counted.any() else np.ones_like(counted)
         size = np.linalg.norm(motion, axis=3).max(axis=2)
         wrong = error[:, :, counted].max(axis=2)
         elastic = float((wrong[:, 0] / size[:, 0]).max())
+        beyond = None
+        if farther is not None and (counted & farther).any():
+            rest = error[:, 0, counted & farther].max(axis=1)
+            beyond = float((rest / size[:, 0]).max())
         # relative to the largest change until then
         reached = np.maximum.accumulate(size[:, 1:], axis=1)
         if not reached.size or not reached.any():
-            return cls(elastic)
+            return cls(elastic, None, beyond)
         reached = np.maximum(reached, NEGLIGIBLE * size[:, :1])
-        return cls(elastic, float((wrong[:, 1:] / reached).max()))
+        return cls(elastic, float((wrong[:, 1:] / reached).max()), beyond)
 
 
 def _smaller(error: float, asked: float) -> float:
@@ -129,7 +153,11 @@ class Factors:
         smaller = _smaller(last.largest, asked)
         if len(found) == 1:
             return Factors(self.edges * smaller, self.away)
-        stays = last.elastic > max(asked, _LEFT * found[-2].elastic)
+        here, before = (
+            share.elastic if share.farther is None else share.farther
+            for share in (last, found[-2])
+        )
+        stays = here > max(asked, _LEFT * before)
         if stays or len(found) > _APART:
             return Factors(self.edges * smaller, self.away * smaller)
         edges, away = (

@@ -188,10 +188,10 @@ def _solved(
     share = len(coarse.mesh.nodes) / len(model.mesh.nodes)
     result.attrs["space_error_cost"] = share * there.iterations / found.iterations
     at = np.column_stack([points.x, points.y, -points.depth])
-    counted = probes.beyond_traces(model, at)
+    counted, farther = (probes.beyond_traces(model, at, n) for n in (1.0, 2.0))
     near = probes.near_ends(model, given, at) & counted
     result.attrs["points_near_ends"] = int(near.sum())
-    return result, Shares.of(parts[None], error[None], counted)
+    return result, Shares.of(parts[None], error[None], counted, farther)
 
 
 def _slip(

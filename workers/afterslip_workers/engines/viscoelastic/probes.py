@@ -33,12 +33,12 @@ _ABRUPT = 0.4
 _MOMENTS = (0.1, 1.0)
 
 
-def beyond_traces(model: Model, points: Float) -> Bool:
+def beyond_traces(model: Model, points: Float, elements: float = 1.0) -> Bool:
     """(n_point,) which points are more than an element from all traces of faults.
 
     Parameters
     ----------
-    points : (n_point, 2 or 3) m.
+    points : (n_point, 2 or 3) m. elements : how many of them.
     """
     apart = np.ones(len(points), dtype=np.bool_)
     top = float(model.mesh.nodes[:, 2].max())
@@ -47,7 +47,7 @@ def beyond_traces(model: Model, points: Float) -> Bool:
         trace = nodes[nodes[:, 2] >= top - 1.0, :2]
         if len(trace):
             distance, _ = cKDTree(trace).query(points[:, :2])
-            apart &= distance > element_width(fault)
+            apart &= distance > elements * element_width(fault)
     return apart
 
 
@@ -87,7 +87,8 @@ def of_sources(spec: ViscoelasticCampaign, backend: str) -> Measure:
         trace = two_sided(model)
         frame = Frame.of(spec.model.frame)
         compared = Coarse.of(coarse, second, prepared, model, trace, frame)
-        counted = beyond_traces(model, model.mesh.nodes[trace.nodes])
+        at = model.mesh.nodes[trace.nodes]
+        counted, farther = (beyond_traces(model, at, n) for n in (1.0, 2.0))
         found: list[Shares] = []
         for chosen in _probes(units):
             slip = unit_slip(units, chosen)
@@ -97,9 +98,9 @@ def of_sources(spec: ViscoelasticCampaign, backend: str) -> Measure:
             error = compared.error(fine, there, times)
             if fine.outcome != "converged" or error is None:
                 return Shares(np.inf)
-            found.append(Shares.of(elastic_and_change(fine, times), error, counted))
-        changes = [share.change for share in found if share.change is not None]
-        return Shares(max(share.elastic for share in found), max(changes, default=None))
+            motion = elastic_and_change(fine, times)
+            found.append(Shares.of(motion, error, counted, farther))
+        return Shares.largest_of(found)
 
     return measure
 
