@@ -8,15 +8,14 @@ that was refined once from the trace, which is less than an edge of the mesh tha
 compared with, and at points farther away; against Okada (1985).
 """
 
-import argparse
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from space_error import PROBLEMS, reference, spec, write_table
+from one_table import run
+from space_error import PROBLEMS, reference, spec
 
-from afterslip_common.record import record, write_records
+from afterslip_common.record import record
 from afterslip_workers.engines.viscoelastic.forward import run_forward
 
 BEGIN, END = "<!-- beside trace -->", "<!-- end of beside trace -->"
@@ -63,23 +62,11 @@ def table(content: dict) -> list[str]:
     return lines
 
 
-def main() -> None:
-    """Measure, or write the page's table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", type=Path, required=True)
-    parser.add_argument("--commit")
-    parser.add_argument("--docs", type=Path)
-    options = parser.parse_args()
-    if options.docs is not None:
-        lines = table(json.loads(options.json.read_text()))
-        write_table(options.docs, (BEGIN, END), lines)
-        return
-    found: list = []
-    for name, edge in EDGES.items():
-        for times in TIMES:
-            found += measure(name, times * edge)
-    write_records(options.json, found, options.commit)
+def measured() -> list:
+    """Return the records of all problems, on meshes of several edges."""
+    pairs = ((name, times * edge) for name, edge in EDGES.items() for times in TIMES)
+    return [item for pair in pairs for item in measure(*pair)]
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, (BEGIN, END), table, measured)

@@ -7,16 +7,15 @@ Forward specs with `mesh.size`, against Okada (1985); root mean squares of the e
 length over points of the surface, an element of the first mesh or more from the trace.
 """
 
-import argparse
-import json
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from space_error import PROBLEMS, Problem, reference, rms, spec, write_table
+from one_table import run
+from space_error import PROBLEMS, Problem, reference, rms, spec
 
-from afterslip_common.record import Record, device_name, document, record
+from afterslip_common.record import Record, record
 from afterslip_workers.engines.viscoelastic.forward import run_forward
 
 BEGIN, END = "<!-- convergence -->", "<!-- end of convergence -->"
@@ -69,20 +68,10 @@ def table(content: dict) -> list[str]:
     return lines
 
 
-def main() -> None:
-    """Measure, or write the page's table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", type=Path, required=True)
-    parser.add_argument("--docs", type=Path)
-    options = parser.parse_args()
-    if options.docs is not None:
-        content = json.loads(options.json.read_text())
-        write_table(options.docs, (BEGIN, END), table(content))
-        return
-    found = [one for name in NAMES for one in measure(name)]
-    content = document(found, device_name())
-    options.json.write_text(json.dumps(content, indent=1) + "\n")
+def measured() -> list:
+    """Return the records of all problems."""
+    return [one for name in NAMES for one in measure(name)]
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, (BEGIN, END), table, measured)

@@ -9,17 +9,14 @@ the interface itself; those on the triangles of a mesh, with the slip of its nod
 the elements' own error only.
 """
 
-import argparse
-import json
-from pathlib import Path
-
 import numpy as np
 from interfaces import interface, outline, slab
+from one_table import run
 from scipy.spatial import cKDTree
-from space_error import HALF, write_table
+from space_error import HALF
 
 from afterslip.units import KM
-from afterslip_common.record import Record, record, write_records
+from afterslip_common.record import Record, record
 from afterslip_solver.greens import prepare
 from afterslip_solver.greens.space_error import NESTED
 from afterslip_solver.materials import restoring_force
@@ -202,20 +199,10 @@ def table(content: dict) -> list[str]:
     return lines
 
 
-def main() -> None:
-    """Measure, or write the page's table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--commit")
-    parser.add_argument("--docs", type=Path)
-    options = parser.parse_args()
-    if options.docs is not None:
-        lines = table(json.loads(options.json.read_text()))
-        write_table(options.docs, (BEGIN, END), lines)
-        return
-    found = [item for name in SURFACES for item in measure(name)]
-    write_records(options.json, found, options.commit)
+def measured() -> list[Record]:
+    """Return the records of both interfaces."""
+    return [item for name in SURFACES for item in measure(name)]
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, (BEGIN, END), table, measured)

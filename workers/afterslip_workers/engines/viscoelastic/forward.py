@@ -188,10 +188,10 @@ def _solved(
     share = len(coarse.mesh.nodes) / len(model.mesh.nodes)
     result.attrs["space_error_cost"] = share * there.iterations / found.iterations
     at = np.column_stack([points.x, points.y, -points.depth])
-    counted, farther = (probes.beyond_traces(model, at, n) for n in (1.0, 2.0))
-    near = probes.near_ends(model, given, at) & counted
+    off = probes.off_traces(model, at)
+    near = probes.near_ends(model, given, at) & (off > 1.0)
     result.attrs["points_near_ends"] = int(near.sum())
-    return result, Shares.of(parts[None], error[None], counted, farther)
+    return result, Shares.of(parts[None], error[None], off > 1.0, off > 2.0)
 
 
 def _slip(

@@ -33,21 +33,21 @@ _ABRUPT = 0.4
 _MOMENTS = (0.1, 1.0)
 
 
-def beyond_traces(model: Model, points: Float, elements: float = 1.0) -> Bool:
-    """(n_point,) which points are more than an element from all traces of faults.
+def off_traces(model: Model, points: Float) -> Float:
+    """(n_point,) distances to the nearest trace of a fault, in elements on that fault.
 
     Parameters
     ----------
-    points : (n_point, 2 or 3) m. elements : how many of them.
+    points : (n_point, 2 or 3) m.
     """
-    apart = np.ones(len(points), dtype=np.bool_)
+    apart = np.full(len(points), np.inf)
     top = float(model.mesh.nodes[:, 2].max())
     for fault in model.faults.values():
         nodes = model.mesh.nodes[fault.nodes]
         trace = nodes[nodes[:, 2] >= top - 1.0, :2]
         if len(trace):
             distance, _ = cKDTree(trace).query(points[:, :2])
-            apart &= distance > elements * element_width(fault)
+            apart = np.minimum(apart, distance / element_width(fault))
     return apart
 
 
@@ -87,8 +87,7 @@ def of_sources(spec: ViscoelasticCampaign, backend: str) -> Measure:
         trace = two_sided(model)
         frame = Frame.of(spec.model.frame)
         compared = Coarse.of(coarse, second, prepared, model, trace, frame)
-        at = model.mesh.nodes[trace.nodes]
-        counted, farther = (beyond_traces(model, at, n) for n in (1.0, 2.0))
+        off = off_traces(model, model.mesh.nodes[trace.nodes])
         found: list[Shares] = []
         for chosen in _probes(units):
             slip = unit_slip(units, chosen)
@@ -99,7 +98,7 @@ def of_sources(spec: ViscoelasticCampaign, backend: str) -> Measure:
             if fine.outcome != "converged" or error is None:
                 return Shares(np.inf)
             motion = elastic_and_change(fine, times)
-            found.append(Shares.of(motion, error, counted, farther))
+            found.append(Shares.of(motion, error, off > 1.0, off > 2.0))
         return Shares.largest_of(found)
 
     return measure
@@ -151,7 +150,7 @@ def between_walls(
     error = 0.5 * np.linalg.norm(here - there, axis=3)
     if not np.isfinite(error).all():
         return Shares(np.inf)
-    return Shares.of(here, error, beyond_traces(model, points))
+    return Shares.of(here, error, off_traces(model, points) > 1.0)
 
 
 def _moments(spec: ViscoelasticCampaign) -> Float:
