@@ -25,7 +25,7 @@ TILES = {
     np.float64: ((9, 14), (17, 7), (16, 8), (14, 9)),
 }
 # of INT8: columns and resident blocks
-BLOCKS = ((8, 8, 2), (12, 10, 1), (12, 8, 1), (16, 8, 1))
+BLOCKS = ((8, 8, 2), (8, 12, 1), (8, 16, 1))
 CHUNKS = (1, 3, 4, 7, 8)
 
 

@@ -9,13 +9,13 @@
 // Instructions bind: what does not change with z is found once.
 //
 // A warp has 16 columns: four elements along x, four lanes. Thread (g, tig) owns nodes
-// 2 tig and 2 tig + 1 of elements g / 4 and 2 + g / 4, as input and as output. A block
-// owns TX x TY element columns, overlapping its neighbours by one, and marches CZ planes
-// in z. The next plane of u comes through shared memory while two are used, and forces of
-// elements go to nodes through it. A second buffer of forces would spare a barrier, and
-// was slower.
+// 2 tig and 2 tig + 1 of elements g / 4 and 2 + g / 4, as input and as output; the forces
+// of neighbours along x at a node are added between threads, also from one four to the
+// next. A block owns TX x TY element columns, overlapping its neighbours by one, and
+// marches CZ planes in z. The next plane of u comes through shared memory while two are
+// used. Forces go through it in two buffers in turn, which need one barrier a plane.
 //
-// DIGITS 3 to 7; BITS; TX a multiple of 4, TY; RESIDENT blocks of a multiprocessor.
+// DIGITS 3 to 7; BITS; TX 8, TY; RESIDENT blocks of a multiprocessor.
 
 typedef long long i64;
 typedef unsigned long long u64;
@@ -24,7 +24,7 @@ typedef unsigned int u32;
 #define THREADS (TX * TY * 4)
 // doubles of a component of all columns; padded so that stores meet no bank twice
 #define BLOCK (TX * TY * 4)
-#define SIDE (6 * BLOCK + 4)
+#define SIDE (3 * BLOCK + 4)
 #define BUFFER (4 * SIDE)
 // planes of u: rows and planes begin at banks of their own
 #define ROW ((TX + 1) * 4)
@@ -83,29 +83,23 @@ __device__ __forceinline__ void bring(
   asm volatile("cp.async.commit_group;");
 }
 
-// forces of four elements, two of them this thread's: `column`, of the tile, and two on
+// forces along x of four elements, two of them this thread's: `column`, of the tile, and
+// two on; `before` are those of the last one of the four before, and then of these
 __device__ __forceinline__ void elements(
-    const double* planes, const float* __restrict__ lam, const float* __restrict__ mu,
-    const uint2* B, double* sh, u32 column, int left, int front, int z, int NX, int NY,
-    int NZ, double scale) {
-  const u32 tig = threadIdx.x & 3, lane = threadIdx.x >> 2 & 3;
-  const u32 i = column % TX, j = column / TX;
-  const int x = left + i, y = front + j;
-  const bool row = (u32)y < NY - 1 && z < NZ - 1;
-  const u32 e = (z * (NY - 1) + y) * (NX - 1) + x;
-  const double* own =
-      planes + (u32)(z + (tig >> 1)) % 3u * PLANE + (j + (tig & 1)) * ROW + i * 4 + lane;
-  double* out = sh + (2 * (tig >> 1) + (tig & 1)) * SIDE + column * 4 + lane;
+    const double* own, const double2* __restrict__ moduli, const uint2* B, double* out,
+    u32 e, int left, u32 row, double (&before)[3]) {
+  const bool second = threadIdx.x & 16;
   u64 q[2][6];
   double whole[2], shear[2];
   #pragma unroll
   for (int h = 0; h < 2; h++) {
-    const bool in = row && (u32)(x + 2 * h) < NX - 1;
+    const bool in = (u32)(left + 2 * h) < row;
     double v[6];
     u32 top = 0;
     #pragma unroll
     for (int o = 0; o < 6; o++) v[o] = own[(o % 3) * CELLS + o / 3 * 4 + 8 * h];
-    const double m = in ? (double)mu[e + 2 * h] : 0.0, l = in ? (double)lam[e + 2 * h] : 0.0;
+    // e may be that of x = -1: it wraps in 32 bits
+    const double2 rock = in ? __ldg(moduli + (e + 2 * h)) : make_double2(0.0, 0.0);
     #pragma unroll
     for (int o = 0; o < 6; o++) top = max(top, (u32)__double2hiint(v[o]) & 0x7fffffffu);
     top = max(top, __shfl_xor_sync(~0u, top, 1));
@@ -115,8 +109,8 @@ __device__ __forceinline__ void elements(
     // what is not finite stays so
     const double back =
         __hiloint2double(power == 2047 ? 0x7ff80000 : (1 + power - BITS) << 20, 0);
-    whole[h] = __dmul_rn(__dadd_rn(l, 2.0 * m), scale) * back;
-    shear[h] = __dmul_rn(m, scale) * back;
+    whole[h] = rock.x * back;
+    shear[h] = rock.y * back;
     // the bytes of an integer are its digits, the highest one signed
     #pragma unroll
     for (int o = 0; o < 6; o++) q[h][o] = (u64)__double2ll_rn(v[o] * up);
@@ -164,21 +158,26 @@ __device__ __forceinline__ void elements(
         part[k][i] = __ll2double_rn(sum);
       }
     }
+    double f[2][2];  // element, node: x and x + 1
     #pragma unroll
-    for (int i = 0; i < 4; i++) {
-      const int h = i >> 1, o = 2 * t + (i & 1);
-      out[o * BLOCK + 8 * h] =
-          __dadd_rn(__dmul_rn(part[0][i], whole[h]), __dmul_rn(part[1][i], shear[h]));
-    }
+    for (int i = 0; i < 4; i++)
+      f[i >> 1][i & 1] = __dadd_rn(__dmul_rn(part[0][i], whole[i >> 1]),
+                                   __dmul_rn(part[1][i], shear[i >> 1]));
+    // elements 0 and 2 are one thread's, 1 and 3 another's
+    const double one = __shfl_xor_sync(~0u, f[0][1], 16);
+    const double other = __shfl_xor_sync(~0u, f[1][1], 16);
+    out[t * BLOCK] = __dadd_rn(f[0][0], second ? one : before[t]);
+    out[t * BLOCK + 8] = __dadd_rn(f[1][0], second ? other : one);
+    before[t] = other;
   }
 }
 
+// moduli: lambda + 2 mu and mu of each element, times what makes forces of the integers
 // v -= coef K u, then un = u + dt v; bytes of the element matrices in the order of threads
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
 march(const double* __restrict__ u, double* __restrict__ un, double* __restrict__ v,
-      const double* __restrict__ coef, const float* __restrict__ lam,
-      const float* __restrict__ mu, const u32* __restrict__ matrices, int NX, int NY, int NZ,
-      int CZ, double scale, double dt) {
+      const double* __restrict__ coef, const double2* __restrict__ moduli,
+      const u32* __restrict__ matrices, int NX, int NY, int NZ, int CZ, double dt) {
   extern __shared__ __align__(16) double shared[];
   const int tid = threadIdx.x, lane = tid & 3, tx = (tid >> 2) % TX, ty = tid / (4 * TX);
   const int left = blockIdx.x * (TX - 1) - 1, front = blockIdx.y * (TY - 1) - 1;
@@ -190,8 +189,11 @@ march(const double* __restrict__ u, double* __restrict__ un, double* __restrict_
   for (int k = tid; k < 6 * 32; k += THREADS)
     all[k] = make_uint2(matrices[k / 32 * 64 + k % 32], matrices[k / 32 * 64 + 32 + k % 32]);
   const uint2* B = all + (tid & 31);
+  const u32 tig = tid & 3, i = tid >> 4 & 1, row = tid >> 5;
+  const u32 corner = (row + (tig & 1)) * ROW + i * 4 + (tid >> 2 & 3);
+  const u32 target = (2 * (tig >> 1) + (tig & 1)) * SIDE + (row * 8 + i) * 4 + (tid >> 2 & 3);
   double carry[3] = {0.0, 0.0, 0.0};
-  double* planes = shared + BUFFER;
+  double* planes = shared + 2 * BUFFER;
   u32 to[TURNS], from[TURNS];
   #pragma unroll
   for (int n = 0; n < TURNS; n++) {
@@ -207,13 +209,16 @@ march(const double* __restrict__ u, double* __restrict__ un, double* __restrict_
   asm volatile("cp.async.wait_group 0;");
   __syncthreads();
   for (int z = zs; z < z1; z++) {
-    double* sh = shared;
+    double* sh = shared + (z & 1) * BUFFER;
     bring(ring, u, to, from, z + 2, NZ, P);
+    double before[3] = {0.0, 0.0, 0.0};  // of nodes that the tile does not own
+    const u32 most = (u32)(front + row) < NY - 1 && z < NZ - 1 ? NX - 1 : 0;
+    const double* source = planes + (u32)(z + (tig >> 1)) % 3u * PLANE + corner;
     #pragma unroll 1
-    for (int pass = 0; pass < 2; pass++) {
-      const u32 column = 4 * ((tid >> 5) + pass * (THREADS / 32)) + (tid >> 4 & 1);
-      elements(planes, lam, mu, B, sh, column, left, front, z, NX, NY, NZ, scale);
-    }
+    for (int pass = 0; pass < 2; pass++)
+      elements(source + 16 * pass, moduli, B, sh + target + 16 * pass,
+               (z * (NY - 1) + front + row) * (NX - 1) + left + i + 4 * pass,
+               left + i + 4 * pass, most, before);
     const bool mine = own && z >= z0;
     double speed[3], here[3], factor[3];
     if (mine) {
@@ -234,9 +239,7 @@ march(const double* __restrict__ u, double* __restrict__ un, double* __restrict_
         #pragma unroll
         for (int up = 0; up < 2; up++) {
           const double* at = sh + up * 2 * SIDE + c * BLOCK + tid;
-          const double row = __dadd_rn(at[0], at[3 * BLOCK - 4]);
-          const double behind = __dadd_rn(at[SIDE - 4 * TX], at[SIDE + 3 * BLOCK - 4 * TX - 4]);
-          half[up] = __dadd_rn(row, behind);
+          half[up] = __dadd_rn(at[0], at[SIDE - 4 * TX]);
         }
         const double f = __dadd_rn(carry[c], half[0]);
         carry[c] = half[1];
@@ -248,6 +251,5 @@ march(const double* __restrict__ u, double* __restrict__ un, double* __restrict_
         }
       }
     }
-    __syncthreads();
   }
 }

@@ -226,14 +226,18 @@ class GpuInt8Steps(GpuWaveSteps):
         tiles = (own.x - 1, own.y - 1, own.planes)
         sizes = zip(voxels.shape, tiles, strict=True)
         columns = own.x * own.y
-        # four corners in a plane on two planes, and three planes of u
+        # forces of four edges along x, twice, and three planes of u
         cells = 3 * (own.x + 1) * (own.y + 1) * LANES
         planes = 3 * (-(-cells // 16) * 16 + 8)
-        shared = (4 * (6 * 4 * columns + 4) + planes) * 8
+        shared = (8 * (3 * 4 * columns + 4) + planes) * 8
         self._tiled = tuple(-(-n // size) for n, size in sizes), (4 * columns,), shared
         self._planes = np.int32(own.planes)
         self._digits.max_dynamic_shared_size_bytes = shared
         self._matrices = cupy.asarray(_fragments())
+        # once: conversions and products of moduli were 3 % of a step's instructions
+        lam, mu = (part.astype(np.float64).ravel() for part in (self._lam, self._mu))
+        scale = np.float64(voxels.h / 256.0)
+        self._moduli = cupy.stack([(lam + 2.0 * mu) * scale, mu * scale], axis=1)
 
     def march(
         self,
@@ -246,10 +250,9 @@ class GpuInt8Steps(GpuWaveSteps):
     ) -> None:
         """V -= coef K u, then ``then`` = u + dt v; all arrays are the device's."""
         grid, block, shared = self._tiled
-        scale, step = np.float64(self.voxels.h / 256.0), np.float64(dt)
         sizes = [np.int32(n) for n in self.voxels.shape]
-        arrays = (u, then, v, coef, self._lam, self._mu, self._matrices)
-        arguments = (*arrays, *sizes, self._planes, scale, step)
+        arrays = (u, then, v, coef, self._moduli, self._matrices)
+        arguments = (*arrays, *sizes, self._planes, np.float64(dt))
         self._digits(grid, block, arguments, shared_mem=shared)
 
 
@@ -264,7 +267,7 @@ def _fragments() -> Any:
         matrix = integer_matrices()[tile // 3]
         for thread in range(32):
             n, k = thread >> 2, thread & 3
-            row = 6 * (n >> 1) + 2 * (tile % 3) + (n & 1)
+            row = 6 * (n >> 1) + 3 * (n & 1) + tile % 3
             for value in range(6):
                 entry = matrix[row, 6 * k + value] & 255
                 found[tile, value >> 2, thread, value & 3] = entry
