@@ -6,7 +6,7 @@
 // put together in INT64 and rounded once. Rows of these matrices add to zero, so that
 // bytes without a sign make sums as small as signed ones. The sum of elements at a node
 // has a fixed order and no operation is contracted, so that the CPU finds the same bits.
-// Instructions bind: what does not change with z is found once.
+// Latency binds, then instructions: what does not change with z is found once.
 //
 // A warp has 16 columns: four elements along x, four lanes. Thread (g, tig) owns nodes
 // 2 tig and 2 tig + 1 of elements g / 4 and 2 + g / 4, as input and as output; the forces
@@ -21,6 +21,9 @@ typedef long long i64;
 typedef unsigned long long u64;
 typedef unsigned int u32;
 
+#if TX != 8
+#error "a warp owns a row of eight element columns"
+#endif
 #define THREADS (TX * TY * 4)
 // doubles of a component of all columns; padded so that stores meet no bank twice
 #define BLOCK (TX * TY * 4)
@@ -83,17 +86,19 @@ __device__ __forceinline__ void bring(
   asm volatile("cp.async.commit_group;");
 }
 
-// forces along x of four elements, two of them this thread's: `column`, of the tile, and
-// two on; `before` are those of the last one of the four before, and then of these
+// Forces of four elements, added along x. `own` is where this thread's first node is in
+// the planes, `out` where its force goes; x, e: of its first element, the other is two on.
+// most: x of elements with rock are smaller. before: of the last of the four elements
+// before, then of these.
 __device__ __forceinline__ void elements(
     const double* own, const double2* __restrict__ moduli, const uint2* B, double* out,
-    u32 e, int left, u32 row, double (&before)[3]) {
+    u32 e, int x, u32 most, double (&before)[3]) {
   const bool second = threadIdx.x & 16;
   u64 q[2][6];
   double whole[2], shear[2];
   #pragma unroll
   for (int h = 0; h < 2; h++) {
-    const bool in = (u32)(left + 2 * h) < row;
+    const bool in = (u32)(x + 2 * h) < most;
     double v[6];
     u32 top = 0;
     #pragma unroll
@@ -213,12 +218,12 @@ march(const double* __restrict__ u, double* __restrict__ un, double* __restrict_
     bring(ring, u, to, from, z + 2, NZ, P);
     double before[3] = {0.0, 0.0, 0.0};  // of nodes that the tile does not own
     const u32 most = (u32)(front + row) < NY - 1 && z < NZ - 1 ? NX - 1 : 0;
+    const u32 e = (z * (NY - 1) + front + row) * (NX - 1) + left + i;
     const double* source = planes + (u32)(z + (tig >> 1)) % 3u * PLANE + corner;
     #pragma unroll 1
-    for (int pass = 0; pass < 2; pass++)
-      elements(source + 16 * pass, moduli, B, sh + target + 16 * pass,
-               (z * (NY - 1) + front + row) * (NX - 1) + left + i + 4 * pass,
-               left + i + 4 * pass, most, before);
+    for (int four = 0; four < 8; four += 4)
+      elements(source + 4 * four, moduli, B, sh + target + 4 * four, e + four,
+               left + (int)i + four, most, before);
     const bool mine = own && z >= z0;
     double speed[3], here[3], factor[3];
     if (mine) {
