@@ -101,9 +101,8 @@ def with_sizes(made: dict, size: dict, refine: int) -> dict:
 
 def sizes(tried: dict) -> dict:
     """Return the sizes of a mesh of a search, before it was refined."""
-    return {"fault": tried["fault_km"], "far": tried["far_km"]} | {
-        "growth": tried["growth"]
-    }
+    lengths = {"fault": tried["fault_km"], "far": tried["far_km"]}
+    return lengths | {"growth": tried["growth"], "ends": tried["ends"]}
 
 
 def beyond(points: np.ndarray, problem: Problem, edge: float) -> np.ndarray:
@@ -212,7 +211,9 @@ def truth(
     if name in scec_specs.CASES:
         exact = scec_specs.reference(scec_specs.CASES[name])
     elif problem.finer:
-        edges = {key: options.shorter * edge for key, edge in sizes(last).items()}
+        edges = sizes(last)
+        for key in ("fault", "far", "growth"):
+            edges[key] *= options.shorter
         finer = with_sizes(made, edges, 1 + options.finer)
         found = run_forward(finer, base=folder)
         print(f"{name}: truth of {found.attrs['n_unknowns']:,} unknowns", flush=True)

@@ -194,6 +194,7 @@ MISTAKES = [
     ("model.mesh", {}, "model.mesh", "one of size, accuracy, file", ""),
     ("model.mesh.size.far", 5, "model.mesh.size.far", "at least mesh.size.fault", ""),
     ("model.mesh.size.growth", 0, "model.mesh.size.growth", "at least 0.05", ""),
+    ("model.mesh.size.ends", 2, "model.mesh.size.ends", "at most 1", ""),
     ("model.mesh.refine", 1.5, "model.mesh.refine", "whole number", ""),
     ("model.mesh.refine", 9, "model.mesh.refine", "between 0 and 5", ""),
     ("times.until", 10, "times.until", "time without a unit", '"10 yr"'),

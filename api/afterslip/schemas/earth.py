@@ -150,7 +150,7 @@ class MeshSize(Schema):
     """Lengths of edges."""
 
     # a spec that leaves it out has the digest that it had before there was a choice
-    implied: ClassVar[dict[str, Any]] = {"growth": 0.35}
+    implied: ClassVar[dict[str, Any]] = {"growth": 0.35, "ends": 1.0}
 
     fault: Annotated[float, Within("km", above=0, most=1000)] = Field(
         description="length of edges on the faults, km"
@@ -161,6 +161,10 @@ class MeshSize(Schema):
     growth: Annotated[float, Within("", least=0.05, most=2)] = Field(
         default=0.35,
         description="growth of that length per length of distance from a fault",
+    )
+    ends: Annotated[float, Within("", least=0.05, most=1)] = Field(
+        default=1.0,
+        description="edges where a fault ends at the ground, over those on the faults",
     )
 
     def problems(self) -> Iterator[Problem]:
@@ -177,7 +181,7 @@ class Mesh(Schema):
     """A mesh to build, or to import."""
 
     size: MeshSize | None = Field(
-        default=None, description="{fault, far} in km, growth"
+        default=None, description="{fault, far} in km, growth, ends"
     )
     accuracy: (
         Annotated[float, Within("%", least=0.05, most=20, hint=_percent_hint)] | None

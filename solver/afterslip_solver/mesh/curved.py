@@ -58,6 +58,11 @@ class CurvedSurface:
     region: Region
 
     @property
+    def top(self) -> float:
+        """Least depth at which slip begins, m."""
+        return float(np.min(self.region.top))
+
+    @property
     def edge_depths(self) -> Float:
         """Depths of the embedded surface's horizontal edges, m."""
         return self.smooth.knots[1][[0, -1]]

@@ -35,11 +35,13 @@ class MeshSize:
     ----------
     fault, far : m, on the faults and far from them.
     growth : increase of the size per metre of distance from a fault.
+    ends : size where a fault ends at the ground, over that on the faults.
     """
 
     fault: float
     far: float
     growth: float = 0.35
+    ends: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

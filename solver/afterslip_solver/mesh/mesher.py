@@ -6,6 +6,7 @@ import ctypes
 import importlib
 import signal
 import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import c_int, c_void_p
@@ -26,6 +27,10 @@ gmsh: Any = None
 _ONE_AT_A_TIME = threading.Lock()
 # OCC's tolerances are absolute (1e-7), so the domain is scaled to this size
 _EXTENT = 1000.0
+# edges at the ends of faults lengthen by this share of the depth below the ground
+_DEEPER = 0.5
+# a curve that begins this little below the ground, over the domain, reaches it
+_AT_GROUND = 1e-3
 # twice as fast as Delaunay here, and better around acute wedges
 _HXT = 10
 
@@ -90,12 +95,17 @@ class Mesher:
 
     Use inside ``quiet_gmsh``. Surfaces are added by name, then ``mesh`` is called
     once.
+
+    Attributes
+    ----------
+    at_ground : names of surfaces whose ends at the ground take shorter edges.
     """
 
     box: Box
     size: MeshSize
     surfaces: dict[str, list[int]] = field(default_factory=dict)
     planes: list[int] = field(default_factory=list)
+    at_ground: set[str] = field(default_factory=set)
     scale: float = 1.0
 
     def __post_init__(self) -> None:
@@ -246,21 +256,10 @@ class Mesher:
         fields = gmsh.model.mesh.field
         k, size = self.scale, self.size
         used = []
-        for tags in pieces.values():
-            distance = fields.add("Distance")
-            fields.setNumbers(distance, "SurfacesList", tags)
-            fields.setNumber(distance, "Sampling", self._sampling(tags))
-            grow = fields.add("Threshold")
-            reach = size.fault + (size.far - size.fault) / size.growth
-            for key, value in (
-                ("InField", distance),
-                ("SizeMin", size.fault * k),
-                ("SizeMax", size.far * k),
-                ("DistMin", size.fault * k),
-                ("DistMax", reach * k),
-            ):
-                fields.setNumber(grow, key, value)
-            used.append(grow)
+        for name, tags in pieces.items():
+            used.append(self._growing(tags))
+            if name in self.at_ground:
+                used.append(self._finer(_ends_at_ground(tags), tags))
         for top, bottom, largest in layers:
             layer = fields.add("Box")
             for key, value in (
@@ -281,6 +280,38 @@ class Mesher:
         fields.setAsBackgroundMesh(smallest)
         gmsh.option.setNumber("Mesh.MeshSizeMax", size.far * k)
         gmsh.option.setNumber("Mesh.Algorithm3D", _HXT)
+
+    def _growing(self, tags: list[int]) -> int:
+        """Return a field that grows with the distance from a fault's pieces."""
+        fields = gmsh.model.mesh.field
+        k, size = self.scale, self.size
+        distance = fields.add("Distance")
+        fields.setNumbers(distance, "SurfacesList", tags)
+        fields.setNumber(distance, "Sampling", self._sampling(tags))
+        grow = fields.add("Threshold")
+        reach = size.fault + (size.far - size.fault) / size.growth
+        for key, value in (
+            ("InField", distance),
+            ("SizeMin", size.fault * k),
+            ("SizeMax", size.far * k),
+            ("DistMin", size.fault * k),
+            ("DistMax", reach * k),
+        ):
+            fields.setNumber(grow, key, value)
+        return grow
+
+    def _finer(self, curves: list[int], tags: list[int]) -> int:
+        """Return a field that is small at curves, at the ground above all."""
+        fields = gmsh.model.mesh.field
+        size = self.size
+        near = fields.add("Distance")
+        fields.setNumbers(near, "CurvesList", curves)
+        fields.setNumber(near, "Sampling", self._sampling(tags))
+        finer = fields.add("MathEval")
+        shortest = size.ends * size.fault * self.scale
+        grown = f"{shortest!r} + {size.growth!r}*F{near} - {_DEEPER}*z"
+        fields.setString(finer, "F", grown)
+        return finer
 
     def _sampling(self, tags: list[int]) -> int:
         """Points along each side of a piece, at most a third of a size apart."""
@@ -312,6 +343,28 @@ class Mesher:
         }
         vertices = np.asarray(coordinates, dtype=np.float64).reshape(-1, 3) / self.scale
         return RawMesh(_on_walls(vertices, self.box), cells, surfaces)
+
+
+def _ends_at_ground(tags: list[int]) -> list[int]:
+    """Return the curves that go down from the ground at the ends of a fault.
+
+    Where a fault consists of pieces that are cut where slip ends, these are the cuts.
+    """
+    sides = Counter(
+        abs(curve)
+        for tag in tags
+        for _, curve in gmsh.model.getBoundary([(2, tag)], oriented=False)
+    )
+    reaching = {curve: n for curve, n in sides.items() if _leaves_ground(curve)}
+    between = [curve for curve, n in reaching.items() if n > 1]
+    return between or list(reaching)
+
+
+def _leaves_ground(curve: int) -> bool:
+    """Say whether one end of a curve is at z = 0 and the other is below."""
+    box = np.array(gmsh.model.getBoundingBox(1, curve))
+    little = _AT_GROUND * _EXTENT
+    return bool(box[5] > -little and box[2] < -little)
 
 
 def _on_walls(vertices: Float, box: Box) -> Float:

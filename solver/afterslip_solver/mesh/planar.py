@@ -33,6 +33,11 @@ class EmbeddedPlane:
         return self.fault.name
 
     @property
+    def top(self) -> float:
+        """Depth at which slip begins, m."""
+        return self.fault.top
+
+    @property
     def edge_depths(self) -> Float:
         """Depths of the horizontal lines, m."""
         lean = np.sin(np.radians(self.fault.dip))

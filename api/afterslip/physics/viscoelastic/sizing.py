@@ -19,11 +19,14 @@ from afterslip.units import KM
 
 # of the mesh before it is refined once, at 1 %: its edges on a fault over what slips as
 # one, and its growth; with a growth of 1 estimates were below true errors
-EDGES, GROWTH = 0.35, 0.7
+EDGES, GROWTH = 0.4, 0.7
+# slip that reaches the ground ends there within little: edges at its ends over those
+# on the fault, so that it is not the whole fault that is meshed for them
+ENDS = 0.4
 # and its edges over the depth of a fault's top: nearer to the ground its end is sharper
 TOP = 1.0
 # longer edges see too little of the fault for their error to be estimated
-LONGEST = 0.35
+LONGEST = 0.4
 # errors fall with the second power of the edges
 ORDER = 2.0
 # a B-spline of spacing s is as a patch of this many spacings
@@ -57,7 +60,8 @@ def sized(model: Model, inputs: Inputs, grids: Sequence[Sources] = ()) -> Model:
     box = inputs.box
     spans = (box.x[1] - box.x[0]) / KM, (box.y[1] - box.y[0]) / KM, box.depth / KM
     far = min(max(FAR * min(*spans), edge), 5000.0)
-    size = MeshSize(fault=edge, far=far, growth=min(GROWTH * share, GROWTH))
+    growth = min(GROWTH * share, GROWTH)
+    size = MeshSize(fault=edge, far=far, growth=growth, ends=ENDS)
     return with_mesh(model, size)
 
 
@@ -80,7 +84,8 @@ def scaled(model: Model, edges: float, away: float | None = None) -> Model:
     away = edges if away is None else away
     fault, far = size.fault * edges, max(size.far * away, size.fault * edges)
     growth = float(np.clip(size.growth * away, 0.05, GROWTH))
-    return with_mesh(model, MeshSize(fault=fault, far=far, growth=growth))
+    found = MeshSize(fault=fault, far=far, growth=growth, ends=size.ends)
+    return with_mesh(model, found)
 
 
 def _by_depth(fault: Fault, inputs: Inputs, share: float) -> float:

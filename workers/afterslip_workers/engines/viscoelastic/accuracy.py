@@ -313,6 +313,7 @@ class _Search:
                 "fault_km": size.fault,
                 "far_km": size.far,
                 "growth": size.growth,
+                "ends": size.ends,
                 "n_unknowns": facts["n_unknowns"],
                 "n_elements": facts["n_elements"],
                 "error": found.largest,

@@ -142,7 +142,7 @@ def _geometry(
     return meshes.build_mesh(
         inputs.box,
         [_fault(item, inputs, _tolerance(spec)) for item in spec.faults],
-        meshes.MeshSize(*lengths, size.growth * longer),
+        meshes.MeshSize(*lengths, size.growth * longer, size.ends),
         horizons=[layer.bottom * KM for layer in spec.layers[:-1]],
         refine=spec.mesh.refine,
         clearance=size.fault * KM,
