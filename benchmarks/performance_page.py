@@ -23,7 +23,6 @@ NAMES = (
     "unknowns-100m-h200",
     "peers-h200",
     "curve-h200",
-    "curve-predictors-h200",
     "campaign-h200",
     "scaling-x2-h200",
     "scaling-x4-h200",
@@ -168,23 +167,19 @@ def peers() -> list[str]:
 def curves() -> list[str]:
     """Return the table of ways to a curve of 30 days."""
     rows = []
-    for name in ("curve-h200", "curve-predictors-h200"):
-        for curve, memory, error in by_order(record(name)["records"]):
-            note = curve["note"]
-            spectral = curve["metric"] == "group_curve_30d_s"
-            if name != "curve-h200" and (spectral or "galerkin" in note):
-                continue
-            if spectral:
-                words, seconds = "spectral", curve["value"]
-                done = sum(json.loads(re.search(r"\[.*?\]", note)[0]))
-            else:
-                words = "30 steps, " + re.search(r"predictor (\w+)", note)[1]
-                seconds = float(re.search(r"curve ([\d.]+) s", note)[1])
-                done = int(re.search(r"all 30: (\d+)", note)[1])
-                error = float(re.search(r"error ([\d.e+-]+)", note)[1])
-            cells = (number(seconds, "s"), f"{error:.1e}", number(memory, "GB"))
-            rows.append((words, done, *cells, f"`{name}`"))
-    head = ("way to the curve", "iterations", "time", "error", "memory", "record")
+    for curve, memory, error in by_order(record("curve-h200")["records"]):
+        note = curve["note"]
+        if curve["metric"] == "group_curve_30d_s":
+            words, seconds = "spectral", curve["value"]
+            done = sum(json.loads(re.search(r"\[.*?\]", note)[0]))
+        else:
+            words = "30 steps, " + re.search(r"predictor (\w+)", note)[1]
+            seconds = float(re.search(r"curve ([\d.]+) s", note)[1])
+            done = int(re.search(r"all 30: (\d+)", note)[1])
+            error = float(re.search(r"error ([\d.e+-]+)", note)[1])
+        cells = (number(seconds, "s"), f"{error:.1e}", number(memory, "GB"))
+        rows.append((words, done, *cells))
+    head = ("way to the curve", "iterations", "time", "error", "memory")
     return lines(head, rows)
 
 

@@ -302,14 +302,12 @@ class Mesher:
 
     def _finer(self, curves: list[int], tags: list[int]) -> int:
         """Return a field that is small at curves, at the ground above all."""
-        fields = gmsh.model.mesh.field
-        size = self.size
+        fields, size = gmsh.model.mesh.field, self.size
         near = fields.add("Distance")
         fields.setNumbers(near, "CurvesList", curves)
         fields.setNumber(near, "Sampling", self._sampling(tags))
-        finer = fields.add("MathEval")
-        shortest = size.ends * size.fault * self.scale
-        grown = f"{shortest!r} + {size.growth!r}*F{near} - {_DEEPER}*z"
+        finer, least = fields.add("MathEval"), size.ends * size.fault * self.scale
+        grown = f"{least!r} + {size.growth!r}*F{near} - {_DEEPER}*z"
         fields.setString(finer, "F", grown)
         return finer
 
