@@ -314,8 +314,7 @@ class _Search:
                 "far_km": size.far,
                 "growth": size.growth,
                 "ends": size.ends,
-                "n_unknowns": facts["n_unknowns"],
-                "n_elements": facts["n_elements"],
+                **{name: facts[name] for name in ("n_unknowns", "n_elements")},
                 "error": found.largest,
             }
         )
