@@ -98,13 +98,13 @@ def test_the_gradient_of_the_badness_is_that_of_its_differences():
     vertices = np.random.default_rng(0).standard_normal((4, 3))
     cells = oriented(vertices, np.arange(4)[None])
     for corner in range(4):
-        around, at = np.array([corner]), vertices[cells[0, corner]].copy()
+        places, at = np.array([corner]), vertices[cells[0, corner]].copy()
 
-        def badness(x, around=around):
-            return _badness(vertices, cells, around, x, np.zeros(3), False)
+        def badness(x, places=places):
+            return _badness(vertices, cells, places, (0, 1), x, np.zeros(3), False)
 
         slope = np.zeros(3)
-        _badness(vertices, cells, around, at, slope, True)
+        _badness(vertices, cells, places, (0, 1), at, slope, True)
         differences = [
             (badness(at + step) - badness(at - step)) / 2e-6
             for step in 1e-6 * np.eye(3)

@@ -44,10 +44,11 @@ def relocate(
     here, down, slope = np.empty(3), np.empty(3), np.empty(3)
     for k in range(len(moving)):
         own = moving[k]
-        around = places[starts[own] : starts[own + 1]]
-        here[:] = vertices[own]
+        around = starts[own], starts[own + 1]
+        for i in range(3):
+            here[i] = vertices[own, i]
         step = steps[k]
-        badness = _badness(vertices, cells, around, here, slope, True)
+        badness = _badness(vertices, cells, places, around, here, slope, True)
         for _ in range(times):
             for i in range(3):
                 down[i] = -(
@@ -62,26 +63,38 @@ def relocate(
             while step > _SHORTEST * steps[k]:
                 for i in range(3):
                     here[i] = vertices[own, i] + step / length * down[i]
-                found = _badness(vertices, cells, around, here, slope, False)
+                found = _badness(vertices, cells, places, around, here, slope, False)
                 if found < badness:
                     break
                 step *= 0.4
             if not found < badness:
                 break
-            vertices[own] = here
-            badness = _badness(vertices, cells, around, here, slope, True)
+            for i in range(3):
+                vertices[own, i] = here[i]
+            badness = _badness(vertices, cells, places, around, here, slope, True)
             step *= 1.5
 
 
 @compiled()
 def _badness(
-    vertices: Any, cells: Any, around: Any, at: Any, slope: Any, sloping: bool
+    vertices: Any,
+    cells: Any,
+    places: Any,
+    around: Any,
+    at: Any,
+    slope: Any,
+    sloping: bool,
 ) -> float:
-    """Sum over elements with one corner at a place; also its gradient, if wanted."""
+    """Sum over elements with one corner at a point; also its gradient, if wanted.
+
+    Parameters
+    ----------
+    around : range of these elements in places.
+    """
     total = 0.0
-    slope[:] = 0.0
-    for place in around:
-        e, corner = place // 4, place % 4
+    slope[0] = slope[1] = slope[2] = 0.0
+    for n in range(around[0], around[1]):
+        e, corner = places[n] // 4, places[n] % 4
         p = cells[e, _OTHERS[corner, 0]]
         q = cells[e, _OTHERS[corner, 1]]
         r = cells[e, _OTHERS[corner, 2]]
