@@ -182,6 +182,8 @@ def _mesh(size: dict[str, float], accuracy: float | None) -> str:
     """Say what edges the mesh has, and that they may become shorter."""
     text = f"edges of {size['fault']:.3g} km on faults, {size['far']:.3g} km far away"
     text += f", growth {size['growth']:.2g}"
+    if size.get("ends", 1.0) < 1.0:
+        text += f", {size['ends']:g} times those where faults end at the ground"
     if accuracy is None:
         return text
     return (

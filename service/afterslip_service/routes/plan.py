@@ -106,7 +106,7 @@ class PlanResponse(BaseModel):
     )
     trial: dict[str, Any] | None = Field(description="a coarser mesh that was made")
     mesh: dict[str, Any] | None = Field(
-        description="lengths of its edges: fault, far, km; growth; null where imported"
+        description="edges: fault, far, km; growth, ends; null where imported"
     )
     time: TimeResponse | None = Field(description="null where nothing was measured")
     cost: CostResponse | None = Field(description="null without a price or a time")

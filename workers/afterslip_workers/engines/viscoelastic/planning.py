@@ -71,6 +71,7 @@ def _mesh(model: earth.Model) -> dict[str, Any] | None:
         "fault": size.fault * halved,
         "far": size.far * halved,
         "growth": size.growth * halved,
+        "ends": size.ends,
     }
 
 
