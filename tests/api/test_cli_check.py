@@ -19,6 +19,7 @@ PLANNED = {
     "time": {"group": 12.0, "low": 9.0, "high": 15.0, "model": 20.0, "total": 240.0,
              "worker": 450.0, "slots": 2, "campaigns": 3},
     "cost": {"amount": 0.25, "currency": "EUR", "price": 2.0},
+    "mesh": {"fault": 4.0, "far": 360.0, "growth": 0.35, "ends": 0.4},
     "reuse": {"model": "c7f3", "sources": None},
     "warnings": [{"path": "model.faults[0]", "message": "is 3 km from a side",
                   "hint": "leave more"}],
@@ -64,6 +65,7 @@ def test_a_plan_is_printed_in_a_few_lines(run, server):
     code, out, _ = run(SPECS / "tohoku.yaml", "--mesh")
     assert code == 0
     for part in (
+        "edges of 4 km on faults, 360 km far away, growth 0.35, 0.4 times those where",
         "144 in 36 groups", "about 22,719, 93,147 unknowns",
         "0.40 to 0.50 GB a worker (cpu), and 8.0 GB are there",
         "about 4 min on 2 slots; a group about 12 s (9 to 15 s), by 3 campaigns",
