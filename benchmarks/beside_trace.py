@@ -15,19 +15,22 @@ import numpy as np
 from one_table import run
 from space_error import PROBLEMS, reference, spec
 
+from afterslip.physics.viscoelastic.sizing import ENDS
 from afterslip_common.record import record
 from afterslip_workers.engines.viscoelastic.forward import run_forward
 
 BEGIN, END = "<!-- beside trace -->", "<!-- end of beside trace -->"
 # km, as `mesh.accuracy` chooses them first at 1 %
-EDGES = {"thrust": 21.0, "ramp": 8.75, "normal-45": 7.0, "strike-slip": 7.0}
+EDGES = {"thrust": 24.0, "ramp": 10.0, "normal-45": 8.0, "strike-slip": 8.0}
 TIMES = (1.3, 1.15, 1.0, 0.85, 0.7)
 
 
 def measure(name: str, edge: float) -> list:
     """Return the records of a problem on one mesh: beside the trace, and beyond."""
     problem = replace(PROBLEMS[name], size=(edge, 720.0, 0.7), refine=1, apart=4.0)
-    found = run_forward(spec(problem, 1))
+    made = spec(problem, 1)
+    made["model"]["mesh"]["size"]["ends"] = ENDS
+    found = run_forward(made)
     exact = reference(problem, Path())[0]
     peak = np.linalg.norm(exact, axis=1).max()
     error = np.linalg.norm(found["displacement"].values[0] - exact, axis=1) / peak
