@@ -273,9 +273,9 @@ def meshes(options: argparse.Namespace, name: str) -> AbstractContextManager[Non
 
 def table(contents: list[dict]) -> list[str]:
     """Return the page's lines."""
-    where = [
+    where = dict.fromkeys(
         f"{content['device']} (commit {content['commit']})" for content in contents
-    ]
+    )
     lines = [
         f"On {'; then on '.join(where)}.",
         "",
