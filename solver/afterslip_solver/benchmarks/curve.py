@@ -29,7 +29,7 @@ PAPER_STEP_S = 0.886
 PAPER_GROUP_S = 448.0
 REFERENCE = 1e-9
 # of the coarse solves of a campaign
-COARSE = {"tolerance": 1e-5, "time_tolerance": 1e-3}
+COARSE_TOLERANCE, COARSE_TIME_TOLERANCE = 1e-5, 1e-3
 
 
 class Nested:
@@ -92,7 +92,12 @@ class _Bench:
         model = coarsened(self.model, restoring_force)
         if model is None:
             return None
-        coarse = prepare(model, replace(self.settings, **COARSE), self.backend)
+        loose = replace(
+            self.settings,
+            tolerance=COARSE_TOLERANCE,
+            time_tolerance=COARSE_TIME_TOLERANCE,
+        )
+        coarse = prepare(model, loose, self.backend)
         return Nested(coarse, made, self.slip)
 
     def adapted(self, made: Prepared, **changes: Any) -> Prepared:

@@ -288,7 +288,7 @@ class Mesher:
         distance = fields.add("Distance")
         fields.setNumbers(distance, "SurfacesList", tags)
         fields.setNumber(distance, "Sampling", self._sampling(tags))
-        grow = fields.add("Threshold")
+        grow = int(fields.add("Threshold"))
         reach = size.fault + (size.far - size.fault) / size.growth
         for key, value in (
             ("InField", distance),
@@ -306,7 +306,7 @@ class Mesher:
         near = fields.add("Distance")
         fields.setNumbers(near, "CurvesList", curves)
         fields.setNumber(near, "Sampling", self._sampling(tags))
-        finer, least = fields.add("MathEval"), size.ends * size.fault * self.scale
+        finer, least = int(fields.add("MathEval")), size.ends * size.fault * self.scale
         grown = f"{least!r} + {size.growth!r}*F{near} - {_DEEPER}*z"
         fields.setString(finer, "F", grown)
         return finer
