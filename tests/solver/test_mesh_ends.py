@@ -48,5 +48,18 @@ def test_edges_are_shorter_at_ends_at_the_ground_alone(ends):
     assert plain[3] < count
 
 
-def test_a_buried_fault_is_meshed_as_without():
-    assert _edges(5.0, 0.25)[3] == _edges(5.0, 1.0)[3]
+def test_edges_are_shorter_along_the_top_of_a_shallow_fault():
+    along, down, long, count = _edges(2.0, 0.25)
+    plain = _edges(2.0, 1.0)
+    top = np.abs(down) < 1.0
+    middle = top & (along > 0.0) & (along < LENGTH)
+    assert _typical(long, middle) < 0.35 * SIZE.fault / KM
+    lower = np.abs(down - WIDTH) < 4.0
+    before = _typical(plain[2], np.abs(plain[1] - WIDTH) < 4.0)
+    assert _typical(long, lower) == pytest.approx(before, rel=0.25)
+    assert plain[3] < count
+
+
+def test_a_fault_deeper_than_its_edges_is_meshed_as_without():
+    deep = SIZE.fault / KM
+    assert _edges(deep, 0.25)[3] == _edges(deep, 1.0)[3]

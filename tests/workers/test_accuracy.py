@@ -17,6 +17,7 @@ import test_sphere
 
 from afterslip.errors import SpecError
 from afterslip.identity import model_digest
+from afterslip.physics.viscoelastic.elements import elements
 from afterslip.physics.viscoelastic.sizing import scaled, sized
 from afterslip.physics.viscoelastic.spec import ViscoelasticCampaign
 from afterslip.spec import parse_campaign, parse_forward
@@ -25,6 +26,7 @@ from afterslip.spec.inputs import resolve
 from afterslip_solver.reference import Rectangles, surface_displacement
 from afterslip_workers import entry
 from afterslip_workers.engines.viscoelastic.accuracy import Factors, Shares, adapted
+from afterslip_workers.engines.viscoelastic.building import build_model
 from afterslip_workers.engines.viscoelastic.engine import engine
 from afterslip_workers.engines.viscoelastic.forward import run_forward
 from afterslip_workers.store.open import open_store
@@ -56,13 +58,46 @@ def test_forward_run_has_the_accuracy_that_it_asks_for():
     assert any("accuracy 6 %" in note for note in json.loads(result.attrs["notes"]))
 
 
+def with_top(top):
+    """Return a spec of 4 % for a steep fault that begins some km below ground."""
+    made = wanting("4 %")
+    plane = {"top": top, "dip": 60, "length": 60, "width": 20}
+    made["model"]["faults"][0]["plane"] |= plane
+    # clear of the top by more than an edge
+    made["points"] = [[x, y] for x in (-20, -8, 8, 20) for y in (0, 20, 40)]
+    return made
+
+
+def test_a_shallow_top_shortens_edges_near_it_alone():
+    spec = parse_forward(with_top(0.2))
+    inputs = resolve(spec, LocalFiles(Path()))
+    chosen = sized(spec.model, inputs)
+    assert chosen.mesh.size is not None
+    assert chosen.mesh.size.fault > 4.0
+    _, facts = build_model(chosen, inputs, LocalFiles(Path()), lambda _: None)
+    expected = sum(elements(chosen, inputs).values())
+    # all edges as short as the top is deep: more than a million
+    assert facts["n_elements"] < 100_000
+    assert 0.3 < expected / facts["n_elements"] < 1.5
+
+
+def test_a_shallow_fault_has_the_accuracy_that_it_asks_for():
+    result = run_forward(with_top(0.5))
+    xy = np.column_stack([result["x"], result["y"]])
+    fault = Rectangles(0, 0, 0.5e3, 0, 60, 60e3, 20e3)
+    okada = surface_displacement(xy, fault, (0, 1, 0))
+    error = np.linalg.norm(result["displacement"].values[0] - okada, axis=1).max()
+    assert json.loads(result.attrs["accuracy"])["met"]
+    assert error < 0.04 * np.linalg.norm(okada, axis=1).max()
+
+
 @pytest.mark.parametrize(("taper", "near"), [(False, 2), (True, 0)])
 def test_points_beside_an_abrupt_end_of_slip_are_counted_in_the_notes(taper, near):
-    spec = wanting("20 %")
+    spec = wanting("10 %")
     spec["model"]["faults"][0]["plane"]["top"] = 2
     spec["slip"][0]["taper"] = taper
     # 3.6 km from the upper edge and from a corner, and away from all edges, on
-    # elements of 4.5 km; the first one is beside the trace of the margin
+    # elements that are longer; the first one is beside the trace of the margin
     spec["points"] = [[-3.0, 0.0], [3.0, 0.0], [3.0, 40.0], [25.0, 0.0], [-60.0, 0.0]]
     result = run_forward(spec)
     assert result.attrs["points_near_ends"] == near

@@ -164,7 +164,7 @@ class MeshSize(Schema):
     )
     ends: Annotated[float, Within("", least=0.05, most=1)] = Field(
         default=1.0,
-        description="edges where a fault ends at the ground, over those on the faults",
+        description="edges where slip ends at or near the ground, over those on faults",
     )
 
     def problems(self) -> Iterator[Problem]:

@@ -100,8 +100,8 @@ def _meshed(
         mesher = Mesher(box, size)
         for surface in surfaces:
             surface.embed(mesher)
-            if surface.top < size.ends * size.fault < size.fault:
-                mesher.at_ground.add(surface.name)
+            if surface.top < size.fault and size.ends < 1.0:
+                mesher.tops[surface.name] = surface.top
         _check_apart(mesher)
         for depth in horizons:
             # beside the edge of a fault there would be slivers

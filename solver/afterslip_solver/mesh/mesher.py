@@ -27,10 +27,10 @@ gmsh: Any = None
 _ONE_AT_A_TIME = threading.Lock()
 # OCC's tolerances are absolute (1e-7), so the domain is scaled to this size
 _EXTENT = 1000.0
+# heights of a scaled domain that differ by less are the same
+_LITTLE = 1e-3
 # edges at the ends of faults lengthen by this share of the depth below the ground
 _DEEPER = 0.5
-# a curve that begins this little below the ground, over the domain, reaches it
-_AT_GROUND = 1e-3
 # twice as fast as Delaunay here, and better around acute wedges
 _HXT = 10
 
@@ -98,14 +98,15 @@ class Mesher:
 
     Attributes
     ----------
-    at_ground : names of surfaces whose ends at the ground take shorter edges.
+    tops : of surfaces whose slip takes shorter edges where it ends at or near the
+        ground: the depth at which it begins, m.
     """
 
     box: Box
     size: MeshSize
     surfaces: dict[str, list[int]] = field(default_factory=dict)
     planes: list[int] = field(default_factory=list)
-    at_ground: set[str] = field(default_factory=set)
+    tops: dict[str, float] = field(default_factory=dict)
     scale: float = 1.0
 
     def __post_init__(self) -> None:
@@ -258,8 +259,8 @@ class Mesher:
         used = []
         for name, tags in pieces.items():
             used.append(self._growing(tags))
-            if name in self.at_ground:
-                used.append(self._finer(_ends_at_ground(tags), tags))
+            if name in self.tops:
+                used.append(self._finer(self.tops[name] * k, tags))
         for top, bottom, largest in layers:
             layer = fields.add("Box")
             for key, value in (
@@ -300,14 +301,16 @@ class Mesher:
             fields.setNumber(grow, key, value)
         return grow
 
-    def _finer(self, curves: list[int], tags: list[int]) -> int:
-        """Return a field that is small at curves, at the ground above all."""
+    def _finer(self, top: float, tags: list[int]) -> int:
+        """Return a field that is small where slip ends at the ground or at its top."""
         fields, size = gmsh.model.mesh.field, self.size
+        deeper = 0.0 if top > 0.0 else _DEEPER
         near = fields.add("Distance")
+        curves = _upper_edge(tags, -top) if top > 0.0 else _ends_at_ground(tags)
         fields.setNumbers(near, "CurvesList", curves)
         fields.setNumber(near, "Sampling", self._sampling(tags))
         finer, least = int(fields.add("MathEval")), size.ends * size.fault * self.scale
-        grown = f"{least!r} + {size.growth!r}*F{near} - {_DEEPER}*z"
+        grown = f"{least!r} + {size.growth!r}*F{near} - {deeper}*z"
         fields.setString(finer, "F", grown)
         return finer
 
@@ -348,21 +351,35 @@ def _ends_at_ground(tags: list[int]) -> list[int]:
 
     Where a fault consists of pieces that are cut where slip ends, these are the cuts.
     """
-    sides = Counter(
-        abs(curve)
-        for tag in tags
-        for _, curve in gmsh.model.getBoundary([(2, tag)], oriented=False)
-    )
-    reaching = {curve: n for curve, n in sides.items() if _leaves_ground(curve)}
+    reaching = {
+        curve: n
+        for curve, (low, high, n) in _sides(tags).items()
+        if high > -_LITTLE and low < -_LITTLE
+    }
     between = [curve for curve, n in reaching.items() if n > 1]
     return between or list(reaching)
 
 
-def _leaves_ground(curve: int) -> bool:
-    """Say whether one end of a curve is at z = 0 and the other is below."""
-    box = np.array(gmsh.model.getBoundingBox(1, curve))
-    little = _AT_GROUND * _EXTENT
-    return bool(box[5] > -little and box[2] < -little)
+def _upper_edge(tags: list[int], z: float) -> list[int]:
+    """Return the level curves of a fault that are nearest to a height."""
+    level = {
+        curve: abs(high - z)
+        for curve, (low, high, _) in _sides(tags).items()
+        if high - low < _LITTLE
+    }
+    nearest = min(level.values(), default=0.0)
+    return [curve for curve, off in level.items() if off < nearest + _LITTLE]
+
+
+def _sides(tags: list[int]) -> dict[int, tuple[float, float, int]]:
+    """Return the lowest and highest z of curves around pieces, and of how many."""
+    count = Counter(
+        abs(curve)
+        for tag in tags
+        for _, curve in gmsh.model.getBoundary([(2, tag)], oriented=False)
+    )
+    boxes = {curve: gmsh.model.getBoundingBox(1, curve) for curve in count}
+    return {curve: (boxes[curve][2], boxes[curve][5], count[curve]) for curve in count}
 
 
 def _on_walls(vertices: Float, box: Box) -> Float:

@@ -11,6 +11,7 @@ from scipy.spatial import ConvexHull, QhullError
 
 from afterslip.schemas.earth import MeshSize, Model
 from afterslip.schemas.fault import Fault
+from afterslip.spec.coverage import plane_fault
 from afterslip.spec.inputs import Inputs, Interface
 from afterslip.units import KM
 
@@ -60,6 +61,8 @@ def _built(model: Model, size: MeshSize, inputs: Inputs) -> dict[str, float]:
     for fault in model.faults:
         cause = f"on the fault {fault.name}: make mesh.size.fault coarser"
         parts[cause] = on_fault * _area(fault, inputs)
+        cause = f"near the top of the fault {fault.name}: raise mesh.size.ends"
+        parts[cause] = _near_top(fault, inputs, size)
     parts["in thin layers: join layers"] = sum(
         area * thickness / (VOLUME * max(FLATNESS * thickness, size.fault) ** 3)
         for thickness in thicknesses(model, inputs)
@@ -70,6 +73,25 @@ def _built(model: Model, size: MeshSize, inputs: Inputs) -> dict[str, float]:
     cut = "along the sides of bodies: leave some out, or make model.mesh.size coarser"
     parts[cut] = SIDE * sides * sum(parts.values())
     return parts
+
+
+def _near_top(fault: Fault, inputs: Inputs, size: MeshSize) -> float:
+    """Count those of shorter edges around the top of a shallow fault, below the ground.
+
+    Their size grows with the distance from a line, so that their number falls with its
+    first power; a curved fault's line is taken to be as long as a square's side.
+    """
+    if fault.plane is not None:
+        plane = plane_fault(fault.name, fault.plane, inputs.frame)
+        top, length = plane.top / KM, plane.length / KM
+    else:
+        found = inputs.interfaces.get(fault.name)
+        top = 0.0 if found is None else float(-found.points[:, 2].max()) / KM
+        length = math.sqrt(_area(fault, inputs))
+    if not 0.0 < top < size.fault:
+        return 0.0
+    around = 0.5 * math.pi / (VOLUME * size.growth**2)
+    return around * length / size.fault * (1.0 / size.ends - 1.0)
 
 
 def thicknesses(model: Model, inputs: Inputs) -> list[float]:

@@ -23,8 +23,10 @@ EDGES, GROWTH = 0.4, 0.7
 # slip that reaches the ground ends there within little: edges at its ends over those
 # on the fault, so that it is not the whole fault that is meshed for them
 ENDS = 0.4
-# and its edges over the depth of a fault's top: nearer to the ground its end is sharper
-TOP = 1.0
+# edges at the top of a buried fault over its depth: nearer to the ground slip ends more
+# sharply. Where the top is so shallow that ENDS of the edges on the fault are longer,
+# only those near it follow its depth, down to this share
+TOP, LEAST = 1.0, 0.05
 # longer edges see too little of the fault for their error to be estimated
 LONGEST = 0.4
 # errors fall with the second power of the edges
@@ -53,15 +55,18 @@ def sized(model: Model, inputs: Inputs, grids: Sequence[Sources] = ()) -> Model:
     smallest = min(_slipping(fault, inputs, grids) for fault in model.faults)
     share = asked ** (1.0 / ORDER)
     edge = min(EDGES * share, LONGEST) * smallest
-    edge = min(edge, *(_by_depth(fault, inputs, share) for fault in model.faults))
     layers = thicknesses(model, inputs)
     thinnest = min(t for t in layers if t > NEGLIGIBLE * smallest or t == max(layers))
     edge = min(edge, thinnest / THIN)
+    tops = [_by_depth(fault, inputs, share) for fault in model.faults]
+    near = [top / edge for top in tops if top < ENDS * edge]
+    ends = max(min([ENDS, *near]), LEAST)
+    edge = min([edge, *(top for top in tops if top >= ENDS * edge)])
     box = inputs.box
     spans = (box.x[1] - box.x[0]) / KM, (box.y[1] - box.y[0]) / KM, box.depth / KM
     far = min(max(FAR * min(*spans), edge), 5000.0)
     growth = min(GROWTH * share, GROWTH)
-    size = MeshSize(fault=edge, far=far, growth=growth, ends=ENDS)
+    size = MeshSize(fault=edge, far=far, growth=growth, ends=ends)
     return with_mesh(model, size)
 
 
@@ -89,7 +94,7 @@ def scaled(model: Model, edges: float, away: float | None = None) -> Model:
 
 
 def _by_depth(fault: Fault, inputs: Inputs, share: float) -> float:
-    """Return the longest edge that the depth of a fault's top allows, km."""
+    """Return the longest edge that the depth of a fault's top allows there, km."""
     if fault.plane is not None:
         top = plane_fault(fault.name, fault.plane, inputs.frame).top / KM
     else:
