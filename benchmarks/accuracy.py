@@ -53,12 +53,15 @@ NAMES = (
     "tapered",
     "inside",
     "normal",
+    "shallow",
     *scec_specs.CASES,
     "layers",
     "through",
     "curved",
     "subduction",
 )
+# km, of the strike-slip fault where it does not reach the ground
+SHALLOW = 0.2
 # points keep clear of the trace by the edges of a mesh of 1 %, km
 CLEAR = 3.0
 # of what slips on the curved interface, km
@@ -71,6 +74,10 @@ GROWN, STEPS, FAR, DEEP = ((0.35, 0), (0.5, 1), (0.7, 1)), 9, 700.0, 0.6
 def problem_of(name: str, accuracy: float) -> Problem:
     """Return the problem, with points as near to the trace as its mesh will allow."""
     dip = scec_specs.CASES.get(name)
+    if name == "shallow":
+        known = problem_of("strike-slip", accuracy)
+        words = f"strike-slip from {SHALLOW:g} km down"
+        return replace(known, words=words, plane=known.plane | {"top": SHALLOW})
     if dip is None:
         clear = CLEAR * min(accuracy, 1.0) ** 0.5
         return replace(PROBLEMS[name], size=(clear, 0.0, 0.5), refine=0)
@@ -109,7 +116,7 @@ def beyond(points: np.ndarray, problem: Problem, edge: float) -> np.ndarray:
     """(n_point,) which points are farther from the trace than edges on the fault."""
     if problem.plane is None:
         trace = 1.2e-3 * points[:, 1] ** 2
-    elif problem.plane["top"] == 0:
+    elif problem.plane["top"] <= SHALLOW:
         trace = np.zeros(len(points))
     else:
         return np.ones(len(points), dtype=bool)

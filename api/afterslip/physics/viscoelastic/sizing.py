@@ -23,10 +23,10 @@ EDGES, GROWTH = 0.4, 0.7
 # slip that reaches the ground ends there within little: edges at its ends over those
 # on the fault, so that it is not the whole fault that is meshed for them
 ENDS = 0.4
-# edges at the top of a buried fault over its depth: nearer to the ground slip ends more
-# sharply. Where the top is so shallow that ENDS of the edges on the fault are longer,
-# only those near it follow its depth, down to this share
-TOP, LEAST = 1.0, 0.05
+# all edges of a buried fault over the depth of its top: nearer to the ground slip ends
+# more sharply. Where the top is less deep than ENDS of the edges, only those near it
+# are shorter, by as much as at ends at the ground
+TOP = 1.0
 # longer edges see too little of the fault for their error to be estimated
 LONGEST = 0.4
 # errors fall with the second power of the edges
@@ -59,14 +59,12 @@ def sized(model: Model, inputs: Inputs, grids: Sequence[Sources] = ()) -> Model:
     thinnest = min(t for t in layers if t > NEGLIGIBLE * smallest or t == max(layers))
     edge = min(edge, thinnest / THIN)
     tops = [_by_depth(fault, inputs, share) for fault in model.faults]
-    near = [top / edge for top in tops if top < ENDS * edge]
-    ends = max(min([ENDS, *near]), LEAST)
     edge = min([edge, *(top for top in tops if top >= ENDS * edge)])
     box = inputs.box
     spans = (box.x[1] - box.x[0]) / KM, (box.y[1] - box.y[0]) / KM, box.depth / KM
     far = min(max(FAR * min(*spans), edge), 5000.0)
     growth = min(GROWTH * share, GROWTH)
-    size = MeshSize(fault=edge, far=far, growth=growth, ends=ends)
+    size = MeshSize(fault=edge, far=far, growth=growth, ends=ENDS)
     return with_mesh(model, size)
 
 
@@ -94,7 +92,7 @@ def scaled(model: Model, edges: float, away: float | None = None) -> Model:
 
 
 def _by_depth(fault: Fault, inputs: Inputs, share: float) -> float:
-    """Return the longest edge that the depth of a fault's top allows there, km."""
+    """Return the longest edge that the depth of a fault's top allows, km."""
     if fault.plane is not None:
         top = plane_fault(fault.name, fault.plane, inputs.frame).top / KM
     else:
