@@ -93,12 +93,12 @@ def test_a_shallow_fault_has_the_accuracy_that_it_asks_for():
 
 @pytest.mark.parametrize(("taper", "near"), [(False, 2), (True, 0)])
 def test_points_beside_an_abrupt_end_of_slip_are_counted_in_the_notes(taper, near):
-    spec = wanting("10 %")
-    spec["model"]["faults"][0]["plane"]["top"] = 2
+    spec = wanting("20 %")
+    spec["model"]["faults"][0]["plane"] |= {"top": 1, "width": 15}
     spec["slip"][0]["taper"] = taper
-    # 3.6 km from the upper edge and from a corner, and away from all edges, on
-    # elements that are longer; the first one is beside the trace of the margin
-    spec["points"] = [[-3.0, 0.0], [3.0, 0.0], [3.0, 40.0], [25.0, 0.0], [-60.0, 0.0]]
+    # 1.02 km from the upper edge and from a corner, and away from all edges, on
+    # elements of 1.7 km; the first one is beside the trace of the margin
+    spec["points"] = [[-1.5, 0.0], [0.2, 0.0], [0.2, 40.0], [25.0, 0.0], [-60.0, 0.0]]
     result = run_forward(spec)
     assert result.attrs["points_near_ends"] == near
     notes = json.loads(result.attrs["notes"])
