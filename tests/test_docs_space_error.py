@@ -63,7 +63,9 @@ def test_slip_ends_on_a_curved_fault_about_within_its_elements_own_error():
             float(part.rsplit(" ", 1)[1].rstrip("%"))
             for part in item["note"].split("; ")[5:8]
         )
-        # 1.04 and 0.98 % on one mesh of sixteen
+        if item["note"].split("; ")[2] == "0.4":  # as accuracies mesh it
+            assert slip <= elements
+        # 1.04 and 0.98 % on one of the others
         assert slip <= 1.1 * elements
         assert slip < 0.5 * ramp
 

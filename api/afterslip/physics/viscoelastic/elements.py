@@ -81,17 +81,20 @@ def _near_top(fault: Fault, inputs: Inputs, size: MeshSize) -> float:
     Their size grows with the distance from a line, so that their number falls with its
     first power; a curved fault's line is taken to be as long as a square's side.
     """
-    if fault.plane is not None:
-        plane = plane_fault(fault.name, fault.plane, inputs.frame)
-        top, length = plane.top / KM, plane.length / KM
-    else:
-        found = inputs.interfaces.get(fault.name)
-        top = 0.0 if found is None else float(-found.points[:, 2].max()) / KM
-        length = math.sqrt(_area(fault, inputs))
-    if not 0.0 < top < size.fault:
+    if not 0.0 < top_depth(fault, inputs) < size.fault:
         return 0.0
+    plane = fault.plane
+    length = math.sqrt(_area(fault, inputs)) if plane is None else plane.length
     around = 0.5 * math.pi / (VOLUME * size.growth**2)
     return around * length / size.fault * (1.0 / size.ends - 1.0)
+
+
+def top_depth(fault: Fault, inputs: Inputs) -> float:
+    """Return the depth of a fault's top, km; 0 where its surface is not known."""
+    if fault.plane is not None:
+        return float(plane_fault(fault.name, fault.plane, inputs.frame).top) / KM
+    found = inputs.interfaces.get(fault.name)
+    return 0.0 if found is None else float(-found.points[:, 2].max()) / KM
 
 
 def thicknesses(model: Model, inputs: Inputs) -> list[float]:

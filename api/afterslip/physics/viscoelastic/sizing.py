@@ -10,7 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from afterslip.physics.viscoelastic.elements import surface_area, thicknesses
+from afterslip.physics.viscoelastic.elements import (
+    surface_area,
+    thicknesses,
+    top_depth,
+)
 from afterslip.schemas.earth import Mesh, MeshSize, Model
 from afterslip.schemas.fault import Fault, Sources
 from afterslip.spec.coverage import plane_fault
@@ -93,10 +97,7 @@ def scaled(model: Model, edges: float, away: float | None = None) -> Model:
 
 def _by_depth(fault: Fault, inputs: Inputs, share: float) -> float:
     """Return the longest edge that the depth of a fault's top allows, km."""
-    if fault.plane is not None:
-        top = plane_fault(fault.name, fault.plane, inputs.frame).top / KM
-    else:
-        top = float(-inputs.interfaces[fault.name].points[:, 2].max()) / KM
+    top = top_depth(fault, inputs)
     return TOP * top * share if top > 0.0 else np.inf
 
 
