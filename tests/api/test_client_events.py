@@ -82,3 +82,16 @@ def test_a_server_out_of_reach_is_given_up_in_the_end():
     with pytest.raises(NoServerError, match="out of reach"):
         next(follow(transport(handler, pauses.append), "/v1/events"))
     assert 20.0 < sum(pauses) < 120.0
+
+
+def test_a_stream_that_breaks_before_its_first_event_goes_on_where_it_stood():
+    asked = []
+
+    def handler(request):
+        asked.append(request.headers.get("Last-Event-ID"))
+        text = "retry: 2000\nid: 7\n\n" if len(asked) == 1 else sse(8)
+        return httpx.Response(200, text=text)
+
+    stream = follow(transport(handler), "/v1/events", None)
+    assert next(stream).id == 8
+    assert asked == [None, "7"]

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 
 import httpx
 import pytest
 import tiny_worker
+
+from afterslip_service.http import stream
 
 pytestmark = pytest.mark.slow
 
@@ -74,6 +78,55 @@ def test_a_changed_group_is_taken_from_its_event(page, service, worker):
     shown.until(has("complete"))
     # once it is built and once it has ended
     assert shown.run(lists) - before <= 2
+
+
+def test_an_answer_that_is_older_than_events_does_not_undo_them(page, service, worker):
+    first, second = threading.Event(), threading.Event()
+    worker.fail["group", 0] = [lambda _: first.wait(60) and None]
+    worker.fail["group", 1] = [lambda _: second.wait(60) and None]
+    shown = page(f"#/campaigns/{submit(service)}")
+    shown.until(f"{count('.grid button.running')} === 2")
+    shown.run(
+        "window.prompt = () => '7'; const ask = window.fetch;"
+        "window.fetch = async (path, options) => {"
+        "const answer = await ask(path, options);"
+        "if (options?.method === 'PATCH') window.go = null;"
+        "if (path.includes('/groups?') && window.go === null)"
+        " await new Promise((go) => { window.go = go; });"
+        "return answer; }; 0"
+    )
+    shown.run(press("Priority"))
+    shown.until("!!window.go")
+    first.set()
+    shown.until(f"{count('.grid button.accepted')} === 2")
+    shown.run("window.go()")
+    shown.until(has("Priority\n7"))
+    assert shown.run(count(".grid button.accepted")) == 2
+    second.set()
+
+
+def test_what_happens_while_the_stream_is_opened_is_shown(
+    page, service, worker, monkeypatch
+):
+    worker.gate.clear()
+    let_go = threading.Event()
+    newest = stream.Hub._newest
+
+    def slowly(hub):
+        let_go.wait(60)
+        return newest(hub)
+
+    campaign = submit(service)
+    monkeypatch.setattr(stream.Hub, "_newest", slowly)
+    shown = page(f"#/campaigns/{campaign}")
+    # the page does not wait for its stream for ever
+    shown.until(has("building"))
+    worker.gate.set()
+    url = f"{service.url}/v1/campaigns/{campaign}"
+    while httpx.get(url).json()["state"] != "complete":
+        time.sleep(0.05)
+    let_go.set()
+    shown.until(f"{count('.grid button.accepted')} === 3")
 
 
 def test_a_late_answer_does_not_hide_that_a_campaign_is_complete(page, service, worker):

@@ -119,6 +119,33 @@ def test_heartbeat_keeps_a_quiet_stream_open(client, monkeypatch):
     assert beats == 2
 
 
+def test_what_happens_once_a_stream_is_open_is_in_it(client, database, monkeypatch):
+    newest = stream.Hub._newest
+
+    def slowly(hub):
+        number = newest(hub)
+        time.sleep(0.3)
+        return max(number, newest(hub))
+
+    monkeypatch.setattr(stream.Hub, "_newest", slowly)
+    url = client.server.url + "/v1/events"
+    with httpx.stream("GET", url, timeout=5) as answer:
+        with database.write() as connection:
+            events.append(connection, "a", "group.state", {"index": 1})
+        lines = answer.iter_lines()
+        assert next(line for line in lines if line.startswith("event: "))
+
+
+def test_a_stream_says_first_where_it_stands(client, database):
+    with database.write() as connection:
+        events.append(connection, "a", "group.state", {"index": 1})
+    with httpx.stream("GET", client.server.url + "/v1/events", timeout=5) as answer:
+        lines = answer.iter_lines()
+        number = int(next(x for x in lines if x.startswith("id: "))[4:])
+    with database.read() as connection:
+        assert number == events.newest(connection)
+
+
 def test_unknown_campaign_and_malformed_id_are_problems(client):
     assert client.get("/v1/campaigns/none/events").status_code == 404
     headers = {"Last-Event-ID": "yesterday"}

@@ -38,12 +38,16 @@ class Event:
 
 
 def parse(lines: Iterable[str]) -> Iterator[Event]:
-    """Read events from the lines of a stream; comments are passed over."""
+    """Read events from the lines of a stream; comments are passed over.
+
+    A number without data says where the stream stands: an event without a kind.
+    """
     number, kind, data = "", "", list[str]()
     for line in lines:
         if not line:
-            if data and number.isdigit():
-                yield _event(int(number), kind, "\n".join(data))
+            if number.isdigit():
+                text = "\n".join(data) or "{}"
+                yield _event(int(number), kind, text)
             number, kind, data = "", "", []
             continue
         name, _, value = line.partition(":")
@@ -102,7 +106,8 @@ def follow(
                     failures = 0
                     if after is None or event.id > after:
                         after = event.id
-                        yield event
+                        if event.kind:
+                            yield event
             failures += 1  # the server ended the stream: it may be going down
         except ApiError as error:
             if error.status not in RETRIED:

@@ -130,31 +130,48 @@ const KINDS = [
   "store.damaged",
 ];
 
+/** How long a view waits for its stream, as where a proxy holds it back. */
+const LATE_MS = 1000;
+
 /**
  * Follow events; the browser comes back by itself and says where it stood.
+ *
+ * What is read before the stream is open may be older than the stream's first event,
+ * and what happened between is then in neither: wait for `opened` before reading.
  *
  * A browser opens only a handful of connections to one server, for all its tabs
  * together: a tab that nobody looks at lets go of its own.
  * @param {string} path
  * @param {(event: {kind: string, campaign: string, data: any}) => void} heard
- * @param {() => void} again called when the tab is looked at once more
- * @returns {() => void} stops
+ * @param {() => void} again called when all is to be read anew: the stream is open after
+ * all, or the tab is looked at once more
+ * @returns {{stop: () => void, opened: Promise<void>}}
  */
 export function follow(path, heard, again) {
   /** @type {EventSource | null} */
   let source = null;
-  const open = () => {
-    source = new EventSource(path);
+  /** @returns {Promise<void>} */
+  const open = () => new Promise((done) => {
+    let late = false;
+    const made = source = new EventSource(path);
+    const timer = setTimeout(() => { late = true; done(); }, LATE_MS);
+    made.onopen = () => {
+      clearTimeout(timer);
+      if (late) again();
+      late = false;
+      done();
+    };
     for (const kind of KINDS) {
-      source.addEventListener(kind, (event) => heard(JSON.parse(event.data)));
+      made.addEventListener(kind, (event) => heard(JSON.parse(event.data)));
     }
-  };
+  });
   const close = () => { source?.close(); source = null; };
   const turn = () => {
     if (document.hidden) close();
-    else if (!source) { open(); again(); }
+    else if (!source) open().then(again);
   };
   document.addEventListener("visibilitychange", turn);
-  if (!document.hidden) open();
-  return () => { document.removeEventListener("visibilitychange", turn); close(); };
+  const opened = document.hidden ? Promise.resolve() : open();
+  const stop = () => { document.removeEventListener("visibilitychange", turn); close(); };
+  return { stop, opened };
 }

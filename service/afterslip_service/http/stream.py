@@ -47,7 +47,7 @@ class Hub:
     async def start(self) -> None:
         """Start to read."""
         self._loop = asyncio.get_running_loop()
-        self._last = self._floor = await asyncio.to_thread(self._newest)
+        self._last = self._floor = await self.newest()
         self._task = asyncio.create_task(self._read_on(), name="event hub")
 
     def wake(self) -> None:
@@ -99,21 +99,24 @@ class Hub:
         with self._database.read() as connection:
             return events.after(connection, last, campaign, PAGE)
 
+    async def newest(self) -> int:
+        """Return the number of the newest event, 0 if there is none."""
+        return await asyncio.to_thread(self._newest)
+
     async def stream(
-        self, last: int | None, campaign: str | None = None
+        self, last: int, campaign: str | None = None
     ) -> AsyncIterator[str]:
         """Yield the text of a stream.
 
         Parameters
         ----------
-        last : number of the last event that the listener has; None for news only.
+        last : number of the last event that the listener has. It is sent first, so
+            that a listener whose line breaks before an event came misses none.
         campaign : only of this campaign; None for all.
         """
         self._listeners += 1
         try:
-            yield "retry: 2000\n\n"
-            if last is None:
-                last = await asyncio.to_thread(self._newest)
+            yield f"retry: 2000\nid: {last}\n\n"
             while not self._closed:
                 found, last = await self._next(last, campaign)
                 for event in found:

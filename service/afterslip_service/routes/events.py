@@ -42,8 +42,7 @@ async def all_events(
     service: ServiceDep, principal: PrincipalDep, last_event_id: LastEventId = None
 ) -> EventStream:
     """Follow everything."""
-    stream = _while_valid(service, principal, service.hub.stream(last_event_id))
-    return EventStream(stream, headers=HEADERS)
+    return await _stream(service, principal, last_event_id, None)
 
 
 @router.get(
@@ -59,7 +58,16 @@ async def campaign_events(
 ) -> EventStream:
     """Follow one campaign."""
     await run_in_threadpool(_must_exist, service, campaign)
-    stream = service.hub.stream(last_event_id, campaign)
+    return await _stream(service, principal, last_event_id, campaign)
+
+
+async def _stream(
+    service: Service, principal: Principal, last: int | None, campaign: str | None
+) -> EventStream:
+    """Answer with a stream; what happens once its headers are out is in it."""
+    if last is None:
+        last = await service.hub.newest()
+    stream = service.hub.stream(last, campaign)
     return EventStream(_while_valid(service, principal, stream), headers=HEADERS)
 
 

@@ -41,8 +41,9 @@ export async function campaignView(main, id) {
   // an unknown campaign is asked for once, and nothing more of it
   await get(`/v1/campaigns/${id}`);
   // listen first, then look: nothing can happen unseen between the two
-  const stop = follow(`/v1/campaigns/${id}/events`, (event) => view.take(event), () => view.soon());
+  const { stop, opened } = follow(`/v1/campaigns/${id}/events`, (event) => view.take(event), () => view.soon());
   try {
+    await opened;
     await view.inTurn(() => view.refresh());
   } catch (error) {
     stop();
@@ -75,6 +76,8 @@ class CampaignView {
     this.placed = "";
     /** of groups @type {Set<number>} */
     this.changed = new Set();
+    /** states of groups that events gave while groups were read @type {Map<number, string>} */
+    this.newer = new Map();
     /** @type {Promise<void>} */
     this.last = Promise.resolve();
     /** left or deleted */
@@ -106,11 +109,14 @@ class CampaignView {
   }
 
   async refresh() {
+    this.newer.clear();
     const [campaign, groups, inversions] = await Promise.all([
       get(this.path), all(`${this.path}/groups`),
       get(`/v1/inversions?limit=100&campaign=${this.path.split("/").pop()}`),
     ]);
     this.campaign = campaign;
+    // an answer may be older than the events that came before it
+    for (const group of groups) group.state = this.newer.get(group.index) ?? group.state;
     this.groups = new Map(groups.map((group) => [group.index, group]));
     document.title = `${campaign.name} · afterslip`;
     this.drawHead();
@@ -171,6 +177,7 @@ class CampaignView {
       if (data.job !== "model") this.lengthen(data);
       return;
     }
+    if (kind === "group.state") this.newer.set(data.index, data.state);
     const changed = kind === "group.state" && this.groups.get(data.index);
     if (changed) {
       // another attempt says anew how far it is

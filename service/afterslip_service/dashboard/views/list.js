@@ -18,7 +18,8 @@ const SINGLE = 20;
 export async function campaignList(main) {
   document.title = "afterslip";
   const view = new ListView(main);
-  const stop = follow("/v1/events", (event) => view.take(event), () => view.reload());
+  const { stop, opened } = follow("/v1/events", (event) => view.take(event), () => view.reload());
+  await opened;
   await view.reload();
   return () => { stop(); view.abort.abort(); };
 }
@@ -71,8 +72,14 @@ class ListView {
   async update() {
     const ids = [...this.changed];
     this.changed.clear();
-    if (ids.length > SINGLE) await this.reload();
-    else await this.campaigns.update(ids);
+    try {
+      if (ids.length > SINGLE) await this.reload();
+      else await this.campaigns.update(ids);
+    } catch (error) {
+      // the next event asks for them again
+      for (const id of ids) this.changed.add(id);
+      throw error;
+    }
     this.draw();
   }
 
