@@ -22,8 +22,8 @@ from afterslip.spec import parse_forward
 from afterslip.spec.files import LocalFiles
 from afterslip.spec.inputs import resolve
 from afterslip_common.record import device_name, document, record
-from afterslip_workers.engines.viscoelastic.accuracy import Shares
 from afterslip_workers.engines.viscoelastic.building import build_model
+from afterslip_workers.engines.viscoelastic.error_shares import Shares
 from afterslip_workers.engines.viscoelastic.forward import run_forward, walls_of_slip
 
 BEGIN, END = "<!-- box -->", "<!-- end of box -->"
@@ -62,7 +62,7 @@ def estimated(made: dict, folder: Path) -> Shares:
     model, _ = build_model(run.model, inputs, files, lambda _: None)
     walls = walls_of_slip(run, inputs)(model)
     assert walls is not None
-    return walls
+    return walls.largest
 
 
 def measure(name: str, folder: Path) -> list:

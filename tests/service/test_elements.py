@@ -19,8 +19,8 @@ from afterslip_service.db.jobs import NewJob
 from afterslip_service.engine.states import CampaignState, JobKind
 from afterslip_workers import entry
 from afterslip_workers.engines.viscoelastic import engine as engines
-from afterslip_workers.engines.viscoelastic.accuracy import Shares
 from afterslip_workers.engines.viscoelastic.building import build_model
+from afterslip_workers.engines.viscoelastic.error_shares import Errors
 from afterslip_workers.machine.model_cache import ModelCache
 from afterslip_workers.messages import read_envelope
 from afterslip_workers.tasks import context as contexts
@@ -140,9 +140,8 @@ def test_later_meshes_of_an_accuracy_are_held_against_the_limit_of_the_service(
     made = tiny_worker.spec()
     made["model"]["mesh"] = {"accuracy": "20 %"}
     canonical = canonical_spec(parse_campaign(made), LocalFiles(tmp_path))
-    monkeypatch.setattr(
-        engines, "of_sources", lambda *_: lambda *_: Shares(elastic=0.4)
-    )
+    wrong = Errors(np.full((1, 1, 1), 0.4), np.zeros((1, 3)), np.full(1, np.inf))
+    monkeypatch.setattr(engines, "of_sources", lambda *_: lambda *_: wrong)
     entry.prepare(tmp_path / "other")
     found = []
 

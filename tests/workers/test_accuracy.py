@@ -25,13 +25,20 @@ from afterslip.spec.files import LocalFiles
 from afterslip.spec.inputs import resolve
 from afterslip_solver.reference import Rectangles, surface_displacement
 from afterslip_workers import entry
-from afterslip_workers.engines.viscoelastic.accuracy import Factors, Shares, adapted
+from afterslip_workers.engines.viscoelastic.accuracy import Factors, adapted
 from afterslip_workers.engines.viscoelastic.building import build_model
 from afterslip_workers.engines.viscoelastic.engine import engine
+from afterslip_workers.engines.viscoelastic.error_shares import Errors, Shares
 from afterslip_workers.engines.viscoelastic.forward import run_forward
 from afterslip_workers.store.open import open_store
 
 ROOT = Path(__file__).parents[2]
+
+
+def everywhere(*shares):
+    """Return errors of the elastic displacement, and of changes, at one point."""
+    share = np.array(shares).reshape(1, -1, 1)
+    return Errors(share, np.zeros((1, 3)), np.full(1, np.inf))
 
 
 def wanting(accuracy, spec=test_forward.SPEC):
@@ -146,7 +153,7 @@ def test_edges_on_faults_follow_the_elastic_error_and_growth_that_of_the_change(
     forward = parse_forward(wanting("20 %"))
     files = LocalFiles(forward.base)
     inputs = resolve(forward, files)
-    found = iter([Shares(0.3, 0.4), Shares(0.15, 0.3), Shares(0.15, 0.19)])
+    found = iter([everywhere(*e) for e in ((0.3, 0.4), (0.15, 0.3), (0.15, 0.19))])
     _, facts = adapted(
         forward.model, inputs, files, lambda _: None, lambda *_: next(found)
     )
@@ -191,7 +198,7 @@ def test_accuracy_that_is_not_met_is_a_warning():
     files = LocalFiles(forward.base)
     inputs = resolve(forward, files)
     _, facts = adapted(
-        forward.model, inputs, files, lambda _: None, lambda *_: Shares(0.5, 0.9)
+        forward.model, inputs, files, lambda _: None, lambda *_: everywhere(0.5, 0.9)
     )
     assert not facts["accuracy"]["met"]
     warned = [note for note in facts["notes"] if note.startswith("warning")]
@@ -211,7 +218,7 @@ def test_accuracy_is_not_promised_where_the_mesh_steps_around_a_boundary():
         forward = parse_forward(content)
         files = LocalFiles(forward.base)
         given = forward.model, resolve(forward, files), files, lambda _: None
-        _, facts = adapted(*given, lambda *_: Shares(0.1))
+        _, facts = adapted(*given, lambda *_: everywhere(0.1))
         assert facts["accuracy"]["met"]
         said += [note for note in facts["notes"] if note.startswith("warning")]
     assert found[0] == []
@@ -226,7 +233,7 @@ def test_no_mesh_is_made_that_the_memory_cannot_hold(room, meshes):
     given = forward.model, resolve(forward, files), files, lambda _: None
     # edges of 0.67 times: at most 2.2 times the elements
     errors = iter([0.4, 0.1])
-    _, facts = adapted(*given, lambda *_: Shares(next(errors)), room=lambda _: room)
+    _, facts = adapted(*given, lambda *_: everywhere(next(errors)), room=lambda _: room)
     assert len(facts["accuracy"]["tried"]) == meshes
     assert facts["accuracy"]["met"] == (meshes == 2)
     warned = [note for note in facts["notes"] if "was not met" in note]
@@ -239,11 +246,11 @@ def test_no_mesh_is_made_that_has_more_elements_than_allowed(share, meshes):
     forward = parse_forward(wanting("20 %"))
     files = LocalFiles(forward.base)
     given = forward.model, resolve(forward, files), files, lambda _: None
-    _, facts = adapted(*given, lambda *_: Shares(0.1))
+    _, facts = adapted(*given, lambda *_: everywhere(0.1))
     most = int(share * facts["n_elements"])
     # edges of 0.67 times: at most 2.2 times the elements
     errors = iter([0.4, 0.1])
-    _, facts = adapted(*given, lambda *_: Shares(next(errors)), max_elements=most)
+    _, facts = adapted(*given, lambda *_: everywhere(next(errors)), max_elements=most)
     assert len(facts["accuracy"]["tried"]) == meshes
     assert facts["accuracy"]["met"] == (meshes == 2)
     warned = [note for note in facts["notes"] if "was not met" in note]
@@ -293,8 +300,8 @@ def test_domain_that_is_left_open_grows_until_its_sides_change_little():
             resolve(forward, files),
             files,
             lambda _: None,
-            lambda *_: Shares(0.1),
-            walls=partial(lambda shares, _: Shares(next(shares)), left),
+            lambda *_: everywhere(0.1),
+            walls=partial(lambda shares, _: everywhere(next(shares)), left),
         )
         assert facts["accuracy"]["domain"] == walls[-1]
         assert facts["accuracy"]["met"] == (walls[-1] < 0.2)
@@ -305,31 +312,6 @@ def test_domain_that_is_left_open_grows_until_its_sides_change_little():
     assert open_one[0] == pytest.approx(wider * (first.x[1] - first.x[0]))
     assert open_one[2] == pytest.approx(wider * first.depth)
     np.testing.assert_allclose(given, [800e3, 800e3, 400e3])
-
-
-def test_error_is_relative_to_the_largest_change_until_then():
-    motion = np.zeros((1, 3, 2, 3))
-    motion[0, :, 0, 0] = [1.0, 0.4, 0.1]
-    error = np.zeros((1, 3, 2))
-    error[0, :, 1] = [0.02, 0.01, 0.02]
-    # the first point would be out of reach
-    error[0, :, 0] = 9.0
-    found = Shares.of(motion, error, np.array([False, True]))
-    assert found.elastic == pytest.approx(0.02)
-    assert found.change == pytest.approx(0.05)
-
-
-def test_errors_farther_from_traces_are_of_points_that_count():
-    motion, error = np.zeros((1, 1, 3, 3)), np.zeros((1, 1, 3))
-    motion[0, 0, :, 0] = [1.0, 0.5, 0.2]
-    error[0, 0] = [9.0, 0.03, 0.01]
-    counted = np.array([False, True, True])
-    found = Shares.of(motion, error, counted, np.array([True, False, True]))
-    assert (found.elastic, found.farther) == pytest.approx((0.03, 0.01))
-    # all are near: there is nothing else to go by
-    assert Shares.of(motion, error, counted, np.zeros(3, dtype=bool)).farther is None
-    largest = Shares.largest_of([found, Shares(0.02, 0.05), Shares(0.01, None, 0.02)])
-    assert largest == Shares(0.03, 0.05, 0.02)
 
 
 def test_finer_sources_have_shorter_edges():

@@ -68,6 +68,11 @@ class Points:
     def __len__(self) -> int:
         return len(self.x)
 
+    @property
+    def xyz(self) -> Float:
+        """(n, 3) m, z up."""
+        return np.column_stack([self.x, self.y, -self.depth])
+
     def place(self, row: int) -> str:
         """Return where a point stands, for messages."""
         if self.line[row] == 0:

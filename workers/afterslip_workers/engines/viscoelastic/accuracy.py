@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from afterslip.physics.viscoelastic.sizing import ORDER, scaled, sized
 from afterslip.schemas import earth
@@ -18,12 +17,13 @@ from afterslip.spec.inputs import Inputs
 from afterslip.units import KM
 from afterslip_common.geometry import Box
 from afterslip_solver.mesh import MeshError
-from afterslip_solver.model import Bool, Float, Model
+from afterslip_solver.model import Model
 from afterslip_workers.engines.viscoelastic.building import (
     STEPS_COST,
     Phase,
     build_model,
 )
+from afterslip_workers.engines.viscoelastic.error_shares import Errors, Shares
 
 ROUNDS = 7
 # what is aimed at, as a share of what is asked for
@@ -35,88 +35,12 @@ _APART = 4
 # shorter edges on faults that leave more than this share of the elastic error are not
 # what it comes from
 _LEFT = 0.8
-# changes smaller than this share of the elastic displacement are not resolved as such
-NEGLIGIBLE = 0.01
 # a mesh may become so many times larger than the first one, whose size was checked
 _LARGER = 16.0
 # share of what is asked for that the walls of a default domain may change; it becomes
 # larger until it is so, at most so often and so many times. Not less, as a thin layer
 # takes elements with the square of the domain: 0.35 takes a third more for a lid
 _WALLS, _LARGER_DOMAINS, _WIDER = 0.6, 3, 2.5
-# share of what is asked for from which walls do not make the mesh finer any more
-_SQUARE = 0.9
-
-
-@dataclass(frozen=True, slots=True)
-class Shares:
-    """Largest estimated errors of the mesh over the largest displacements.
-
-    Attributes
-    ----------
-    elastic, change : as shares; the change's is None where nothing creeps.
-    farther : as elastic, of points more than two elements from all traces; None: the
-        same. Nearer ones are less than an element of the coarser mesh away, and what is
-        estimated there tells little of how sizes far away should change.
-    """
-
-    elastic: float
-    change: float | None = None
-    farther: float | None = None
-
-    @property
-    def largest(self) -> float:
-        """The larger one."""
-        return max(self.elastic, self.change or 0.0)
-
-    @classmethod
-    def largest_of(cls, found: Sequence[Shares]) -> Shares:
-        """Return the largest errors of several groups of sources."""
-        changes = [share.change for share in found if share.change is not None]
-        beyond = [share.farther for share in found if share.farther is not None]
-        return cls(
-            max(share.elastic for share in found),
-            max(changes, default=None),
-            max(beyond, default=None),
-        )
-
-    def beside(self, other: Shares) -> Shares:
-        """Return the errors of two causes together, whose squares add."""
-        change = None
-        if self.change is not None:
-            change = math.hypot(self.change, other.change or 0.0)
-        return Shares(math.hypot(self.elastic, other.elastic), change)
-
-    @classmethod
-    def of(
-        cls,
-        motion: Float,
-        error: NDArray[np.floating[Any]],
-        counted: Bool,
-        farther: Bool | None = None,
-    ) -> Shares:
-        """Compare errors with displacements.
-
-        Parameters
-        ----------
-        motion : (n_lane, 1 + n_time, n_point, 3) m, elastic displacement and changes.
-        error : (n_lane, 1 + n_time, n_point) m.
-        counted : (n_point,) which points count; all where none does.
-        farther : (n_point,) which are farther from traces, if any.
-        """
-        counted = counted if counted.any() else np.ones_like(counted)
-        size = np.linalg.norm(motion, axis=3).max(axis=2)
-        wrong = error[:, :, counted].max(axis=2)
-        elastic = float((wrong[:, 0] / size[:, 0]).max())
-        beyond = None
-        if farther is not None and (counted & farther).any():
-            rest = error[:, 0, counted & farther].max(axis=1)
-            beyond = float((rest / size[:, 0]).max())
-        # relative to the largest change until then
-        reached = np.maximum.accumulate(size[:, 1:], axis=1)
-        if not reached.size or not reached.any():
-            return cls(elastic, None, beyond)
-        reached = np.maximum(reached, NEGLIGIBLE * size[:, :1])
-        return cls(elastic, float((wrong[:, 1:] / reached).max()), beyond)
 
 
 def _smaller(error: float, asked: float) -> float:
@@ -176,9 +100,9 @@ class Factors:
         return max(edges**-2 * away**-1, away**-3)
 
 
-Measure = Callable[[Model, dict[str, Any]], Shares]
+Measure = Callable[[Model, dict[str, Any]], Errors]
 # what the walls of the domain of a model change; None where that is not known
-Walls = Callable[[Model], Shares | None]
+Walls = Callable[[Model], Errors | None]
 # how many times larger a model may be that can be solved here
 Room = Callable[[Model], float]
 
@@ -198,27 +122,22 @@ class _Search:
     asked: float
     max_elements: float = np.inf
     tried: list[dict[str, Any]] = field(default_factory=list)
-    found: list[Shares] = field(default_factory=list)
 
     def run(self) -> tuple[Model, dict[str, Any]]:
         """Return the model that meets the accuracy, or the last one."""
         first, model, facts, walls = self._in_domain()
-        # what the walls leave for the mesh, whose square adds to theirs
-        most = 1.0 - min(walls.largest / self.asked, _SQUARE) ** 2
-        for_mesh = math.sqrt(most) * self.asked
-        model, facts, stopped = self._refined(first, model, facts, for_mesh)
-        found = self.found[-1]
-        both = found.beside(walls)
+        model, facts, found, stopped = self._refined(first, model, facts, walls)
+        both = (found if walls is None else found.beside(walls)).largest
         facts["accuracy"] = {
             "asked": self.asked,
             "reached": both.largest,
             "elastic": both.elastic,
             "change": both.change,
-            "domain": walls.largest,
+            "domain": 0.0 if walls is None else walls.largest.largest,
             "met": not stopped and not both.largest > self.asked,
             "tried": self.tried,
         }
-        said = self._said(found, walls, stopped)
+        said = self._said(found.largest, facts["accuracy"], stopped)
         if STEPS_COST in facts["notes"]:
             said.append(
                 f"warning: an accuracy of {100.0 * self.asked:g} % is not promised "
@@ -228,37 +147,46 @@ class _Search:
         return model, facts
 
     def _refined(
-        self, first: earth.Model, model: Model, facts: dict[str, Any], asked: float
-    ) -> tuple[Model, dict[str, Any], str]:
+        self,
+        first: earth.Model,
+        model: Model,
+        facts: dict[str, Any],
+        walls: Errors | None,
+    ) -> tuple[Model, dict[str, Any], Errors, str]:
         """Shorten the edges of a first mesh until its error is what is asked.
 
         Returns
         -------
-        The last model, its facts, and why no finer mesh was made if one is needed.
+        The last model, its facts and errors, and why no finer mesh was made if one is
+        needed.
         """
-        factors = Factors()
+        factors, so_far, asked = Factors(), list[Shares](), self.asked
         for _ in range(ROUNDS):
             self.phase(f"measuring a mesh of {facts['n_unknowns']:,} unknowns")
             found = self.measure(model, facts)
-            self._note(first, factors, facts, found)
-            self.phase(f"its error is {100.0 * found.largest:.2g} %")
-            if not found.largest > asked:
-                return model, facts, ""
-            next_one = factors.after(self.found, asked)
+            error = found.largest.largest
+            self._note(first, factors, facts, error)
+            self.phase(f"its error is {100.0 * error:.2g} %")
+            # at each point, what the walls leave for the mesh
+            left = found if walls is None else found.over_what_is_left(walls, asked)
+            so_far.append(left.largest)
+            if not so_far[-1].largest > asked:
+                return model, facts, found, ""
+            next_one = factors.after(so_far, asked)
             larger = next_one.elements_over(factors)
             most = _LARGER * self.tried[0]["n_elements"]
             stopped = self._stops(facts["n_elements"] * larger, most)
             if not stopped and larger > self.room(model):
                 stopped = "because it would not fit into the memory that is free"
             if stopped:
-                return model, facts, stopped
+                return model, facts, found, stopped
             if len(self.tried) < ROUNDS:
                 factors = next_one
                 finer = scaled(first, factors.edges, factors.away)
                 model, facts = self._built(finer)
-        return model, facts, f"after {ROUNDS} meshes"
+        return model, facts, found, f"after {ROUNDS} meshes"
 
-    def _in_domain(self) -> tuple[earth.Model, Model, dict[str, Any], Shares]:
+    def _in_domain(self) -> tuple[earth.Model, Model, dict[str, Any], Errors | None]:
         """Build the first mesh, in a larger domain where the spec leaves it open.
 
         Returns
@@ -269,8 +197,9 @@ class _Search:
             first = sized(self.spec, self.inputs, self.grids)
             model, facts = self._built(first)
             self.phase("measuring what the sides of the domain change")
-            walls = self.walls(model) or Shares(0.0)
-            share = walls.largest / (_WALLS * self.asked)
+            walls = self.walls(model)
+            change = 0.0 if walls is None else walls.largest.largest
+            share = change / (_WALLS * self.asked)
             open_still = self.spec.domain is None and times < _LARGER_DOMAINS
             if not open_still or not share > 1.0:
                 break
@@ -303,11 +232,10 @@ class _Search:
         raise last
 
     def _note(
-        self, first: earth.Model, factors: Factors, facts: dict[str, Any], found: Shares
+        self, first: earth.Model, factors: Factors, facts: dict[str, Any], error: float
     ) -> None:
         size = scaled(first, factors.edges, factors.away).mesh.size
         assert size is not None  # noqa: S101 - `sized` gives it
-        self.found.append(found)
         self.tried.append(
             {
                 "fault_km": size.fault,
@@ -315,11 +243,11 @@ class _Search:
                 "growth": size.growth,
                 "ends": size.ends,
                 **{name: facts[name] for name in ("n_unknowns", "n_elements")},
-                "error": found.largest,
+                "error": error,
             }
         )
 
-    def _said(self, found: Shares, walls: Shares, stopped: str) -> list[str]:
+    def _said(self, found: Shares, reached: dict[str, Any], stopped: str) -> list[str]:
         last = self.tried[-1]
         parts = f"{100.0 * found.elastic:.2g} % (elastic)"
         if found.change is not None:
@@ -329,9 +257,9 @@ class _Search:
             f"km on the faults, {0.5 * last['far_km']:.3g} km far away, growth "
             f"{0.5 * last['growth']:.2g}, mesh {len(self.tried)} of {ROUNDS} at most; "
             f"estimated error {parts} of the largest displacement; sides and bottom of "
-            f"the domain, {self._domain()}, change {100.0 * walls.largest:.2g} %"
+            f"the domain, {self._domain()}, change {100.0 * reached['domain']:.2g} %"
         ]
-        if not stopped and found.beside(walls).largest > self.asked:
+        if not stopped and not reached["met"]:
             said.append(
                 f"warning: the accuracy of {100.0 * self.asked:g} % was not met: "
                 "sides and bottom of the domain change too much; give a larger domain, "

@@ -31,8 +31,9 @@ from afterslip_solver.model import Float, GroupResult, Model
 from afterslip_solver.sources import interpolated_slip, potency, uniform_slip
 from afterslip_workers.engines.forward import place_coordinates, write
 from afterslip_workers.engines.viscoelastic import preflight, probes
-from afterslip_workers.engines.viscoelastic.accuracy import Shares, Walls, adapted
+from afterslip_workers.engines.viscoelastic.accuracy import Walls, adapted
 from afterslip_workers.engines.viscoelastic.building import build_model
+from afterslip_workers.engines.viscoelastic.error_shares import Errors
 from afterslip_workers.engines.viscoelastic.faults import fault_variables
 from afterslip_workers.engines.viscoelastic.ground import local_motion
 from afterslip_workers.engines.viscoelastic.places import (
@@ -103,10 +104,10 @@ def run_forward(
     else:
         results: list[xr.Dataset] = []
 
-        def measure(model: Model, facts: dict[str, Any]) -> Shares:
-            made, shares = _solved(forward, inputs, model, facts, say, backend)
+        def measure(model: Model, facts: dict[str, Any]) -> Errors:
+            made, errors = _solved(forward, inputs, model, facts, say, backend)
             results[:] = [made]
-            return shares
+            return errors
 
         def room(model: Model) -> float:
             settings = settings_of(forward.times, forward.solver)
@@ -140,12 +141,12 @@ def walls_of_slip(
     def motion(model: Model) -> Float:
         return _coarse(forward, inputs, model, times, say, backend).motion[None]
 
-    def walls(model: Model) -> Shares | None:
+    def walls(model: Model) -> Errors | None:
         coarse = coarse_model(model, forward.solver)
         if coarse is None:
             return None
         assert inputs.points is not None  # noqa: S101 - resolve reads them
-        at = np.column_stack([inputs.points.x, inputs.points.y])
+        at = inputs.points.xyz
         return probes.between_walls(coarse, forward.model.boundary, motion, at)
 
     return walls
@@ -158,8 +159,8 @@ def _solved(
     facts: dict[str, Any],
     say: Report,
     backend: str | None,
-) -> tuple[xr.Dataset, Shares]:
-    """Return displacement, slip and the error of the mesh on a model, and its share."""
+) -> tuple[xr.Dataset, Errors]:
+    """Return displacement, slip and the error of the mesh on a model, and as shares."""
     say({"phase": "preparing", "n_unknowns": facts["n_unknowns"]})
     given = _slip(forward, inputs, model)
     slip = placed_slip(model, given)
@@ -180,18 +181,18 @@ def _solved(
     result.attrs.update(_size(model, slip))
     result.attrs.update(_numbers(found))
     if coarse is None or there is None:
-        return result, Shares(np.inf)
+        return result, Errors.unknown()
     parts = elastic_and_change(found, model, slip, places, times)
     parts = local_motion(parts, inputs.frame, places.xy)
     error = space_error(parts, there.motion, richardson_of(model))
     result["space_error"] = _error_variable(error)
     share = len(coarse.mesh.nodes) / len(model.mesh.nodes)
     result.attrs["space_error_cost"] = share * there.iterations / found.iterations
-    at = np.column_stack([points.x, points.y, -points.depth])
+    at = points.xyz
     off = probes.off_traces(model, at)
     near = probes.near_ends(model, given, at) & (off > 1.0)
     result.attrs["points_near_ends"] = int(near.sum())
-    return result, Shares.of(parts[None], error[None], off > 1.0, off > 2.0)
+    return result, Errors.of(parts[None], error[None], at, off)
 
 
 def _slip(

@@ -18,7 +18,8 @@ from afterslip_solver.mesh import coarsened, opposite_conditions, placed_slip
 from afterslip_solver.mesh.slit_surface import two_sided
 from afterslip_solver.model import Bool, Float, Model
 from afterslip_solver.sources import element_width
-from afterslip_workers.engines.viscoelastic.accuracy import Measure, Shares, Walls
+from afterslip_workers.engines.viscoelastic.accuracy import Measure, Walls
+from afterslip_workers.engines.viscoelastic.error_shares import Errors
 from afterslip_workers.engines.viscoelastic.settings import settings_of
 from afterslip_workers.engines.viscoelastic.sources import UnitSources, unit_slip
 from afterslip_workers.engines.viscoelastic.space import (
@@ -76,7 +77,7 @@ def near_ends(model: Model, slip: dict[str, Float], points: Float) -> Bool:
 def of_sources(spec: ViscoelasticCampaign, backend: str) -> Measure:
     """Return what measures a campaign's models by some of its unit sources."""
 
-    def measure(model: Model, _: dict[str, Any]) -> Shares:
+    def measure(model: Model, _: dict[str, Any]) -> Errors:
         coarse = coarsened(model, restoring_force)
         assert coarse is not None  # noqa: S101 - `sized` refines
         units = UnitSources.of(spec.grids, model)
@@ -87,8 +88,9 @@ def of_sources(spec: ViscoelasticCampaign, backend: str) -> Measure:
         trace = two_sided(model)
         frame = Frame.of(spec.model.frame)
         compared = Coarse.of(coarse, second, prepared, model, trace, frame)
-        off = off_traces(model, model.mesh.nodes[trace.nodes])
-        found: list[Shares] = []
+        at = model.mesh.nodes[trace.nodes]
+        off = off_traces(model, at)
+        found: list[Errors] = []
         for chosen in _probes(units):
             slip = unit_slip(units, chosen)
             there = compared.solve(units, chosen, times, lambda: False)
@@ -96,10 +98,10 @@ def of_sources(spec: ViscoelasticCampaign, backend: str) -> Measure:
             trace.add_offsets(slipping(fine), slip)
             error = compared.error(fine, there, times)
             if fine.outcome != "converged" or error is None:
-                return Shares(np.inf)
+                return Errors.unknown()
             motion = elastic_and_change(fine, times)
-            found.append(Shares.of(motion, error, off > 1.0, off > 2.0))
-        return Shares.largest_of(found)
+            found.append(Errors.of(motion, error, at, off))
+        return Errors.of_all(found)
 
     return measure
 
@@ -122,7 +124,7 @@ def walls_of_sources(spec: ViscoelasticCampaign, backend: str) -> Walls:
                 found[-1][:] = np.nan
         return np.concatenate(found)
 
-    def walls(model: Model) -> Shares | None:
+    def walls(model: Model) -> Errors:
         coarse = coarsened(model, restoring_force)
         assert coarse is not None  # noqa: S101 - `sized` refines
         at = coarse.mesh.nodes[two_sided(coarse).nodes]
@@ -136,21 +138,21 @@ def between_walls(
     boundary: earth.Boundary,
     motion: Callable[[Model], Float],
     points: Float,
-) -> Shares:
+) -> Errors:
     """Compare a model with the same between walls of the opposite kind.
 
     Parameters
     ----------
     model : a coarse one will do, as the difference hardly depends on the mesh.
     motion : of a model, (n_lane, 1 + n_time, n_point, 3) m, elastic and changes.
-    points : (n_point, 2 or 3) m, where that is.
+    points : (n_point, 3) m, where that is.
     """
     held = opposite_conditions(model.mesh, boundary.sides, boundary.bottom)
     here, there = motion(model), motion(replace(model, fixed=held))
     error = 0.5 * np.linalg.norm(here - there, axis=3)
     if not np.isfinite(error).all():
-        return Shares(np.inf)
-    return Shares.of(here, error, off_traces(model, points) > 1.0)
+        return Errors.unknown()
+    return Errors.of(here, error, points, off_traces(model, points))
 
 
 def _moments(spec: ViscoelasticCampaign) -> Float:

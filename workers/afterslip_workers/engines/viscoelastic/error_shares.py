@@ -1,0 +1,121 @@
+"""Estimated errors as shares of the largest displacements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from afterslip_solver.model import Float
+
+# changes smaller than this share of the elastic displacement are not resolved as such
+NEGLIGIBLE = 0.01
+# share of what is allowed from which another cause leaves no less to this one
+_SQUARE = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Largest estimated errors over the largest displacements.
+
+    Attributes
+    ----------
+    elastic, change : as shares; the change's is None where nothing creeps.
+    farther : as elastic, of points more than two elements from all traces; None: the
+        same. Nearer ones are less than an element of the coarser mesh away, and what is
+        estimated there tells little of how sizes far away should change.
+    """
+
+    elastic: float
+    change: float | None = None
+    farther: float | None = None
+
+    @property
+    def largest(self) -> float:
+        """The larger one."""
+        return max(self.elastic, self.change or 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """Estimated errors at points.
+
+    Attributes
+    ----------
+    share : (n_lane, 1 + n_time, n_point) of the largest elastic displacement, then of
+        the largest change until then.
+    points : (n_point, 3) m.
+    off : (n_point,) distances from the nearest trace of a fault, in elements. Points
+        less than one away do not count, unless there are no others.
+    """
+
+    share: Float
+    points: Float
+    off: Float
+
+    @classmethod
+    def of(
+        cls, motion: Float, error: NDArray[np.floating[Any]], points: Float, off: Float
+    ) -> Errors:
+        """Compare errors with displacements.
+
+        Parameters
+        ----------
+        motion : (n_lane, 1 + n_time, n_point, 3) m, elastic displacement and changes.
+        error : (n_lane, 1 + n_time, n_point) m.
+        """
+        size = np.linalg.norm(motion, axis=3).max(axis=2)
+        reached = np.maximum.accumulate(size[:, 1:], axis=1)
+        creeps = reached.any()
+        reached = np.maximum(reached, NEGLIGIBLE * size[:, :1])
+        share = error / np.concatenate([size[:, :1], reached], axis=1)[:, :, None]
+        if not creeps:
+            share[:, 1:] = 0.0
+        return cls(share.astype(np.float64), points, off)
+
+    @classmethod
+    def unknown(cls) -> Errors:
+        """Return infinite errors, where solves did not converge."""
+        return cls(np.full((1, 1, 1), np.inf), np.zeros((1, 3)), np.full(1, np.inf))
+
+    @classmethod
+    def of_all(cls, found: Sequence[Errors]) -> Errors:
+        """Return the errors of several groups of sources at the same points."""
+        return replace(found[0], share=np.concatenate([one.share for one in found]))
+
+    @property
+    def largest(self) -> Shares:
+        """The largest ones of points that count."""
+        counted = self.off > 1.0
+        if not counted.any():
+            counted[:] = True
+        share = self.share[:, :, counted]
+        farther = share[:, 0, self.off[counted] > 2.0]
+        return Shares(
+            float(share[:, 0].max()),
+            float(share[:, 1:].max(initial=0.0)) or None,
+            float(farther.max()) if farther.size else None,
+        )
+
+    def beside(self, other: Errors) -> Errors:
+        """Return the errors of two causes together, whose squares add at each point."""
+        return replace(self, share=np.hypot(self.share, self._here(other)))
+
+    def over_what_is_left(self, other: Errors, allowed: float) -> Errors:
+        """Return errors that are as large as allowed where those of both causes are.
+
+        Parameters
+        ----------
+        other : of the other cause, which nothing is done about.
+        """
+        used = np.minimum(self._here(other) / allowed, _SQUARE)
+        return replace(self, share=self.share / np.sqrt(1.0 - used**2))
+
+    def _here(self, other: Errors) -> Float:
+        """Return the other's errors at the nearest of its points."""
+        nearest = cKDTree(other.points).query(self.points)[1]
+        return other.share[:, :, nearest]
