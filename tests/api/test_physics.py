@@ -85,7 +85,12 @@ def test_a_physics_that_is_no_name_is_refused_by_its_path(wrong):
 
 def test_the_default_physics_changes_no_digest_and_reaches_no_worker():
     """Workers of the release before refuse keys that they do not know."""
-    spec = {**SPEC, "sources": {**SPEC["sources"], "shape": "patch"}}
+    held = {"sides": "roller", "bottom": "fixed"}
+    spec = {
+        **SPEC,
+        "model": {**SPEC["model"], "boundary": held},
+        "sources": {**SPEC["sources"], "shape": "patch"},
+    }
     plain, named = (
         Campaign.from_dict(spec),
         Campaign.from_dict({**spec, "physics": "viscoelastic"}),

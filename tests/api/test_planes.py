@@ -62,7 +62,9 @@ def with_plane(frame=None, **plane):
 
 
 def test_a_model_by_its_top_edge_keeps_its_digest():
-    assert model_digest(parse_campaign(SPEC)) == (
+    held = {"sides": "roller", "bottom": "fixed"}
+    spec = {**SPEC, "model": {**SPEC["model"], "boundary": held}}
+    assert model_digest(parse_campaign(spec)) == (
         "sha256:f2cf3b1450cc3a719d7b0e51767e2c80a2a2dba8c0e8cc5a43474381176813ec"
     )
 

@@ -68,9 +68,25 @@ def problems(data, base="."):
 
 @pytest.mark.parametrize("model", [{}, {"frame": frame(shape="flat")}])
 def test_a_flat_earth_without_topography_has_the_digest_that_it_had(model):
-    found = parse_forward(spec(**model), ".")
+    found = parse_forward(spec(boundary={"bottom": "fixed"}, **model), ".")
     assert model_digest(found) == MODEL
     assert digest(canonical_spec(found)) == WHOLE
+
+
+@pytest.mark.parametrize(
+    ("given", "bottom"),
+    [
+        ({}, "roller"),
+        ({"sides": "roller"}, "roller"),
+        ({"sides": "fixed"}, "fixed"),
+        ({"sides": "roller", "bottom": "fixed"}, "fixed"),
+    ],
+)
+def test_a_bottom_that_is_left_out_is_as_the_sides_and_written_out(given, bottom):
+    found = parse_forward(spec(boundary=given), ".")
+    assert found.model.boundary.bottom == bottom
+    # what is stored keeps its meaning, whatever a later default is
+    assert canonical_spec(found)["model"]["boundary"]["bottom"] == bottom
 
 
 def test_a_sphere_is_another_model():

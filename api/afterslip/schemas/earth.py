@@ -7,7 +7,13 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, PlainSerializer, StrictBool
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    StrictBool,
+    model_validator,
+)
 
 from afterslip.errors import Problem
 from afterslip.schemas.base import Schema, refusal
@@ -216,7 +222,21 @@ class Boundary(Schema):
     sides: Literal["roller", "fixed"] = Field(
         default="roller", description="roller: only the normal motion is zero"
     )
-    bottom: Literal["roller", "fixed"] = Field(default="fixed", description="as sides")
+    bottom: Literal["roller", "fixed"] = Field(
+        default="roller", description="as sides; where it is left out, the same"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bottom_as_sides(cls, given: Any) -> Any:
+        """Hold a bottom that is left out as the sides are.
+
+        Rollers all around are planes of symmetry, whose images are known; a bottom that
+        is held between rollers changes more, by all that was measured.
+        """
+        if isinstance(given, dict) and "sides" in given:
+            return {"bottom": given["sides"]} | given
+        return given
 
 
 class Gravity(Schema):
