@@ -44,7 +44,8 @@ def measure(name: str, edge: float, folder: Path, options: argparse.Namespace) -
         for part, error in errors.items():
             guess = getattr(walls, part)
             note = f"{problem.words}; {part}; {bottom}; {found.attrs['n_unknowns']:,}"
-            out.append(record(f"bottom_{name}_{part}_{bottom}", error, "1", guess, note))
+            metric = f"bottom_{name}_{part}_{bottom}"
+            out.append(record(metric, error, "1", guess, note))
             print(f"{note}: {error:.2e}, walls {guess:.2e}", flush=True)
     return out
 
