@@ -64,9 +64,10 @@ class _Vectors:
         self._count = count
 
     def random(self) -> list[Any]:
-        """Return M^(-1/2) times normal deviates, the same however many slabs are."""
+        """Return M^(-1/2) times random numbers, the same however many slabs are."""
         shape = 3, self._count, LANES
-        every = np.random.default_rng(1).standard_normal(shape, dtype=np.float32)
+        every = np.random.default_rng(1).random(shape, dtype=np.float32)
+        every -= np.float32(0.5)
         found = []
         for slab, root in zip(self.steps.slabs, self._root, strict=True):
             with slab.on():

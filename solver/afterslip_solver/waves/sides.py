@@ -66,22 +66,33 @@ def dampers(grid: VoxelGrid, medium: Medium, mass: Float, sides: Sides) -> Dampe
     ----------
     mass : (n_node,) kg.
     """
-    dashpot, spring = np.zeros((2, 3, grid.n_node))
+    # of few rows, where all of them take much longer to fill and to look through
+    parts = [(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0))]
     faces = () if sides.kind == "free" else _faces(grid, medium, sides.top)
     for face in faces:
         distance = np.linalg.norm(_positions(grid, face.nodes) - sides.centre, axis=1)
         for c in range(3):
             along = c == face.axis
             speed = face.p if along else face.s
-            dashpot[c, face.nodes] += speed
+            spring = np.zeros(len(speed))
             if sides.kind == "spring_dashpot":
                 share = _NORMAL if along else _ACROSS
-                spring[c, face.nodes] += share * face.rigidity / distance
+                spring = share * face.rigidity / distance
+            parts.append((c * grid.n_node + face.nodes, speed, spring))
     if sides.kind == "sponge":
-        fastest = medium.speeds()[1]
-        dashpot += 2.0 * mass * _sponge(grid, sides, fastest)
-    rows = np.flatnonzero((dashpot + spring).ravel())
-    return Dampers(rows, dashpot.ravel()[rows], spring.ravel()[rows])
+        damping = _sponge(grid, sides, medium.speeds()[1])
+        nodes = np.flatnonzero(damping)
+        lost = 2.0 * mass[nodes] * damping[nodes]
+        for c in range(3):
+            parts.append((c * grid.n_node + nodes, lost, np.zeros(len(nodes))))
+    rows, dashpot, spring = map(np.concatenate, zip(*parts, strict=True))
+    rows, of = np.unique(rows, return_inverse=True)
+    dashpot, spring = (
+        np.bincount(of, values, len(rows)).astype(np.float64)
+        for values in (dashpot, spring)
+    )
+    held = (dashpot + spring) > 0.0
+    return Dampers(rows[held], dashpot[held], spring[held])
 
 
 @dataclass(frozen=True, slots=True)
