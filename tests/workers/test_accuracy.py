@@ -182,15 +182,26 @@ def test_growth_follows_at_once_where_shorter_edges_leave_the_elastic_error():
 
 
 def test_growth_does_not_follow_errors_that_are_only_beside_a_trace():
-    found = [Shares(0.015, None, 0.008), Shares(0.018, None, 0.009)]
+    found = [Shares(0.018, None, 0.009), Shares(0.015, None, 0.008)]
     factors = Factors().after(found, 0.01)
-    assert factors.edges == pytest.approx((0.9 / 1.8) ** 0.5)
+    assert factors.edges == pytest.approx((0.9 / 1.5) ** 0.5)
     assert factors.away == 1.0
     # farther away they are too large as well, and have not fallen
     both = Factors().after(
         [Shares(0.015, None, 0.012), Shares(0.018, None, 0.012)], 0.01
     )
     assert both.away == both.edges
+
+
+def test_one_mesh_that_errs_more_than_coarser_ones_does_not_make_the_next_much_finer():
+    found = [Shares(error) for error in (0.024, 0.019, 0.0117, 0.0101, 0.035)]
+    factors = Factors().after(found, 0.01)
+    # as after the fourth alone: the smallest step there is
+    assert factors == Factors().after(found[:4], 0.01)
+    assert factors.edges == pytest.approx(0.9)
+    # parts of one mesh, of which one is too large: it is never made again as it was
+    both = Factors().after([Shares(0.009, 0.012), Shares(0.013, 0.008)], 0.01)
+    assert both != Factors()
 
 
 def test_accuracy_that_is_not_met_is_a_warning():
