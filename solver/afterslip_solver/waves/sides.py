@@ -83,8 +83,8 @@ def dampers(grid: VoxelGrid, medium: Medium, mass: Float, sides: Sides) -> Dampe
         damping = _sponge(grid, sides, medium.speeds()[1])
         nodes = np.flatnonzero(damping)
         lost = 2.0 * mass[nodes] * damping[nodes]
-        for c in range(3):
-            parts.append((c * grid.n_node + nodes, lost, np.zeros(len(nodes))))
+        none = np.zeros(len(nodes))
+        parts += [(c * grid.n_node + nodes, lost, none) for c in range(3)]
     rows, dashpot, spring = map(np.concatenate, zip(*parts, strict=True))
     rows, of = np.unique(rows, return_inverse=True)
     dashpot, spring = (
