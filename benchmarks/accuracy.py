@@ -71,6 +71,10 @@ CURVED = {"length": 90, "width": 60}
 GROWN, STEPS, FAR, DEEP = ((0.35, 0), (0.5, 1), (0.7, 1)), 9, 700.0, 0.6
 
 
+# of true answers: edges at ends of slip over those on the fault
+TRUE_ENDS = 0.1
+
+
 def problem_of(name: str, accuracy: float) -> Problem:
     """Return the problem, with points as near to the trace as its mesh will allow."""
     dip = scec_specs.CASES.get(name)
@@ -221,6 +225,7 @@ def truth(
         edges = sizes(last)
         for key in ("fault", "far", "growth"):
             edges[key] *= options.shorter
+        edges["ends"] = TRUE_ENDS
         finer = with_sizes(made, edges, 1 + options.finer)
         found = run_forward(finer, base=folder)
         print(f"{name}: truth of {found.attrs['n_unknowns']:,} unknowns", flush=True)
