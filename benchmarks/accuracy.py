@@ -7,7 +7,8 @@
 Errors are the largest at points an element or more from the fault's trace, relative to
 the largest displacement, or to the largest change until then: against closed forms, the
 propagator in wavenumber, or for curved interfaces the same mesh refined further, or
-another one with shorter edges (`--finer 0 --shorter 0.7`).
+another one with shorter edges (`--finer 0 --shorter 0.7`), both with much shorter ones
+at ends of slip.
 A machine without gmsh takes meshes that another one made:
 
     python benchmarks/accuracy.py NAME ... --keep MESHES           # where gmsh is
@@ -69,8 +70,6 @@ CURVED = {"length": 90, "width": 60}
 # meshes made by hand: of each growth and refinement so many, with edges far away of so
 # many km, or this share of the domain's depth
 GROWN, STEPS, FAR, DEEP = ((0.35, 0), (0.5, 1), (0.7, 1)), 9, 700.0, 0.6
-
-
 # of true answers: edges at ends of slip over those on the fault
 TRUE_ENDS = 0.1
 

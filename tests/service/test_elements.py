@@ -140,7 +140,7 @@ def test_later_meshes_of_an_accuracy_are_held_against_the_limit_of_the_service(
     made = tiny_worker.spec()
     made["model"]["mesh"] = {"accuracy": "20 %"}
     canonical = canonical_spec(parse_campaign(made), LocalFiles(tmp_path))
-    wrong = Errors(np.full((1, 1, 1), 0.4), np.zeros((1, 3)), np.full(1, np.inf))
+    wrong = Errors.everywhere(0.4)
     monkeypatch.setattr(engines, "of_sources", lambda *_: lambda *_: wrong)
     entry.prepare(tmp_path / "other")
     found = []

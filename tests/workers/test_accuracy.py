@@ -35,12 +35,6 @@ from afterslip_workers.store.open import open_store
 ROOT = Path(__file__).parents[2]
 
 
-def everywhere(*shares):
-    """Return errors of the elastic displacement, and of changes, at one point."""
-    share = np.array(shares).reshape(1, -1, 1)
-    return Errors(share, np.zeros((1, 3)), np.full(1, np.inf))
-
-
 def wanting(accuracy, spec=test_forward.SPEC):
     made = copy.deepcopy(spec)
     made["model"]["mesh"] = {"accuracy": accuracy}
@@ -153,7 +147,9 @@ def test_edges_on_faults_follow_the_elastic_error_and_growth_that_of_the_change(
     forward = parse_forward(wanting("20 %"))
     files = LocalFiles(forward.base)
     inputs = resolve(forward, files)
-    found = iter([everywhere(*e) for e in ((0.3, 0.4), (0.15, 0.3), (0.15, 0.19))])
+    found = iter(
+        [Errors.everywhere(*e) for e in ((0.3, 0.4), (0.15, 0.3), (0.15, 0.19))]
+    )
     _, facts = adapted(
         forward.model, inputs, files, lambda _: None, lambda *_: next(found)
     )
@@ -209,7 +205,11 @@ def test_accuracy_that_is_not_met_is_a_warning():
     files = LocalFiles(forward.base)
     inputs = resolve(forward, files)
     _, facts = adapted(
-        forward.model, inputs, files, lambda _: None, lambda *_: everywhere(0.5, 0.9)
+        forward.model,
+        inputs,
+        files,
+        lambda _: None,
+        lambda *_: Errors.everywhere(0.5, 0.9),
     )
     assert not facts["accuracy"]["met"]
     warned = [note for note in facts["notes"] if note.startswith("warning")]
@@ -229,7 +229,7 @@ def test_accuracy_is_not_promised_where_the_mesh_steps_around_a_boundary():
         forward = parse_forward(content)
         files = LocalFiles(forward.base)
         given = forward.model, resolve(forward, files), files, lambda _: None
-        _, facts = adapted(*given, lambda *_: everywhere(0.1))
+        _, facts = adapted(*given, lambda *_: Errors.everywhere(0.1))
         assert facts["accuracy"]["met"]
         said += [note for note in facts["notes"] if note.startswith("warning")]
     assert found[0] == []
@@ -244,7 +244,9 @@ def test_no_mesh_is_made_that_the_memory_cannot_hold(room, meshes):
     given = forward.model, resolve(forward, files), files, lambda _: None
     # edges of 0.67 times: at most 2.2 times the elements
     errors = iter([0.4, 0.1])
-    _, facts = adapted(*given, lambda *_: everywhere(next(errors)), room=lambda _: room)
+    _, facts = adapted(
+        *given, lambda *_: Errors.everywhere(next(errors)), room=lambda _: room
+    )
     assert len(facts["accuracy"]["tried"]) == meshes
     assert facts["accuracy"]["met"] == (meshes == 2)
     warned = [note for note in facts["notes"] if "was not met" in note]
@@ -257,11 +259,13 @@ def test_no_mesh_is_made_that_has_more_elements_than_allowed(share, meshes):
     forward = parse_forward(wanting("20 %"))
     files = LocalFiles(forward.base)
     given = forward.model, resolve(forward, files), files, lambda _: None
-    _, facts = adapted(*given, lambda *_: everywhere(0.1))
+    _, facts = adapted(*given, lambda *_: Errors.everywhere(0.1))
     most = int(share * facts["n_elements"])
     # edges of 0.67 times: at most 2.2 times the elements
     errors = iter([0.4, 0.1])
-    _, facts = adapted(*given, lambda *_: everywhere(next(errors)), max_elements=most)
+    _, facts = adapted(
+        *given, lambda *_: Errors.everywhere(next(errors)), max_elements=most
+    )
     assert len(facts["accuracy"]["tried"]) == meshes
     assert facts["accuracy"]["met"] == (meshes == 2)
     warned = [note for note in facts["notes"] if "was not met" in note]
@@ -311,8 +315,8 @@ def test_domain_that_is_left_open_grows_until_its_sides_change_little():
             resolve(forward, files),
             files,
             lambda _: None,
-            lambda *_: everywhere(0.1),
-            walls=partial(lambda shares, _: everywhere(next(shares)), left),
+            lambda *_: Errors.everywhere(0.1),
+            walls=partial(lambda shares, _: Errors.everywhere(next(shares)), left),
         )
         assert facts["accuracy"]["domain"] == walls[-1]
         assert facts["accuracy"]["met"] == (walls[-1] < 0.2)

@@ -46,8 +46,8 @@ def parse(lines: Iterable[str]) -> Iterator[Event]:
     for line in lines:
         if not line:
             if number.isdigit():
-                text = "\n".join(data) or "{}"
-                yield _event(int(number), kind, text)
+                named = kind if data else ""
+                yield _event(int(number), named, "\n".join(data) or "{}")
             number, kind, data = "", "", []
             continue
         name, _, value = line.partition(":")

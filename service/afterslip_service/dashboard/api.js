@@ -168,7 +168,7 @@ export function follow(path, heard, again) {
   const close = () => { source?.close(); source = null; };
   const turn = () => {
     if (document.hidden) close();
-    else if (!source) open().then(again);
+    else if (!source) open().then(() => { if (source) again(); });
   };
   document.addEventListener("visibilitychange", turn);
   const opened = document.hidden ? Promise.resolve() : open();

@@ -129,13 +129,13 @@ class _Search:
         """Return the model that meets the accuracy, or the last one."""
         first, model, facts, walls = self._in_domain()
         model, facts, found, stopped = self._refined(first, model, facts, walls)
-        both = (found if walls is None else found.beside(walls)).largest
+        both = found.beside(walls).largest
         facts["accuracy"] = {
             "asked": self.asked,
             "reached": both.largest,
             "elastic": both.elastic,
             "change": both.change,
-            "domain": 0.0 if walls is None else walls.largest.largest,
+            "domain": walls.largest.largest,
             "met": not stopped and not both.largest > self.asked,
             "tried": self.tried,
         }
@@ -153,7 +153,7 @@ class _Search:
         first: earth.Model,
         model: Model,
         facts: dict[str, Any],
-        walls: Errors | None,
+        walls: Errors,
     ) -> tuple[Model, dict[str, Any], Errors, str]:
         """Shorten the edges of a first mesh until its error is what is asked.
 
@@ -170,8 +170,7 @@ class _Search:
             self._note(first, factors, facts, error)
             self.phase(f"its error is {100.0 * error:.2g} %")
             # at each point, what the walls leave for the mesh
-            left = found if walls is None else found.over_what_is_left(walls, asked)
-            so_far.append(left.largest)
+            so_far.append(found.over_what_is_left(walls, asked).largest)
             if not so_far[-1].largest > asked:
                 return model, facts, found, ""
             next_one = factors.after(so_far, asked)
@@ -188,7 +187,7 @@ class _Search:
                 model, facts = self._built(finer)
         return model, facts, found, f"after {ROUNDS} meshes"
 
-    def _in_domain(self) -> tuple[earth.Model, Model, dict[str, Any], Errors | None]:
+    def _in_domain(self) -> tuple[earth.Model, Model, dict[str, Any], Errors]:
         """Build the first mesh, in a larger domain where the spec leaves it open.
 
         Returns
@@ -199,9 +198,8 @@ class _Search:
             first = sized(self.spec, self.inputs, self.grids)
             model, facts = self._built(first)
             self.phase("measuring what the sides of the domain change")
-            walls = self.walls(model)
-            change = 0.0 if walls is None else walls.largest.largest
-            share = change / (_WALLS * self.asked)
+            walls = self.walls(model) or Errors.everywhere(0.0)
+            share = walls.largest.largest / (_WALLS * self.asked)
             open_still = self.spec.domain is None and times < _LARGER_DOMAINS
             if not open_still or not share > 1.0:
                 break

@@ -78,9 +78,13 @@ class Errors:
         return cls(share.astype(np.float64), points, off)
 
     @classmethod
-    def unknown(cls) -> Errors:
-        """Return infinite errors, where solves did not converge."""
-        return cls(np.full((1, 1, 1), np.inf), np.zeros((1, 3)), np.full(1, np.inf))
+    def everywhere(cls, *shares: float) -> Errors:
+        """Return the same errors at all points, elastic ones and then of changes.
+
+        Infinite ones where solves did not converge.
+        """
+        share = np.array(shares, dtype=np.float64).reshape(1, -1, 1)
+        return cls(share, np.zeros((1, 3)), np.full(1, np.inf))
 
     @classmethod
     def of_all(cls, found: Sequence[Errors]) -> Errors:

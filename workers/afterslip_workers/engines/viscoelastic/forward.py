@@ -181,7 +181,7 @@ def _solved(
     result.attrs.update(_size(model, slip))
     result.attrs.update(_numbers(found))
     if coarse is None or there is None:
-        return result, Errors.unknown()
+        return result, Errors.everywhere(np.inf)
     parts = elastic_and_change(found, model, slip, places, times)
     parts = local_motion(parts, inputs.frame, places.xy)
     error = space_error(parts, there.motion, richardson_of(model))

@@ -98,7 +98,7 @@ def of_sources(spec: ViscoelasticCampaign, backend: str) -> Measure:
             trace.add_offsets(slipping(fine), slip)
             error = compared.error(fine, there, times)
             if fine.outcome != "converged" or error is None:
-                return Errors.unknown()
+                return Errors.everywhere(np.inf)
             motion = elastic_and_change(fine, times)
             found.append(Errors.of(motion, error, at, off))
         return Errors.of_all(found)
@@ -151,7 +151,7 @@ def between_walls(
     here, there = motion(model), motion(replace(model, fixed=held))
     error = 0.5 * np.linalg.norm(here - there, axis=3)
     if not np.isfinite(error).all():
-        return Errors.unknown()
+        return Errors.everywhere(np.inf)
     return Errors.of(here, error, points, off_traces(model, points))
 
 
