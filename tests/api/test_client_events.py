@@ -33,6 +33,11 @@ def test_comments_and_half_an_event_are_passed_over():
     assert (event.id, event.kind, event.data) == (3, "group.state", {"index": 4})
 
 
+def test_a_number_without_data_is_where_the_stream_stands_and_nothing_else():
+    (event,) = parse(["id: 4", "event: group.state", ""])
+    assert (event.id, event.kind) == (4, "")
+
+
 def test_data_over_several_lines_is_joined():
     (event,) = parse(["id: 1", 'data: {"kind": "x",', 'data: "data": {"a": 1}}', ""])
     assert event.data == {"a": 1}

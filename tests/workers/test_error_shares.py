@@ -46,3 +46,20 @@ def test_errors_of_mesh_and_walls_add_point_by_point():
     edge = Errors(np.array([[[np.sqrt(0.01**2 - 0.003**2), 0.0]]]), points, off)
     left = edge.over_what_is_left(walls, 0.01)
     assert left.largest.elastic == pytest.approx(0.01)
+
+
+def test_solves_without_numbers_have_no_error_that_meets_an_accuracy():
+    motion, error = np.ones((1, 2, 2, 3)), np.full((1, 2, 2), 0.001)
+    error[0, 0] = np.nan
+    found = Errors.of(motion, error, np.zeros((2, 3)), np.full(2, 3.0)).largest
+    assert found.largest == np.inf
+    motion[:] = np.nan
+    lost = Errors.of(motion, error, np.zeros((2, 3)), np.full(2, 3.0)).largest
+    assert lost.elastic == np.inf
+    still = Errors.of(
+        0.0 * np.ones_like(motion),
+        np.zeros((1, 2, 2)),
+        np.zeros((2, 3)),
+        np.full(2, 3.0),
+    )
+    assert still.largest.largest == 0.0

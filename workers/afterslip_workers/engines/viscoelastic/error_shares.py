@@ -72,10 +72,14 @@ class Errors:
         reached = np.maximum.accumulate(size[:, 1:], axis=1)
         creeps = reached.any()
         reached = np.maximum(reached, NEGLIGIBLE * size[:, :1])
-        share = error / np.concatenate([size[:, :1], reached], axis=1)[:, :, None]
+        size = np.concatenate([size[:, :1], reached], axis=1)[:, :, None]
+        # without any slip nothing moves, and nothing errs
+        share = np.divide(error, size, out=np.zeros(error.shape), where=error != 0.0)
         if not creeps:
             share[:, 1:] = 0.0
-        return cls(share.astype(np.float64), points, off)
+        # solves that did not converge have no numbers, and no error that is small
+        share[~np.isfinite(share)] = np.inf
+        return cls(share, points, off)
 
     @classmethod
     def everywhere(cls, *shares: float) -> Errors:
