@@ -98,7 +98,7 @@ def sweep_int8(n: int) -> None:
 def main() -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--backend", default="auto")
+    parser.add_argument("--backend", default="gpu")
     parser.add_argument("--nodes", type=int)
     parser.add_argument("--sweep", action="store_true")
     parser.add_argument("--slabs", type=int, default=1, help="GPUs to compare with one")
