@@ -12,6 +12,7 @@ from afterslip_solver.backend.base import BackendError
 from afterslip_solver.backend.slabs import cut
 from afterslip_solver.waves.attenuation import Attenuation
 from afterslip_solver.waves.element import SCHEMES
+from afterslip_solver.waves.fastest import noise
 from afterslip_solver.waves.loads import moment_loads
 from afterslip_solver.waves.march import Prepared, Recording
 from afterslip_solver.waves.reciprocal import Traction
@@ -134,6 +135,23 @@ def test_sums_over_rows_are_those_of_the_whole_on_the_host(backend, slabs):
     look = steps.watch(traction.rows(GRID.n_node), traction.matrix)
     np.testing.assert_allclose(look("u"), exact, rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(look("v"), 2.0 * exact, rtol=1e-12, atol=1e-13)
+
+
+def test_random_vectors_are_uniform_unrelated_and_each_slab_makes_its_own():
+    count = 30_000
+    whole = noise(np, count, 0, count)
+    assert np.array_equal(noise(np, count, 700, 900), whole[:, 700:900])
+    assert whole.min() >= -0.5
+    assert whole.max() < 0.5
+    # of 12 n uniform numbers; five standard deviations
+    assert abs(whole.mean()) < 5.0 / np.sqrt(12.0 * whole.size)
+    # lanes and components, and one node and the next ones
+    rows = whole.transpose(0, 2, 1).reshape(12, count).astype(np.float64)
+    beside = np.concatenate([rows, rows[:1].repeat(3, 0)])
+    for shift in (1, 2, 3):
+        beside[11 + shift] = np.roll(rows[0], shift)
+    related = np.corrcoef(beside) - np.eye(len(beside))
+    assert np.abs(related).max() < 5.0 / np.sqrt(count)
 
 
 def test_planes_are_divided_evenly_and_too_few_are_refused():

@@ -45,6 +45,26 @@ def highest_frequency(steps: WaveSteps, mass: Float, held: Dampers) -> float:
     return float(np.sqrt(max(largest)))
 
 
+def noise(xp: Any, count: int, first: int, last: int) -> Any:
+    """(3, last - first, lane) FP32 numbers between -0.5 and 0.5 that look random.
+
+    Each is its own place among those of all ``count`` nodes, mixed by multiplications
+    and shifts (as MurmurHash3 by A. Appleby ends). So every array library makes the
+    same ones, each slab its own, and a GPU hundreds of millions of them at once.
+    """
+    of_component = count * LANES * xp.arange(3, dtype=xp.uint32)
+    within = xp.arange(first * LANES, last * LANES, dtype=xp.uint32)
+    mixed = of_component[:, None] + within
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
+        mixed ^= mixed >> xp.uint32(shift)
+        mixed *= xp.uint32(factor)
+    mixed >>= xp.uint32(8)
+    numbers = mixed.astype(xp.float32)
+    numbers *= xp.float32(2.0**-24)
+    numbers -= xp.float32(0.5)
+    return numbers.reshape(3, last - first, LANES)
+
+
 class _Vectors:
     """Vectors of all slabs, a list of arrays; 0 in what a neighbour moves."""
 
@@ -65,13 +85,12 @@ class _Vectors:
 
     def random(self) -> list[Any]:
         """Return M^(-1/2) times random numbers, the same however many slabs are."""
-        shape = 3, self._count, LANES
-        every = np.random.default_rng(1).random(shape, dtype=np.float32)
-        every -= np.float32(0.5)
         found = []
         for slab, root in zip(self.steps.slabs, self._root, strict=True):
             with slab.on():
-                found.append(root * slab.steps.xp.asarray(every[:, slab.nodes]))
+                nodes = slab.nodes
+                numbers = noise(slab.steps.xp, self._count, nodes.start, nodes.stop)
+                found.append(root * numbers)
         return found
 
     def product(self, q: list[Any]) -> list[Any]:

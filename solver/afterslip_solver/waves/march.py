@@ -244,11 +244,11 @@ class Prepared:
     def _use(self, dt: float) -> None:
         if dt == self._dt:
             return
-        mass = np.tile(self.mass, 3)
-        rock = mass > 0.0
-        inverse = np.divide(1.0, mass, out=np.zeros_like(mass), where=rock)
-        rows = self.held.rows[rock[self.held.rows]]
-        chosen = rock[self.held.rows]
+        mass, rock = self.mass, self.mass > 0.0
+        each = np.divide(1.0, mass, out=np.zeros_like(mass), where=rock)
+        inverse = np.tile(each, 3)
+        chosen = rock[self.held.rows % len(mass)]
+        rows = self.held.rows[chosen]
         half = 0.5 * dt * self.held.dashpot[chosen] * inverse[rows]
         pull = dt * self.held.spring[chosen] * inverse[rows] / (1.0 + half)
         inverse[rows] /= 1.0 + half
