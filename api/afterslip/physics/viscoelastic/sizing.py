@@ -78,12 +78,15 @@ def with_mesh(model: Model, size: MeshSize) -> Model:
     return model.model_copy(update={"mesh": mesh})
 
 
-def scaled(model: Model, edges: float, away: float | None = None) -> Model:
+def scaled(
+    model: Model, edges: float, away: float | None = None, ends: float = 1.0
+) -> Model:
     """Return the model with sizes of its mesh times factors.
 
     Parameters
     ----------
     edges : for those on faults. away : for growth and what is far; None: the same.
+    ends : for ends of slip at or near the ground, over those on faults.
     """
     size = model.mesh.size
     if size is None:
@@ -91,7 +94,7 @@ def scaled(model: Model, edges: float, away: float | None = None) -> Model:
     away = edges if away is None else away
     fault, far = size.fault * edges, max(size.far * away, size.fault * edges)
     growth = float(np.clip(size.growth * away, 0.05, GROWTH))
-    found = MeshSize(fault=fault, far=far, growth=growth, ends=size.ends)
+    found = MeshSize(fault=fault, far=far, growth=growth, ends=ends * size.ends)
     return with_mesh(model, found)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from afterslip.physics.viscoelastic.sizing import ORDER, scaled, sized
+from afterslip.physics.viscoelastic.sizing import ENDS, ORDER, scaled, sized
 from afterslip.schemas import earth
 from afterslip.schemas.fault import Sources
 from afterslip.spec.files import Files
@@ -29,12 +29,21 @@ ROUNDS = 7
 # what is aimed at, as a share of what is asked for
 _AIM = 0.9
 # factors of one round on all edges
-_LEAST, _MOST = 0.4, 0.9
+_LEAST, _MOST = 0.4, 0.95
+# digits of such factors: estimates differ in the eleventh with the number of threads,
+# and of sizes that differ at all gmsh makes another mesh
+_DIGITS = 6
 # after so many meshes, edges on faults and growth are no longer chosen apart
 _APART = 4
 # shorter edges on faults that leave more than this share of the elastic error are not
 # what it comes from
 _LEFT = 0.8
+# edges where slip ends, over the distance of the nearest point from there, at 1 %: the
+# estimate of a point as near as such an edge tells little of its error
+_NEAREST = 0.8
+# least factor on those edges; a mesh that would be good enough is made again where
+# they need a smaller factor than this one
+_LEAST_ENDS, _COARSE = 0.25, 0.7
 # a mesh may become so many times larger than the first one, whose size was checked
 _LARGER = 16.0
 # share of what is asked for that the walls of a default domain may change; it becomes
@@ -46,7 +55,7 @@ _WALLS, _LARGER_DOMAINS, _WIDER = 0.6, 3, 2.5
 def _smaller(error: float, asked: float) -> float:
     """Return the factor on edges that a mesh of such an error needs."""
     wanted = (_AIM * asked / error) ** (1.0 / ORDER)
-    return float(np.clip(wanted, _LEAST, _MOST))
+    return round(float(np.clip(wanted, _LEAST, _MOST)), _DIGITS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,42 +64,56 @@ class Factors:
 
     Attributes
     ----------
-    edges : on faults. away : of growth, and of edges far away.
+    edges : on faults. away : of growth, and of edges far away. ends : of edges where
+        slip ends at or near the ground, over those on faults.
     """
 
     edges: float = 1.0
     away: float = 1.0
+    ends: float = 1.0
 
-    def after(self, found: Sequence[Shares], asked: float) -> Factors:
+    def after(
+        self, found: Sequence[Shares], asked: float, nearest: float = np.inf
+    ) -> Factors:
         """Return those of the next mesh.
 
         Edges on faults are the cheapest to shorten and decide on most: first they are,
-        alone. Then they follow the elastic error, and what grows away from them that of
-        the change, which flow far below makes. Where that does not suffice, or the
-        elastic error hardly fell, both become shorter. How much shorter follows the
-        smallest errors so far: a larger one on shorter edges is of how one mesh lies,
-        beside an end of slip by a few times, and the next mesh lies otherwise.
+        alone. Then what grows away from them follows too, by the error of the change,
+        which flow far below makes, or of both where the elastic error hardly fell. How
+        much shorter follows the smallest errors so far: a larger one on shorter edges
+        is of how one mesh lies, and the next mesh lies otherwise.
 
         Parameters
         ----------
         found : errors of the meshes so far, at least one.
+        nearest : see `finer_at_ends`.
         """
         best = min(found, key=lambda share: share.largest)
-        smaller = _smaller(best.largest, asked)
-        if len(found) == 1:
-            return Factors(self.edges * smaller, self.away)
-        here, before = (
-            share.elastic if share.farther is None else share.farther
-            for share in (found[-1], found[-2])
-        )
-        stays = here > max(asked, _LEFT * before)
-        if stays or len(found) > _APART:
-            return Factors(self.edges * smaller, self.away * smaller)
-        edges, away = (
-            _smaller(part, asked) if part > asked else 1.0
-            for part in (best.elastic, best.change or 0.0)
-        )
-        return Factors(self.edges * edges, self.away * away)
+        edges, away = _smaller(best.largest, asked), 1.0
+        if len(found) > 1:
+            here, before = (
+                share.elastic if share.farther is None else share.farther
+                for share in (found[-1], found[-2])
+            )
+            stays = here > max(asked, _LEFT * before)
+            decides = best.largest if stays or len(found) > _APART else best.change
+            if decides is not None and decides > asked:
+                away = _smaller(decides, asked)
+        finer = Factors(self.edges * edges, self.away * away, self.ends)
+        return finer.finer_at_ends(asked, nearest)
+
+    def finer_at_ends(self, asked: float, nearest: float) -> Factors:
+        """Return factors with ends of slip as fine as the nearest point needs.
+
+        Parameters
+        ----------
+        nearest : distance of the nearest point from where slip ends abruptly, over
+            edges on faults of the first mesh.
+        """
+        longest = _NEAREST * math.sqrt(asked / 0.01) * nearest
+        wanted = longest / (ENDS * self.edges)
+        ends = round(float(np.clip(wanted, _LEAST_ENDS, 1.0)), _DIGITS)
+        return replace(self, ends=ends)
 
     def elements_over(self, before: Factors) -> float:
         """Return how many times more elements a mesh has than that of others.
@@ -163,6 +186,8 @@ class _Search:
         needed.
         """
         factors, so_far, asked = Factors(), list[Shares](), self.asked
+        assert first.mesh.size is not None  # noqa: S101 - `sized` gives it
+        edge = 0.5 * first.mesh.size.fault * KM
         for _ in range(ROUNDS):
             self.phase(f"measuring a mesh of {facts['n_unknowns']:,} unknowns")
             found = self.measure(model, facts)
@@ -171,9 +196,13 @@ class _Search:
             self.phase(f"its error is {100.0 * error:.2g} %")
             # at each point, what the walls leave for the mesh
             so_far.append(found.over_what_is_left(walls, asked).largest)
-            if not so_far[-1].largest > asked:
-                return model, facts, found, ""
-            next_one = factors.after(so_far, asked)
+            if so_far[-1].largest > asked:
+                next_one = factors.after(so_far, asked, found.nearest_end / edge)
+            else:
+                next_one = factors.finer_at_ends(asked, found.nearest_end / edge)
+                enough = next_one.ends > _COARSE * factors.ends
+                if enough or len(self.tried) == ROUNDS:
+                    return model, facts, found, ""
             larger = next_one.elements_over(factors)
             most = _LARGER * self.tried[0]["n_elements"]
             stopped = self._stops(facts["n_elements"] * larger, most)
@@ -183,8 +212,7 @@ class _Search:
                 return model, facts, found, stopped
             if len(self.tried) < ROUNDS:
                 factors = next_one
-                finer = scaled(first, factors.edges, factors.away)
-                model, facts = self._built(finer)
+                model, facts = self._built(_scaled(first, factors))
         return model, facts, found, f"after {ROUNDS} meshes"
 
     def _in_domain(self) -> tuple[earth.Model, Model, dict[str, Any], Errors]:
@@ -204,7 +232,7 @@ class _Search:
             if not open_still or not share > 1.0:
                 break
             # the change falls with the second power of the distance, the rest faster
-            wider = min(1.1 * math.sqrt(share), _WIDER)
+            wider = round(min(1.1 * math.sqrt(share), _WIDER), _DIGITS)
             self.inputs = replace(self.inputs, box=_scaled_box(self.inputs, wider))
         return first, model, facts, walls
 
@@ -234,7 +262,7 @@ class _Search:
     def _note(
         self, first: earth.Model, factors: Factors, facts: dict[str, Any], error: float
     ) -> None:
-        size = scaled(first, factors.edges, factors.away).mesh.size
+        size = _scaled(first, factors).mesh.size
         assert size is not None  # noqa: S101 - `sized` gives it
         self.tried.append(
             {
@@ -277,6 +305,10 @@ class _Search:
         box = self.inputs.box
         lengths = box.x[1] - box.x[0], box.y[1] - box.y[0], box.depth
         return " x ".join(f"{length / KM:,.0f}" for length in lengths) + " km"
+
+
+def _scaled(first: earth.Model, factors: Factors) -> earth.Model:
+    return scaled(first, factors.edges, factors.away, factors.ends)
 
 
 def _scaled_box(inputs: Inputs, times: float) -> Box:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from afterslip_solver.model import Float
+from afterslip_solver.model import Bool, Float
 
 # changes smaller than this share of the elastic displacement are not resolved as such
 NEGLIGIBLE = 0.01
@@ -51,15 +51,22 @@ class Errors:
     points : (n_point, 3) m.
     off : (n_point,) distances from the nearest trace of a fault, in elements. Points
         less than one away do not count, unless there are no others.
+    ends : (n_point,) m, distances from where slip ends abruptly; None: not looked at.
     """
 
     share: Float
     points: Float
     off: Float
+    ends: Float | None = None
 
     @classmethod
     def of(
-        cls, motion: Float, error: NDArray[np.floating[Any]], points: Float, off: Float
+        cls,
+        motion: Float,
+        error: NDArray[np.floating[Any]],
+        points: Float,
+        off: Float,
+        ends: Float | None = None,
     ) -> Errors:
         """Compare errors with displacements.
 
@@ -79,7 +86,7 @@ class Errors:
             share[:, 1:] = 0.0
         # solves that did not converge have no numbers, and no error that is small
         share[~np.isfinite(share)] = np.inf
-        return cls(share, points, off)
+        return cls(share, points, off, ends)
 
     @classmethod
     def everywhere(cls, *shares: float) -> Errors:
@@ -98,9 +105,7 @@ class Errors:
     @property
     def largest(self) -> Shares:
         """The largest ones of points that count."""
-        counted = self.off > 1.0
-        if not counted.any():
-            counted[:] = True
+        counted = self._counted
         share = self.share[:, :, counted]
         farther = share[:, 0, self.off[counted] > 2.0]
         return Shares(
@@ -108,6 +113,21 @@ class Errors:
             float(share[:, 1:].max(initial=0.0)) or None,
             float(farther.max()) if farther.size else None,
         )
+
+    @property
+    def nearest_end(self) -> float:
+        """Distance of the nearest point from an abrupt end of slip, m.
+
+        Of points that will count when elements are half as long, too.
+        """
+        if self.ends is None:
+            return np.inf
+        return float(self.ends[self.off > 0.5].min(initial=np.inf))
+
+    @property
+    def _counted(self) -> Bool:
+        counted = self.off > 1.0
+        return counted if counted.any() else np.ones_like(counted)
 
     def beside(self, other: Errors) -> Errors:
         """Return the errors of two causes together, whose squares add at each point."""

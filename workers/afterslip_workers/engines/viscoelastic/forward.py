@@ -190,9 +190,10 @@ def _solved(
     result.attrs["space_error_cost"] = share * there.iterations / found.iterations
     at = points.xyz
     off = probes.off_traces(model, at)
-    near = probes.near_ends(model, given, at) & (off > 1.0)
+    ends, elements = probes.off_ends(model, given, at)
+    near = (elements < 1.0) & (off > 1.0)
     result.attrs["points_near_ends"] = int(near.sum())
-    return result, Errors.of(parts[None], error[None], at, off)
+    return result, Errors.of(parts[None], error[None], at, off, ends)
 
 
 def _slip(

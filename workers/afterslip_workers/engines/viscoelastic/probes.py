@@ -16,7 +16,7 @@ from afterslip_solver.greens.space_error import elastic_and_change
 from afterslip_solver.materials import restoring_force
 from afterslip_solver.mesh import coarsened, opposite_conditions, placed_slip
 from afterslip_solver.mesh.slit_surface import two_sided
-from afterslip_solver.model import Bool, Float, Model
+from afterslip_solver.model import Float, Model
 from afterslip_solver.sources import element_width
 from afterslip_workers.engines.viscoelastic.accuracy import Measure, Walls
 from afterslip_workers.engines.viscoelastic.error_shares import Errors
@@ -30,6 +30,10 @@ from afterslip_workers.engines.viscoelastic.space import (
 
 # share of the largest slip by which it differs within a triangle where it ends abruptly
 _ABRUPT = 0.4
+# of a triangle, a quarter of its sides apart: weights of its corners
+_PLACES = 0.25 * np.array(
+    [(a, b, 4 - a - b) for a in range(5) for b in range(5 - a)], dtype=np.float64
+)
 # of the curve, at which sources are looked at
 _MOMENTS = (0.1, 1.0)
 
@@ -52,26 +56,31 @@ def off_traces(model: Model, points: Float) -> Float:
     return apart
 
 
-def near_ends(model: Model, slip: dict[str, Float], points: Float) -> Bool:
-    """(n_point,) which points are within an element of where slip ends abruptly.
+def off_ends(
+    model: Model, slip: dict[str, Float], points: Float
+) -> tuple[Float, Float]:
+    """(n_point,) m and elements on that fault, distances from abrupt ends of slip.
 
-    Errors are larger there than elsewhere on every mesh, and estimates little related
-    to them.
+    Within an element errors are larger than elsewhere on every mesh, and estimates
+    little related to them.
 
     Parameters
     ----------
     slip : fault name → (n_fault_node, 3, 1) m. points : (n_point, 3) m.
     """
-    near = np.zeros(len(points), dtype=np.bool_)
+    apart, elements = np.full((2, len(points)), np.inf)
     for name, values in slip.items():
         fault = model.faults[name]
         length = np.linalg.norm(values[:, :, 0], axis=1)
         of_triangles = length[np.searchsorted(fault.nodes, fault.triangles)]
         ends = np.ptp(of_triangles, axis=1) > _ABRUPT * length.max()
         if ends.any():
-            places = model.mesh.nodes[np.unique(fault.triangles[ends])]
-            near |= cKDTree(places).query(points)[0] < element_width(fault)
-    return near
+            corners = model.mesh.nodes[fault.triangles[ends, :3]]
+            places = np.einsum("pc,tcx->tpx", _PLACES, corners).reshape(-1, 3)
+            distance, _ = cKDTree(places).query(points)
+            apart = np.minimum(apart, distance)
+            elements = np.minimum(elements, distance / element_width(fault))
+    return apart, elements
 
 
 def of_sources(spec: ViscoelasticCampaign, backend: str) -> Measure:
