@@ -92,7 +92,7 @@ def check(
     u = random.standard_normal((3, int(np.prod(shape)), LANES)).astype(real)
     force = steps.force(steps.xp.asarray(u))
     got = np.asarray(force.get() if hasattr(force, "get") else force, dtype=np.float64)
-    exact = _dense(shape, lam, mu, scheme, u.astype(np.float64))
+    exact = dense_force(shape, lam, mu, scheme, u.astype(np.float64))
     error = float(np.linalg.norm(got - exact) / np.linalg.norm(exact))
     if not error <= _ALLOWED[real]:
         text = f"a product in {np.dtype(real)} is wrong by {error:.1e}"
@@ -100,7 +100,8 @@ def check(
     return error
 
 
-def _dense(shape: Any, lam: Any, mu: Any, scheme: Scheme, u: Any) -> Any:
+def dense_force(shape: Any, lam: Any, mu: Any, scheme: Scheme, u: Any) -> Any:
+    """Return K u by dense element matrices, on the host in FP64."""
     nx, ny, _ = shape
     found = np.zeros_like(u)
     k, j, i = (axis.ravel() for axis in np.indices(lam.shape))

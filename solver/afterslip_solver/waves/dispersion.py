@@ -46,12 +46,12 @@ def phase_error(
     points : voxels per wavelength. share : of the step over its limit.
     """
     dt = share * courant(vp_vs, scheme) / vp_vs
-    directions = _directions()
-    stiffness = symbol(2 * np.pi / points * directions, vp_vs**2 - 2.0, 1.0, scheme)
+    ways = directions()
+    stiffness = symbol(2 * np.pi / points * ways, vp_vs**2 - 2.0, 1.0, scheme)
     squares, shapes = np.linalg.eigh(stiffness)
     exact = np.sqrt(np.maximum(squares, 0.0))
     omega = 2.0 / dt * np.arcsin(np.minimum(1.0, 0.5 * dt * exact))
-    along = np.abs(np.einsum("nij,ni->nj", shapes, directions)).argmax(axis=1)
+    along = np.abs(np.einsum("nij,ni->nj", shapes, ways)).argmax(axis=1)
     is_p = along[:, None] == np.arange(3)
     k = 2 * np.pi / points
     s_error = omega[~is_p] / k - 1.0
@@ -63,7 +63,7 @@ def phase_error(
     )
 
 
-def _directions(n: int = 2000) -> Float:
+def directions(n: int = 2000) -> Float:
     """(n + 3, 3) unit vectors: evenly over the sphere, and an axis and diagonals."""
     place = np.arange(n) + 0.5
     around, z = np.pi * (1 + 5**0.5) * place, 1 - 2 * place / n
