@@ -94,7 +94,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=128)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    write_records(options.json, compared(options.nodes), None)
+    write_records(options.json, compared(options.nodes))
 
 
 if __name__ == "__main__":

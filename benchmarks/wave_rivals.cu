@@ -1,6 +1,6 @@
 // Other ways to step elastic waves, as baselines: four lanes, arrays as ours, with the
-// node's number fastest but for the lane. SIZES defines NX, NY, NZ (nodes along each axis);
-// ELEMENT defines the element matrices of lam and mu in units of h, A[24][24] and B[24][24].
+// node's number fastest but for the lane. wave_rivals.py puts before it NX, NY, NZ (nodes
+// along each axis) and the element matrices of lam and mu over h, A[24][24] and B[24][24].
 
 typedef long long i64;
 #define LANES 4
