@@ -33,6 +33,8 @@ _MARCH["four_steps"] = 7
 _COARSER = 8.0
 # of each fine node: a guess in FP64 and FP32, and its weights of coarse nodes
 _NESTED = 204
+# what iterations in FP32 hold between solves, in vectors of FP64
+_ITERATION = 1.5
 
 
 class MemoryShortageError(MemoryError):
@@ -116,13 +118,15 @@ def estimate(
         operator = tables + systems * (24.0 * t + 16.0 * t + 24.0 * n)
         hierarchy = systems * (_smoothing(n) + 40.0 * linear + 130.0 * (n - t) / 2)
         setup = 0.0
+        held = _ITERATION * _NODE * n
     else:
         blocks = 4.0 * n + 33.0 * t
         mesh = 250.0 * t + 150.0 * n + 4.0 * blocks + 152.0 * viscoelastic
         operator = systems * (72.0 * blocks + 16.0 * t + 56.0 * n)
         hierarchy = systems * (36.0 * blocks + _smoothing(n) + 200.0 * linear)
         setup = 60.0 * blocks
-    vectors = float(_NODE) * n * _SOLVE
+        held = 0.0
+    vectors = float(_NODE) * n * _SOLVE + (systems - 1) * held
     creep = 0.0
     if scheme == "stepping":
         vectors += _NODE * n * _MARCH[predictor]
@@ -135,7 +139,8 @@ def estimate(
     coarse = 0.0
     if compared:
         solutions = 0.5 * _NODE * n * (modes + 1)
-        coarse = (mesh + operator + hierarchy + solutions) / _COARSER + _NESTED * n
+        coarse = (mesh + operator + hierarchy + held + solutions) / _COARSER
+        coarse += _NESTED * n
     parts = (mesh, operator, hierarchy, vectors, creep, setup, coarse)
     return Estimate(*(int(_MARGIN * part) for part in parts))
 

@@ -260,13 +260,9 @@ class DeviceIteration(Backend, Protocol):
     ) -> Any:
         """Conjugate gradients on u and r; see `krylov.iteration.Iteration`."""
 
-    def single_iteration(
-        self,
-        matrix: Blocks,
-        cycle: Any,
-        x: Any,
-        unit: NDArray[Any],
-        active: NDArray[Any],
-        tolerance: float,
-    ) -> Any:
-        """Do the same in FP32; see `krylov.iteration.SingleIteration`."""
+    def single_iteration(self, matrix: Blocks, cycle: Any) -> Any:
+        """Make one in FP32; see `krylov.mixed.SingleIteration`.
+
+        It also has ``begin(unit, active, tolerance)``, which starts a solve with the
+        residual in ``cycle.right``, and does not keep the cycle alive.
+        """

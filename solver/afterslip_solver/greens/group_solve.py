@@ -227,7 +227,9 @@ class GroupSolve:
         xp = self.backend.xp
         if values[0].size == 0:
             return xp.zeros((len(values), LANES))
-        return xp.stack([_largest(xp, abs(v).reshape(-1, LANES)) for v in values])
+        together = xp.stack(values)
+        xp.abs(together, out=together)
+        return _largest(xp, together.reshape(len(values), -1, LANES))
 
     def sizes(self, weights: Float, values: list[Any]) -> Float:
         """(k, lane) largest values of weighted sums of values on the trace.
@@ -277,16 +279,17 @@ class GroupSolve:
 
 
 def _largest(xp: Any, rows: Any) -> Any:
-    """(lane,) largest of (n, lane) on a backend.
+    """(k, lane) largest of (k, n, lane) on a backend.
 
     In two steps of which the first has many results: a device that is asked for four
     numbers at once leaves most of its multiprocessors idle.
     """
-    side = max(isqrt(len(rows)), 1)
-    whole = len(rows) - len(rows) % side
-    found = rows[:whole].reshape(side, -1, LANES).max(axis=0).max(axis=0)
-    if whole < len(rows):
-        found = xp.maximum(found, rows[whole:].max(axis=0))
+    k, n, _ = rows.shape
+    side = max(isqrt(n), 1)
+    whole = n - n % side
+    found = rows[:, :whole].reshape(k, side, -1, LANES).max(axis=1).max(axis=1)
+    if whole < n:
+        found = xp.maximum(found, rows[:, whole:].max(axis=1))
     return found
 
 

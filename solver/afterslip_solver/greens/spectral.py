@@ -160,9 +160,7 @@ class Spectral:
     def _apply(self, run: GroupSolve, solve: Solve, q: Any) -> tuple[Any, Any]:
         """Return A q, and the elastic response of the creep strain q on the trace."""
         creep = self.creep
-        u = solve(
-            creep.divergence(self.backend.asarray(2.0 * creep.mu), creep.total(q))
-        )
+        u = solve(creep.load(q))
         return creep.relaxation(q, u), run.on_trace(u)
 
     def _apply_inverse(
@@ -181,14 +179,16 @@ class Spectral:
         Ritz value has converged; full orthogonalisation costs far less than a solve.
         """
         creep = self.creep
-        alpha = np.zeros(LANES)
-        before = creep.norm(r)
+        alpha, taken = np.zeros(LANES), np.zeros(LANES)
         for _ in range(2):
             factors = creep.energy_dots(basis, r)
             alpha += factors[-1]
+            taken += (factors**2).sum(axis=0)
             self.backend.combine(r, -factors, basis)
         left = creep.norm(r)
-        return alpha, np.where(left > _BREAKDOWN * before, left, 0.0)
+        # the norm of r before: the basis is orthonormal
+        whole = np.sqrt(left**2 + taken)
+        return alpha, np.where(left > _BREAKDOWN * whole, left, 0.0)
 
     def _scaled(
         self, state: Any, active: NDArray[np.bool_], norm: Float, narrow: bool

@@ -44,9 +44,10 @@ class SingleIteration(Protocol):
 
     Attributes
     ----------
-    p : the last direction.
+    x : (n_node, 3, lane) float32, what was found. p : the last direction.
     """
 
+    x: Any
     p: Any
 
     def step(self) -> tuple[Float, Float]:
@@ -71,7 +72,6 @@ class SingleStepwise:
     Parameters
     ----------
     matrix : the stiffness of the cycle's first level.
-    x : (n_node, 3, lane) float32, updated.
     unit : (lane,) reference norms. active : (lane,) lanes that move.
     tolerance : at which one stops.
     """
@@ -81,15 +81,15 @@ class SingleStepwise:
         backend: Backend,
         matrix: Blocks,
         cycle: Cycle,
-        x: Any,
         unit: Float,
         active: Bool,
         tolerance: float,
     ) -> None:
         self._backend, self._matrix, self._cycle = backend, matrix, cycle
-        self._x, self._unit, self._tolerance = x, unit, tolerance
+        self._unit, self._tolerance = unit, tolerance
         self._active = active.copy()
-        self.p, self._q = (backend.xp.zeros_like(x) for _ in range(2))
+        zeros = backend.xp.zeros_like
+        self.x, self.p, self._q = (zeros(cycle.right) for _ in range(3))
         self._rz = np.zeros(len(unit))
 
     def hold(self, lanes: Bool) -> None:
@@ -111,7 +111,7 @@ class SingleStepwise:
         pq = np.asarray(backend.dot(p, q))
         # a lane that breaks down stays as it is
         alpha = ratio(new, pq, self._active & (pq > 0.0) & np.isfinite(pq))
-        backend.axpy(self._x, alpha, p)
+        backend.axpy(self.x, alpha, p)
         backend.axpy(b, -alpha, q)
         relative = np.sqrt(backend.dot(b, b)) / self._unit
         self._active &= relative > self._tolerance
@@ -161,24 +161,25 @@ class Mixed:
         self._unit, self._tolerance = unit, tolerance
         self._active, self._size = active.copy(), size
         self.exhausted = False
-        self._x = self._backend.xp.zeros(f.shape, dtype=np.float32)
         self._backend.scale_into(r, 1.0 / size, cycle.right)
         self._inner = self._iteration(size)
 
     def _iteration(self, size: Float) -> SingleIteration:
         matrix, backend = cast("Blocks", self._operator.single), self._backend
-        how = self._cycle, self._x, self._unit / size, self._active, self._tolerance
-        if backend.capabilities.device_iteration:
+        cycle, limits = self._cycle, (self._unit / size, self._active, self._tolerance)
+        if not backend.capabilities.device_iteration:
+            return SingleStepwise(backend, matrix, cycle, *limits)
+        if cycle.iteration is None:
             device = cast("DeviceIteration", backend)
-            found: SingleIteration = device.single_iteration(matrix, *how)
-            return found
-        return SingleStepwise(backend, matrix, *how)
+            cycle.iteration = device.single_iteration(matrix, cycle)
+        cycle.iteration.begin(*limits)
+        return cast("SingleIteration", cycle.iteration)
 
     @property
     def iterate(self) -> Sum:
         """The iterate as it is, without an addition of whole vectors."""
         factor = self._backend.asarray(self._size / self._cycle.unit)
-        return Sum(self._u, self._x, factor)
+        return Sum(self._u, self._inner.x, factor)
 
     def hold(self, lanes: Bool) -> None:
         """See `Iteration`."""
@@ -197,8 +198,8 @@ class Mixed:
     def finish(self) -> None:
         """Put everything that was found into u."""
         factor = self._size / self._cycle.unit
-        self._backend.axpy(self._u, factor, self._x)
-        self._x[...] = 0.0
+        self._backend.axpy(self._u, factor, self._inner.x)
+        self._inner.x[...] = 0.0
 
     def _renew(self, expected: Float) -> Float:
         """Compute the residual anew and go on from it."""

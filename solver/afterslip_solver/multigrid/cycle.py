@@ -121,6 +121,10 @@ class Cycle:
     coarsest : (n, n) float32 inverse of the coarsest matrix.
     size : unknowns of a node on the coarsest level.
     unit : the matrices are those of K / unit, so that FP32 numbers stay near one.
+
+    Attributes
+    ----------
+    iteration : of a `DeviceIteration` around this cycle, for every solve.
     """
 
     varies = False
@@ -136,6 +140,7 @@ class Cycle:
         self.backend = backend
         self.levels = levels
         self.unit = unit
+        self.iteration: Any = None
         n = coarsest.shape[0] // size
         data = backend.to_host(coarsest).reshape(n, size, n, size).swapaxes(1, 2)
         columns = np.tile(np.arange(n, dtype=np.int32), n)

@@ -105,6 +105,7 @@ class Creep:
         self.single = len(found) == 1 and not found[0].sprung
         self._energy = backend.asarray(np.concatenate(energy))
         self._rate = backend.asarray(self.rate)
+        self._twice_mu = backend.asarray(2.0 * self.mu)
         self._row = np.full(len(mu), -1, dtype=np.int64)
         self._row[self.which] = np.arange(len(self.which))
 
@@ -135,7 +136,8 @@ class Creep:
     @property
     def bytes(self) -> int:
         """Memory of the operator; a state takes ``8 * prod(shape)`` more."""
-        return int(self.tets.bytes + self._energy.nbytes + self._rate.nbytes)
+        fields = self._energy, self._rate, self._twice_mu
+        return int(self.tets.bytes + sum(own.nbytes for own in fields))
 
     def field(self, values: Float) -> Any:
         """Element values (n_visco,) as a factor of states."""
@@ -155,6 +157,10 @@ class Creep:
     def divergence(self, factor: Any, stress: Any) -> Any:
         """Nodal forces int B^T (factor stress) (n_node, 3, lane); factor (n_visco,)."""
         return self.backend.divergence(self.tets, factor, stress, self.n_node)
+
+    def load(self, state: Any) -> Any:
+        """Nodal forces (n_node, 3, lane) whose elastic response is that to a state."""
+        return self.divergence(self._twice_mu, self.total(state))
 
     def weighted(self, state: Any) -> Any:
         """Riesz representative: dot(a, weighted(b)) = int 2 eta a : b."""

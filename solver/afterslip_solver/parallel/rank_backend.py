@@ -184,22 +184,22 @@ class RankBackend:
         owned = self._halos[len(u)].owned
         make = cast("DeviceCommunicator", self.communicator).iteration
         # the springs' operations may allocate memory, which a graph may not
-        capture = operator.springs is None
-        return make(product, cycle, u, r, (*limits, capture), owned)
+        found = make(product, cycle, (u, r), operator.springs is None, owned)
+        unit, size, active, tolerance = limits
+        found.begin(unit, active, tolerance, size)
+        return found
 
-    def single_iteration(self, matrix: Blocks, cycle: Any, x: Any, *limits: Any) -> Any:
+    def single_iteration(self, matrix: Blocks, cycle: Any) -> Any:
         """See `DeviceIteration`."""
         if self._alone:
             alone = cast("DeviceIteration", self.inner)
-            return alone.single_iteration(matrix, cycle, x, *limits)
+            return alone.single_iteration(matrix, cycle)
 
         def product(p: Any, q: Any) -> None:
             self.multiply(matrix, p, q)
 
-        unit, *others = limits
-        sizes = (unit, np.ones(LANES), *others, True)
         make = cast("DeviceCommunicator", self.communicator).iteration
-        return make(product, cycle, x, None, sizes, self._halos[len(x)].owned)
+        return make(product, cycle, None, True, self._halos[len(cycle.right)].owned)
 
     def scale_blocks(self, inverse: Any, r: Any, gain: float, out: Any) -> None:
         """See `Backend`."""

@@ -11,6 +11,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import cupy
+import cupyx
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,6 +39,9 @@ from afterslip_solver.backend.cuda.slices import in_slices
 from afterslip_solver.backend.protocols import Capabilities
 from afterslip_solver.mesh.tables.bisection import centres
 
+# bytes of results, which are copied to page-locked memory: that takes a tenth of the
+# time. It is used again, and what is larger would be rounded up too far.
+_RESULT = range(1 << 20, 1 << 27)
 # thread blocks of an inner product
 _DOTS = 1024
 # warps that share 32 rows of blocks of a size, as in sparse.cu
@@ -86,7 +90,11 @@ class GpuBackend(CreepOnDevice):
 
     def to_host(self, a: Any) -> NDArray[Any]:
         """See `Backend`."""
-        return np.asarray(cupy.asnumpy(a))
+        if not isinstance(a, cupy.ndarray) or a.nbytes not in _RESULT:
+            return np.asarray(cupy.asnumpy(a))
+        out: NDArray[Any] = cupyx.empty_pinned(a.shape, a.dtype)
+        a.get(out=out)
+        return out
 
     def numbering(
         self, nodes: NDArray[np.float64], elements: NDArray[np.int64]
@@ -256,27 +264,12 @@ class GpuBackend(CreepOnDevice):
             operator.apply(p, q)
             return None
 
-        return GraphIteration(
-            product,
-            cycle,
-            u,
-            r,
-            unit,
-            size,
-            active,
-            tolerance,
-            capture=operator.springs is None,
-        )
+        capture = operator.springs is None
+        found = GraphIteration(product, cycle, (u, r), capture)
+        found.begin(unit, active, tolerance, size)
+        return found
 
-    def single_iteration(
-        self,
-        matrix: Blocks,
-        cycle: Descent,
-        x: Any,
-        unit: NDArray[Any],
-        active: NDArray[Any],
-        tolerance: float,
-    ) -> GraphIteration:
+    def single_iteration(self, matrix: Blocks, cycle: Descent) -> GraphIteration:
         """See `DeviceIteration`."""
         stiffness = matrix.parts[0]
         sums = cupy.empty((stiffness.n_sums, LANES))
@@ -285,8 +278,7 @@ class GpuBackend(CreepOnDevice):
             stiffness.apply(p, q, sums)
             return sums
 
-        sizes = unit, np.ones(LANES), active, tolerance
-        return GraphIteration(product, cycle, x, None, *sizes, capture=True)
+        return GraphIteration(product, cycle, None, capture=True)
 
     def scale_blocks(self, inverse: Any, r: Any, gain: float, out: Any) -> None:
         """See `Backend`."""

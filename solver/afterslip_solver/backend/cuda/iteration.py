@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Protocol
+from weakref import proxy
 
 import cupy
 import numpy as np
@@ -43,13 +44,16 @@ class GraphIteration:
 
     Parameters
     ----------
-    product : in the precision of u. descent : the preconditioner.
-    u, r : (n, 3, lane) float64 iterate and residual, both updated. Where r is None,
-        u is float32 and the residual is what lies in ``descent.right``, of the
+    product : in the precision of x. descent : the preconditioner, which is not kept
+        alive and so may keep this.
+    vectors : (n, 3, lane) float64 iterate and residual, both updated. Without them
+        both are float32, and the residual is what lies in ``descent.right``, of the
         stiffness over ``descent.unit``.
-    unit : (lane,) reference norms. size : (lane,) sizes of r.
-    active : (lane,) lanes that move. tolerance : at which one stops.
-    capture : record a graph; else launch one by one.
+    capture : record a graph, which all solves replay; else launch one by one.
+
+    Attributes
+    ----------
+    x : the iterate. p : the last direction.
     """
 
     exhausted = False
@@ -58,36 +62,58 @@ class GraphIteration:
         self,
         product: Product,
         descent: Descent,
-        u: Any,
-        r: Any,
-        unit: NDArray[Any],
-        size: NDArray[Any],
-        active: NDArray[Any],
-        tolerance: float,
+        vectors: tuple[Any, Any] | None,
         capture: bool,
     ) -> None:
-        self._product, self._descent = product, descent
-        self.iterate = u
-        self.p = cupy.zeros(u.shape, dtype=np.float32)
-        self._q = cupy.zeros_like(u)
-        rest = () if r is None else (r,)
-        self._vectors = (self.p, self._q, u, *rest, descent.right)
-        self._name = "advance_single" if r is None else "advance"
+        self._product = product
+        self._descent: Descent = proxy(descent)
+        self._scale = 1.0 if vectors is None else 1.0 / descent.unit
+        self._name = "advance_single" if vectors is None else "advance"
+        self.p = cupy.zeros(descent.right.shape, dtype=np.float32)
+        self.x, *rest = vectors or (cupy.zeros_like(self.p),)
+        self._q = cupy.zeros_like(self.x)
+        self._vectors = (self.p, self._q, self.x, *rest, descent.right)
         self._sums = cupy.empty((_BLOCKS, LANES))
         self._few = cupy.empty((_FOLD, LANES))
-        state = np.zeros((_ROWS, LANES))
-        state[_ACTIVE] = active
-        state[_SIZE], state[_UNIT] = size, unit
-        state[_SCALE] = 1.0 if r is None else 1.0 / descent.unit
-        state[_TOLERANCE] = tolerance
-        self._state = cupy.asarray(state)
-        # alpha is zero: this only puts the scaled residual where it is wanted
-        self._advance()
+        self._state = cupy.empty((_ROWS, LANES))
         self._stream = cupy.cuda.Stream() if capture else cupy.cuda.Stream.null
         self._graph: Any = None
         self._capture = capture
         # the first iteration compiles and allocates, which a graph may not
         self._warm = False
+
+    @property
+    def iterate(self) -> Any:
+        """See `Iteration`."""
+        return self.x
+
+    def begin(
+        self,
+        unit: NDArray[Any],
+        active: NDArray[Any],
+        tolerance: float,
+        size: NDArray[Any] | float = 1.0,
+    ) -> None:
+        """Start a solve with the residual that is there.
+
+        Parameters
+        ----------
+        unit : (lane,) reference norms. size : (lane,) sizes of the residual.
+        active : (lane,) lanes that move. tolerance : at which one stops.
+        """
+        state = np.zeros((_ROWS, LANES))
+        state[_ACTIVE] = active
+        state[_SIZE], state[_UNIT] = size, unit
+        state[_SCALE] = self._scale
+        state[_TOLERANCE] = tolerance
+        self._state.set(state)
+        # whatever a solve before left, broken numbers too
+        self.p.fill(0.0)
+        self._q.fill(0.0)
+        if self._name == "advance_single":
+            self.x.fill(0.0)
+        # alpha is zero: this only puts the scaled residual where it is wanted
+        self._advance()
 
     def step(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Do one iteration; returns the relative residuals and p K p by lane."""

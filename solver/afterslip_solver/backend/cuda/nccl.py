@@ -120,8 +120,8 @@ class PartIteration(GraphIteration):
     Parameters
     ----------
     communicator : to the other ranks.
-    product, descent, u, r : as for `GraphIteration`; product completes its result.
-    limits : unit, size, active, tolerance and whether to capture.
+    product, descent, vectors, capture : as for `GraphIteration`; product completes
+        its result.
     owned : rows that this rank owns, the first ones.
     """
 
@@ -130,15 +130,14 @@ class PartIteration(GraphIteration):
         communicator: NcclCommunicator,
         product: Product,
         descent: Descent,
-        u: Any,
-        r: Any,
-        limits: tuple[Any, Any, Any, float, bool],
+        vectors: tuple[Any, Any] | None,
+        capture: bool,
         owned: int,
     ) -> None:
         self._communicator = communicator
         self._owned = owned
         self._unused = cupy.empty((_BLOCKS, LANES))
-        super().__init__(product, descent, u, r, *limits)
+        super().__init__(product, descent, vectors, capture)
 
     def _advance(self) -> None:
         run = kernel("conjugate.cu", self._name)
