@@ -169,19 +169,26 @@ def test_a_mesh_whose_ends_of_slip_are_coarse_for_a_point_is_made_again():
     files = LocalFiles(forward.base)
     inputs = resolve(forward, files)
 
-    def measured(distance):
-        one = np.ones(1)
-        near = Errors(0.1 * np.ones((1, 1, 1)), np.zeros((1, 3)), 9 * one, distance)
-        _, facts = adapted(
-            forward.model, inputs, files, lambda _: None, lambda *_: near
-        )
-        return facts["accuracy"]["tried"]
+    given = forward.model, inputs, files, lambda _: None
 
-    far, close = measured(np.full(1, 1e5)), measured(np.full(1, 10.0))
+    def measured(distance, room=np.inf):
+        one = np.full(1, distance)
+        near = Errors(0.1 * np.ones((1, 1, 1)), np.zeros((1, 3)), 9 + 0 * one, one)
+        _, facts = adapted(*given, lambda *_: near, room=lambda _: room)
+        assert facts["accuracy"]["met"]
+        said = [note for note in facts["notes"] if note.startswith("warning")]
+        return facts["accuracy"]["tried"], said
+
+    (far, none), (close, nothing) = measured(1e5), measured(10.0)
+    assert none == nothing == []
     assert [mesh["ends"] for mesh in far] == [ENDS]
     assert [mesh["ends"] for mesh in close] == [ENDS, pytest.approx(0.25 * ENDS)]
     assert close[0]["fault_km"] == close[1]["fault_km"]
     assert close[1]["n_unknowns"] > close[0]["n_unknowns"]
+    # a mesh that meets the accuracy is not lost where a finer one has no room
+    first, (warned,) = measured(10.0, room=0.5)
+    assert len(first) == 1
+    assert "edges where slip ends were not shortened" in warned
 
 
 def test_accuracy_that_is_not_met_is_a_warning():

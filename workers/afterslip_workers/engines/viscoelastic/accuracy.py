@@ -196,7 +196,8 @@ class _Search:
             self.phase(f"its error is {100.0 * error:.2g} %")
             # at each point, what the walls leave for the mesh
             so_far.append(found.over_what_is_left(walls, asked).largest)
-            if so_far[-1].largest > asked:
+            meets = not so_far[-1].largest > asked
+            if not meets:
                 next_one = factors.after(so_far, asked, found.nearest_end / edge)
             else:
                 next_one = factors.finer_at_ends(asked, found.nearest_end / edge)
@@ -208,6 +209,10 @@ class _Search:
             stopped = self._stops(facts["n_elements"] * larger, most)
             if not stopped and larger > self.room(model):
                 stopped = "because it would not fit into the memory that is free"
+            if stopped and meets:
+                note = f"warning: edges where slip ends were not shortened {stopped}"
+                facts["notes"] = [*facts["notes"], note]
+                return model, facts, found, ""
             if stopped:
                 return model, facts, found, stopped
             if len(self.tried) < ROUNDS:
