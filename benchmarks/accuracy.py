@@ -232,7 +232,7 @@ def truth(
     else:
         exact = reference(problem, folder)
     if file is not None:
-        file.parent.mkdir(exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
         np.save(file, exact)
     return exact
 
