@@ -44,8 +44,8 @@ class GraphIteration:
 
     Parameters
     ----------
-    product : in the precision of x. descent : the preconditioner, which is not kept
-        alive and so may keep this.
+    product : in the precision of x. descent : the preconditioner, referenced weakly,
+        so that it may hold this.
     vectors : (n, 3, lane) float64 iterate and residual, both updated. Without them
         both are float32, and the residual is what lies in ``descent.right``, of the
         stiffness over ``descent.unit``.
