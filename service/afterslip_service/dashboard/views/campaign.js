@@ -346,6 +346,8 @@ class CampaignView {
       return;
     }
     const found = await get(`${this.path}/groups/${index}`);
+    // another one was chosen meanwhile, or none
+    if (this.grid.pressed !== index) return;
     this.chosen = found;
     put(this.parts.detail, groupDetail(found, () => this.choose(-1), mayChange(this.campaign) ? () => this.retry({ groups: [index] }) : null));
   }
