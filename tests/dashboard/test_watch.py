@@ -60,8 +60,8 @@ def test_a_group_that_was_closed_before_it_was_read_stays_closed(page, service):
     shown.run("""{
       const real = window.fetch;
       window.waiting = [];
-      window.fetch = (...all) => String(all[0]).includes('/groups/')
-        ? new Promise((go) => window.waiting.push(() => go(real(...all)))) : real(...all);
+      window.fetch = (...all) => !String(all[0]).includes('/groups/') ? real(...all)
+        : new Promise((go) => window.waiting.push(() => go(real(...all))));
       0 }""")
     shown.run(f"document.querySelector('{FAULT}').focus()")
     for key in ("End", "Enter", "Escape", "Home", "Enter"):
