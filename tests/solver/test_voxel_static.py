@@ -45,13 +45,13 @@ def tetrahedra(edge):
         (node,) = np.flatnonzero((np.abs(mesh.nodes - corner) < 1.0).all(axis=1))
         fixed[node, list(held)] = True
     rock = Materials(lam, mu, np.full(len(mu), 2700.0), np.full(len(mu), np.inf))
-    parts = surface_trace(mesh), made.faults, made.splits
-    ready = prepare(Model(mesh, rock, fixed, *parts), SolverSettings(), "cpu")
+    surface = surface_trace(mesh)
+    model = Model(mesh, rock, fixed, surface, made.faults, made.splits)
+    ready = prepare(model, SolverSettings(), "cpu")
     slip = np.zeros((len(fault.nodes), 3, LANES))
     amount = bump(fault.along, fault.down)[:, None]
     slip[:, :, 0], slip[:, :, 1] = amount * fault.strike, amount * fault.updip
-    nodes = surface_trace(mesh).nodes
-    nodes = nodes[nodes < mesh.n_vertex]
+    nodes = surface.nodes[surface.nodes < mesh.n_vertex]
     found = ready.solve({"main": slip}, nodes)
     return mesh.nodes[nodes, :2], found.response[:2, 0]
 

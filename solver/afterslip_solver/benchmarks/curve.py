@@ -16,6 +16,7 @@ from afterslip_solver.backend import LANES
 from afterslip_solver.benchmarks.timing import DAY, STEPS, Clock, wait
 from afterslip_solver.greens import Prepared, evaluate_curve, prepare
 from afterslip_solver.greens.nested_guess import Guesses, NestedGuess, Solutions
+from afterslip_solver.greens.space_error import loosened
 from afterslip_solver.materials import restoring_force
 from afterslip_solver.mesh import coarsened
 from afterslip_solver.model import Float, GroupResult, Model, SolverSettings
@@ -28,8 +29,6 @@ MEASURED = slice(20, 30)
 PAPER_STEP_S = 0.886
 PAPER_GROUP_S = 448.0
 REFERENCE = 1e-9
-# of the coarse solves of a campaign
-COARSE_TOLERANCE, COARSE_TIME_TOLERANCE = 1e-5, 1e-3
 
 
 class Nested:
@@ -92,12 +91,7 @@ class _Bench:
         model = coarsened(self.model, restoring_force)
         if model is None:
             return None
-        loose = replace(
-            self.settings,
-            tolerance=COARSE_TOLERANCE,
-            time_tolerance=COARSE_TIME_TOLERANCE,
-        )
-        coarse = prepare(model, loose, self.backend)
+        coarse = prepare(model, loosened(self.settings), self.backend)
         return Nested(coarse, made, self.slip)
 
     def adapted(self, made: Prepared, **changes: Any) -> Prepared:

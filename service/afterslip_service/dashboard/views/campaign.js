@@ -73,6 +73,7 @@ class CampaignView {
     this.watch = new Watch(path);
     /** the group that is looked at @type {any} */
     this.chosen = null;
+    this.choosing = 0;
     this.placed = "";
     /** of groups @type {Set<number>} */
     this.changed = new Set();
@@ -338,6 +339,7 @@ class CampaignView {
 
   /** @param {number} index */
   async choose(index) {
+    const number = this.choosing += 1;
     this.grid.press(index);
     this.faults.press(index);
     this.chosen = null;
@@ -347,7 +349,7 @@ class CampaignView {
     }
     const found = await get(`${this.path}/groups/${index}`);
     // another one was chosen meanwhile, or none
-    if (this.grid.pressed !== index) return;
+    if (number !== this.choosing) return;
     this.chosen = found;
     put(this.parts.detail, groupDetail(found, () => this.choose(-1), mayChange(this.campaign) ? () => this.retry({ groups: [index] }) : null));
   }

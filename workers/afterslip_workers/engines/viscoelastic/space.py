@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from afterslip_solver.greens.space_error import (
     BUILT,
     NESTED,
     elastic_and_change,
+    loosened,
     space_error_between,
     without_trace,
 )
@@ -38,11 +39,6 @@ from afterslip_workers.engines.viscoelastic.ground import local_motion
 from afterslip_workers.engines.viscoelastic.settings import backend_of
 from afterslip_workers.engines.viscoelastic.sources import UnitSources, unit_slip
 from afterslip_workers.machine.setup_cache import SetupCache
-
-# least and most of both, and so many times the fine model's: even at the most, the
-# coarse curve errs by less than a tenth of what a mesh of 1 % does (demonstration: the
-# change by 7e-4 of its largest, and solves take two thirds of the time)
-_TOLERANCE, _TIME_TOLERANCE, _LOOSER = (1e-5, 1e-4), (1e-3, 1e-2), 10.0
 
 
 def coarse_model(model: Model, solver: Solver) -> Model | None:
@@ -70,19 +66,6 @@ def prepared_coarse(
     """Prepare the coarse model; its solves need not be exact."""
     chosen = backend_of(solver, backend)
     return prepare(placed(model), loosened(settings), chosen, SetupCache.here())
-
-
-def loosened(settings: SolverSettings) -> SolverSettings:
-    """Return how exactly the coarse model is solved beside a fine one."""
-
-    def loose(own: float, least: float, most: float) -> float:
-        return max(own, min(max(_LOOSER * own, least), most))
-
-    return replace(
-        settings,
-        tolerance=loose(settings.tolerance, *_TOLERANCE),
-        time_tolerance=loose(settings.time_tolerance, *_TIME_TOLERANCE),
-    )
 
 
 def slipping(found: GroupResult) -> Float:
