@@ -236,6 +236,7 @@ class Vectors:
     kind : (n,) data type.
     epoch : (n,) yr.
     observed, predicted, sigma : (n, 3) m, east north up; nan where missing.
+    model_sigma : the same, of the predictions for the mesh's sake; 0 where unknown.
     """
 
     station: NDArray[np.int64]
@@ -244,6 +245,7 @@ class Vectors:
     observed: Float
     predicted: Float
     sigma: Float
+    model_sigma: Float
 
     def __getitem__(self, rows: Any) -> Vectors:
         """Return some of the vectors."""
@@ -254,6 +256,7 @@ class Vectors:
             self.observed[rows],
             self.predicted[rows],
             self.sigma[rows],
+            self.model_sigma[rows],
         )
 
     @property
@@ -277,9 +280,10 @@ def vectors(result: xr.Dataset) -> Vectors:
     place = {key: i for i, key in enumerate(dict.fromkeys(keys))}
     row = np.array([place[key] for key in keys], dtype=np.int64)
     tables = []
-    for name in ("observed", "predicted", "sigma"):
+    for name in ("observed", "predicted", "sigma", "model_sigma"):
         table = np.full((len(place), 3), np.nan)
-        table[row, component[keep].astype(np.int64)] = result[name].values[keep]
+        values = result[name].values[keep] if name in result else 0.0
+        table[row, component[keep].astype(np.int64)] = values
         tables.append(table)
     heads = list(place)
     return Vectors(

@@ -1,5 +1,6 @@
 """Figures: what they show, that nothing collides, that no window is touched."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from example_result import example_result
-from matplotlib.collections import TriMesh
+from matplotlib.collections import EllipseCollection, TriMesh
 
 from afterslip import plot
 from afterslip.plot import choice, fit, maps, section, series, slip, style
@@ -65,6 +66,13 @@ def one_component(result):
     return result.isel(source=result["source_component"].values == 1)
 
 
+def mesh_errors(result):
+    """Give the mesh errors of a tenth of the largest displacement."""
+    found = np.full(result.sizes["obs"], 0.1 * float(abs(result["observed"]).max()))
+    shares = json.dumps({"space_error": {"elastic": 0.074, "change": 0.147}})
+    return result.assign(model_sigma=("obs", found)).assign_attrs(solver=shares)
+
+
 def two_epochs(result):
     later = result.copy()
     later["obs_epoch"] = later["obs_epoch"] + 1.0
@@ -105,6 +113,7 @@ CASES = {
     "no slip": no_slip,
     "one component": one_component,
     "two epochs": two_epochs,
+    "mesh errors": mesh_errors,
 }
 
 
@@ -232,6 +241,26 @@ def test_colour_bar_stands_beside_the_map_and_labels_beside_symbols(result, case
             x, y = ax.transData.transform(line.get_xydata()).T
             on = (box.x0 < x) & (x < box.x1) & (box.y0 < y) & (y < box.y1)
             assert not on.any(), (text.get_text(), line.get_label())
+
+
+def test_maps_show_the_error_of_the_mesh_where_it_was_estimated(result):
+    def rings(figure):
+        """Diameters of the ellipses on the first map, m in the arrows' scale."""
+        found = [c for c in figure.axes[0].collections
+                 if isinstance(c, EllipseCollection)]  # fmt: skip
+        return [float(np.max(c.get_widths())) for c in found]
+
+    without = result.drop_vars("model_sigma", errors="ignore")
+    with_errors = mesh_errors(result)
+    texts = [t for t, _ in shown_texts(plot.slip_map(with_errors))]
+    assert any("mesh error of displacements: elastic 7.4%" in t for t in texts)
+    legend = [t for t, _ in shown_texts(plot.data_fit(with_errors))]
+    assert "95 % error of the mesh" in legend
+    ours, theirs = rings(plot.data_fit(with_errors)), rings(plot.data_fit(without))
+    assert max(ours) > 2.0 * max(theirs)
+    assert "95 % error of the mesh" not in [
+        t for t, _ in shown_texts(plot.data_fit(without))
+    ]
 
 
 def test_a_far_station_does_not_shrink_the_map(result):

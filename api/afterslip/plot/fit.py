@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -88,19 +89,6 @@ def _draw_vectors(
     ax.quiver(
         *place, u, v, angles="uv", scale_units="inches", scale=scale,
         headwidth=3.6, headlength=4.2, headaxislength=3.8, minlength=0.3, **look,
-    )  # fmt: skip
-
-
-def _ellipses(ax: Axes, tips: tuple[Float, Float], sigma: Float, scale: float) -> None:
-    """95 % ellipses at the heads of the observed arrows, in the arrows' scale."""
-    diameter = 2.0 * ELLIPSE_95 * sigma / scale
-    ax.add_collection(
-        EllipseCollection(
-            diameter[:, 0] * 72.0, diameter[:, 1] * 72.0, np.zeros(len(sigma)),
-            units="points", offsets=np.column_stack(tips),
-            offset_transform=ax.transData, facecolor="none", edgecolor=SOFT,
-            linewidth=0.7, zorder=4,
-        )
     )  # fmt: skip
 
 
@@ -218,10 +206,12 @@ def _fit_panel(panel: _Panel, data: Vectors, *, vertical: bool) -> None:
             u, v = _uv(table, vertical=vertical)
             start = _beside(panel, place, observed=observed) if vertical else place
             _draw_vectors(panel.ax, start, u, v, scale, observed=observed)
-            if observed:
-                tip = panel.tip(start, u, v, scale)
-                panel.tips.append(np.array(tip))
-                _errors(panel.ax, tip, mine.sigma, scale, vertical=vertical)
+            tip = panel.tip(start, u, v, scale)
+            panel.tips.append(np.array(tip))
+            sigma, colour = mine.sigma, SOFT
+            if not observed:
+                sigma, colour = mine.model_sigma, VERMILLION
+            _errors(panel.ax, tip, sigma, scale, colour, vertical=vertical)
     panel.finish("Vertical" if vertical else "Horizontal", upright=vertical)
 
 
@@ -241,10 +231,20 @@ def _beside(
 
 
 def _errors(
-    ax: Axes, tip: tuple[Float, Float], sigma: Float, scale: float, *, vertical: bool
-) -> None:
+    ax: Axes, tip: tuple[Float, Float], sigma: Float, scale: float, colour: str,
+    *, vertical: bool,
+) -> None:  # fmt: skip
+    """95 % errors at the heads of arrows, in their scale: ellipses, or upright bars."""
     if not vertical:
-        _ellipses(ax, tip, sigma[:, :2], scale)
+        diameter = 144.0 * ELLIPSE_95 * sigma / scale
+        ax.add_collection(
+            EllipseCollection(
+                diameter[:, 0], diameter[:, 1], np.zeros(len(sigma)),
+                units="points", offsets=np.column_stack(tip),
+                offset_transform=ax.transData, facecolor="none", edgecolor=colour,
+                linewidth=0.7, zorder=4,
+            )
+        )  # fmt: skip
         return
     # a bar of fixed size on the paper: two arrows without heads
     half = NORMAL_95 * sigma[:, 2]
@@ -252,16 +252,14 @@ def _errors(
         ax.quiver(
             *tip, np.zeros_like(side), side, angles="uv", scale_units="inches",
             scale=scale, headwidth=0, headlength=0, headaxislength=0, width=0.0025,
-            color=SOFT, zorder=7,
+            minlength=0.0, color=colour, zorder=7,
         )  # fmt: skip
 
 
 def _residual_panel(panel: _Panel, data: Vectors, *, vertical: bool) -> None:
     """Residuals, in a scale of their own; colour tells those beyond their errors."""
     columns = slice(2, 3) if vertical else slice(0, 2)
-    residual = Vectors(
-        data.station, data.kind, data.epoch, data.residual, data.predicted, data.sigma
-    )
+    residual = replace(data, observed=data.residual)
     limit = NORMAL_95 if vertical else ELLIPSE_95
     for mine, scale, _ in _parts(panel, residual, columns):
         place = panel.place(mine)
@@ -283,8 +281,9 @@ def _residual_panel(panel: _Panel, data: Vectors, *, vertical: bool) -> None:
 def data_fit(result: xr.Dataset) -> Figure:
     """Draw maps of observed and predicted displacements, and of what is left.
 
-    Left: observed (dark, with 95 % errors) and predicted (red). Right: observed
-    minus predicted in scales of their own. Top: horizontal; bottom: vertical.
+    Left: observed (dark) and predicted (red) with 95 % errors, those of the data and
+    those that the mesh makes. Right: observed minus predicted in scales of their own.
+    Top: horizontal; bottom: vertical.
     Only the first epoch of each station is drawn.
 
     Parameters
@@ -309,7 +308,8 @@ def data_fit(result: xr.Dataset) -> Figure:
         max(1, len(rows)), 2, squeeze=False, sharex=True, sharey=True
     )
     panels = [[_Panel(ax, frame, result) for ax in line] for line in grid]
-    _legend(figure, f"{drawn} of {every} stations are drawn" if drawn < every else "")
+    note = f"{drawn} of {every} stations are drawn" if drawn < every else ""
+    _legend(figure, note, mesh=bool(np.nanmax(data.model_sigma, initial=0.0) > 0.0))
     figure.canvas.draw()  # arrows need to know how large the axes will be
     for (part, up), line in zip(rows, panels, strict=False):
         _fit_panel(line[0], part, vertical=up)
@@ -353,16 +353,24 @@ def _thinned(frame: maps.MapFrame, data: Vectors) -> NDArray[np.bool_]:
     return keep if size.size > MOST_ARROWS else np.ones(size.size, dtype=bool)
 
 
-def _legend(figure: Figure, note: str) -> None:
+def _legend(figure: Figure, note: str, *, mesh: bool) -> None:
+    ring: Any = {"marker": "o", "markerfacecolor": "none", "linestyle": "none"}
+    handles = [
+        Line2D([], [], color=INK, linewidth=2.4, label="observed"),
+        Line2D([], [], color=SOFT, label="95 % error", markersize=6, **ring),
+        Line2D([], [], color=VERMILLION, linewidth=1.4, label="predicted"),
+    ]
+    if mesh:
+        handles.append(
+            Line2D([], [], color=VERMILLION, label="95 % error of the mesh",
+                   markersize=6, **ring)
+        )  # fmt: skip
+    handles += [
+        Line2D([], [], color=BLUE, linewidth=2.0, label="residual within error"),
+        Line2D([], [], color=PURPLE, linewidth=2.0, label="beyond"),
+    ]
     figure.legend(
-        handles=[
-            Line2D([], [], color=INK, linewidth=2.4, label="observed"),
-            Line2D([], [], color=VERMILLION, linewidth=1.4, label="predicted"),
-            Line2D([], [], color=SOFT, marker="o", markerfacecolor="none",
-                   linestyle="none", markersize=6, label="95 % error"),
-            Line2D([], [], color=BLUE, linewidth=2.0, label="residual within it"),
-            Line2D([], [], color=PURPLE, linewidth=2.0, label="residual beyond it"),
-        ],
-        loc="outside upper center", ncols=5, frameon=False, handlelength=1.6,
-        title=note or None, title_fontsize=7.5,
+        handles=handles, loc="outside upper center", ncols=len(handles),
+        frameon=False, handlelength=1.6, columnspacing=1.4, title=note or None,
+        title_fontsize=7.5,
     )  # fmt: skip

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from afterslip.plot import maps, paint, section
 from afterslip.plot.outline import border
 from afterslip.plot.style import BLUE, FAINT, WIDTH, new_figure, styled
-from afterslip.result import TYPE_NAMES, slip_magnitude
+from afterslip.result import TYPE_NAMES, mesh_error, slip_magnitude
 from afterslip.units import largest_slip, limits
 
 Float = NDArray[np.float64]
 # up-dip vectors of a fault without a hanging wall point up; cos 2 degrees
 VERTICAL = 0.9994
-# of paper beside the map, in inches: title, two lines below it, ticks
-HEAD = 1.15
+# of paper beside the map, in inches: title, three lines below it, ticks
+HEAD = 1.3
 
 
 def horizontal_slip(result: xr.Dataset) -> Float:
@@ -154,11 +154,13 @@ def _headline(ax: Axes, result: xr.Dataset, title: str | None, peak: float) -> N
     side = "side right of strike" if steep else "hanging wall"
     mw = limits(attrs.get("magnitude_interval"), ".2f")
     most = largest_slip({**attrs, "peak_slip": peak}, ".3g", where)
+    wrong = mesh_error(result)
+    wrong = wrong and f"\nestimated mesh error of displacements: {wrong}"
     # the name may hold any sign, and a dollar would begin a formula
-    ax.set_title(name.replace("$", r"\$") or "Slip", pad=30)
+    ax.set_title(name.replace("$", r"\$") or "Slip", pad=41 if wrong else 30)
     line = ax.annotate(
         f"$M_w$ {float(attrs['magnitude']):.2f}{mw}; arrows: motion of the {side}\n"
-        f"largest slip {most}",
+        f"largest slip {most}{wrong}",
         (0.0, 1.0),
         (0, 5),
         xycoords="axes fraction",
