@@ -11,8 +11,8 @@ import pytest
 from scipy.sparse import bsr_array
 
 import afterslip_solver.backend.cuda
+from afterslip_solver.backend.cuda import packing, variants
 from afterslip_solver.backend.cuda import plan as planning
-from afterslip_solver.backend.cuda import variants
 from afterslip_solver.backend.cuda.slices import in_slices
 
 WARPS = 4
@@ -69,7 +69,7 @@ def test_plan_lists_every_element_once_with_its_nodes(planned):
     np.testing.assert_array_equal(entries & 0x0FFFFFFF, mesh.elements[members])
     held = (entries[..., None] >> np.arange(28, 31)) & 1
     np.testing.assert_array_equal(held.astype(bool), fixed[mesh.elements[members]])
-    assert (plan.local[~there] == planning.ABSENT).all()
+    assert (plan.local[~there] == packing.ABSENT).all()
 
 
 def test_plan_marks_the_nodes_that_blocks_share(planned):
@@ -152,3 +152,9 @@ def test_sources_compile(architecture, tmp_path):
             [*command, *options, *target], capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, f"{source} {definitions}: {done.stderr}"
+
+
+def test_more_warps_than_phases_can_be_counted_are_refused():
+    elements = np.arange(10).reshape(1, 10)
+    with pytest.raises(ValueError, match="16 warps"):
+        packing.fill_blocks(elements, np.arange(1), 8, 16, 8)

@@ -109,15 +109,18 @@ __device__ __forceinline__ void add_dots(const double dot[WIDTH], double* sums) 
 // tasks (block + 1): first task of each block, a multiple of WARPS.
 // slots (block + 1): first entry of each block in nodes.
 // nodes: see NUMBER; padding is NO_NODE.
-// local (task, PER_WARP, 12): a block's node numbers of an element, 0xffff where there
+// patterns (block): row of the block's first task in local and phases, which blocks
+// that are alike share.
+// local (row, PER_WARP, 12): a block's node numbers of an element, 0xffff where there
 // is none.
-// phases (task): phase of a task, and 16 times the number of phases of its batch.
+// phases (row): phase of a task, and 16 times the number of phases of its batch.
 // gradients (task, 9, PER_WARP) and moduli (task, 2, PER_WARP).
 // sums (block, LANES): shares of u K u, or null.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     apply(const int* __restrict__ which, const int* __restrict__ tasks, const int* __restrict__ slots,
-          const unsigned* __restrict__ nodes, const uint2* __restrict__ local,
-          const unsigned char* __restrict__ phases, const real* __restrict__ gradients,
+          const unsigned* __restrict__ nodes, const int* __restrict__ patterns,
+          const uint2* __restrict__ local, const unsigned char* __restrict__ phases,
+          const real* __restrict__ gradients,
           const real* __restrict__ moduli, const input* __restrict__ u,
           const real* __restrict__ b, const real* __restrict__ inverse, real gain,
           real* partial, real* out, double* sums) {
@@ -133,12 +136,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
 
   const int warp = threadIdx.x / 32, one = threadIdx.x % 32 / LANES;
   const int lane = threadIdx.x % LANES;
-  const int stop = tasks[block + 1];
+  const int stop = tasks[block + 1], shift = patterns[block] - tasks[block];
 #pragma unroll 1
   for (int task = tasks[block] + warp; task < stop; task += WARPS) {
-    const uint2* mine = local + ((long long)task * PER_WARP + one) * 3;
+    const int row = task + shift;
+    const uint2* mine = local + ((long long)row * PER_WARP + one) * 3;
     uint2 c0 = mine[0], c1 = mine[1], c2 = mine[2];
-    const unsigned phase = phases[task];
+    const unsigned phase = phases[row];
     const unsigned at[10] = {c0.x & 0xffff, c0.x >> 16, c0.y & 0xffff, c0.y >> 16,
                              c1.x & 0xffff, c1.x >> 16, c1.y & 0xffff, c1.y >> 16,
                              c2.x & 0xffff, c2.x >> 16};

@@ -31,11 +31,17 @@ class Macros(NamedTuple):
     Attributes
     ----------
     nodes : (n_macro, 969) int32 by lattice node.
-    found : (n_macro,) whether its elements make a lattice.
+    diagonals : (n_macro,) int8, the first diagonal, see `local_nodes`; -1 where the
+        elements make no lattice.
     """
 
     nodes: NDArray[np.int32]
-    found: Bool
+    diagonals: NDArray[np.int8]
+
+    @property
+    def found(self) -> Bool:
+        """(n_macro,) whether the elements make a lattice."""
+        return self.diagonals >= 0
 
 
 def find_macros(elements: NDArray[np.integer]) -> Macros | None:
@@ -44,10 +50,11 @@ def find_macros(elements: NDArray[np.integer]) -> Macros | None:
         return None
     n = len(elements) // DESCENDANTS
     nodes = np.empty((n, len(lattice_nodes())), dtype=np.int32)
-    found = np.zeros(n, dtype=np.bool_)
+    diagonals = np.full(n, -1, dtype=np.int8)
     of_macro = elements.reshape(n, DESCENDANTS, 10)
-    over(n, partial(_find, of_macro, local_nodes(), nodes, found), few=1)
-    return Macros(nodes, found) if found.any() else None
+    over(n, partial(_find, of_macro, local_nodes(), nodes, diagonals), few=1)
+    macros = Macros(nodes, diagonals)
+    return macros if macros.found.any() else None
 
 
 def macro_numbering(points: Float, macros: Macros, warps: int) -> tuple[Int, Int]:
@@ -90,7 +97,7 @@ def shapes(space: Discretisation, macros: Macros) -> tuple[Float, Bool]:
     """
     corners = space.nodes[node_of_corners(macros)]
     steps = (corners[:, 1:] - corners[:, :1]) * (2.0 / STEPS)
-    straight = macros.found.copy()
+    straight = macros.found
     table = space.nodes, macros.nodes, lattice_nodes(), corners[:, 0], steps
     over(len(steps), partial(_straight, *table, _STRAIGHT, straight), few=1)
     gradients = np.zeros_like(steps)
@@ -106,7 +113,7 @@ def uniform(values: Float) -> Bool:
 
 @compiled()
 def _find(
-    elements: Any, local: Any, nodes: Any, found: Any, start: int, stop: int
+    elements: Any, local: Any, nodes: Any, diagonals: Any, start: int, stop: int
 ) -> None:
     for m in range(start, stop):
         for k in range(3):
@@ -122,7 +129,7 @@ def _find(
                 if not agrees:
                     break
             if agrees:
-                found[m] = True
+                diagonals[m] = k
                 break
 
 

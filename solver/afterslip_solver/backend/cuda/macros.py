@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from afterslip_solver.backend.base import Discretisation
 from afterslip_solver.backend.cuda import variants
 from afterslip_solver.backend.cuda.loader import kernel
+from afterslip_solver.backend.cuda.macro_blocks import plan_blocks
 from afterslip_solver.backend.cuda.macro_plan import (
     Macros,
     find_macros,
@@ -56,7 +57,7 @@ class Lattices:
     def of(cls, space: Discretisation) -> Lattices | None:
         """Find them; None where too few elements would use them."""
         macros = find_macros(space.elements)
-        if macros is None:
+        if macros is None or not macros.found.all():
             return None
         gradients, straight = shapes(space, macros)
         if straight.mean() < _ENOUGH:
@@ -101,8 +102,12 @@ class MacroPlan:
         others = np.repeat(~chosen, DESCENDANTS)
         rest = None
         if others.any():
-            rest = PlanOnDevice.beside(space, others, times)
-            times += rest.host.touches(len(times))
+            shape = variants.MACRO_SHAPE
+            blocks = np.flatnonzero(~chosen), space.fixed, times
+            sizes = shape.threads // 32, shape.per_task
+            plan = plan_blocks(found.macros, *blocks, *sizes)
+            rest = PlanOnDevice.beside(space, others, plan)
+            times += plan.touches(len(times))
         flags = entries_of(times, space.fixed)
         shared = np.flatnonzero(times > 1)
         shared = (shared | flags[shared]).astype(np.uint32)

@@ -15,7 +15,7 @@ from afterslip_solver.backend.base import Discretisation
 from afterslip_solver.backend.cuda import variants
 from afterslip_solver.backend.cuda.loader import kernel
 from afterslip_solver.backend.cuda.plan import Plan, make_plan
-from afterslip_solver.model import Bool, Float, Int
+from afterslip_solver.model import Bool, Float
 
 # per cent of the blocks that share one launch, hence one size of shared memory
 COMMON = 95
@@ -77,11 +77,11 @@ class PlanOnDevice:
 
     @classmethod
     def beside(
-        cls, space: Discretisation, chosen: NDArray[np.bool_], also: Int
+        cls, space: Discretisation, chosen: NDArray[np.bool_], plan: Plan
     ) -> PlanOnDevice:
-        """Make the plan of some elements whose nodes others touch ``also`` times."""
+        """Copy the plan of some elements, whose nodes others touch too."""
         part = _Part.of(space, chosen, space.fixed)
-        return cls.of(part, repeatable=False, also=also)
+        return cls._copied(part, plan, variants.MACRO_SHAPE, repeatable=False)
 
     @classmethod
     def of(
@@ -89,18 +89,24 @@ class PlanOnDevice:
         space: Discretisation,
         repeatable: bool,
         shape: variants.Shape = variants.SHAPE,
-        also: Int | None = None,
     ) -> PlanOnDevice:
         """Make the plan of a mesh and copy it to the device."""
         warps, per_task = shape.threads // 32, shape.per_task
 
         def make() -> Arrays:
             mesh = space.elements, space.nodes, space.fixed
-            return make_plan(*mesh, shape.block, warps, per_task, also).as_arrays()
+            return make_plan(*mesh, shape.block, warps, per_task).as_arrays()
 
         name = f"plan-{shape.block}-{warps}-{per_task}"
         plan = Plan(**space.cache.get(name, make))
-        tables = (plan.tasks, plan.slots, plan.nodes, plan.local, plan.phases)
+        return cls._copied(space, plan, shape, repeatable)
+
+    @classmethod
+    def _copied(
+        cls, space: Discretisation, plan: Plan, shape: variants.Shape, repeatable: bool
+    ) -> PlanOnDevice:
+        blocks = (plan.tasks, plan.slots, plan.nodes, plan.patterns)
+        tables = (*blocks, plan.local, plan.phases)
         joining = (plan.shared, plan.starts, plan.places)
         on_device = [cupy.asarray(table) for table in (*tables, *joining)]
         members, volume = cupy.asarray(plan.members), cupy.asarray(space.volume)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from afterslip_solver.backend.cuda.macro_tasks import Tasks, make_tasks
+from afterslip_solver.backend.cuda.stencils import DESCENDANTS
 
 # what becomes of a product of elastic.cu
 PRODUCT, RESIDUAL, RELAX, RELAX_SOME = 0, 1, 2, 3
@@ -47,6 +48,8 @@ SHAPES = {
     16: Shape(16, 48, 128, 6, 4),
 }
 SHAPE = SHAPES[4]
+# of blocks that are macro elements
+MACRO_SHAPE = Shape(4, DESCENDANTS, 256, 3, 2)
 
 
 def name_of(real: Any) -> str:

@@ -1,0 +1,76 @@
+"""Blocks of elements for the CUDA apply that are macro elements.
+
+The elements of a macro element are numbered alike in all of them, whatever its shape
+and materials, so that three patterns, one for each diagonal, say which of them share
+a warp. Its nodes on the surface alone are shared with other blocks.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from afterslip_solver.backend.cuda.macro_plan import Macros
+from afterslip_solver.backend.cuda.packing import Filled, fill_blocks
+from afterslip_solver.backend.cuda.plan import Plan, starts_of, with_flags
+from afterslip_solver.backend.cuda.stencils import DESCENDANTS, local_nodes
+from afterslip_solver.model import Bool, Int
+
+# tasks that add in one phase: two, which can all be full
+_TOGETHER = 2
+
+
+@cache
+def _patterns(warps: int, per_task: int) -> Filled:
+    """Blocks of the three kinds of macro elements, in nodes of the lattice."""
+    elements = local_nodes().reshape(-1, 10)
+    order = np.arange(len(elements))
+    return fill_blocks(elements, order, DESCENDANTS, warps, per_task, _TOGETHER)
+
+
+def plan_blocks(
+    macros: Macros, which: Int, fixed: Bool, also: Int, warps: int, per_task: int
+) -> Plan:
+    """Plan of macro elements whose elements are numbered behind each other.
+
+    Parameters
+    ----------
+    which : (n_block,) macro elements, all of which were found.
+    fixed : (n_node, 3) bool. also : (n_node,) times that others have nodes.
+    warps, per_task : as in `make_plan`.
+    """
+    made, kinds = _patterns(warps, per_task), macros.diagonals[which]
+    tasks, slots = starts_of(made.n_task[kinds]), starts_of(made.n_slot[kinds])
+    rows, places = starts_of(made.n_task), starts_of(made.n_slot)
+    members = np.empty((tasks[-1], per_task), dtype=np.int32)
+    numbers = np.empty(slots[-1], dtype=np.int64)
+    for kind in range(len(made.n_task)):
+        mine = np.flatnonzero(kinds == kind)
+        own = made.members[rows[kind] : rows[kind + 1]]
+        # of its pattern, hence of the kind's elements
+        inside = np.where(own >= 0, own - kind * DESCENDANTS, -1)
+        shift = (DESCENDANTS * mine)[:, None, None]
+        at = tasks[mine][:, None] + np.arange(len(own))
+        members[at] = np.where(inside >= 0, inside + shift, -1)
+        local = made.nodes[places[kind] : places[kind + 1]]
+        at = slots[mine][:, None] + np.arange(len(local))
+        found = macros.nodes[which[mine]][:, local]
+        numbers[at] = np.where(local >= 0, found, -1)
+    own_times = np.bincount(numbers[numbers >= 0], minlength=len(fixed))
+    times = own_times + also
+    entries, flags = with_flags(numbers, times, fixed)
+    shared = np.flatnonzero((times > 1) & (own_times > 0))
+    none = np.zeros(0, dtype=np.int32)
+    return Plan(
+        members=members,
+        tasks=tasks,
+        slots=slots,
+        nodes=entries,
+        patterns=rows[kinds],
+        local=made.local,
+        phases=made.phases,
+        shared=(shared | flags[shared]).astype(np.uint32),
+        starts=none,
+        places=none,
+    )

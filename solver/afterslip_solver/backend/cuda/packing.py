@@ -1,0 +1,265 @@
+"""Elements of a block in tasks that share no node, and places of its nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from afterslip_solver.jit.compiling import compiled
+from afterslip_solver.jit.threads import over
+from afterslip_solver.model import Int
+
+# place of a node of an element that is not there
+ABSENT = 0xFFFF
+# warps of a block: phases and their number share a byte
+_MOST_WARPS = 15
+# times that tasks of several warps are packed again
+_ROUNDS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """Blocks behind each other: members, local and phases as in `Plan`.
+
+    Attributes
+    ----------
+    nodes : (n_slot,) int64, -1 where a slot has none.
+    n_task, n_slot : (n_block,).
+    """
+
+    members: NDArray[np.int32]
+    local: NDArray[np.uint16]
+    phases: NDArray[np.uint8]
+    nodes: Int
+    n_task: Int
+    n_slot: Int
+
+
+def fill_blocks(
+    elements: NDArray[np.integer],
+    order: Int,
+    size: int,
+    warps: int,
+    per_task: int,
+    together: int = 1,
+) -> Filled:
+    """Cut elements in this order into blocks of ``size``, and arrange their tasks.
+
+    Parameters
+    ----------
+    together : tasks behind each other that shall share no node, to add in one phase.
+    """
+    if warps > _MOST_WARPS:
+        message = f"{warps} warps: the phases of more than {_MOST_WARPS} fit no byte"
+        raise ValueError(message)
+    n_block = -(-len(elements) // size)
+    members = np.empty((n_block, size, per_task), dtype=np.int32)
+    local = np.empty((n_block, size, per_task, 12), dtype=np.uint16)
+    phases = np.empty((n_block, size), dtype=np.uint8)
+    most = per_task * (-(-10 * size // per_task) + 2)
+    table = np.empty((n_block, most), dtype=np.int64)
+    n_task, n_slot = (np.empty(n_block, dtype=np.int64) for _ in range(2))
+
+    def fill(start: int, stop: int) -> None:
+        _fill(
+            start, stop, elements, order, size, warps, per_task, together,
+            members, local, phases, table, n_task, n_slot,
+        )  # fmt: skip
+
+    over(n_block, fill, few=1)
+    used = np.arange(size) < n_task[:, None]
+    nodes = table[np.arange(most) < n_slot[:, None]]
+    return Filled(members[used], local[used], phases[used], nodes, n_task, n_slot)
+
+
+@compiled()
+def _busiest_first(le: Any, n_node: int) -> Any:
+    """Order elements by how many others share their most shared vertex."""
+    valence = np.bincount(le.ravel(), minlength=n_node)
+    weight = np.zeros(le.shape[0], np.int64)
+    for e in range(le.shape[0]):
+        for a in range(4):
+            weight[e] = max(weight[e], valence[le[e, a]])
+    return np.argsort(-weight, kind="mergesort")
+
+
+@compiled()
+def _touches(touched: Any, nodes: Any) -> bool:
+    found = False
+    for a in range(10):
+        found |= touched[nodes[a]]
+    return found
+
+
+@compiled()
+def _pack(le: Any, order: Any, per_task: int, task_of: Any, touched: Any) -> int:
+    """First-fit: elements in this order into tasks without a common node."""
+    touched[:] = False
+    count = np.zeros(le.shape[0], np.int64)
+    n_task = 0
+    for e in order:
+        t = 0
+        while t < n_task and (count[t] == per_task or _touches(touched[t], le[e])):
+            t += 1
+        n_task = max(n_task, t + 1)
+        task_of[e] = t
+        count[t] += 1
+        for a in range(10):
+            touched[t, le[e, a]] = True
+    return n_task
+
+
+@compiled()
+def _pack_again(le: Any, per_task: int, task_of: Any, touched: Any, n_task: int) -> int:
+    """Empty some tasks by first-fit of one task after the other.
+
+    In whatever order tasks come, there are never more (Culberson & Luo 1996).
+    """
+    for k in range(_ROUNDS):
+        if n_task <= -(-le.shape[0] // per_task):
+            break
+        rank = -np.arange(n_task)
+        if k % 2 == 1:
+            rank = -np.bincount(task_of, minlength=n_task)
+        order = np.argsort(rank[task_of], kind="mergesort")
+        n_task = _pack(le, order, per_task, task_of, touched)
+    return n_task
+
+
+@compiled()
+def _split(le: Any, per_task: int, together: int, task_of: Any, touched: Any) -> int:
+    """Divide tasks of ``together`` times as many elements; returns their number."""
+    touched[:] = False
+    count = np.zeros(le.shape[0], np.int64)
+    n_task = 0
+    for e in range(le.shape[0]):
+        whole = task_of[e]
+        task_of[e] = together * whole + count[whole] // per_task
+        count[whole] += 1
+        n_task = max(n_task, task_of[e] + 1)
+        for a in range(10):
+            touched[task_of[e], le[e, a]] = True
+    return n_task
+
+
+@compiled()
+def _phase(touched: Any, n_task: int, warps: int, phases: Any) -> int:
+    """Phases of the tasks of each batch; returns the padded number of tasks."""
+    padded = -(-n_task // warps) * warps
+    for first in range(0, padded, warps):
+        most = 0
+        for t in range(first, first + warps):
+            phases[t] = 0
+            if t >= n_task:
+                continue
+            s = first
+            while s < t:
+                clash = False
+                if phases[s] == phases[t]:
+                    for n in range(touched.shape[1]):
+                        if touched[s, n] and touched[t, n]:
+                            clash = True
+                            break
+                if clash:
+                    phases[t] += 1
+                    s = first
+                else:
+                    s += 1
+            most = max(most, phases[t])
+        for t in range(first, first + warps):
+            phases[t] += 16 * (most + 1)
+    return padded
+
+
+@compiled()
+def _accesses(le: Any, n_node: int, task_of: Any) -> tuple[Any, Any]:
+    """List the accesses (ten per task, one per local node) to each node."""
+    start = np.zeros(n_node + 1, np.int64)
+    start[1:] = np.cumsum(np.bincount(le.ravel(), minlength=n_node))
+    at = start[:-1].copy()
+    access = np.empty(le.size, np.int64)
+    for e in range(le.shape[0]):
+        for a in range(10):
+            n = le[e, a]
+            access[at[n]] = 10 * task_of[e] + a
+            at[n] += 1
+    return start, access
+
+
+@compiled()
+def _banks(
+    le: Any, n_node: int, per_task: int, task_of: Any, n_task: int, slot: Any
+) -> int:
+    """Find numbers for nodes that let a warp's accesses differ modulo their number."""
+    start, access = _accesses(le, n_node, task_of)
+    load = np.zeros((10 * n_task, per_task), np.int64)
+    cap = -(-n_node // per_task) + 1
+    held = np.zeros(per_task, np.int64)
+    colour = np.full(n_node, -1, np.int64)
+    for sweep in range(3):
+        for n in range(n_node):
+            mine = access[start[n] : start[n + 1]]
+            if sweep > 0:
+                held[colour[n]] -= 1
+                for k in mine:
+                    load[k, colour[n]] -= 1
+            best, least = 0, np.int64(1 << 60)
+            for c in range(per_task):
+                cost = held[c] if held[c] < cap else least
+                for k in mine:
+                    cost += 1000 * load[k, c]
+                if cost < least:
+                    best, least = c, cost
+            colour[n] = best
+            held[best] += 1
+            for k in mine:
+                load[k, best] += 1
+    following = np.zeros(per_task, np.int64)
+    for n in range(n_node):
+        slot[n] = per_task * following[colour[n]] + colour[n]
+        following[colour[n]] += 1
+    return int(per_task * following.max())
+
+
+@compiled()
+def _fill(
+    first: int, last: int, elements: Any, order: Any, size: int, warps: int,
+    per_task: int, together: int,
+    members: Any, local: Any, phases: Any, table: Any, n_task: Any, n_slot: Any,
+) -> None:  # fmt: skip
+    """Make the tables of the blocks first..last."""
+    for b in range(first, last):
+        mine = order[b * size : min((b + 1) * size, len(order))]
+        m = len(mine)
+        found = np.empty(10 * m, np.int64)
+        for e in range(m):
+            for a in range(10):
+                found[10 * e + a] = elements[mine[e], a]
+        nodes = np.unique(found)
+        le = np.searchsorted(nodes, found).reshape(m, 10)
+        task_of = np.empty(m, np.int64)
+        touched = np.zeros((m, len(nodes)), np.bool_)
+        first_fit = _busiest_first(le, len(nodes))
+        tasks = _pack(le, first_fit, per_task * together, task_of, touched)
+        if together > 1:
+            most = per_task * together
+            tasks = _pack_again(le, most, task_of, touched, tasks)
+            tasks = _split(le, per_task, together, task_of, touched)
+        slot = np.empty(len(nodes), np.int64)
+        n_slot[b] = _banks(le, len(nodes), per_task, task_of, tasks, slot)
+        table[b, : n_slot[b]] = -1
+        for n in range(len(nodes)):
+            table[b, slot[n]] = nodes[n]
+        n_task[b] = _phase(touched, tasks, warps, phases[b])
+        members[b, : n_task[b]] = -1
+        local[b, : n_task[b]] = ABSENT
+        count = np.zeros(n_task[b], np.int64)
+        for e in range(m):
+            t = task_of[e]
+            members[b, t, count[t]] = mine[e]
+            for a in range(10):
+                local[b, t, count[t], a] = slot[le[e, a]]
+            count[t] += 1

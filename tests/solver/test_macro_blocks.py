@@ -1,0 +1,85 @@
+"""Blocks that are macro elements: their plan has every element, and adds safely."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from afterslip_solver.backend.cuda import macro_plan, stencils, variants
+from afterslip_solver.backend.cuda.macro_blocks import plan_blocks
+from afterslip_solver.backend.cuda.plan import NO_NODE
+from afterslip_solver.mesh.numbering import second_order
+from afterslip_solver.mesh.refine import refine_uniformly
+from afterslip_solver.testing.box import box_mesh
+
+SHAPE = variants.MACRO_SHAPE
+WARPS = SHAPE.threads // 32
+
+
+@pytest.fixture(scope="module")
+def planned():
+    """Plan of four of six macro elements, cut along all three diagonals."""
+    box = box_mesh((1, 1, 1), (1.0, 1.2, 1.5))
+    vertices = box.nodes[: box.n_vertex]
+    rng = np.random.default_rng(0)
+    mesh = second_order(vertices + 0.25 * rng.uniform(-1, 1, vertices.shape), box.cells)
+    for _ in range(stencils.TIMES):
+        mesh, _, _ = refine_uniformly(mesh, {}, {})
+    macros = macro_plan.find_macros(mesh.elements)
+    assert macros is not None
+    assert set(macros.diagonals[[0, 2, 3, 5]].tolist()) == {0, 1, 2}
+    which = np.array([0, 2, 3, 5])
+    fixed = np.repeat(mesh.nodes[:, 2:] < 0.2, 3, axis=1)
+    also = np.bincount(macros.nodes[[1, 4]].ravel(), minlength=len(mesh.nodes))
+    plan = plan_blocks(macros, which, fixed, also, WARPS, SHAPE.per_task)
+    elements = mesh.elements.reshape(-1, stencils.DESCENDANTS, 10)[which]
+    return elements.reshape(-1, 10), fixed, also, plan
+
+
+def rows_of(plan):
+    """(n_task,) row of each task in the tables that blocks share."""
+    count = np.diff(plan.tasks)
+    shift = np.repeat(plan.patterns - plan.tasks[:-1], count)
+    return np.arange(plan.tasks[-1]) + shift, np.repeat(plan.slots[:-1], count)
+
+
+def test_every_element_is_there_once_with_its_nodes(planned):
+    elements, fixed, _, plan = planned
+    there = plan.members >= 0
+    members = plan.members[there]
+    assert sorted(members.tolist()) == list(range(len(elements)))
+    rows, first = rows_of(plan)
+    slot = first[:, None, None] + plan.local[rows][:, :, :10].astype(int)
+    entries = plan.nodes[slot[there]]
+    np.testing.assert_array_equal(entries & 0x0FFFFFFF, elements[members])
+    held = (entries[..., None] >> np.arange(28, 31)) & 1
+    np.testing.assert_array_equal(held.astype(bool), fixed[elements[members]])
+
+
+def test_elements_that_add_in_one_phase_share_no_node(planned):
+    elements, _, _, plan = planned
+    phases = plan.phases[rows_of(plan)[0]]
+    # every warp has eight elements, and two of them add at once
+    assert len(plan.members) * SHAPE.per_task == len(elements)
+    for first in range(0, len(plan.members), WARPS):
+        batch = slice(first, first + WARPS)
+        turn = phases[batch] & 15
+        assert (phases[batch] >> 4 == turn.max() + 1).all()
+        assert turn.max() + 1 == WARPS // 2
+        for phase in range(turn.max() + 1):
+            nodes = elements[plan.members[batch][turn == phase].ravel()].ravel()
+            assert len(nodes) == len(set(nodes.tolist()))
+
+
+def test_nodes_of_other_macro_elements_are_shared_and_those_inside_are_not(planned):
+    elements, _, also, plan = planned
+    real = plan.nodes[plan.nodes != NO_NODE]
+    own = np.bincount(real & 0x0FFFFFFF, minlength=len(also))
+    blocks = elements.reshape(-1, stencils.DESCENDANTS * 10)
+    np.testing.assert_array_equal(
+        own, sum(np.isin(np.arange(len(also)), block) for block in blocks)
+    )
+    shared = np.flatnonzero((own > 0) & (own + also > 1))
+    np.testing.assert_array_equal(plan.shared & 0x0FFFFFFF, shared)
+    marked = real[real >> 31 == 1] & 0x0FFFFFFF
+    assert set(marked.tolist()) == set(shared.tolist())
