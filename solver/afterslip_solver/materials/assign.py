@@ -14,6 +14,7 @@ from afterslip_solver.materials.properties import (
     MaterialError,
     check_properties,
 )
+from afterslip_solver.mesh.tables.bisection import centres as centres_of
 from afterslip_solver.model import Bool, Float, Materials, TetMesh
 
 # vp, vs, rho, viscosity, kelvin_viscosity, kelvin_ratio, number of the part
@@ -46,7 +47,7 @@ def assign(
     for part in parts:
         check_properties(part)
     values = np.full((len(mesh.elements), _COLUMNS), np.nan)
-    centres = mesh.nodes[mesh.cells].mean(axis=1)
+    centres = centres_of(mesh.nodes, mesh.cells)
     if by_tag:
         _by_tag(mesh, parts, values)
     else:

@@ -11,6 +11,7 @@ from scipy.spatial import cKDTree
 
 from afterslip_solver.materials.assign import inside_of
 from afterslip_solver.materials.properties import Body, Layer
+from afterslip_solver.mesh.tables.bisection import centres
 from afterslip_solver.mesh.topology import any_corner, cell_faces, face_keys
 from afterslip_solver.model import Bool, Float, Int, TetMesh
 
@@ -69,7 +70,7 @@ def describe_misfits(
 
 
 def _centres(mesh: TetMesh, elements: Int) -> Float:
-    return np.asarray(mesh.nodes[mesh.cells[elements]].mean(axis=1))
+    return centres(mesh.nodes, mesh.cells[elements])
 
 
 def _beside(mesh: TetMesh, value: Float, levels: Sequence[float]) -> Int:
@@ -180,6 +181,12 @@ def steps(mesh: TetMesh, elements: Int, inside: Bool) -> tuple[Float, Float]:
     -------
     corners : (n_face, 3, 3) m. area : (n_face,) m2.
     """
+    # a face between them has three vertices of elements on both sides
+    there = np.zeros((2, mesh.n_vertex), np.bool_)
+    there[0, mesh.cells[elements[inside]]] = True
+    there[1, mesh.cells[elements[~inside]]] = True
+    near = any_corner(mesh.cells[elements], there.all(axis=0), 3)
+    elements, inside = elements[near], inside[near]
     faces = cell_faces(mesh.cells[elements]).reshape(-1, 3)
     keys = face_keys(faces, mesh.n_vertex)
     order = np.argsort(keys, kind="stable")
