@@ -185,7 +185,7 @@ def steps(mesh: TetMesh, elements: Int, inside: Bool) -> tuple[Float, Float]:
     there = np.zeros((2, mesh.n_vertex), np.bool_)
     there[0, mesh.cells[elements[inside]]] = True
     there[1, mesh.cells[elements[~inside]]] = True
-    near = any_corner(mesh.cells[elements], there.all(axis=0), 3)
+    near = any_corner(mesh.cells[elements], there[0] & there[1], 3)
     elements, inside = elements[near], inside[near]
     faces = cell_faces(mesh.cells[elements]).reshape(-1, 3)
     keys = face_keys(faces, mesh.n_vertex)
