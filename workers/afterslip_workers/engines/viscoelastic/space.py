@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -79,12 +81,12 @@ class CoarseGroup:
 
     Attributes
     ----------
-    curve : (n_lane, 1 + n_time, n_coarse_trace, 3) float64, m, `elastic_and_change`;
-        None where the solves did not converge.
+    curve : of (n_lane, 1 + n_time, n_coarse_trace, 3) float64, m,
+        `elastic_and_change`; None where the solves did not converge.
     guesses : of the same solves on the fine model; None where it was not refined.
     """
 
-    curve: Float | None
+    curve: Future[Float] | None
     guesses: Guesses | None
 
 
@@ -100,6 +102,7 @@ class Coarse:
     richardson : of `richardson_of`.
     frame : of the models.
     nested : takes solutions to the fine model; None where that was not refined.
+    beside : thread of what is done while the fine model is solved.
     """
 
     model: Model
@@ -112,6 +115,7 @@ class Coarse:
     richardson: float
     frame: Frame
     nested: NestedGuess | None
+    beside: ThreadPoolExecutor = field(default_factory=partial(ThreadPoolExecutor, 1))
 
     @classmethod
     def of(
@@ -182,12 +186,16 @@ class Coarse:
         )
         if found.outcome != "converged":
             return CoarseGroup(None, None)
-        self.trace.add_offsets(slipping(found), slip)
-        at = self.model.mesh.nodes[self.trace.nodes]
-        curve = local_motion(elastic_and_change(found, times), self.frame, at)
+        # not before the fine solves: a GPU would wait for it
+        curve = self.beside.submit(self._curve, found, slip, times)
         if self.nested is None or keep is None:
             return CoarseGroup(curve, None)
         return CoarseGroup(curve, self.nested.guesses(keep))
+
+    def _curve(self, found: GroupResult, slip: dict[str, Float], times: Float) -> Float:
+        self.trace.add_offsets(slipping(found), slip)
+        at = self.model.mesh.nodes[self.trace.nodes]
+        return local_motion(elastic_and_change(found, times), self.frame, at)
 
     def error(
         self, fine: GroupResult, coarse: CoarseGroup, times: Float
@@ -207,5 +215,5 @@ class Coarse:
         if coarse.curve is None:
             return None
         parts = self.nodes, self.weights, self.richardson
-        error = space_error_between(fine, times, coarse.curve, *parts)
+        error = space_error_between(fine, times, coarse.curve.result(), *parts)
         return without_trace(error, self.faces, self.on_fault)
