@@ -1,4 +1,7 @@
-"""Elements of a block in tasks that share no node, and places of its nodes."""
+"""Elements of a block in tasks that share no node, and places of its nodes.
+
+Compiled functions count and sort by loops: NumPy's take seconds to compile.
+"""
 
 from __future__ import annotations
 
@@ -78,12 +81,32 @@ def fill_blocks(
 @compiled()
 def _busiest_first(le: Any, n_node: int) -> Any:
     """Order elements by how many others share their most shared vertex."""
-    valence = np.bincount(le.ravel(), minlength=n_node)
-    weight = np.zeros(le.shape[0], np.int64)
-    for e in range(le.shape[0]):
+    n_elem = le.shape[0]
+    valence = np.zeros(n_node, np.int64)
+    for e in range(n_elem):
+        for a in range(10):
+            valence[le[e, a]] += 1
+    rank = np.zeros(n_elem, np.int64)
+    for e in range(n_elem):
         for a in range(4):
-            weight[e] = max(weight[e], valence[le[e, a]])
-    return np.argsort(-weight, kind="mergesort")
+            rank[e] = max(rank[e], valence[le[e, a]])
+        rank[e] = n_elem - rank[e]
+    return _by_rank(rank, n_elem + 1)
+
+
+@compiled()
+def _by_rank(rank: Any, n: int) -> Any:
+    """Numbers in the order of their ranks, which are below n; equal ones by number."""
+    start = np.zeros(n + 1, np.int64)
+    for k in range(len(rank)):
+        start[rank[k] + 1] += 1
+    for k in range(n):
+        start[k + 1] += start[k]
+    order = np.empty(len(rank), np.int64)
+    for k in range(len(rank)):
+        order[start[rank[k]]] = k
+        start[rank[k]] += 1
+    return order
 
 
 @compiled()
@@ -114,17 +137,25 @@ def _pack(le: Any, order: Any, per_task: int, task_of: Any, touched: Any) -> int
 
 @compiled()
 def _pack_again(le: Any, per_task: int, task_of: Any, touched: Any, n_task: int) -> int:
-    """Empty some tasks by first-fit of one task after the other.
+    """Empty some tasks by first-fit in other orders.
 
-    In whatever order tasks come, there are never more (Culberson & Luo 1996).
+    With one task after the other there are never more (Culberson & Luo 1996). Orders
+    that mix tasks lead on from where that gets stuck, if at the price of a task.
     """
     for k in range(_ROUNDS):
         if n_task <= -(-le.shape[0] // per_task):
             break
-        rank = -np.arange(n_task)
+        # the last task first; in turn with elements of the fullest tasks first
+        rank = np.zeros(n_task, np.int64)
+        for t in range(n_task):
+            rank[t] = n_task - 1 - t if k % 2 == 0 else per_task
         if k % 2 == 1:
-            rank = -np.bincount(task_of, minlength=n_task)
-        order = np.argsort(rank[task_of], kind="mergesort")
+            for e in range(le.shape[0]):
+                rank[task_of[e]] -= 1
+        of_element = np.empty(le.shape[0], np.int64)
+        for e in range(le.shape[0]):
+            of_element[e] = rank[task_of[e]]
+        order = _by_rank(of_element, max(n_task, per_task + 1))
         n_task = _pack(le, order, per_task, task_of, touched)
     return n_task
 
@@ -178,7 +209,11 @@ def _phase(touched: Any, n_task: int, warps: int, phases: Any) -> int:
 def _accesses(le: Any, n_node: int, task_of: Any) -> tuple[Any, Any]:
     """List the accesses (ten per task, one per local node) to each node."""
     start = np.zeros(n_node + 1, np.int64)
-    start[1:] = np.cumsum(np.bincount(le.ravel(), minlength=n_node))
+    for e in range(le.shape[0]):
+        for a in range(10):
+            start[le[e, a] + 1] += 1
+    for n in range(n_node):
+        start[n + 1] += start[n]
     at = start[:-1].copy()
     access = np.empty(le.size, np.int64)
     for e in range(le.shape[0]):
@@ -225,6 +260,33 @@ def _banks(
 
 
 @compiled()
+def _numbered(elements: Any, mine: Any) -> tuple[Any, Any]:
+    """Nodes of some elements in rising order, and (n, 10) their places among them."""
+    found = np.empty(10 * len(mine), np.int64)
+    for e in range(len(mine)):
+        for a in range(10):
+            found[10 * e + a] = elements[mine[e], a]
+    found.sort()
+    count = 0
+    for k in range(len(found)):
+        if k == 0 or found[k] != found[k - 1]:
+            found[count] = found[k]
+            count += 1
+    le = np.empty((len(mine), 10), np.int64)
+    for e in range(len(mine)):
+        for a in range(10):
+            low, high = 0, count
+            while high - low > 1:
+                middle = (low + high) // 2
+                if found[middle] <= elements[mine[e], a]:
+                    low = middle
+                else:
+                    high = middle
+            le[e, a] = low
+    return found[:count], le
+
+
+@compiled()
 def _fill(
     first: int, last: int, elements: Any, order: Any, size: int, warps: int,
     per_task: int, together: int,
@@ -234,12 +296,7 @@ def _fill(
     for b in range(first, last):
         mine = order[b * size : min((b + 1) * size, len(order))]
         m = len(mine)
-        found = np.empty(10 * m, np.int64)
-        for e in range(m):
-            for a in range(10):
-                found[10 * e + a] = elements[mine[e], a]
-        nodes = np.unique(found)
-        le = np.searchsorted(nodes, found).reshape(m, 10)
+        nodes, le = _numbered(elements, mine)
         task_of = np.empty(m, np.int64)
         touched = np.zeros((m, len(nodes)), np.bool_)
         first_fit = _busiest_first(le, len(nodes))
