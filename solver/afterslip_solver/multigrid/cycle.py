@@ -155,6 +155,9 @@ class Cycle:
     def bytes(self) -> int:
         """Memory of all levels."""
         own = self._coarsest.bytes + int(2 * self._coarse_b.nbytes)
+        if self.backend.capabilities.device_iteration:
+            # x, p and K p of `iteration`, which is made by the first solve
+            own += 3 * int(self.right.nbytes)
         return own + sum(level.bytes for level in self.levels)
 
     @property
