@@ -183,11 +183,12 @@ def steps(mesh: TetMesh, elements: Int, inside: Bool) -> tuple[Float, Float]:
     """
     # a face between them has three vertices of elements on both sides
     there = np.zeros((2, mesh.n_vertex), np.bool_)
-    there[0, mesh.cells[elements[inside]]] = True
-    there[1, mesh.cells[elements[~inside]]] = True
-    near = any_corner(mesh.cells[elements], there[0] & there[1], 3)
-    elements, inside = elements[near], inside[near]
-    faces = cell_faces(mesh.cells[elements]).reshape(-1, 3)
+    cells = mesh.cells[elements]
+    there[0, cells[inside]] = True
+    there[1, cells[~inside]] = True
+    near = any_corner(cells, there[0] & there[1], 3)
+    inside = inside[near]
+    faces = cell_faces(cells[near]).reshape(-1, 3)
     keys = face_keys(faces, mesh.n_vertex)
     order = np.argsort(keys, kind="stable")
     same = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])

@@ -48,11 +48,10 @@ def plan_blocks(
     for kind in range(len(made.n_task)):
         mine = np.flatnonzero(kinds == kind)
         own = made.members[rows[kind] : rows[kind + 1]]
-        # of its pattern, hence of the kind's elements
-        inside = np.where(own >= 0, own - kind * DESCENDANTS, -1)
-        shift = (DESCENDANTS * mine)[:, None, None]
+        # from the place of the pattern among all kinds to that of each block
+        shift = DESCENDANTS * (mine - kind)[:, None, None]
         at = tasks[mine][:, None] + np.arange(len(own))
-        members[at] = np.where(inside >= 0, inside + shift, -1)
+        members[at] = np.where(own >= 0, own + shift, -1)
         local = made.nodes[places[kind] : places[kind + 1]]
         at = slots[mine][:, None] + np.arange(len(local))
         found = macros.nodes[which[mine]][:, local]

@@ -1,6 +1,6 @@
 """Elements of a block in tasks that share no node, and places of its nodes.
 
-Compiled functions count and sort by loops: NumPy's take seconds to compile.
+Compiled functions do without NumPy's sorting, which takes seconds to compile.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from afterslip_solver.jit.compiling import compiled
 from afterslip_solver.jit.threads import over
+from afterslip_solver.mesh.tables.sorting import by_number
 from afterslip_solver.model import Int
 
 # place of a node of an element that is not there
@@ -91,22 +92,7 @@ def _busiest_first(le: Any, n_node: int) -> Any:
         for a in range(4):
             rank[e] = max(rank[e], valence[le[e, a]])
         rank[e] = n_elem - rank[e]
-    return _by_rank(rank, n_elem + 1)
-
-
-@compiled()
-def _by_rank(rank: Any, n: int) -> Any:
-    """Numbers in the order of their ranks, which are below n; equal ones by number."""
-    start = np.zeros(n + 1, np.int64)
-    for k in range(len(rank)):
-        start[rank[k] + 1] += 1
-    for k in range(n):
-        start[k + 1] += start[k]
-    order = np.empty(len(rank), np.int64)
-    for k in range(len(rank)):
-        order[start[rank[k]]] = k
-        start[rank[k]] += 1
-    return order
+    return by_number(rank, n_elem + 1)[1]
 
 
 @compiled()
@@ -155,7 +141,7 @@ def _pack_again(le: Any, per_task: int, task_of: Any, touched: Any, n_task: int)
         of_element = np.empty(le.shape[0], np.int64)
         for e in range(le.shape[0]):
             of_element[e] = rank[task_of[e]]
-        order = _by_rank(of_element, max(n_task, per_task + 1))
+        order = by_number(of_element, max(n_task, per_task + 1))[1]
         n_task = _pack(le, order, per_task, task_of, touched)
     return n_task
 
@@ -208,19 +194,10 @@ def _phase(touched: Any, n_task: int, warps: int, phases: Any) -> int:
 @compiled()
 def _accesses(le: Any, n_node: int, task_of: Any) -> tuple[Any, Any]:
     """List the accesses (ten per task, one per local node) to each node."""
-    start = np.zeros(n_node + 1, np.int64)
-    for e in range(le.shape[0]):
-        for a in range(10):
-            start[le[e, a] + 1] += 1
-    for n in range(n_node):
-        start[n + 1] += start[n]
-    at = start[:-1].copy()
-    access = np.empty(le.size, np.int64)
-    for e in range(le.shape[0]):
-        for a in range(10):
-            n = le[e, a]
-            access[at[n]] = 10 * task_of[e] + a
-            at[n] += 1
+    start, access = by_number(le.ravel(), n_node)
+    for k in range(len(access)):
+        e, a = divmod(access[k], 10)
+        access[k] = 10 * task_of[e] + a
     return start, access
 
 
