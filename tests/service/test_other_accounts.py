@@ -102,13 +102,16 @@ def test_scratch_folder_in_the_search_path_is_one_that_nobody_else_may_enter(clu
             assert Path(path).is_relative_to(cluster._cluster.scratch)
 
 
-def test_scratch_folder_is_gone_when_the_cluster_is_closed():
+def test_scratch_folder_is_gone_when_the_cluster_is_closed(monkeypatch, tmp_path):
     made = Cluster("local", workers=1)
     assert made._cluster is not None
     scratch = made._cluster.scratch
     assert scratch.is_dir()
+    monkeypatch.syspath_prepend(tmp_path)
     made.close()
     assert not scratch.exists()
+    # who made it again could put modules there
+    assert not [path for path in sys.path if Path(path).is_relative_to(scratch)]
 
 
 @pytest.mark.parametrize("address", ["tcp://10.0.0.7:8786", "tcp://[fe80::1]:8786"])

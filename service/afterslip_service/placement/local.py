@@ -9,6 +9,7 @@ also puts its scratch folder in front of Python's path, so nobody else may write
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -80,6 +81,9 @@ class LocalCluster:
 
     def _restore(self) -> None:
         self._before.__exit__(None, None, None)
+        # Dask leaves its entries there where others have been put before them, and
+        # another account could make the folder again
+        sys.path[:] = (p for p in sys.path if not Path(p).is_relative_to(self.scratch))
         self._scratch.cleanup()
 
 
