@@ -106,10 +106,6 @@ def _series(content, frame):
         raise SpecError(found)
 
 
-# this process is one that may be ended: another for each file would take a second
-hdf_process._apart = hdf_process.read_here
-
-
 READERS = {
     name[1:]: globals()[name]
     for name in ("_stations", "_observations", "_motion", "_points", "_slip",
@@ -119,6 +115,8 @@ READERS = {
 
 def read(name: str, frame: str, content: bytes) -> str | None:
     """Read a file; return how its refusal fails to name the file, or None."""
+    # this process is one that may be ended: another for each file would take a second
+    hdf_process._apart = hdf_process.read_here
     try:
         READERS[name](content, FRAMES[frame])
     except SpecError as error:
