@@ -13,7 +13,6 @@ import shutil
 import time
 import uuid
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,6 +23,7 @@ import structlog
 
 from afterslip_solver.array_cache import Arrays
 from afterslip_solver.ownership import folder_is_ours, ours
+from afterslip_workers.machine.array_files import read_arrays
 
 ENV, LIMIT_ENV = "AFTERSLIP_SETUP", "AFTERSLIP_SETUP_BYTES"
 LIMIT = 20e9
@@ -34,7 +34,6 @@ _ABANDONED_S = 3600.0
 # of a disk's free bytes that one set may take
 _SHARE = 0.2
 _SUFFIX, _PARTIAL = ".npz", ".partial"
-_DAMAGE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
 
 FOREIGN = "another account may have written it: see its owner and mode"
 
@@ -148,12 +147,11 @@ def _read(path: Path) -> Arrays | None:
             if not ours(os.fstat(stream.fileno())):
                 log.warning("stored set-up is not used", file=path.name, why=FOREIGN)
                 return None
-            with np.load(stream, allow_pickle=False) as stored:
-                found = dict(stored)
+        found = read_arrays(path)
         os.utime(path)
     except FileNotFoundError:
         return None
-    except _DAMAGE as error:
+    except (OSError, zipfile.BadZipFile) as error:
         log.warning("stored set-up is not used", file=path.name, why=str(error))
         return None
     return found

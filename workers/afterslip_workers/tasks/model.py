@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from afterslip.archive import StationTable, create_store
+from afterslip.archive import SourceTable, StationTable, create_store
 from afterslip.identity import campaign_digest, greens_digest
 from afterslip.integrity import FIXED, ROOT
 from afterslip.schemas.campaign import Campaign
@@ -60,7 +61,11 @@ def run(context: Context) -> tuple[Manifest, Stats]:
         )
         context.phase("shaping sources")
         units = engine.units(spec, built.model)
-        keys = engine.keys(spec, built.model, units)
+        stations = _stations(inputs)
+        with ThreadPoolExecutor(1) as beside:  # of digests of gigabytes
+            what = engine, spec, built.model, units, stations
+            described = beside.submit(_described, *what)
+            keys = engine.keys(spec, built.model, units)
     said = units.notes()
     for note in said:
         log.info("%s", note)
@@ -75,7 +80,9 @@ def run(context: Context) -> tuple[Manifest, Stats]:
         "covers": keys["quality"],
     }
     context.phase("creating the store")
-    facts = _create_store(context, engine, spec, inputs, built, units, facts)
+    table, more = described.result()
+    facts |= more
+    facts = _create_store(context, engine, spec, built.model, table, stations, facts)
     written = _manifest(envelope, facts, built, keys)
     manifest.commit(context.folder, written)
     keep_for_groups(context.warm, built)
@@ -100,13 +107,30 @@ def _manifest(
     )
 
 
+def _described(
+    engine: Engine,
+    spec: Campaign,
+    model: Any,
+    units: Units,
+    stations: StationTable | None,
+) -> tuple[SourceTable, dict[str, Any]]:
+    """Return the sources, and what `_create_store` needs to know."""
+    table = units.table(model)
+    return table, {
+        **engine.store_facts(spec, model, units, stations),
+        "crc32c": True,
+        "sources": units.describe(table),
+        **coordinates.plain(table, stations),
+    }
+
+
 def _create_store(
     context: Context,
     engine: Engine,
     spec: Campaign,
-    inputs: Inputs,
-    built: Built,
-    units: Units,
+    model: Any,
+    table: SourceTable,
+    stations: StationTable | None,
     facts: dict[str, Any],
 ) -> dict[str, Any]:
     """Create ``greens.zarr`` and ``model.json``, unless both are there already.
@@ -120,21 +144,12 @@ def _create_store(
     there = backend.size(f"{final}/{ROOT}") is not None
     if there and before and before["digest"] == facts["digest"]:
         return before
-    table = units.table(built.model)
-    stations = _stations(inputs)
-    facts = {
-        **facts,
-        **engine.store_facts(spec, built.model, units, stations),
-        "crc32c": True,
-        "sources": units.describe(table),
-        **coordinates.plain(table, stations),
-    }
     with TemporaryDirectory(prefix="afterslip-greens-") as folder:
         scratch = Path(folder) / "greens.zarr"
         create_store(
             scratch,
             engine.physics.layout(facts),
-            engine.fixed_arrays(spec, facts, built.model, table, stations),
+            engine.fixed_arrays(spec, facts, model, table, stations),
             attributes={
                 **engine.root(spec, facts),
                 **_attributes(context, spec, facts),

@@ -20,6 +20,7 @@ from afterslip_solver.model import (
     Surface,
     TetMesh,
 )
+from afterslip_workers.machine.array_files import read_arrays
 
 FORMAT = 1
 # of what belongs to the model on the coarser mesh, which old files do not have
@@ -64,10 +65,9 @@ def load(path: Path) -> Model:
     Raises
     ------
     ValueError
-        If the file is of another format.
+        If the file is of another format; others as `read_arrays`.
     """
-    with np.load(path) as stored:
-        arrays = dict(stored.items())
+    arrays = read_arrays(path)
     plain = json.loads(str(arrays.pop("_plain")))
     if plain["format"] != FORMAT:
         raise ValueError(f"{path.name} has format {plain['format']}, not {FORMAT}")

@@ -14,6 +14,7 @@ from afterslip_solver.model import Float
 from afterslip_solver.waves.fault import FaultPoints
 from afterslip_solver.waves.grid import Medium, VoxelGrid
 from afterslip_solver.waves.ground import GroundNodes
+from afterslip_workers.machine.array_files import read_arrays
 
 FORMAT = 2
 
@@ -90,10 +91,9 @@ def load(path: Path) -> WaveGround:
     Raises
     ------
     ValueError
-        If the file is of another format.
+        If the file is of another format; others as `read_arrays`.
     """
-    with np.load(path) as stored:
-        found = dict(stored.items())
+    found = read_arrays(path)
     if int(found["format"]) != FORMAT:
         raise ValueError(f"{path.name} has format {found['format']}, not {FORMAT}")
 

@@ -1,0 +1,92 @@
+"""Archives of arrays are read as NumPy reads them, and damage is an error."""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+from typing import Any
+
+import numpy as np
+import pytest
+
+from afterslip_workers.machine.array_files import read_arrays
+
+ARRAYS: dict[str, Any] = {
+    "plain": np.array('{"format": 1}'),
+    "number": np.array(3.5),
+    "none": np.zeros((0, 3)),
+    "rows": np.arange(30_000, dtype=np.int32).reshape(-1, 10),
+    "columns": np.asfortranarray(np.arange(12.0).reshape(3, 4)),
+    "swapped": np.arange(5, dtype=">f8"),
+    "flags": np.array([True, False, True]),
+}
+
+
+@pytest.fixture
+def archive(tmp_path):
+    np.savez(tmp_path / "arrays.npz", **ARRAYS)
+    return tmp_path / "arrays.npz"
+
+
+def test_arrays_are_those_that_numpy_reads(archive):
+    found = read_arrays(archive)
+    with np.load(archive) as stored:
+        assert found.keys() == set(stored.files)
+        for name, array in found.items():
+            assert array.dtype == stored[name].dtype
+            assert array.flags.f_contiguous == stored[name].flags.f_contiguous
+            np.testing.assert_array_equal(array, stored[name])
+            if array.size:  # a solver writes to what it has read
+                array[...] = array.flat[0]
+
+
+def test_no_flipped_bit_becomes_a_number(archive):
+    whole = archive.read_bytes()
+    generator = np.random.default_rng(7)
+    # the first member's headers, the directory, and some of all that is between
+    places = [*range(0, 300, 3), *range(len(whole) - 500, len(whole), 5)]
+    for at in [*places, *generator.integers(300, len(whole), 40)]:
+        archive.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
+        try:
+            found = read_arrays(archive)
+        except (OSError, zipfile.BadZipFile):
+            continue
+        # dates and the like
+        assert found.keys() == ARRAYS.keys()
+        for name, array in found.items():
+            np.testing.assert_array_equal(array, ARRAYS[name])
+
+
+def test_a_file_that_was_cut_off_is_an_error(archive):
+    whole = archive.read_bytes()
+    for length in (0, 1, len(whole) // 2, len(whole) - 1):
+        archive.write_bytes(whole[:length])
+        with pytest.raises(zipfile.BadZipFile):
+            read_arrays(archive)
+
+
+def test_a_length_that_does_not_fit_is_an_error_before_memory_is_taken(archive):
+    content = bytearray(archive.read_bytes())
+    at = content.index(b"(3000, 10)")
+    content[at : at + 10] = b"(9000000,)"
+    archive.write_bytes(content)
+    with pytest.raises(zipfile.BadZipFile, match="rows"):
+        read_arrays(archive)
+
+
+def test_compressed_and_pickled_arrays_are_refused(tmp_path):
+    path = tmp_path / "packed.npz"
+    np.savez_compressed(path, rows=ARRAYS["rows"])
+    with pytest.raises(zipfile.BadZipFile, match="compressed"):
+        read_arrays(path)
+    np.savez(path, allow_pickle=True, things=np.array([{}], dtype=object))
+    with pytest.raises(zipfile.BadZipFile, match="things"):
+        read_arrays(path)
+
+
+def test_offsets_beyond_four_gigabytes_are_read(archive, monkeypatch):
+    # as in archives of more than 4 GB, whose headers are longer
+    monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 100)
+    np.savez(archive, **ARRAYS)
+    assert struct.pack("<L", 0xFFFFFFFF) in archive.read_bytes()
+    np.testing.assert_array_equal(read_arrays(archive)["rows"], ARRAYS["rows"])
