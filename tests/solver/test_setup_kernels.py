@@ -10,6 +10,7 @@ from scipy.spatial import Delaunay
 
 from afterslip_solver.elements.tetrahedron import barycentric_gradients
 from afterslip_solver.jit.threads import over
+from afterslip_solver.mesh.tables import edges
 from afterslip_solver.mesh.tables.bisection import compact_order
 from afterslip_solver.mesh.tables.edges import number_edges
 from afterslip_solver.mesh.tables.sorting import by_number, pieces, single_pairs
@@ -19,7 +20,10 @@ from afterslip_solver.multigrid.smoother import random_vector
 from afterslip_solver.operators.pattern import matrix_pattern
 
 
-def test_edges_are_numbered_as_sorting_does():
+@pytest.mark.parametrize("threads", [1, 7])
+def test_edges_are_numbered_as_sorting_does(threads, monkeypatch):
+    monkeypatch.setattr(edges, "_FEW", 1)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(threads)))
     rng = np.random.default_rng(1)
     cells = np.array([rng.permutation(60)[:4] for _ in range(300)])
     ends = np.sort(cells[:, np.array(TET_EDGES)].reshape(-1, 2), axis=1)

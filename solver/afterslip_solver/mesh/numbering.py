@@ -9,7 +9,7 @@ import numpy as np
 from afterslip_common.errors import MeshError
 from afterslip_solver.jit.threads import over
 from afterslip_solver.mesh.tables import tetrahedra
-from afterslip_solver.mesh.tables.edges import number_edges
+from afterslip_solver.mesh.tables.edges import number_edges, put_middles
 from afterslip_solver.mesh.topology import cell_edges, edge_keys
 from afterslip_solver.model import Float, Int, TetMesh
 
@@ -69,11 +69,13 @@ def second_order(
             "remove them from the mesh"
         )
     elements, ends = number_edges(cells, n_vertex)
-    middles = 0.5 * (vertices[ends[:, 0]] + vertices[ends[:, 1]])
+    nodes = np.empty((n_vertex + len(ends), 3))
+    nodes[:n_vertex] = vertices
+    over(len(ends), partial(put_middles, vertices, ends, nodes))
     if tags is None:
         tags = np.zeros(len(cells), dtype=np.int64)
     return TetMesh(
-        nodes=np.concatenate([vertices, middles]),
+        nodes=nodes,
         elements=elements,
         n_vertex=n_vertex,
         tags=np.asarray(tags, dtype=np.int64),

@@ -9,6 +9,7 @@ from scipy.sparse.csgraph import connected_components
 from afterslip_common.errors import MeshError
 from afterslip_solver.mesh.topology import (
     TET_FACES_P2,
+    any_corner,
     cell_faces,
     face_keys,
     is_even_permutation,
@@ -31,7 +32,8 @@ def split_nodes(mesh: TetMesh, fault: FaultMesh) -> SplitNodes:
     """
     place = np.full(len(mesh.nodes), -1, dtype=np.int64)
     place[fault.nodes] = np.arange(len(fault.nodes))
-    touching = np.flatnonzero((place[mesh.elements] >= 0).any(axis=1))
+    # who has a midpoint of the fault has its edge's ends, too
+    touching = np.flatnonzero(any_corner(mesh.cells, place[: mesh.n_vertex] >= 0))
     index = place[mesh.elements[touching]]
     # a (element, local node) pair per offset that has to be decided
     pair = np.full(index.shape, -1, dtype=np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -60,7 +61,9 @@ def build_model(
     parts = _parts(spec, inputs)
     geometry = _geometry(spec, inputs, files, parts[1])
     phase("assigning materials")
-    model, notes = _assembled(spec, inputs, geometry, parts)
+    with ThreadPoolExecutor(1) as beside:
+        quality = beside.submit(meshes.quality_report, geometry.mesh)
+        model, notes = _assembled(spec, inputs, geometry, parts)
     if spec.mesh.size is not None and not spec.mesh.refine:
         phase("meshing with longer edges")
         try:
@@ -69,7 +72,7 @@ def build_model(
             model = replace(model, coarser=coarse)
         except (MeshError, MaterialError) as error:
             notes.append(f"the error of the mesh cannot be estimated: {error}")
-    return model, _facts(model, notes)
+    return model, _facts(model, quality.result(), notes)
 
 
 def _assembled(
@@ -80,33 +83,44 @@ def _assembled(
 ) -> tuple[Model, list[str]]:
     """Return the model of layers and bodies on a mesh, and notes."""
     layers, bodies = parts
-    imported = spec.mesh.file is not None
-    materials = assign(geometry.mesh, layers, bodies, inputs.grid, by_tag=imported)
+    imported, mesh = spec.mesh.file is not None, geometry.mesh
+    walls = spec.boundary.sides, spec.boundary.bottom
+    # seconds each where there are millions of elements
+    with ThreadPoolExecutor() as beside:
+        misfits = beside.submit(_misfits, spec, geometry, parts)
+        fixed = beside.submit(meshes.boundary_conditions, mesh, *walls)
+        surface = beside.submit(meshes.surface_trace, mesh)
+        materials = assign(mesh, layers, bodies, inputs.grid, by_tag=imported)
     restoring, notes = None, list(geometry.notes)
-    notes += meshes.describe_spanning(geometry.mesh)
-    if not imported:
-        on_faults = [geometry.mesh.nodes[f.nodes] for f in geometry.faults.values()]
-        points = np.concatenate(on_faults) if on_faults else None
-        misfits = list(describe_misfits(geometry.mesh, layers, bodies, points))
-        notes += [misfit.note for misfit in misfits]
-        if any(misfit.steps for misfit in misfits):
-            notes.append(STEPS_COST)
+    notes += meshes.describe_spanning(mesh)
+    notes += misfits.result()
     if spec.gravity.restoring:
-        restoring, more = restoring_force(geometry.mesh, materials.rho)
+        restoring, more = restoring_force(mesh, materials.rho)
         notes += more
     model = Model(
-        mesh=geometry.mesh,
+        mesh=mesh,
         materials=materials,
-        fixed=meshes.boundary_conditions(
-            geometry.mesh, spec.boundary.sides, spec.boundary.bottom
-        ),
-        surface=meshes.surface_trace(geometry.mesh),
+        fixed=fixed.result(),
+        surface=surface.result(),
         faults=geometry.faults,
         splits=geometry.splits,
         restoring=restoring,
-        placement=_placement(inputs, geometry.mesh),
+        placement=_placement(inputs, mesh),
     )
     return model, notes
+
+
+def _misfits(
+    spec: earth.Model, geometry: Geometry, parts: tuple[list[Layer], list[Body]]
+) -> list[str]:
+    """Say how far boundaries are from a mesh that was built for them."""
+    if spec.mesh.file is not None:
+        return []
+    on_faults = [geometry.mesh.nodes[f.nodes] for f in geometry.faults.values()]
+    points = np.concatenate(on_faults) if on_faults else None
+    misfits = list(describe_misfits(geometry.mesh, *parts, points))
+    steps = any(misfit.steps for misfit in misfits)
+    return [misfit.note for misfit in misfits] + [STEPS_COST] * steps
 
 
 def _placement(inputs: Inputs, mesh: TetMesh) -> Placement | None:
@@ -209,8 +223,9 @@ def _parts(spec: earth.Model, inputs: Inputs) -> tuple[list[Layer], list[Body]]:
     return layers, bodies
 
 
-def _facts(model: Model, notes: list[str]) -> dict[str, Any]:
-    quality = asdict(meshes.quality_report(model.mesh))
+def _facts(
+    model: Model, quality: meshes.QualityReport, notes: list[str]
+) -> dict[str, Any]:
     materials = model.materials
     flowing = materials.relaxation_time[materials.creeps]
     return {
@@ -218,7 +233,7 @@ def _facts(model: Model, notes: list[str]) -> dict[str, Any]:
         "n_unknowns": 3 * len(model.mesh.nodes),
         "n_elements": len(model.mesh.elements),
         "n_surface_node": len(model.surface.nodes),
-        "quality": quality,
+        "quality": asdict(quality),
         "relaxation_time_min_s": float(flowing.min()) if len(flowing) else None,
         "notes": notes,
     }
