@@ -13,6 +13,7 @@ from afterslip_solver.greens.space_error import (
     elastic_and_change,
     space_error_between,
 )
+from afterslip_solver.jit.ahead import compile_listed
 from afterslip_solver.materials import restoring_force
 from afterslip_solver.mesh import (
     Geometry,
@@ -38,8 +39,10 @@ def compile_ahead(backend: str = "cpu") -> None:
 
     On a GPU also a box that was refined as often as stencils need, beside the mesh
     that it was refined from. Kernels are stored on disk, those of the CPU as
-    `jit.compiling` says, so that other processes only load them.
+    `jit.compiling` says, so that other processes only load them. Processes that do
+    this at once share the work.
     """
+    compile_listed(backend)
     box = box_with_fault(
         (6, 6, 4), (60e3, 60e3, 40e3), 45.0, length=20e3, top=10e3, width=14.142135e3
     )
@@ -50,9 +53,15 @@ def compile_ahead(backend: str = "cpu") -> None:
     coarse = elastic_and_change(found, _TIMES)
     space_error_between(found, _TIMES, coarse, *itself, BUILT)
     if backend != "cpu":
-        lengths = 20 * KM, 30 * KM, 20 * KM
-        small = box_with_fault((2, 3, 2), lengths, 90.0, 10 * KM, 0.0, 10 * KM)
-        _solve_nested(small, backend)
+        solve_nested(backend)
+
+
+def small_refined(refine: int = _REFINE) -> Model:
+    """Return a model on a mesh that was refined, so often that stencils take it."""
+    lengths = 20 * KM, 30 * KM, 20 * KM
+    small = box_with_fault((2, 3, 2), lengths, 90.0, 10 * KM, 0.0, 10 * KM)
+    triangles = {n: fault.triangles[:, :3] for n, fault in small.faults.items()}
+    return _model(imported_geometry(small.mesh, triangles, refine))
 
 
 def _model(geometry: Geometry) -> Model:
@@ -83,10 +92,9 @@ def _slip(model: Model) -> dict[str, np.ndarray]:
     return {name: slip}
 
 
-def _solve_nested(geometry: Geometry, backend: str) -> None:
+def solve_nested(backend: str, refine: int = _REFINE) -> None:
     """Solve on a refined mesh from the solutions on the one before."""
-    triangles = {n: fault.triangles[:, :3] for n, fault in geometry.faults.items()}
-    fine = _model(imported_geometry(geometry.mesh, triangles, _REFINE))
+    fine = small_refined(refine)
     coarse = coarsened(fine, restoring_force)
     if coarse is None:
         raise AssertionError("a mesh that was refined has no mesh before it")

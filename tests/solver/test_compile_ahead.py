@@ -1,7 +1,11 @@
 """Kernels that are compiled before a model is there are those that models need."""
 
+import fcntl
 import subprocess
 import sys
+from pathlib import Path
+
+from afterslip_solver.jit import ahead
 
 PROGRAM = """
 import numpy as np
@@ -59,3 +63,50 @@ def test_curve_needs_no_kernel_that_was_not_compiled_ahead():
     count, *new = done.stdout.splitlines()
     assert int(count) > 20
     assert new == []
+
+
+def test_lists_are_of_what_is_called():
+    tool = Path(__file__).parents[2] / ".ci" / "compiled.py"
+    command = [sys.executable, str(tool), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"run .ci/compiled.py: {done.stdout}{done.stderr}"
+
+
+class Function:
+    """Stands for a compiled function of two places in the lists."""
+
+    def __init__(self, monkeypatch, folder):
+        self.compiled = []
+        monkeypatch.setattr(ahead, "listed", lambda _: ["one", "two"])
+        monkeypatch.setattr(ahead, "resolve", lambda line: (self, (line,)))
+        monkeypatch.setattr(
+            ahead, "cached_file", lambda _, types: folder / f"{types[0]}.nbc"
+        )
+
+    def compile(self, types):
+        self.compiled += types
+
+
+def test_what_is_cached_or_taken_by_another_process_is_left_to_it(
+    monkeypatch, tmp_path
+):
+    function = Function(monkeypatch, tmp_path / "cache")
+    ahead.compile_listed("cpu")
+    assert function.compiled == ["one", "two"]
+    (tmp_path / "cache" / "one.nbc").touch()
+    with (tmp_path / "cache" / "two.lock").open("w") as taken:
+        fcntl.flock(taken, fcntl.LOCK_EX)
+        ahead.compile_listed("cpu")
+        assert function.compiled == ["one", "two"]
+    ahead.compile_listed("cpu")
+    assert function.compiled == ["one", "two", "two"]
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["one.nbc"]
+
+
+def test_a_folder_that_cannot_be_written_to_costs_nothing_but_time(
+    monkeypatch, tmp_path
+):
+    (tmp_path / "cache").touch()
+    function = Function(monkeypatch, tmp_path / "cache")
+    ahead.compile_listed("cpu")
+    assert function.compiled == []

@@ -2,20 +2,27 @@
 
 Started as ``python -m afterslip_workers.compiling PARENT_PID`` beside the first task,
 which imports, and builds or reads a model, meanwhile: what it compiles lies on disk.
+What runs on the host is compiled by further ones, which end with it.
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 
 import structlog
 
 from afterslip_solver.compile_ahead import compile_ahead
+from afterslip_solver.jit.ahead import compile_listed
+from afterslip_workers.machine.limit import SHARES_ENV
 from afterslip_workers.process.parent import die_with_parent
 
 # as a nice value: tasks go first
 _GIVES_WAY = 5
+# processes for as many functions as are listed
+_MOST = 8
+_HELPS = "helps"
 
 log = structlog.get_logger()
 
@@ -23,12 +30,21 @@ log = structlog.get_logger()
 def main() -> None:
     """Compile, and end."""
     die_with_parent(int(sys.argv[1]))
+    if _HELPS in sys.argv:
+        compile_listed("gpu")
+        return
     os.nice(_GIVES_WAY)
+    # the workers of this machine share its cores
+    cores = len(os.sched_getaffinity(0)) // int(os.environ.get(SHARES_ENV) or 1)
+    command = [sys.executable, "-m", __spec__.name, str(os.getpid()), _HELPS]
+    helpers = [subprocess.Popen(command) for _ in range(min(cores, _MOST) - 1)]
     try:
         compile_ahead("gpu")
     except Exception:
         # what fails here fails again in the first task, whose attempt says so
         log.exception("nothing is compiled ahead of the first task")
+    for helper in helpers:
+        helper.wait()
 
 
 if __name__ == "__main__":

@@ -45,21 +45,37 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     return compile_later
 
 
+def cached_file(function: Any, signature: tuple[Any, ...]) -> Path:
+    """Return the file of a compiled function, which is there once it was compiled.
+
+    Parameters
+    ----------
+    function : made by `compiled`. signature : Numba's types of its arguments.
+    """
+    cache: _Cache = function._cache  # noqa: SLF001
+    return cache.file(signature, function.targetctx.codegen())
+
+
 class _Cache(FunctionCache):  # type: ignore[misc]
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         cause = sources(Path(function.__code__.co_filename))
         self._cache_file = _Files(self.cache_path, self._impl.filename_base, cause)
 
+    def file(self, signature: tuple[Any, ...], codegen: Any) -> Path:
+        return self._cache_file.path(self._index_key(signature, codegen))
+
 
 class _Files(IndexDataCacheFile):  # type: ignore[misc]
     """Files named by the types, the processor and the sources of their content."""
 
+    def path(self, key: Any) -> Path:
+        return Path(self._data_path(self._file(key)))
+
     def save(self, key: Any, data: Any) -> None:
-        name = self._file(key)
-        self._save_data(name, data)
+        self._save_data(self._file(key), data)
         # some accounts make all their files writable for their group
-        path = Path(self._data_path(name))
+        path = self.path(key)
         path.chmod(path.stat().st_mode & 0o755)
 
     def load(self, key: Any) -> Any:

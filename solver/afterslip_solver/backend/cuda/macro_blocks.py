@@ -24,7 +24,8 @@ _TOGETHER = 2
 @cache
 def _patterns(warps: int, per_task: int) -> Filled:
     """Blocks of the three kinds of macro elements, in nodes of the lattice."""
-    elements = local_nodes().reshape(-1, 10)
+    # as those of a mesh: what takes them is compiled once
+    elements = local_nodes().reshape(-1, 10).astype(np.int32)
     order = np.arange(len(elements))
     return fill_blocks(elements, order, DESCENDANTS, warps, per_task, _TOGETHER)
 
