@@ -128,7 +128,10 @@ def store(tmp_path_factory):
     folder = tmp_path_factory.mktemp("damage")
     root = folder / "store"
     entry.prepare(root)
-    settings = Settings(database=str(folder / "db.sqlite"), store=root, tick=0.02)
+    # who damages files here must not have them computed again meanwhile
+    settings = Settings(
+        database=str(folder / "db.sqlite"), store=root, tick=0.02, scrub_rate=0
+    )
     served = Served(settings, lambda _: InProcess(entry.execute, 1))
     with Client(served.url) as client:
         inverted = [{"name": "co", "datasets": ["gnss"], "folds": 2}]
