@@ -15,14 +15,14 @@ import structlog
 
 from afterslip_solver.compile_ahead import compile_ahead
 from afterslip_solver.jit.ahead import compile_listed
-from afterslip_workers.machine.limit import SHARES_ENV
+from afterslip_workers.machine.limit import shares
 from afterslip_workers.process.parent import die_with_parent
 
 # as a nice value: tasks go first
 _GIVES_WAY = 5
 # processes for as many functions as are listed
 _MOST = 8
-_HELPS = "helps"
+_HELPER = "helper"
 
 log = structlog.get_logger()
 
@@ -30,13 +30,12 @@ log = structlog.get_logger()
 def main() -> None:
     """Compile, and end."""
     die_with_parent(int(sys.argv[1]))
-    if _HELPS in sys.argv:
+    if _HELPER in sys.argv:
         compile_listed("gpu")
         return
     os.nice(_GIVES_WAY)
-    # the workers of this machine share its cores
-    cores = len(os.sched_getaffinity(0)) // int(os.environ.get(SHARES_ENV) or 1)
-    command = [sys.executable, "-m", __spec__.name, str(os.getpid()), _HELPS]
+    cores = len(os.sched_getaffinity(0)) // shares()
+    command = [sys.executable, "-m", __spec__.name, str(os.getpid()), _HELPER]
     helpers = [subprocess.Popen(command) for _ in range(min(cores, _MOST) - 1)]
     try:
         compile_ahead("gpu")

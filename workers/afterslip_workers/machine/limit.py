@@ -32,8 +32,12 @@ def of_child() -> int | None:
     given = os.environ.get(ENV, "").strip()
     if given:
         return parse(given) or None
-    shares = int(os.environ.get(SHARES_ENV) or 1)
-    return int(_SHARE * of_machine() / max(shares, 1))
+    return int(_SHARE * of_machine() / shares())
+
+
+def shares() -> int:
+    """Return how many workers share this machine."""
+    return max(int(os.environ.get(SHARES_ENV) or 1), 1)
 
 
 def parse(text: str) -> int:
