@@ -62,10 +62,7 @@ def run(context: Context) -> tuple[Manifest, Stats]:
         context.phase("shaping sources")
         units = engine.units(spec, built.model)
         stations = _stations(inputs)
-        with ThreadPoolExecutor(1) as beside:  # of digests of gigabytes
-            what = engine, spec, built.model, units, stations
-            described = beside.submit(_described, *what)
-            keys = engine.keys(spec, built.model, units)
+        keys, table, more = _described(engine, spec, built.model, units, stations)
     said = units.notes()
     for note in said:
         log.info("%s", note)
@@ -75,13 +72,10 @@ def run(context: Context) -> tuple[Manifest, Stats]:
         "greens_digest": greens_digest(spec, files),
         **{key: built.facts[key] for key in _OF_MODEL},
         "notes": [*built.facts["notes"], *said],
-        "n_sources": len(units),
-        "groups": units.groups,
         "covers": keys["quality"],
+        **more,
     }
     context.phase("creating the store")
-    table, more = described.result()
-    facts |= more
     facts = _create_store(context, engine, spec, built.model, table, stations, facts)
     written = _manifest(envelope, facts, built, keys)
     manifest.commit(context.folder, written)
@@ -113,15 +107,20 @@ def _described(
     model: Any,
     units: Units,
     stations: StationTable | None,
-) -> tuple[SourceTable, dict[str, Any]]:
-    """Return the sources, and what `_create_store` needs to know."""
-    table = units.table(model)
-    return table, {
-        **engine.store_facts(spec, model, units, stations),
-        "crc32c": True,
-        "sources": units.describe(table),
-        **coordinates.plain(table, stations),
-    }
+) -> tuple[dict[str, Any], SourceTable, dict[str, Any]]:
+    """Return the sources' keys and table, and what the store's layout follows from."""
+    with ThreadPoolExecutor(1) as beside:  # digests of gigabytes
+        keys = beside.submit(engine.keys, spec, model, units)
+        table = units.table(model)
+        facts = {
+            **engine.store_facts(spec, model, units, stations),
+            "crc32c": True,
+            "n_sources": len(units),
+            "groups": units.groups,
+            "sources": units.describe(table),
+            **coordinates.plain(table, stations),
+        }
+    return keys.result(), table, facts
 
 
 def _create_store(
