@@ -2,25 +2,28 @@
 
     python .ci/compiled.py [--check]
 
-Of the CPU, what `afterslip_solver.compile_ahead` calls; of a GPU, what makes its tables
-and the guesses of refined meshes, for which none is needed.
+Of the CPU, what `solve_samples` of `compile_ahead` calls; of a GPU, what makes its
+tables and the guesses of refined meshes, for which none is needed.
 """
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
+from numba.core.dispatcher import Dispatcher
 
 from afterslip_solver.backend.cuda import macro_plan, variants
 from afterslip_solver.backend.cuda.macro_blocks import plan_blocks
 from afterslip_solver.backend.cuda.plan import block_numbering, make_plan
-from afterslip_solver.compile_ahead import compile_ahead, small_refined, solve_nested
+from afterslip_solver.compile_ahead import small_refined, solve_nested, solve_samples
 from afterslip_solver.jit import ahead
 from afterslip_solver.mesh.tables.bisection import centres
 from afterslip_solver.operators import Space
 
+PACKAGE = "afterslip_solver"
 WARM = "--warm"
 # packages; what a campaign needs last comes first, as another process has begun with
 # its mesh and compiles what that takes
@@ -57,27 +60,61 @@ def in_order(lines: set[str]) -> list[str]:
     return sorted(lines, key=lambda line: (ORDER.index(line.split(".")[1]), line))
 
 
-def main() -> int:
-    """Write or check; the status to exit with."""
-    if WARM not in sys.argv:
-        # what another process has compiled is loaded, without what it calls itself
-        command = [sys.executable, __file__, WARM]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    compile_ahead()
-    cpu = ahead.called()
+def called() -> set[str]:
+    """Return lines of what this process has compiled, or loaded from the cache."""
+    found = set[str]()
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == PACKAGE:
+            for function in vars(module).values():
+                if isinstance(function, Dispatcher):
+                    found |= lines_of(function)
+    return found
+
+
+def lines_of(function: Any) -> set[str]:
+    """Return those lines of a function that name its types exactly.
+
+    The list has no words for some types, such as arrays that may not be written to.
+    """
+    place = f"{function.py_func.__module__}.{function.py_func.__qualname__}"
+    lines = {f"{place} {', '.join(map(str, sig))}" for sig in function.signatures}
+    return {line for line in lines if is_exact(line, function)}
+
+
+def is_exact(line: str, function: Any) -> bool:
+    """Tell whether a line means types that a function was called with."""
+    try:
+        return ahead.resolve(line)[1] in function.signatures
+    except (AttributeError, TypeError):
+        return False
+
+
+def record() -> dict[str, list[str]]:
+    """Call what campaigns call; the lines of each list."""
+    solve_samples()
+    cpu = called()
     solve_nested("cpu", refine=1)
     make_tables()
-    found = {"cpu": in_order(cpu), "gpu": in_order(ahead.called() - cpu)}
-    wrong = 0
-    for backend, lines in found.items():
-        path = ahead.list_of(backend)
+    return {"cpu": in_order(cpu), "gpu": in_order(called() - cpu)}
+
+
+def main() -> int:
+    """Write or check; the status to exit with."""
+    if WARM in sys.argv:
+        record()
+        return 0
+    # what another process has compiled is loaded, without what it calls itself
+    subprocess.run([sys.executable, __file__, WARM], check=True)
+    wrong = []
+    for backend, lines in record().items():
         if "--check" in sys.argv:
-            differing = sorted(set(lines) ^ set(ahead.listed(backend)))
-            print(*differing, sep="\n", end="\n" if differing else "")
-            wrong += len(differing)
-        elif WARM not in sys.argv:
-            path.write_text("\n".join(lines) + "\n", "utf-8")
-    return int(wrong > 0)
+            wrong += sorted(set(lines) ^ set(ahead.listed(backend)))
+        else:
+            text = "\n".join(lines) + "\n"
+            ahead.list_of(backend).write_text(text, "utf-8")
+    for line in wrong:
+        print(line)
+    return int(bool(wrong))
 
 
 if __name__ == "__main__":

@@ -35,14 +35,21 @@ _REFINE = 3
 
 
 def compile_ahead(backend: str = "cpu") -> None:
+    """Compile what is listed, then whatever else `solve_samples` calls.
+
+    Kernels are stored on disk, those of the CPU as `jit.compiling` says, so that other
+    processes only load them. Processes that do this at once share the work.
+    """
+    compile_listed(backend)
+    solve_samples(backend)
+
+
+def solve_samples(backend: str = "cpu") -> None:
     """Solve a box of Maxwell rock, and compare it with itself.
 
     On a GPU also a box that was refined as often as stencils need, beside the mesh
-    that it was refined from. Kernels are stored on disk, those of the CPU as
-    `jit.compiling` says, so that other processes only load them. Processes that do
-    this at once share the work.
+    that it was refined from.
     """
-    compile_listed(backend)
     box = box_with_fault(
         (6, 6, 4), (60e3, 60e3, 40e3), 45.0, length=20e3, top=10e3, width=14.142135e3
     )

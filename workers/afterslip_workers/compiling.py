@@ -14,7 +14,7 @@ import sys
 import structlog
 
 from afterslip_solver.compile_ahead import compile_ahead
-from afterslip_solver.jit.ahead import compile_listed
+from afterslip_solver.jit.ahead import compile_listed, missing
 from afterslip_workers.machine.limit import shares
 from afterslip_workers.process.parent import die_with_parent
 
@@ -36,7 +36,9 @@ def main() -> None:
     os.nice(_GIVES_WAY)
     cores = len(os.sched_getaffinity(0)) // shares()
     command = [sys.executable, "-m", __spec__.name, str(os.getpid()), _HELPER]
-    helpers = [subprocess.Popen(command) for _ in range(min(cores, _MOST) - 1)]
+    # none where a machine has compiled before
+    count = min(cores, _MOST, len(missing("gpu")))
+    helpers = [subprocess.Popen(command) for _ in range(count - 1)]
     try:
         compile_ahead("gpu")
     except Exception:

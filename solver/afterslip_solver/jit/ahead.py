@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import fcntl
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -18,14 +17,12 @@ from typing import Any
 
 import numpy as np
 from numba import from_dtype, types
-from numba.core.dispatcher import Dispatcher
 
 from afterslip_solver.jit.compiling import cached_file
 
 # `python .ci/compiled.py` writes them
 _LISTS = Path(__file__).parent
 _CPU_ONLY = ".backend.cpu."
-_PACKAGE = __name__.partition(".")[0]
 _TYPE = re.compile(r"array\((\w+), (\d)d, ([AC])\)|(\w+)")
 
 
@@ -36,20 +33,20 @@ def compile_listed(backend: str) -> None:
     ----------
     backend : "cpu" or "gpu".
     """
+    for function, signature in missing(backend):
+        path = cached_file(function, signature)
+        with _claimed(path.with_suffix(".lock")) as ours:
+            if ours and not path.exists():
+                function.compile(signature)
+
+
+def missing(backend: str) -> list[tuple[Any, tuple[Any, ...]]]:
+    """Return functions and types that are listed for a backend and not cached."""
     lines = listed("cpu")
     if backend != "cpu":
         # first what takes longest: nobody shall wait for it alone
         lines = listed("gpu") + [line for line in lines if _CPU_ONLY not in line]
-    for line in lines:
-        _compile(*resolve(line))
-
-
-def _compile(function: Any, signature: tuple[Any, ...]) -> None:
-    path = cached_file(function, signature)
-    if not path.exists():
-        with _claimed(path.with_suffix(".lock")) as ours:
-            if ours and not path.exists():
-                function.compile(signature)
+    return [one for one in map(resolve, lines) if not cached_file(*one).exists()]
 
 
 @contextmanager
@@ -99,32 +96,3 @@ def resolve(line: str) -> tuple[Any, tuple[Any, ...]]:
 
 def _scalar(name: str) -> Any:
     return from_dtype(np.dtype(name))
-
-
-def called() -> set[str]:
-    """Return lines of what this process has compiled, or loaded from the cache.
-
-    Where all was cached before, that is what was called from Python.
-    """
-    found = set[str]()
-    for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] != _PACKAGE:
-            continue
-        for function in vars(module).values():
-            if isinstance(function, Dispatcher):
-                found |= _lines(function)
-    return found
-
-
-def _lines(function: Any) -> set[str]:
-    place = f"{function.py_func.__module__}.{function.py_func.__qualname__}"
-    lines = {f"{place} {', '.join(map(str, sig))}" for sig in function.signatures}
-    # types that the list has no words for, such as arrays that may not be written to
-    return {line for line in lines if _is_said(line, function)}
-
-
-def _is_said(line: str, function: Any) -> bool:
-    try:
-        return resolve(line)[1] in function.signatures
-    except (AttributeError, TypeError):
-        return False

@@ -143,10 +143,9 @@ class SetupCache:
 def _read(path: Path) -> Arrays | None:
     """Return a file's arrays; None where it is absent or damaged."""
     try:
-        with path.open("rb") as stream:
-            if not ours(os.fstat(stream.fileno())):
-                log.warning("stored set-up is not used", file=path.name, why=FOREIGN)
-                return None
+        if not ours(path.stat()):
+            log.warning("stored set-up is not used", file=path.name, why=FOREIGN)
+            return None
         found = read_arrays(path)
         os.utime(path)
     except FileNotFoundError:

@@ -34,7 +34,7 @@ def number_edges(cells: Any, n_vertex: int) -> tuple[Any, Any]:
     over(n_vertex, partial(_sort_by_higher, starts, highs, places, counts))
     np.cumsum(counts, out=counts)
     elements = np.empty((len(cells), 10), dtype=np.int64)
-    over(len(cells), partial(_copy, cells, elements))
+    elements[:, :4] = cells
     ends = np.empty((counts[-1], 2), dtype=np.int64)
     over(n_vertex, partial(_number, starts, highs, places, counts, elements, ends))
     return elements, ends
@@ -59,13 +59,6 @@ def _by_lower(cells: Any, n_vertex: int) -> tuple[Any, Any, Any]:
     highs, places = np.empty((2, 6 * len(cells)), dtype=np.int64)
     each(partial(_put, cells, cuts, at, highs, places))
     return starts, highs, places
-
-
-@compiled()
-def _copy(cells: Any, elements: Any, first: int, last: int) -> None:
-    for e in range(first, last):
-        for k in range(4):
-            elements[e, k] = cells[e, k]
 
 
 @compiled()
