@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -12,6 +12,7 @@ from scipy.spatial import cKDTree
 from afterslip_solver.materials.assign import inside_of
 from afterslip_solver.materials.properties import Body, Layer
 from afterslip_solver.mesh.tables.bisection import centres
+from afterslip_solver.mesh.thin import longest_edge
 from afterslip_solver.mesh.topology import any_corner, cell_faces, face_keys
 from afterslip_solver.model import Bool, Float, Int, TetMesh
 
@@ -41,6 +42,7 @@ def describe_misfits(
     layers: Sequence[Layer],
     bodies: Sequence[Body],
     faults: Float | None = None,
+    edge: float = 0.0,
 ) -> Iterator[Misfit]:
     """Say of every boundary that the mesh does not follow exactly how far it is off.
 
@@ -49,6 +51,7 @@ def describe_misfits(
     faults : (n, 3) m, points on the faults. Far from them elements are so large that
         what they miss would hide what matters: the misfit within half the faults'
         extent is given too, and decides on whether there are steps.
+    edge : m, asked for on the faults: says whether a body is too thin for it.
     """
     vertices = mesh.nodes[: mesh.n_vertex]
     for layer in layers:
@@ -66,7 +69,19 @@ def describe_misfits(
         inside = inside_of(body, _centres(mesh, some))
         faces = _faces(mesh, some, inside, bodies[number + 1 :])
         name = f"body {body.name}", "all of its boundary"
-        yield from _described(name, faces, partial(_from, body), faults)
+        for misfit in _described(name, faces, partial(_from, body), faults):
+            if misfit.steps and edge > longest_edge(body.thickness):
+                misfit = replace(misfit, note=misfit.note + _too_thin(body))
+            yield misfit
+
+
+def _too_thin(body: Body) -> str:
+    """Say which size would do."""
+    would = 0.95e-3 * longest_edge(body.thickness)
+    return (
+        f", as its {body.thickness / 1e3:.2g} km are thin beside the elements: "
+        f"mesh.size.fault of {would:.2g} km would do"
+    )
 
 
 def _centres(mesh: TetMesh, elements: Int) -> Float:

@@ -35,6 +35,7 @@ from afterslip_solver.mesh.planar import (
 from afterslip_solver.mesh.quality import check_quality
 from afterslip_solver.mesh.refine import Projection, refine_uniformly
 from afterslip_solver.mesh.split import split_nodes
+from afterslip_solver.mesh.thin import ThinPlates
 from afterslip_solver.model import Int
 
 # elements in a layer are at most this many times its thickness
@@ -63,8 +64,8 @@ def build_mesh(
     refine : number of uniform refinements, each making eight elements of one.
     clearance : m, size of elements that margins of faults, and what is too close to
         each other, are measured by; default: that on the faults.
-    plates : whose sides faces follow too; later ones lie in place of earlier ones. The
-        bottom of one thinner than half an element on the faults is not followed.
+    plates : whose sides faces follow too, thin ones as `thin` says; later ones lie in
+        place of earlier ones.
 
     Returns
     -------
@@ -83,7 +84,7 @@ def build_mesh(
         if not horizons or all(isinstance(s, EmbeddedPlane) for s in surfaces):
             raise
         raw = _meshed(box, size, clearance, [], [], surfaces)
-    boundaries = boundaries_of(plates, horizons, _THIN * clearance)
+    boundaries = boundaries_of(plates, horizons, ThinPlates(size, clearance).near(raw))
     raw, faces = conform(raw, boundaries, box)
     return _finish(raw, surfaces, refine, notes, _sides(boundaries, faces, box))
 

@@ -22,6 +22,7 @@ from afterslip_solver.mesh.quality import element_shapes
 from afterslip_solver.mesh.refine import move_unless_spoilt
 from afterslip_solver.mesh.smoothing import on_walls, smoothed, walls_of
 from afterslip_solver.mesh.tables.edges import number_edges
+from afterslip_solver.mesh.thin import Near, everywhere
 from afterslip_solver.mesh.topology import any_corner, cell_faces, edge_keys
 from afterslip_solver.model import TET_EDGES, Bool, Float, Int
 
@@ -60,10 +61,12 @@ class Boundary:
     ----------
     distance : from (n, 3) m to (n,) m, zero on the surface.
     covers : the plates inside of which there is no such surface.
+    near : tells of points (n, 3), m, whether it is followed there.
     """
 
     distance: Distance
     covers: tuple[Plate, ...] = ()
+    near: Near = everywhere
 
     def project(self, points: Float, box: Box) -> Float:
         """Move points (n, 3), m, onto the surface; those on walls of a box stay there.
@@ -92,7 +95,7 @@ class Boundary:
 
     def exists(self, points: Float) -> Bool:
         """(n,) whether the surface is there at points (n, 3) that lie on it."""
-        found = np.ones(len(points), dtype=np.bool_)
+        found = self.near(points)
         for plate in self.covers:
             across = plate.across(points)
             inner = (across > _ROUNDING) & (across < plate.thickness - _ROUNDING)
@@ -101,7 +104,9 @@ class Boundary:
 
 
 def boundaries_of(
-    plates: Sequence[Plate], bottoms: Sequence[float], thinnest: float = 0.0
+    plates: Sequence[Plate],
+    bottoms: Sequence[float],
+    near: Callable[[float], Near | None] = lambda _: everywhere,
 ) -> list[Boundary]:
     """Return the sides of plates, and the bottoms of layers, that are to be followed.
 
@@ -109,14 +114,16 @@ def boundaries_of(
     ----------
     plates : later ones lie in place of earlier ones, and all in place of layers.
     bottoms : m, depths.
-    thinnest : m; bottoms of thinner plates are left out.
+    near : from the thickness of a plate, m, to where its bottom is followed; None
+        stands for nowhere.
     """
     found = []
     for number in reversed(range(len(plates))):
         plate, later = plates[number], tuple(plates[number + 1 :])
         found.append(Boundary(_below(plate, 0.0), later))
-        if plate.thickness >= thinnest:
-            found.append(Boundary(_below(plate, plate.thickness), later))
+        where = near(plate.thickness)
+        if where is not None:
+            found.append(Boundary(_below(plate, plate.thickness), later, where))
     return found + [Boundary(_under(depth), tuple(plates)) for depth in bottoms]
 
 

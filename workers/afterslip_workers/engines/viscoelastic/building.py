@@ -114,11 +114,12 @@ def _misfits(
     spec: earth.Model, geometry: Geometry, parts: tuple[list[Layer], list[Body]]
 ) -> list[str]:
     """Say how far boundaries are from a mesh that was built for them."""
-    if spec.mesh.file is not None:
+    if spec.mesh.size is None:
         return []
     on_faults = [geometry.mesh.nodes[f.nodes] for f in geometry.faults.values()]
     points = np.concatenate(on_faults) if on_faults else None
-    misfits = list(describe_misfits(geometry.mesh, *parts, points))
+    edge = spec.mesh.size.fault * KM
+    misfits = list(describe_misfits(geometry.mesh, *parts, points, edge))
     steps = any(misfit.steps for misfit in misfits)
     return [misfit.note for misfit in misfits] + [STEPS_COST] * steps
 
