@@ -2,19 +2,24 @@
 
     python .ci/compiled.py [--check]
 
-Of the CPU, what `solve_samples` of `compile_ahead` calls; of a GPU, what makes its
-tables and the guesses of refined meshes, for which none is needed.
+Of the CPU, what `solve_samples` of `compile_ahead` calls, and of a GPU, with the
+modules that are compiled for it. Where there is no GPU only what makes its tables and
+the guesses of refined meshes is found: that must be in the list, which then is not
+written.
 """
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
+from afterslip_solver.backend import available
 from afterslip_solver.backend.cuda import macro_plan, variants
 from afterslip_solver.backend.cuda.macro_blocks import plan_blocks
 from afterslip_solver.backend.cuda.plan import block_numbering, make_plan
@@ -25,9 +30,10 @@ from afterslip_solver.operators import Space
 
 PACKAGE = "afterslip_solver"
 WARM = "--warm"
-# packages; what a campaign needs last comes first, as another process has begun with
-# its mesh and compiles what that takes
-ORDER = ("greens", "backend", "operators", "mesh")
+# packages; one function of the backend takes longest, and else what a campaign needs
+# last comes first, as another process has begun with its mesh and compiles what that
+# takes
+ORDER = ("backend", "greens", "operators", "mesh")
 
 
 def make_tables() -> None:
@@ -89,13 +95,19 @@ def is_exact(line: str, function: Any) -> bool:
         return False
 
 
-def record() -> dict[str, list[str]]:
+def record() -> dict[Path, list[str]]:
     """Call what campaigns call; the lines of each list."""
     solve_samples()
     cpu = called()
     solve_nested("cpu", refine=1)
     make_tables()
-    return {"cpu": in_order(cpu), "gpu": in_order(called() - cpu)}
+    found = {ahead.list_of("cpu"): in_order(cpu)}
+    if not available()["gpu"]:
+        solve_samples("gpu")
+        loader = import_module("afterslip_solver.backend.cuda.loader")
+        found[loader.LIST] = sorted(loader.asked)
+    found[ahead.list_of("gpu")] = in_order(called() - cpu)
+    return found
 
 
 def main() -> int:
@@ -105,13 +117,15 @@ def main() -> int:
         return 0
     # what another process has compiled is loaded, without what it calls itself
     subprocess.run([sys.executable, __file__, WARM], check=True)
-    wrong = []
-    for backend, lines in record().items():
-        if "--check" in sys.argv:
-            wrong += sorted(set(lines) ^ set(ahead.listed(backend)))
+    wrong, whole = list[str](), not available()["gpu"]
+    for path, lines in record().items():
+        known = set(path.read_text("utf-8").splitlines()) if path.exists() else set()
+        if not whole and path == ahead.list_of("gpu"):
+            wrong += sorted(set(lines) - known)
+        elif "--check" in sys.argv:
+            wrong += sorted(set(lines) ^ known)
         else:
-            text = "\n".join(lines) + "\n"
-            ahead.list_of(backend).write_text(text, "utf-8")
+            path.write_text("\n".join(lines) + "\n", "utf-8")
     for line in wrong:
         print(line)
     return int(bool(wrong))

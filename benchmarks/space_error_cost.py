@@ -66,7 +66,7 @@ class Pair:
         second = prepared_coarse(like, settings, spec.solver, backend)
         trace, begin = two_sided(model), time.perf_counter()
         frame = Frame.of(spec.model.frame)
-        coarse = Coarse.of(like, second, fine, model, trace, frame)
+        coarse = Coarse.of(like, second, model, trace, frame).guessing(fine)
         set_up = time.perf_counter() - begin
         return cls(spec, model, fine, coarse, trace, facts["n_unknowns"], set_up)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 
 from afterslip_common.terms import KM, YEAR
-from afterslip_solver.backend import LANES
+from afterslip_solver.backend import LANES, compile_kernels
 from afterslip_solver.greens.nested_guess import NestedGuess, Solutions
 from afterslip_solver.greens.prepared import prepare
 from afterslip_solver.greens.space_error import (
@@ -38,9 +40,13 @@ def compile_ahead(backend: str = "cpu") -> None:
     """Compile what is listed, then whatever else `solve_samples` calls.
 
     Kernels are stored on disk, those of the CPU as `jit.compiling` says, so that other
-    processes only load them. Processes that do this at once share the work.
+    processes only load them. Processes that do this at once share the work on the
+    CPU's; those of a GPU are compiled beside them.
     """
-    compile_listed(backend)
+    with ThreadPoolExecutor(1) as beside:
+        kernels = beside.submit(compile_kernels, backend)
+        compile_listed(backend)
+    kernels.result()
     solve_samples(backend)
 
 

@@ -199,3 +199,13 @@ def test_set_up_from_a_shelf_gives_the_same_iterations(small):
     size = np.abs(first.response).max()
     np.testing.assert_allclose(second.response, first.response, atol=1e-9 * size)
     assert abs(second.iterations - first.iterations) <= 1
+
+
+@pytest.mark.parametrize("count", [(1 << 26) // 8, 2 * (1 << 26) // 8 + 12345])
+def test_large_arrays_are_copied_to_the_device_whole(gpu, count):
+    values = np.random.default_rng(0).random(count).reshape(-1, 1)
+    copied, before = gpu.asarray(values), values.copy()
+    # what the host holds may change at once
+    values[:] = 0.0
+    assert copied.flags.c_contiguous
+    assert np.array_equal(gpu.to_host(copied), before)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from afterslip_solver.backend.base import LANES, BackendError, Blocks
 from afterslip_solver.backend.protocols import Backend, Capabilities
-from afterslip_solver.backend.select import available, get
+from afterslip_solver.backend.select import available, compile_kernels, get
 
 __all__ = [
     "LANES",
@@ -17,5 +17,6 @@ __all__ = [
     "Blocks",
     "Capabilities",
     "available",
+    "compile_kernels",
     "get",
 ]

@@ -51,6 +51,14 @@ def get(
     return CpuBackend(threads)
 
 
+def compile_kernels(name: str) -> None:
+    """Compile the kernels that a curve takes on a device, unless they are on disk."""
+    if name == "gpu":
+        from afterslip_solver.backend.cuda.loader import compile_listed
+
+        compile_listed()
+
+
 def _gpu(deterministic: bool = False) -> Backend:
     try:
         from afterslip_solver.backend.cuda.backend import GpuBackend

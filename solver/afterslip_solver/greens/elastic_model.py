@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,10 +36,12 @@ class ElasticModel:
 
     Parameters
     ----------
-    model : that `check_model` has passed.
+    model : that `check_model` has passed, or will have by the time of ``checked``.
     backend : where vectors live.
     preconditioner : "multigrid" or "three_level".
     cache : where the set-up's arrays are stored from one process to the next.
+    checked : waits for `check_model` and raises what it found, where that runs beside
+        the numbering.
 
     Attributes
     ----------
@@ -59,11 +62,16 @@ class ElasticModel:
         backend: Backend,
         preconditioner: str = "multigrid",
         cache: ArrayCache | None = None,
+        checked: Callable[[], None] = lambda: None,
     ) -> None:
         self.model = model
         self.backend = backend
         self._kind = preconditioner
-        self.space = space = _space(model, backend, CacheScope(cache))
+        try:
+            self.space = space = _space(model, backend, CacheScope(cache))
+        finally:
+            # what is wrong with a model says more than what fails because of it
+            checked()
         order = space.element_order
         self.lam, self.mu = model.materials.lam[order], model.materials.mu[order]
         self.tets = Tets(

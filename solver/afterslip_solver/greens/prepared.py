@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import fields
 from functools import partial
@@ -53,12 +54,15 @@ def prepare(
     SettingsError
         If the settings make no sense together.
     """
-    check_model(model)
     check_settings(settings)
     chosen = backend
     if isinstance(chosen, str):
         chosen = backends.get(chosen, deterministic=settings.deterministic)
-    elastic = ElasticModel(model, chosen, settings.preconditioner, cache)
+    with ThreadPoolExecutor(1) as beside:
+        checked = beside.submit(check_model, model)
+        elastic = ElasticModel(
+            model, chosen, settings.preconditioner, cache, checked.result
+        )
     return Prepared(elastic, settings)
 
 

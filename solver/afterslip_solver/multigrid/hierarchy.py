@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -35,13 +36,15 @@ def build(operator: Elasticity, settings: MultigridSettings | None = None) -> Cy
     unit = float(np.trace(operator.diagonal, axis1=1, axis2=2).mean() / 3.0)
     store = backend.capabilities.coarse_storage
     cache = space.cache.keyed(*operator.moduli, settings)
-    host = host_levels(operator, settings, unit, store, cache)
+    with ThreadPoolExecutor(1) as beside:
+        inverse = beside.submit(free_inverse, operator.diagonal, unit, space.fixed)
+        host = host_levels(operator, settings, unit, store, cache)
     transfers = _nodal_transfers(backend, space, host.sizes)
     levels = [
         _level(
             backend,
             operator.stiffness(unit, np.float32),
-            free_inverse(operator.diagonal, unit, space.fixed),
+            inverse.result(),
             transfers[0],
             settings.degree,
             settings.safety,
@@ -50,17 +53,17 @@ def build(operator: Elasticity, settings: MultigridSettings | None = None) -> Cy
     for level, transfer in zip(host.linear, transfers[1:], strict=True):
         n = len(level.diagonal)
         blocks = backend.blocks(level.indptr, level.indices, level.data, n)
-        inverse = inverse_blocks(level.diagonal)
+        vertices = inverse_blocks(level.diagonal)
         degree, safety = settings.coarse_degree, settings.safety
-        levels.append(_level(backend, blocks, inverse, transfer, degree, safety))
+        levels.append(_level(backend, blocks, vertices, transfer, degree, safety))
     levels += [
         aggregated_level(backend, level, 1.0, settings, store) for level in host.below
     ]
     if not host.linear:
         for second in levels[2:3]:
             second.visits = settings.visits
-    inverse = coarsest_inverse(backend, host.coarsest, unit)
-    cycle = Cycle(backend, levels, inverse, host.coarsest.blocksize[0], unit)
+    lowest = coarsest_inverse(backend, host.coarsest, unit)
+    cycle = Cycle(backend, levels, lowest, host.coarsest.blocksize[0], unit)
     if settings.local_degree:
         smooth_slow_elements(operator, cycle, settings, cache)
     return cycle

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -125,7 +126,11 @@ class Elasticity:
         self.tets = tets
         self.moduli = lam, mu
         self.single: Blocks | None = None
-        self.matrix: Blocks = self.stiffness(1.0, np.float64)
+        with ThreadPoolExecutor(1) as beside:
+            # the preconditioner's, which takes as long
+            found = beside.submit(lambda: self.diagonal)
+            self.matrix: Blocks = self.stiffness(1.0, np.float64)
+        found.result()
         self.lam = backend.asarray(lam)
         self.mu = backend.asarray(mu)
         self.free = backend.asarray((~space.fixed).astype(np.float64)[:, :, None])

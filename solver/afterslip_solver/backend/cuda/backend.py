@@ -36,6 +36,7 @@ from afterslip_solver.backend.cuda.matrix_free import (
 from afterslip_solver.backend.cuda.plan import block_numbering
 from afterslip_solver.backend.cuda.slices import ROWS as SLICE
 from afterslip_solver.backend.cuda.slices import in_slices
+from afterslip_solver.backend.cuda.uploading import upload
 from afterslip_solver.backend.protocols import Capabilities
 from afterslip_solver.mesh.tables.bisection import centres
 
@@ -48,6 +49,8 @@ _DOTS = 1024
 _SPLITS = {(3, 6): 1, (6, 3): 4, (6, 6): 4}
 # rows from which there are slices enough for all multiprocessors
 _FEW = 8192
+# bytes from which arrays are copied piece by piece
+_LARGE = 1 << 26
 # blocks in a row from which a row is shared between threads
 _LONG = 12
 
@@ -86,6 +89,10 @@ class GpuBackend(CreepOnDevice):
 
     def asarray(self, a: Any, dtype: Any = None) -> Any:
         """See `Backend`."""
+        if isinstance(a, np.ndarray) and a.nbytes >= _LARGE:
+            same = dtype is None or a.dtype == dtype
+            if same and a.flags.c_contiguous:
+                return upload(a)
         return cupy.ascontiguousarray(cupy.asarray(a, dtype=dtype))
 
     def to_host(self, a: Any) -> NDArray[Any]:
@@ -298,9 +305,9 @@ class GpuBackend(CreepOnDevice):
         """See `Backend`."""
         del n_columns
         return (
-            cupy.asarray(indptr, dtype=np.int32),
-            cupy.asarray(indices, dtype=np.int32),
-            cupy.asarray(weights),
+            self.asarray(indptr, np.int32),
+            self.asarray(indices, np.int32),
+            self.asarray(weights),
         )
 
     def transfer(self, matrix: Any, mask: Any, x: Any, out: Any, add: bool) -> None:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 import cupy
 
+_FOLDER = files("afterslip_solver.backend.cuda")
+# `python .ci/compiled.py` writes it where there is a GPU
+LIST = _FOLDER.joinpath("listed-modules.txt")
 _INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
+# modules that this process has asked for, in the words of the list
+asked: set[str] = set()
 
 
 def kernel(source: str, name: str, *definitions: str) -> Any:
@@ -23,6 +30,24 @@ def kernel(source: str, name: str, *definitions: str) -> Any:
     return _kernel(source, name, definitions, cupy.cuda.Device().id)
 
 
+def compile_listed() -> None:
+    """Compile the modules of a curve, several at once, unless they are on disk."""
+    device = cupy.cuda.Device().id
+
+    def compiled(line: str) -> None:
+        source, *definitions = line.split()
+        with cupy.cuda.Device(device):
+            _module(source, tuple(definitions), device).compile()
+
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        list(pool.map(compiled, listed()))
+
+
+def listed() -> list[str]:
+    """Return the lines of the list, each a source file and definitions."""
+    return LIST.read_text("utf-8").splitlines()
+
+
 @cache
 def _kernel(source: str, name: str, definitions: tuple[str, ...], device: int) -> Any:
     return _module(source, definitions, device).get_function(name)
@@ -30,13 +55,14 @@ def _kernel(source: str, name: str, definitions: tuple[str, ...], device: int) -
 
 def source_text(source: str) -> str:
     """Return a source file of this folder with the ones that it includes."""
-    text = files("afterslip_solver.backend.cuda").joinpath(source).read_text("utf-8")
+    text = _FOLDER.joinpath(source).read_text("utf-8")
     return _INCLUDE.sub(lambda found: source_text(found[1]), text)
 
 
 @cache
 def _module(source: str, definitions: tuple[str, ...], device: int) -> Any:
     del device  # a module belongs to one device's context; it is part of the key
+    asked.add(" ".join((source, *definitions)))
     code = source_text(source)
     options = ("-std=c++17", *(f"-D{item}" for item in definitions))
     return cupy.RawModule(code=code, options=options)

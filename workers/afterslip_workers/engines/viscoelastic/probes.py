@@ -96,7 +96,8 @@ def of_sources(spec: ViscoelasticCampaign, backend: str) -> Measure:
         second = prepared_coarse(coarse, settings, spec.solver, backend)
         trace = two_sided(model)
         frame = Frame.of(spec.model.frame)
-        compared = Coarse.of(coarse, second, prepared, model, trace, frame)
+        compared = Coarse.of(coarse, second, model, trace, frame)
+        compared = compared.guessing(prepared)
         at = model.mesh.nodes[trace.nodes]
         off = off_traces(model, at)
         found: list[Errors] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -198,23 +199,29 @@ def _ready(work: GroupWork) -> _Ready:
     def build() -> _Ready:
         work.phase("preparing the model")
         model = work.model()
-        like = coarse_model(model, solver) if "error_time" in _dims(work) else None
+        compared = "error_time" in _dims(work)
         preflight.require(
-            model,
-            settings,
-            backend,
-            gpus,
-            work.warm.clear,
-            compared=like is not None,
+            model, settings, backend, gpus, work.warm.clear, compared=compared
         )
-        prepared = prepared_for(model, settings, solver, backend)
-        trace, size = two_sided(model), prepared.bytes
-        if like is None:
-            return _Ready(model, prepared, trace, size)
-        second = prepared_coarse(like, settings, solver, backend)
-        frame = Frame.of(work.spec.model.frame)
-        coarse = Coarse.of(like, second, prepared, model, trace, frame)
-        return _Ready(model, prepared, trace, size + coarse.bytes, coarse)
+
+        def second() -> tuple[Trace, Coarse | None]:
+            trace = two_sided(model)
+            like = coarse_model(model, solver) if compared else None
+            if like is None:
+                return trace, None
+            prepared = prepared_coarse(like, settings, solver, backend)
+            frame = Frame.of(work.spec.model.frame)
+            return trace, Coarse.of(like, prepared, model, trace, frame)
+
+        # small beside the fine one
+        with ThreadPoolExecutor(1) as beside:
+            found = beside.submit(second)
+            prepared = prepared_for(model, settings, solver, backend)
+        trace, coarse = found.result()
+        if coarse is None:
+            return _Ready(model, prepared, trace, prepared.bytes)
+        coarse = coarse.guessing(prepared)
+        return _Ready(model, prepared, trace, prepared.bytes + coarse.bytes, coarse)
 
     ready: _Ready = work.warm.get(f"{digest} {settings} {backend} {gpus}", build)
     return ready

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -101,7 +101,8 @@ class Coarse:
     faces, on_fault : of the fine trace: its faces, and its rows on traces of faults.
     richardson : of `richardson_of`.
     frame : of the models.
-    nested : takes solutions to the fine model; None where that was not refined.
+    nested : takes solutions to the fine model; None before `guessing`, and where that
+        was not refined.
     beside : thread of what is done while the fine model is solved.
     """
 
@@ -114,7 +115,7 @@ class Coarse:
     on_fault: Int
     richardson: float
     frame: Frame
-    nested: NestedGuess | None
+    nested: NestedGuess | None = None
     beside: ThreadPoolExecutor = field(default_factory=partial(ThreadPoolExecutor, 1))
 
     @classmethod
@@ -122,7 +123,6 @@ class Coarse:
         cls,
         coarse: Model,
         prepared: Prepared,
-        fine: Prepared | DistributedModel,
         unplaced: Model,
         fine_trace: Trace,
         frame: Frame,
@@ -131,7 +131,7 @@ class Coarse:
 
         Parameters
         ----------
-        prepared : of the coarse model. fine : of the fine one, ``unplaced``.
+        prepared : of the coarse model. unplaced : the fine one.
         """
         trace = two_sided(coarse)
         xy = coarse.mesh.nodes[trace.nodes, :2]
@@ -140,9 +140,6 @@ class Coarse:
         nodes, weights = found.weights(at[:, 0], at[:, 1])
         rows = [side.rows for side in fine_trace.sides]
         on_fault = np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64)
-        nested = None
-        if unplaced.coarser is None and isinstance(fine, Prepared):
-            nested = NestedGuess(prepared.elastic, fine.elastic)
         return cls(
             coarse,
             prepared,
@@ -153,8 +150,14 @@ class Coarse:
             on_fault,
             richardson_of(unplaced),
             frame,
-            nested,
         )
+
+    def guessing(self, fine: Prepared | DistributedModel) -> Coarse:
+        """Return the same that also makes guesses for the fine model."""
+        if self.richardson != NESTED or not isinstance(fine, Prepared):
+            return self
+        nested = NestedGuess(self.prepared.elastic, fine.elastic)
+        return replace(self, nested=nested)
 
     @property
     def bytes(self) -> int:
