@@ -129,21 +129,26 @@ def _differ(
     start: int,
     stop: int,
 ) -> None:
-    for lane, time in np.ndindex(*factors.shape[:2]):
+    n_lane, n_time, n_mode = factors.shape
+    # rows outside of times, so that what is interpolated from stays in cache
+    for lane in range(n_lane):
         for row in range(start, stop):
-            total = 0.0
-            for axis in range(3):
-                difference = 0.0
-                for mode in range(factors.shape[2]):
+            for time in range(n_time):
+                x = y = z = 0.0
+                for mode in range(n_mode):
                     factor = factors[lane, time, mode]
                     # modes that a source lacks are no numbers
                     if factor != 0.0:
-                        difference += factor * fine[lane, mode, row, axis]
+                        x += factor * fine[lane, mode, row, 0]
+                        y += factor * fine[lane, mode, row, 1]
+                        z += factor * fine[lane, mode, row, 2]
                 for k in range(nodes.shape[1]):
-                    there = coarse[lane, time, nodes[row, k], axis]
-                    difference -= weights[row, k] * there
-                total += difference**2
-            error[lane, time, row] = np.sqrt(total) / richardson
+                    weight, node = weights[row, k], nodes[row, k]
+                    x -= weight * coarse[lane, time, node, 0]
+                    y -= weight * coarse[lane, time, node, 1]
+                    z -= weight * coarse[lane, time, node, 2]
+                length = np.sqrt(x * x + y * y + z * z)
+                error[lane, time, row] = length / richardson
 
 
 def without_trace(
