@@ -21,6 +21,7 @@ from afterslip_solver.greens.relaxation import Relaxation
 from afterslip_solver.greens.settings import check_settings
 from afterslip_solver.greens.source import Slip, padded
 from afterslip_solver.greens.time_plan import Scheme
+from afterslip_solver.jit.threads import copy_rows
 from afterslip_solver.model import (
     Float,
     GroupResult,
@@ -220,10 +221,13 @@ def _result(run: GroupSolve, modes: Modes, n_lane: int) -> GroupResult:
     recurrence = np.zeros((n_mode, LANES, 2))
     if modes.recurrence:
         recurrence[:] = modes.recurrence
+    response = np.empty((n_lane, n_mode, *modes.response[0].shape[1:]))
+    for number, values in enumerate(modes.response):
+        copy_rows(values[:n_lane], response[:, number])
     return GroupResult(
         outcome=run.outcome,
         advice=run.advice,
-        response=np.stack(modes.response, axis=1)[:n_lane],
+        response=response,
         recurrence=np.ascontiguousarray(recurrence.transpose(1, 0, 2)[:n_lane]),
         start_norm=modes.start_norm[:n_lane],
         shift=np.full(n_lane, modes.shift),

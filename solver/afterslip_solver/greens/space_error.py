@@ -151,10 +151,8 @@ def _differ(
                 error[lane, time, row] = length / richardson
 
 
-def without_trace(
-    error: NDArray[np.floating[Any]], faces: Int, rows: Int
-) -> NDArray[np.floating[Any]]:
-    """Replace the error on a fault's trace by the largest beside it.
+def leave_out_trace(error: NDArray[np.floating[Any]], faces: Int, rows: Int) -> None:
+    """Replace the error on a fault's trace by the largest beside it, in place.
 
     Meshes do not agree on which side a point on the trace is.
 
@@ -162,22 +160,16 @@ def without_trace(
     ----------
     error : (..., n_trace). faces : (n_face, 6) rows of the trace.
     rows : those on the fault's trace.
-
-    Returns
-    -------
-    The same shape.
     """
     if not len(rows):
-        return error
+        return
     on_trace = np.zeros(error.shape[-1], dtype=np.bool_)
     on_trace[rows] = True
     touching = faces[on_trace[faces].any(axis=1)]
     beside = np.where(on_trace[touching], -np.inf, error[..., touching])
     largest = beside.max(axis=-1)
-    out = error.copy()
-    out[..., rows] = 0.0
+    error[..., rows] = 0.0
+    target = np.moveaxis(error, -1, 0)
     for column in touching.T:
         chosen = on_trace[column]
-        target = np.moveaxis(out, -1, 0)
         np.maximum.at(target, column[chosen], np.moveaxis(largest[..., chosen], -1, 0))
-    return out

@@ -159,10 +159,15 @@ class Mixed:
         self._operator, self._cycle, self._backend = operator, cycle, operator.backend
         self._f, self._u, self._r = f, u, r
         self._unit, self._tolerance = unit, tolerance
-        self._active, self._size = active.copy(), size
+        self._active = active.copy()
+        self._resize(size)
         self.exhausted = False
         self._backend.scale_into(r, 1.0 / size, cycle.right)
         self._inner = self._iteration(size)
+
+    def _resize(self, size: Float) -> None:
+        self._size = size
+        self._factor = self._backend.asarray(size / self._cycle.unit)
 
     def _iteration(self, size: Float) -> SingleIteration:
         matrix, backend = cast("Blocks", self._operator.single), self._backend
@@ -178,8 +183,7 @@ class Mixed:
     @property
     def iterate(self) -> Sum:
         """The iterate as it is, without an addition of whole vectors."""
-        factor = self._backend.asarray(self._size / self._cycle.unit)
-        return Sum(self._u, self._inner.x, factor)
+        return Sum(self._u, self._inner.x, self._factor)
 
     def hold(self, lanes: Bool) -> None:
         """See `Iteration`."""
@@ -217,5 +221,5 @@ class Mixed:
         factor = np.where(there, self._size / new, 0.0)
         backend.scale_into(self._inner.p, factor, self._inner.p)
         self._inner.rescale(factor, self._unit / new)
-        self._size = new
+        self._resize(new)
         return np.asarray(norm / self._unit)

@@ -19,6 +19,7 @@ from afterslip.physics.viscoelastic import physics
 from afterslip.physics.viscoelastic.store import error_times
 from afterslip.schemas.fault import Sources
 from afterslip_solver.greens import Prepared, StateError, evaluate_curve
+from afterslip_solver.jit.threads import copy_rows
 from afterslip_solver.mesh import placed_slip
 from afterslip_solver.mesh.slit_surface import Trace, two_sided
 from afterslip_solver.model import Float, GroupResult, Int, Model
@@ -252,7 +253,8 @@ def _values(work: GroupWork, found: GroupResult, ready: _Ready) -> dict[str, Any
     """Arrays of the group's store; lanes first."""
     lanes = len(found.response)
     # as it is stored, which halves what is copied from here on
-    response = found.response.astype(np.float32)
+    response = np.empty(found.response.shape, dtype=np.float32)
+    copy_rows(found.response, response)
     for lane, count in enumerate(found.mode_count):
         response[lane, count:] = np.nan
     values: dict[str, Any] = {

@@ -20,9 +20,9 @@ from afterslip_solver.greens.space_error import (
     BUILT,
     NESTED,
     elastic_and_change,
+    leave_out_trace,
     loosened,
     space_error_between,
-    without_trace,
 )
 from afterslip_solver.materials import restoring_force
 from afterslip_solver.mesh import coarsened, placed, placed_slip
@@ -219,4 +219,5 @@ class Coarse:
             return None
         parts = self.nodes, self.weights, self.richardson
         error = space_error_between(fine, times, coarse.curve.result(), *parts)
-        return without_trace(error, self.faces, self.on_fault)
+        leave_out_trace(error, self.faces, self.on_fault)
+        return error
