@@ -124,7 +124,7 @@ def elements_beside(mesh: TetMesh, fault: FaultMesh) -> Int:
     """(n_tri, 2) int64 elements on the + and on the - side of each triangle."""
     on_fault = np.zeros(len(mesh.nodes), dtype=np.bool_)
     on_fault[fault.nodes] = True
-    touching = np.flatnonzero(on_fault[mesh.cells].sum(axis=1) >= 3)
+    touching = np.flatnonzero(any_corner(mesh.cells, on_fault[: mesh.n_vertex], 3))
     _, _, triangle, positive = _matched_faces(mesh, fault, touching)
     face = np.flatnonzero(triangle >= 0)
     beside = np.empty((len(fault.triangles), 2), dtype=np.int64)

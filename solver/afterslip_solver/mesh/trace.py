@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from afterslip_common.errors import MeshError
-from afterslip_solver.mesh.topology import TET_FACES_P2, boundary_faces
+from afterslip_solver.mesh.topology import TET_FACES_P2, any_corner, boundary_faces
 from afterslip_solver.model import Surface, TetMesh
 
 
@@ -20,7 +20,7 @@ def surface_trace(mesh: TetMesh) -> Surface:
     z = mesh.nodes[: mesh.n_vertex, 2]
     tolerance = 1e-9 * (z.max() - z.min())
     at_top = z >= z.max() - tolerance
-    candidates = np.flatnonzero(at_top[mesh.cells].sum(axis=1) >= 3)
+    candidates = np.flatnonzero(any_corner(mesh.cells, at_top, 3))
     # a face with three vertices in the top plane is a boundary face by itself
     element, local = boundary_faces(mesh.cells[candidates], mesh.n_vertex)
     faces = mesh.elements[candidates[element][:, None], np.array(TET_FACES_P2)[local]]

@@ -20,6 +20,8 @@ from afterslip_solver.sources.profile import bspline_centre, bspline_profile
 from afterslip_solver.sources.window import box_values, element_width, rectangle_values
 
 Shape = Literal["patch", "bspline"]
+# values at a fault's nodes along one of its directions, which many sources share
+Profiles = dict[tuple[str, tuple[int, int, Ends]], Float]
 
 # a source must reach this value at one node, and be positive at this many
 _LEAST_PEAK, _LEAST_NODES = 0.3, 4
@@ -169,13 +171,26 @@ def group_in_fours(sources: Sequence[UnitSource]) -> list[list[int]]:
     ]
 
 
-def shape_values(source: UnitSource, fault: FaultMesh) -> Float:
-    """(n_fault_node,) values of a source's basis function."""
+def shape_values(
+    source: UnitSource, fault: FaultMesh, known: Profiles | None = None
+) -> Float:
+    """(n_fault_node,) values of a source's basis function.
+
+    Parameters
+    ----------
+    known : profiles of other sources of the fault, which gets this one's.
+    """
     (n, m), (i, j) = source.counts, source.patch
     if source.shape == "bspline":
+        known = {} if known is None else known
         along, down = source.edges.along(), source.edges.down(fault)
-        first = bspline_profile(fault.along, fault.length, n, i, along)
-        second = bspline_profile(fault.down, fault.width, m, j, down)
+        columns, rows = (n, i, along), (m, j, down)
+        if ("along", columns) not in known:
+            made = bspline_profile(fault.along, fault.length, *columns)
+            known["along", columns] = made
+        if ("down", rows) not in known:
+            known["down", rows] = bspline_profile(fault.down, fault.width, *rows)
+        first, second = known["along", columns], known["down", rows]
         if fault.open_top:
             second = np.where(fault.down >= -1e-9 * fault.width, second, 0.0)
         # where slip does not vanish it ends as that of patches does
@@ -198,11 +213,12 @@ def slips_of(sources: Sequence[UnitSource], fault: FaultMesh) -> Float:
     """(n_fault_node, 3, n_source) float64, m, slip vectors of sources in x, y, z."""
     slips = np.zeros((len(fault.nodes), 3, len(sources)))
     shapes: dict[object, Float] = {}
+    known: Profiles = {}
     for number, source in enumerate(sources):
         # the components of a patch have one shape, which is zero almost everywhere
         own = source.shape, source.counts, source.patch
         if own not in shapes:
-            shapes[own] = shape_values(source, fault)
+            shapes[own] = shape_values(source, fault, known)
         values = shapes[own]
         moved = np.flatnonzero(values)
         axis = fault.strike if source.component == "strike" else fault.updip
@@ -246,8 +262,9 @@ def spacing(source: UnitSource, fault: Rectangle) -> tuple[float, float]:
 
 
 def _check_resolved(sources: Sequence[UnitSource], fault: FaultMesh) -> None:
+    known: Profiles = {}
     for source in sources:
-        value = shape_values(source, fault)
+        value = shape_values(source, fault, known)
         count = int((value > 1e-3).sum())
         if value.max(initial=0.0) >= _LEAST_PEAK and count >= _LEAST_NODES:
             continue

@@ -10,7 +10,7 @@ import numpy as np
 from afterslip_solver.mesh.fault import triangle_normals
 from afterslip_solver.mesh.split import elements_beside
 from afterslip_solver.model import FaultMesh, Float, Materials, TetMesh
-from afterslip_solver.sources.basis import UnitSource, shape_values
+from afterslip_solver.sources.basis import Profiles, UnitSource, shape_values
 
 # integrals of the P2 functions of a triangle times its linear ones, over its area:
 # rows 3 vertices, midpoints of (0,1), (1,2), (2,0)
@@ -68,10 +68,11 @@ def source_integrals(
     """Integrate unit sources of a fault; exact for P2 slip and constant rigidity."""
     weights = _nodal_weights(fault, mesh, materials)
     shapes: dict[tuple[int, int], Float] = {}
+    known: Profiles = {}
     for source in sources:
         # both components of a patch have the same basis function
         if source.patch not in shapes:
-            shapes[source.patch] = shape_values(source, fault) @ weights
+            shapes[source.patch] = shape_values(source, fault, known) @ weights
     sums = np.array([shapes[source.patch] for source in sources])
     area = sums[:, 0]
     return SourceIntegrals(area, sums[:, 2:] / area[:, None], sums[:, 1] / area)
