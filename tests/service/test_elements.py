@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import shutil
 
 import httpx
@@ -88,6 +89,20 @@ MADE = {
         {"fault": 6, "far": 30}, [CURVED], layers=layered(10, 13, 16, 60)
     ),
 }
+
+
+def with_bodies(*thick):
+    made = copy.deepcopy(MADE["curved"])
+    made["model"]["bodies"] = [
+        {"name": f"body{n}", "below": "top.csv", "thickness": t,
+         "vp": 7, "vs": 4, "rho": 3000} for n, t in enumerate(thick)]  # fmt: skip
+    return made
+
+
+MADE["body"] = with_bodies(20)
+# followed near the fault, and not at all
+MADE["bodies, one thin"] = with_bodies(20, 2)
+MADE["bodies, one too thin"] = with_bodies(20, 1)
 
 
 @pytest.mark.parametrize("name", MADE)

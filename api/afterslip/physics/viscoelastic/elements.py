@@ -21,6 +21,8 @@ Float = NDArray[np.float64]
 VOLUME = math.sqrt(2.0) / 12.0
 # as the mesher has it: size in a layer over its thickness
 FLATNESS = 5.0
+# as the mesher has it: a body's thickness over the size on faults
+THINNEST = 0.25
 # bytes that an element and its share of the nodes take in a mesh file, at most
 BYTES = 200
 # share of elements that cutting them along one side of a body adds
@@ -69,7 +71,8 @@ def _built(model: Model, size: MeshSize, inputs: Inputs) -> dict[str, float]:
         if 0.5 * size.fault <= thickness < size.far / FLATNESS
     )
     # bodies below one file have one top
-    sides = len(model.bodies) + len({body.below for body in model.bodies})
+    followed = [b for b in model.bodies if b.thickness >= THINNEST * size.fault]
+    sides = len(followed) + len({body.below for body in model.bodies})
     cut = "along the sides of bodies: leave some out, or make model.mesh.size coarser"
     parts[cut] = SIDE * sides * sum(parts.values())
     return parts
