@@ -25,8 +25,8 @@ from afterslip_common.terms import YEAR
 from afterslip_solver.greens import prepare
 from afterslip_solver.mesh import builder, conform
 from afterslip_solver.mesh.quality import element_shapes
-from afterslip_solver.model import Model, SolverSettings
-from afterslip_solver.sources import CLAMPED, slip_of, unit_sources
+from afterslip_solver.model import Float, Model, SolverSettings
+from afterslip_solver.sources import CLAMPED, slips_of, unit_sources
 from afterslip_workers.engines.viscoelastic.building import build_model
 
 TOHOKU = Path(__file__).parents[1] / "examples/tohoku2011"
@@ -49,12 +49,16 @@ def way(name: str) -> Iterator[None]:
         builder.boundaries_of, conform.smoothed = sides, moving
 
 
+def middle_slip(model: Model) -> dict[str, Float]:
+    """Return four neighbouring unit sources in the middle of the fault."""
+    ((name, fault),) = model.faults.items()
+    sources = unit_sources(fault, 12, 5, edges=CLAMPED)
+    return {name: slips_of(sources[len(sources) // 2 :][:4], fault)}
+
+
 def solved(problem: str, name: str, model: Model) -> list[Record]:
     """Count iterations of a curve of four neighbouring unit sources."""
-    ((fault_name, fault),) = model.faults.items()
-    sources = unit_sources(fault, 12, 5, edges=CLAMPED)
-    chosen = sources[len(sources) // 2 :][:4]
-    slip = {fault_name: np.stack([slip_of(s, fault) for s in chosen], axis=2)}
+    slip = middle_slip(model)
     found = prepare(model, SETTINGS, "cpu").solve(slip, model.surface.nodes)
     gamma = element_shapes(model.mesh.nodes, model.mesh.cells)[1]
     low, tenth = np.quantile(gamma, (0.01, 0.1))

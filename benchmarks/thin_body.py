@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+from cut_meshes import TOHOKU, middle_slip
 
 from afterslip import Campaign
 from afterslip.spec import parse_campaign
@@ -26,10 +27,8 @@ from afterslip_solver.greens.space_error import elastic_and_change
 from afterslip_solver.mesh.locate import Locator
 from afterslip_solver.mesh.thin import ThinPlates
 from afterslip_solver.model import Float, SolverSettings
-from afterslip_solver.sources import CLAMPED, slip_of, unit_sources
 from afterslip_workers.engines.viscoelastic.building import build_model
 
-TOHOKU = Path(__file__).parents[1] / "examples/tohoku2011"
 SETTINGS = SolverSettings((0.0, 10 * YEAR), 10 * YEAR, 1e-5, 1e-3)
 CRUST = "plate-crust"
 # m, of the body that is not thin
@@ -69,10 +68,7 @@ def solved(way: str, edge: float, growth: float) -> tuple[Float, str]:
     spec, files = parse_campaign(content), LocalFiles(TOHOKU)
     with reach(way):
         model, facts = build_model(spec.model, resolve(spec, files), files, str)
-    ((name, fault),) = model.faults.items()
-    sources = unit_sources(fault, 12, 5, edges=CLAMPED)
-    chosen = sources[len(sources) // 2 :][:4]
-    slip = {name: np.stack([slip_of(s, fault) for s in chosen], axis=2)}
+    slip = middle_slip(model)
     prepared = prepare(model, SETTINGS, "cpu")
     begin = time.perf_counter()
     found = prepared.solve(slip, model.surface.nodes)

@@ -21,13 +21,12 @@ POINTS = (
 )
 
 
-def built(thickness, edge, factor=1.0):
+def built(thickness, edge):
     """Mesh, the plate below the fault, and what is said of its sides."""
     plate = Body("slab", Interface.fit(POINTS), thickness * KM, 7000.0, 4000.0, 3000.0)
-    size = MeshSize(edge * factor * KM, 100 * KM, 0.4 * factor)
+    size = MeshSize(edge * KM, 100 * KM, 0.4)
     fault = CurvedFault("main", POINTS, None, 30 * KM)
-    options = {"clearance": edge * KM, "plates": [plate]}
-    geometry = build_mesh(BOX, [fault], size, **options)
+    geometry = build_mesh(BOX, [fault], size, plates=[plate])
     points = geometry.mesh.nodes[geometry.faults["main"].nodes]
     misfits = describe_misfits(geometry.mesh, [ROCK], [plate], points, edge * KM)
     return geometry.mesh, plate, points, [m for m in misfits if m.steps]

@@ -12,7 +12,7 @@ from scipy.spatial import cKDTree
 from afterslip_solver.materials.assign import inside_of
 from afterslip_solver.materials.properties import Body, Layer
 from afterslip_solver.mesh.tables.bisection import centres
-from afterslip_solver.mesh.thin import longest_edge
+from afterslip_solver.mesh.thin import longest_edge, within
 from afterslip_solver.mesh.topology import any_corner, cell_faces, face_keys
 from afterslip_solver.model import Bool, Float, Int, TetMesh
 
@@ -110,8 +110,7 @@ def _beside(mesh: TetMesh, value: Float, levels: Sequence[float]) -> Int:
 def _near(faults: Float, centres: Float) -> Bool:
     """(n,) whether points are within half the faults' extent of them."""
     reach = 0.5 * float(np.linalg.norm(np.ptp(faults, axis=0)))
-    distance, _ = cKDTree(faults).query(centres, distance_upper_bound=reach, workers=-1)
-    return np.asarray(np.isfinite(distance))
+    return within(cKDTree(faults), reach, centres)
 
 
 def _faces(

@@ -84,7 +84,8 @@ def build_mesh(
         if not horizons or all(isinstance(s, EmbeddedPlane) for s in surfaces):
             raise
         raw = _meshed(box, size, clearance, [], [], surfaces)
-    boundaries = boundaries_of(plates, horizons, ThinPlates(size, clearance).near(raw))
+    near = partial(ThinPlates(size, clearance).near, raw)
+    boundaries = boundaries_of(plates, horizons, near)
     raw, faces = conform(raw, boundaries, box)
     return _finish(raw, surfaces, refine, notes, _sides(boundaries, faces, box))
 

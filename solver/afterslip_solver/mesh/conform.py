@@ -209,7 +209,7 @@ def _faces(raw: RawMesh, vertices: Int) -> Int:
     """(n, 3) faces of elements with all corners among some vertices."""
     on = np.zeros(len(raw.vertices), dtype=np.bool_)
     on[vertices] = True
-    near = raw.cells[on[raw.cells].sum(axis=1) >= 3]
+    near = raw.cells[any_corner(raw.cells, on, 3)]
     faces = cell_faces(near).reshape(-1, 3)
     faces = np.sort(faces[on[faces].all(axis=1)], axis=1)
     return np.asarray(np.unique(faces, axis=0))

@@ -10,7 +10,7 @@ from afterslip_common.errors import MeshError
 from afterslip_solver.jit.threads import over
 from afterslip_solver.mesh.tables import tetrahedra
 from afterslip_solver.mesh.tables.edges import number_edges, put_middles
-from afterslip_solver.mesh.topology import cell_edges, edge_keys
+from afterslip_solver.mesh.topology import any_corner, cell_edges, edge_keys
 from afterslip_solver.model import Float, Int, TetMesh
 
 
@@ -96,7 +96,7 @@ def edge_midpoints(mesh: TetMesh, edges: Int) -> Int:
     """
     wanted = np.zeros(mesh.n_vertex, dtype=np.bool_)
     wanted[edges] = True
-    near = mesh.elements[wanted[mesh.cells].sum(axis=1) >= 2]
+    near = mesh.elements[any_corner(mesh.cells, wanted, 2)]
     keys, first = np.unique(
         edge_keys(cell_edges(near), mesh.n_vertex).ravel(), return_index=True
     )

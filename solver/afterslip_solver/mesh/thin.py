@@ -45,24 +45,18 @@ class ThinPlates:
         growth = self.size.growth * self.edge / self.size.fault
         return self.edge + (thickness * _FLATTEST - self.edge) / growth
 
-    def near(self, raw: RawMesh) -> Callable[[float], Near | None]:
-        """Return where a plate's bottom is followed, by its thickness, m.
-
-        None stands for nowhere.
-        """
-        vertices = [np.empty((0, 3))]
+    def near(self, raw: RawMesh, thickness: float) -> Near | None:
+        """Return where the bottom is followed; None stands for nowhere."""
+        reach = self.reach(thickness)
+        if not reach:
+            return None
+        if np.isinf(reach):
+            return everywhere
+        points = [np.empty((0, 3))]
         for triangles in raw.surfaces.values():
             corners = raw.vertices[triangles]
-            vertices += [corners.reshape(-1, 3), corners.mean(axis=1)]
-        tree = cKDTree(np.concatenate(vertices))
-
-        def near(thickness: float) -> Near | None:
-            reach = self.reach(thickness)
-            if np.isinf(reach):
-                return everywhere
-            return partial(_within, tree, reach) if reach else None
-
-        return near
+            points += [corners.reshape(-1, 3), corners.mean(axis=1)]
+        return partial(within, cKDTree(np.concatenate(points)), reach)
 
 
 def longest_edge(thickness: float) -> float:
@@ -75,6 +69,7 @@ def everywhere(points: Float) -> Bool:
     return np.ones(len(points), dtype=np.bool_)
 
 
-def _within(tree: cKDTree, reach: float, points: Float) -> Bool:
-    distance, _ = tree.query(points, distance_upper_bound=reach)
+def within(tree: cKDTree, reach: float, points: Float) -> Bool:
+    """(n,) whether points (n, 3) are closer than a reach to those of a tree."""
+    distance, _ = tree.query(points, distance_upper_bound=reach, workers=-1)
     return np.asarray(np.isfinite(distance))

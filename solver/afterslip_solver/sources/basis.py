@@ -184,13 +184,14 @@ def shape_values(
     if source.shape == "bspline":
         known = {} if known is None else known
         along, down = source.edges.along(), source.edges.down(fault)
-        columns, rows = (n, i, along), (m, j, down)
-        if ("along", columns) not in known:
-            made = bspline_profile(fault.along, fault.length, *columns)
-            known["along", columns] = made
-        if ("down", rows) not in known:
-            known["down", rows] = bspline_profile(fault.down, fault.width, *rows)
-        first, second = known["along", columns], known["down", rows]
+        directions = (
+            ("along", (n, i, along), fault.along, fault.length),
+            ("down", (m, j, down), fault.down, fault.width),
+        )
+        for name, which, position, size in directions:
+            if (name, which) not in known:
+                known[name, which] = bspline_profile(position, size, *which)
+        first, second = known["along", (n, i, along)], known["down", (m, j, down)]
         if fault.open_top:
             second = np.where(fault.down >= -1e-9 * fault.width, second, 0.0)
         # where slip does not vanish it ends as that of patches does

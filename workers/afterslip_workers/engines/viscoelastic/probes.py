@@ -96,8 +96,7 @@ def of_sources(spec: ViscoelasticCampaign, backend: str) -> Measure:
         second = prepared_coarse(coarse, settings, spec.solver, backend)
         trace = two_sided(model)
         frame = Frame.of(spec.model.frame)
-        compared = Coarse.of(coarse, second, model, trace, frame)
-        compared = compared.guessing(prepared)
+        compared = Coarse.of(coarse, second, model, trace, frame).guessing(prepared)
         at = model.mesh.nodes[trace.nodes]
         off = off_traces(model, at)
         found: list[Errors] = []
