@@ -197,7 +197,7 @@ def test_group_that_another_process_writes_is_the_same(solved, monkeypatch):
     supervisor.writers.close()
     files = stored(receipt)["files"]
     assert files == solved.receipts[0]["manifest"]["files"]
-    assert {"solving", "handing over", "writing", "reading back"} <= set(
+    assert {"solving", "evaluating", "writing", "reading back"} <= set(
         receipt["stats"]["phases"]
     )
 

@@ -2,9 +2,11 @@
 
 import asyncio
 import os
+import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +15,7 @@ import numpy as np
 import psutil
 import pytest
 
+from afterslip.error_class import ErrorClass
 from afterslip_common.observe import logs, telemetry
 from afterslip_workers.process.delivery import deliverer
 
@@ -21,10 +24,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 from supervised import FAKE, envelope, wait_for_phase
 
 from afterslip_workers import entry, lifecycle
+from afterslip_workers.errors import TaskError
 from afterslip_workers.machine import device, exchange
 from afterslip_workers.process import memory, supervisor
 from afterslip_workers.process.children import Pool
 from afterslip_workers.process.drain import Drain
+from afterslip_workers.tasks import greens
 
 
 @pytest.fixture(autouse=True)
@@ -196,7 +201,8 @@ def test_passage_leaves_nothing_behind():
 
     before = held()
     with exchange.exchange_file() as path:
-        exchange.save(path, {"n": 1}, {"a": np.arange(5), "b": np.zeros((2, 0))})
+        sending = exchange.Sending(path)
+        sending.save({"n": 1}, {"a": np.arange(5), "b": np.zeros((2, 0))})
         facts, arrays = exchange.load(path)
         assert held() == before + 1
     assert facts == {"n": 1}
@@ -206,14 +212,96 @@ def test_passage_leaves_nothing_behind():
     assert not os.path.exists(path)  # noqa: PTH110 - no path of a file system
 
 
+def test_reader_waits_for_what_is_not_sent_yet():
+    with exchange.exchange_file() as path, ThreadPoolExecutor(1) as beside:
+        sending = exchange.Sending(path)
+        found = beside.submit(exchange.load, path)
+        time.sleep(0.2)
+        assert not found.done()
+        sending.save({"n": 1}, {"a": np.arange(5)})
+        assert found.result(10)[0] == {"n": 1}
+
+
+@pytest.mark.parametrize("part", [0, 100, 5000])
+def test_death_of_the_sender_is_no_result(part):
+    code = (
+        "import os, signal, sys, numpy as np\n"
+        "from afterslip_workers.machine import exchange\n"
+        "sending = exchange.Sending(sys.argv[1])\n"
+        "if part := int(sys.argv[2]):\n"
+        "    sending.save({}, {'a': np.arange(1000.0)})\n"
+        "    os.truncate(sys.argv[1], part)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    with exchange.exchange_file() as path:
+        subprocess.run([sys.executable, "-c", code, path, str(part)], check=False)
+        with pytest.raises(EOFError):
+            exchange.load(path)
+
+
+class Group:
+    """Stands for a group that is solved, and evaluated when the test says so."""
+
+    def __init__(self, monkeypatch, evaluate):
+        self.solved = 0
+        self._evaluate = evaluate
+        monkeypatch.setattr(greens, "solve", self.solve)
+        monkeypatch.setattr(greens, "write", lambda _, solved: solved)
+        self.context: Any = SimpleNamespace(phase=lambda _: None)
+
+    def solve(self, context):
+        self.solved += 1
+        return self._evaluate
+
+
+def test_next_group_is_solved_while_one_is_evaluated(monkeypatch):
+    go = threading.Event()
+
+    def evaluate(phase):
+        assert go.wait(20)
+        return greens.Solved({"a": np.arange(3)}, history=[{"phase": "elastic"}])
+
+    group = Group(monkeypatch, evaluate)
+    with exchange.exchange_file() as one, exchange.exchange_file() as two:
+        greens.hand_over(group.context, one)
+        greens.hand_over(group.context, two)
+        assert group.solved == 2
+        go.set()
+        for path in (one, two):
+            found: Any = greens.take_over(group.context, path)
+            np.testing.assert_array_equal(found.values["a"], np.arange(3))
+            assert found.history == [{"phase": "elastic"}]
+
+
+def test_group_that_cannot_be_evaluated_says_why(monkeypatch):
+    def evaluate(phase):
+        raise TaskError(ErrorClass.DAMAGED, "the station table is damaged")
+
+    group = Group(monkeypatch, evaluate)
+    with exchange.exchange_file() as path:
+        greens.hand_over(group.context, path)
+        with pytest.raises(TaskError, match="station table") as caught:
+            greens.take_over(group.context, path)
+    assert caught.value.error_class == ErrorClass.DAMAGED
+
+
+def test_group_whose_solver_died_is_killed(monkeypatch):
+    group = Group(monkeypatch, None)
+    early = pytest.raises(TaskError, match="before the group was evaluated")
+    with exchange.exchange_file() as path, early as caught:
+        greens.take_over(group.context, path)
+    assert caught.value.error_class == ErrorClass.KILLED
+
+
 @pytest.mark.parametrize(
     ("cards", "threads", "limit"), [(1, 2, 1), (1, 1, None), (0, 2, None)]
 )
 def test_worker_with_a_gpu_and_two_threads_solves_one_at_a_time(
     monkeypatch, cards, threads, limit
 ):
-    pool = Pool((FAKE,))
+    pool, compilers = Pool((FAKE,)), Pool((FAKE,))
     monkeypatch.setattr(lifecycle, "pool", pool)
+    monkeypatch.setattr(lifecycle, "compilers", compilers)
     monkeypatch.setattr(logs, "inherit", lambda: None)
     monkeypatch.setattr(telemetry, "start", lambda part: None)
     monkeypatch.setattr(deliverer, "kick", lambda: None)
@@ -227,3 +315,4 @@ def test_worker_with_a_gpu_and_two_threads_solves_one_at_a_time(
     asyncio.run(lifecycle.dask_setup(worker))
     assert pool.limit == limit
     pool.close()
+    compilers.close()

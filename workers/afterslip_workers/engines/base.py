@@ -272,6 +272,20 @@ class Engine(Protocol):
 
 
 @runtime_checkable
+class EvaluatingEngine(Engine, Protocol):
+    """An engine whose device is free again before a group has been evaluated."""
+
+    def begin(self, work: GroupWork) -> Callable[[Phase], Solved]:
+        """Solve sources together.
+
+        Returns
+        -------
+        Evaluates them on the host, while this device may solve other groups. It is
+        called with what takes the name of each part that begins.
+        """
+
+
+@runtime_checkable
 class ForwardEngine(Engine, Protocol):
     """An engine that also computes the motion of given slip, without a service."""
 

@@ -1,12 +1,13 @@
 """One group of unit sources: solve; then write, synchronise, read back, say so.
 
-Both are steps of one process, or of two: what one has solved then crosses memory that
-they share, and the next group is solved while this one is written.
+All are steps of one process, or of two: what one has solved then crosses memory that
+they share, and the next group is solved while this one is evaluated and written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -20,14 +21,21 @@ from afterslip.archive import StoreLayout, chunk_file, create_group_store
 from afterslip.error_class import ErrorClass
 from afterslip.schemas.campaign import Campaign
 from afterslip.spec import parse_stored
-from afterslip_workers.engines.base import Arrays, Engine, GroupWork
+from afterslip_workers.engines.base import (
+    Arrays,
+    Engine,
+    EvaluatingEngine,
+    GroupWork,
+    Phase,
+)
+from afterslip_workers.engines.base import Solved as EngineSolved
 from afterslip_workers.engines.models import (
     campaign_facts,
     campaign_model,
     just_built,
 )
 from afterslip_workers.engines.registry import failures_of, find
-from afterslip_workers.errors import TaskError
+from afterslip_workers.errors import TaskError, classify
 from afterslip_workers.machine import exchange
 from afterslip_workers.messages import (
     Cover,
@@ -63,28 +71,58 @@ class Solved:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
+Evaluation = Callable[[Phase], Solved]
+# groups that were solved, one after the other
+_evaluating = ThreadPoolExecutor(1, thread_name_prefix="evaluating")
+
+
 def run(context: Context) -> tuple[Manifest, Stats]:
     """Solve the envelope's group and seal it in the attempt's folder."""
-    return write(context, solve(context))
+    return write(context, solve(context)(context.phase))
 
 
 def hand_over(context: Context, path: str) -> None:
-    """Solve the envelope's group, and leave it for the process that writes it."""
-    solved = solve(context)
-    context.phase("handing over")
+    """Solve the envelope's group, and leave it for the process that writes it.
+
+    It is evaluated while this process goes on with the next one.
+    """
+    evaluate = solve(context)
+    _evaluating.submit(_send, exchange.Sending(path), evaluate)
+
+
+def _send(sending: exchange.Sending, evaluate: Evaluation) -> None:
+    try:
+        solved = evaluate(lambda _: None)
+    except BaseException as error:  # noqa: BLE001 - the other process says so
+        failure = classify(error)
+        sending.save({"failure": [failure.error_class, failure.message]}, {})
+        return
     names = "taken", "stats", "history", "facts"
-    beside = {name: getattr(solved, name) for name in names}
-    exchange.save(path, beside, solved.values)
+    sending.save({name: getattr(solved, name) for name in names}, solved.values)
 
 
 def take_over(context: Context, path: str) -> tuple[Manifest, Stats]:
-    """Seal what another process has solved."""
-    beside, values = exchange.load(path)
+    """Seal what another process has solved.
+
+    Raises
+    ------
+    TaskError
+        That process failed to evaluate it, or died.
+    """
+    # by the other process, and nothing is left to do where that was fast
+    context.phase("evaluating")
+    try:
+        beside, values = exchange.load(path)
+    except EOFError as error:
+        text = f"the solving process ended before the group was evaluated ({error})"
+        raise TaskError(ErrorClass.KILLED, text) from error
+    if "failure" in beside:
+        raise TaskError(*beside["failure"])
     return write(context, Solved(values, **beside))
 
 
-def solve(context: Context) -> Solved:
-    """Solve the envelope's group."""
+def solve(context: Context) -> Evaluation:
+    """Solve the envelope's group; what is returned evaluates it."""
     envelope = context.envelope
     # first: a worker that lacks both halves lacks the engine
     engine = find(envelope.physics)
@@ -93,7 +131,13 @@ def solve(context: Context) -> Solved:
     layout = engine.physics.layout(facts)
     with failures_of(engine):
         work = _work(context, engine, spec, facts)
-        return replace(_gather(context, engine, layout, work), facts=facts)
+        gather = _gather(context, engine, layout, work)
+
+    def evaluate(phase: Phase) -> Solved:
+        with failures_of(engine):
+            return replace(gather(phase), facts=facts)
+
+    return evaluate
 
 
 def write(context: Context, solved: Solved) -> tuple[Manifest, Stats]:
@@ -140,6 +184,8 @@ def _work(
     envelope, files, phase = context.envelope, context.files, context.phase
 
     def model() -> Any:
+        # what is evaluated holds the model before this one in memory
+        _evaluating.submit(int).result()
         built = just_built(context.warm, facts)
         if built is not None:
             return built.model
@@ -165,7 +211,7 @@ def _work(
 
 def _gather(
     context: Context, engine: Engine, layout: StoreLayout, work: GroupWork
-) -> Solved:
+) -> Evaluation:
     """Take what other campaigns have solved of a group, and solve the rest."""
     origins = context.envelope.taken
     taken: dict[int, Arrays] = {}
@@ -173,19 +219,30 @@ def _gather(
         context.phase("taking what is stored")
         taken = taking.take(engine, work, origins)
     missing = [source for source in work.sources if source not in taken]
-    if not taken:
-        solved = engine.solve(work)
-        return Solved(solved.values, [], solved.stats, solved.history)
-    found = Solved({}, stats={"solves": 0, "iterations": 0})
-    sources = dict(taken)
-    if missing:
-        solved = engine.solve(replace(work, sources=missing))
-        found = Solved({}, [], solved.stats, solved.history)
+    begun = _begin(engine, replace(work, sources=missing)) if missing else None
+
+    def evaluate(phase: Phase) -> Solved:
+        found = Solved({}, stats={"solves": 0, "iterations": 0})
+        if begun is not None:
+            solved = begun(phase)
+            found = Solved(solved.values, [], solved.stats, solved.history)
+        if not taken:
+            return found
+        sources = dict(taken)
         for row, source in enumerate(missing):
-            sources[source] = {n: v[row] for n, v in solved.values.items()}
-    values = taking.stack(layout, [sources[source] for source in work.sources])
-    stats = {**found.stats, "taken": len(taken)}
-    return Solved(values, list(taken), stats, found.history)
+            sources[source] = {n: v[row] for n, v in found.values.items()}
+        values = taking.stack(layout, [sources[source] for source in work.sources])
+        stats = {**found.stats, "taken": len(taken)}
+        return Solved(values, list(taken), stats, found.history)
+
+    return evaluate
+
+
+def _begin(engine: Engine, work: GroupWork) -> Callable[[Phase], EngineSolved]:
+    if isinstance(engine, EvaluatingEngine):
+        return engine.begin(work)
+    solved = engine.solve(work)
+    return lambda _: solved
 
 
 def _covers(

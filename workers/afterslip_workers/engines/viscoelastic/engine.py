@@ -177,7 +177,11 @@ class ViscoelasticEngine:
 
     def solve(self, work: GroupWork) -> Solved:
         """Solve sources together, each a lane of the linear solver."""
-        return solving.solve(work)
+        return self.begin(work)(work.phase)
+
+    def begin(self, work: GroupWork) -> Callable[[Phase], Solved]:
+        """Do the same, but for what needs no device."""
+        return solving.begin(work)
 
     def adopt(self, stored: Any, row: int, work: GroupWork) -> Arrays | None:
         """Read a curve, and evaluate it at this campaign's stations and times."""

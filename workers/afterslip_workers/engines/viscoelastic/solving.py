@@ -24,7 +24,7 @@ from afterslip_solver.mesh import placed_slip
 from afterslip_solver.mesh.slit_surface import Trace, two_sided
 from afterslip_solver.model import Float, GroupResult, Int, Model
 from afterslip_solver.parallel import DistributedModel
-from afterslip_workers.engines.base import GroupWork, Solved
+from afterslip_workers.engines.base import GroupWork, Phase, Solved
 from afterslip_workers.engines.viscoelastic import preflight
 from afterslip_workers.engines.viscoelastic.ground import local_motion
 from afterslip_workers.engines.viscoelastic.settings import (
@@ -86,8 +86,12 @@ class _Ready:
         return self.units[key]
 
 
-def solve(work: GroupWork) -> Solved:
+def begin(work: GroupWork) -> Callable[[Phase], Solved]:
     """Solve sources together, each a lane of the linear solver.
+
+    Returns
+    -------
+    Evaluates them; see `EvaluatingEngine`.
 
     Raises
     ------
@@ -96,28 +100,43 @@ def solve(work: GroupWork) -> Solved:
     CancelledError
         It was asked to stop.
     """
-    spec, facts = work.spec, work.facts
     ready = _ready(work)
     work.phase("making sources")
-    units = ready.sources(spec.grids, facts.get("order"))
+    units = ready.sources(work.spec.grids, work.facts.get("order"))
     slip = placed_slip(ready.model, unit_slip(units, work.sources))
     coarse = _coarse_group(work, ready, units)
     work.phase("solving")
     keeper = _keeper(work)
     found = _run(work, ready, slip, keeper, coarse)
     _refuse(found)
-    work.phase("evaluating")
+    stats = {**_stats(found, ready.prepared), **keeper.stats()}
+
+    def evaluate(phase: Phase) -> Solved:
+        phase("evaluating")
+        values = _evaluated(work, ready, found, slip, coarse, phase)
+        return Solved(values, stats, found.history)
+
+    return evaluate
+
+
+def _evaluated(
+    work: GroupWork,
+    ready: _Ready,
+    found: GroupResult,
+    slip: dict[str, Float],
+    coarse: CoarseGroup | None,
+    phase: Phase,
+) -> dict[str, Any]:
+    """Arrays of the group's store, in its order."""
     ready.trace.add_offsets(slipping(found), slip)
     at = ready.model.mesh.nodes[ready.trace.nodes]
-    motion = local_motion(found.response, Frame.of(spec.model.frame), at)
+    motion = local_motion(found.response, Frame.of(work.spec.model.frame), at)
     found = replace(found, response=motion)
     values = _values(work, found, ready)
     if "error_time" in _dims(work):
-        work.phase("estimating the error of the mesh")
+        phase("estimating the error of the mesh")
         values["space_error"] = _space_error(work, ready, coarse, found)
-    names = [variable.name for variable in physics.layout(facts).grouped]
-    stats = {**_stats(found, ready.prepared), **keeper.stats()}
-    return Solved({n: values[n] for n in names}, stats, found.history)
+    return {v.name: values[v.name] for v in physics.layout(work.facts).grouped}
 
 
 def _dims(work: GroupWork) -> set[str]:
