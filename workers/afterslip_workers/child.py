@@ -27,7 +27,7 @@ import structlog
 from afterslip_common.observe import logs, telemetry
 from afterslip_workers.engines.registry import check_rheologies, load_all
 from afterslip_workers.errors import POISON, CancelledError, TaskError, classify
-from afterslip_workers.machine import device
+from afterslip_workers.machine import device, heap
 from afterslip_workers.machine.model_cache import ModelCache, warm_limit
 from afterslip_workers.messages import (
     Manifest,
@@ -46,6 +46,10 @@ from afterslip_workers.store.paths import LOG
 from afterslip_workers.tasks.context import Context
 
 log = structlog.get_logger()
+# after a campaign's model its first group comes sooner
+_IDLE_S = 3.0
+# between two threads that both want the interpreter; Python's own is 5 ms
+_SWITCH_S = 0.0005
 
 
 def main() -> None:
@@ -67,11 +71,17 @@ def main() -> None:
         # started ahead of its first task
         _import_ahead()
         _hear(stop)
+    # what is evaluated beside a solve shall not hold it up whenever that has waited
+    sys.setswitchinterval(_SWITCH_S)
     inbox: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(requests, inbox), daemon=True).start()
     warm = ModelCache(warm_limit())
     while True:
-        message = inbox.get()
+        try:
+            message = inbox.get(timeout=_IDLE_S)
+        except queue.Empty:
+            heap.give_back()
+            message = inbox.get()
         stop.clear()
         channel.send(answers, _answer(message, answers, stop, warm).as_json())
 
@@ -199,6 +209,7 @@ def _run(request: Request, context: Context) -> Answer:
         )
         return Answer(receipt=stored)
     warm = max(context.warm.bytes, device.trim())
+    heap.give_back()
     return Answer(receipt=Receipt(token=token, outcome="cancelled"), warm_bytes=warm)
 
 

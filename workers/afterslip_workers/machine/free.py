@@ -8,11 +8,12 @@ from pathlib import Path
 import psutil
 
 from afterslip_common.graphics import ask, visible
-from afterslip_workers.machine import limit
+from afterslip_workers.machine import heap, limit
 
 
 def free_on_host() -> int:
     """Bytes that this process can still get of machine, cgroup and its own limit."""
+    heap.give_back()
     free = int(psutil.virtual_memory().available)
     group = Path("/sys/fs/cgroup")
     with suppress(OSError, ValueError):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import psutil
 
-from afterslip_workers.machine import limit
+from afterslip_workers.machine import heap, limit
 
 
 class ModelCache:
@@ -34,6 +34,7 @@ class ModelCache:
         before = resident_bytes()
         built = build()
         self.builds += 1
+        heap.give_back()
         # the larger of what can be counted and what the process grew by: caches
         # inside compiled libraries are counted by the second only
         self._store(key, built, max(footprint(built), resident_bytes() - before))

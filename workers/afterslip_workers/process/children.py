@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from afterslip_workers.machine import heap
 from afterslip_workers.process.channel import Decoder, encode
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -102,7 +103,7 @@ def _start(program: Sequence[str]) -> subprocess.Popen[bytes]:
         [sys.executable, *program, str(os.getpid())],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env={**os.environ, **threads},
+        env={**heap.VARIABLES, **os.environ, **threads},
         process_group=0,  # Ctrl-C in the worker's terminal does not reach it
     )
 
