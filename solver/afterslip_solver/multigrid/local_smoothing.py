@@ -49,8 +49,8 @@ def slow_energy(operator: Elasticity, cycle: Cycle, x: Any) -> Float:
         backend.multiply(top.matrix, x, cycle.right)
         x -= cycle.descend()
     backend.multiply(top.matrix, x, cycle.right)
-    energy = backend.to_host(abs(x * cycle.right).sum(axis=(1, 2))).astype(np.float64)
-    return np.asarray(energy[operator.space.elements].sum(axis=1))
+    energy = abs(x * cycle.right).sum(axis=(1, 2)).astype(np.float64)
+    return np.asarray(backend.to_host(energy[operator.tets.elements].sum(axis=1)))
 
 
 def concentrated(energy: Float, most: float) -> Bool:
@@ -82,9 +82,9 @@ def smooth_slow_elements(
         return {"chosen": slow_elements(operator, cycle, settings.local_share)}
 
     chosen = cache.get("slow", find)["chosen"]
-    outside = np.zeros(space.n_node, dtype=np.bool_)
-    outside[space.elements[~chosen]] = True
-    rows = np.flatnonzero(~outside)
+    outside = backend.xp.zeros(space.n_node, dtype=np.bool_)
+    outside[operator.tets.elements[backend.asarray(~chosen)]] = True
+    rows = np.flatnonzero(~backend.to_host(outside))
     if len(rows) == 0:
         return
 

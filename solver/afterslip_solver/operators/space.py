@@ -83,8 +83,11 @@ class Space:
         vertices = np.flatnonzero(order < mesh.n_vertex)
         vertex_rank = np.full(n_node, -1, dtype=np.int64)
         vertex_rank[vertices] = np.arange(len(vertices))
-        cells = vertex_rank[elements[:, :4]].astype(np.int32)
-        nodes = np.ascontiguousarray(mesh.nodes[order])
+        cells = np.empty((len(elements), 4), dtype=np.int32)
+        number = vertex_rank[rank[: mesh.n_vertex]]
+        of_cells = (mesh.elements, element_order, number, cells)
+        over(len(cells), partial(sorting.renumber, *of_cells))
+        nodes = np.take(mesh.nodes, order, axis=0)
         gradients, volume = barycentric_gradients(nodes, elements[:, :4])
         return cls(
             order=order,

@@ -35,9 +35,12 @@ def by_number(numbers: Any, n: int) -> tuple[Any, Any]:
 def renumber(
     elements: Any, order: Any, number: Any, out: Any, first: int, last: int
 ) -> None:
-    """Rows first..last of out: those of elements in an order, nodes renumbered."""
+    """Rows first..last of out: those of elements in an order, nodes renumbered.
+
+    Out may have fewer columns.
+    """
     for e in range(first, last):
-        for k in range(elements.shape[1]):
+        for k in range(out.shape[1]):
             out[e, k] = number[elements[order[e], k]]
 
 
