@@ -8,6 +8,7 @@ from scipy.sparse import bsr_array, random_array
 
 from afterslip_solver import backend as backends
 from afterslip_solver.backend.base import Tets
+from afterslip_solver.backend.cuda import slices
 from afterslip_solver.model import TET_EDGES, Materials, Model, Surface
 from afterslip_solver.operators import Elasticity, Space
 from afterslip_solver.parallel.communicator import Meeting, ThreadCommunicator
@@ -372,6 +373,15 @@ class TestOnARank(BackendSuite):
 class TestOnTheGpu(BackendSuite):
     @pytest.fixture
     def backend(self):
+        return backends.get("gpu")
+
+
+@pytest.mark.gpu
+class TestManyRowsOnTheGpu(BlockOpsSuite):
+    @pytest.fixture
+    def backend(self, monkeypatch):
+        # as if there were so many that each is one thread's
+        monkeypatch.setattr(slices, "_SHARED", 0)
         return backends.get("gpu")
 
 

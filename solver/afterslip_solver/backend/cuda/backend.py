@@ -35,7 +35,7 @@ from afterslip_solver.backend.cuda.matrix_free import (
 )
 from afterslip_solver.backend.cuda.plan import block_numbering
 from afterslip_solver.backend.cuda.slices import ROWS as SLICE
-from afterslip_solver.backend.cuda.slices import in_slices
+from afterslip_solver.backend.cuda.slices import in_slices, launch_of
 from afterslip_solver.backend.cuda.uploading import upload
 from afterslip_solver.backend.protocols import Capabilities
 from afterslip_solver.mesh.tables.bisection import centres
@@ -163,8 +163,9 @@ class GpuBackend(CreepOnDevice):
             else:
                 matrix.parts[0].apply(x, out)
         elif rows == matrix.columns == 3:
-            run = _sparse("multiply3", x, matrix)
-            run((-(-n // 64),), (64,), (np.int32(n), *matrix.parts, x, b, out))
+            suffix, blocks, threads = launch_of(n)
+            run = _sparse(f"multiply3{suffix}", x, matrix)
+            run(blocks, threads, (np.int32(n), *matrix.parts, x, b, out))
         elif (rows, matrix.columns) in _SPLITS and n >= _FEW:
             run = _sparse(f"multiply{rows}{matrix.columns}", x, matrix)
             grid = -(-n * _SPLITS[rows, matrix.columns] // (4 * SLICE))
@@ -191,9 +192,10 @@ class GpuBackend(CreepOnDevice):
         if isinstance(matrix.parts[0], Products):
             matrix.parts[0].relax(inverse, b, x, gain, out)
         elif matrix.rows == 3:
-            run = _sparse("relax3", x, matrix)
+            suffix, blocks, threads = launch_of(n)
+            run = _sparse(f"relax3{suffix}", x, matrix)
             arguments = (*matrix.parts, inverse, b, x, real(gain), out)
-            run((-(-n // 64),), (64,), (np.int32(n), *arguments))
+            run(blocks, threads, (np.int32(n), *arguments))
         else:
             self._residual(matrix, b, x, out)
             self._scale(inverse, out, x, np.uint64(0), (real(0), real(gain)), out)

@@ -12,6 +12,16 @@ from afterslip_solver.jit.compiling import compiled
 from afterslip_solver.jit.threads import over
 
 ROWS = 32
+# rows of 3 x 3 blocks up to which four warps share a slice: one would wait for its
+# steps, one after the other, while most of the device has nothing to do
+_SHARED = 1 << 18
+
+
+def launch_of(n: int) -> tuple[str, tuple[int], tuple[int]]:
+    """Suffix of a kernel for n rows of 3 x 3 blocks, thread blocks and threads."""
+    if n > _SHARED:
+        return "", (-(-n // 64),), (64,)
+    return "_few", (-(-n // ROWS),), (128,)
 
 
 def in_slices(

@@ -25,16 +25,18 @@ __device__ __forceinline__ real stream(const store* p) { return __ldcs(p); }
 
 struct alignas(4 * sizeof(real)) Four { real a[LANES]; };
 
-// The rows of a matrix of 3 x 3 blocks, in slices of 32 rows padded to one length:
-// starts (slice + 1), columns (step, 32), values (step, 9, 32). One thread per row.
-__device__ __forceinline__ void row_times(int row, const int* __restrict__ starts,
+// Every SPLIT-th step of a row of a matrix of 3 x 3 blocks, from `turn` on. Rows lie in
+// slices of 32, padded to one length:
+// starts (slice + 1), columns (step, 32), values (step, 9, 32).
+template <int SPLIT>
+__device__ __forceinline__ void row_times(int row, int turn, const int* __restrict__ starts,
                                           const int* __restrict__ columns,
                                           const store* __restrict__ values,
                                           const Four* __restrict__ x, real s[3][LANES]) {
   const int slice = row / SLICE, k = row % SLICE;
   const int stop = starts[slice + 1];
 #pragma unroll 3
-  for (int j = starts[slice]; j < stop; j++) {
+  for (int j = starts[slice] + turn; j < stop; j += SPLIT) {
     const Four* p = x + (long long)columns[j * (long long)SLICE + k] * 3;
     const store* v = values + (long long)j * (9 * SLICE) + k;
     const Four x0 = p[0], x1 = p[1], x2 = p[2];
@@ -50,14 +52,33 @@ __device__ __forceinline__ void row_times(int row, const int* __restrict__ start
   }
 }
 
-// out = A x, or b - A x where b is given
-extern "C" __global__ void __launch_bounds__(64)
-    multiply3(int n, const int* starts, const int* columns, const store* values,
-              const Four* x, const Four* b, Four* out) {
-  const int row = blockIdx.x * 64 + threadIdx.x;
-  if (row >= n) return;
-  real s[3][LANES] = {};
-  row_times(row, starts, columns, values, x, s);
+// The row of a thread, whose sums four warps share, where rows are too few to fill the
+// device; the first warp gets them. -1 in a thread that has none. 128 threads.
+__device__ __forceinline__ int few_rows_times(int n, const int* __restrict__ starts,
+                                              const int* __restrict__ columns,
+                                              const store* __restrict__ values,
+                                              const Four* __restrict__ x,
+                                              real s[3][LANES]) {
+  __shared__ real part[3][3 * LANES][SLICE];
+  const int turn = threadIdx.x / SLICE, k = threadIdx.x % SLICE;
+  const int row = blockIdx.x * SLICE + k;
+  row_times<4>(row, turn, starts, columns, values, x, s);
+  if (turn > 0) {
+#pragma unroll
+    for (int i = 0; i < 3 * LANES; i++) part[turn - 1][i][k] = s[i / LANES][i % LANES];
+  }
+  __syncthreads();
+  if (turn > 0 || row >= n) return -1;
+#pragma unroll
+  for (int t = 0; t < 3; t++)
+#pragma unroll
+    for (int i = 0; i < 3 * LANES; i++) s[i / LANES][i % LANES] += part[t][i][k];
+  return row;
+}
+
+// out = s, or b - s where b is given
+__device__ __forceinline__ void put_row(int row, const real s[3][LANES], const Four* b,
+                                        Four* out) {
 #pragma unroll
   for (int i = 0; i < 3; i++) {
     const long long p = 3LL * row + i;
@@ -68,15 +89,10 @@ extern "C" __global__ void __launch_bounds__(64)
   }
 }
 
-// out = x + gain D^-1 (b - A x), out not x
-extern "C" __global__ void __launch_bounds__(64)
-    relax3(int n, const int* starts, const int* columns, const store* values,
-           const real* __restrict__ inverse, const Four* b, const Four* x, real gain,
-           Four* out) {
-  const int row = blockIdx.x * 64 + threadIdx.x;
-  if (row >= n) return;
-  real s[3][LANES] = {};
-  row_times(row, starts, columns, values, x, s);
+// out = x + gain D^-1 (b - s), out not x
+__device__ __forceinline__ void relax_row(int row, real s[3][LANES],
+                                          const real* __restrict__ inverse, const Four* b,
+                                          const Four* x, real gain, Four* out) {
   const long long p = 3LL * row;
 #pragma unroll
   for (int i = 0; i < 3; i++) {
@@ -93,6 +109,42 @@ extern "C" __global__ void __launch_bounds__(64)
       y.a[m] += q[3 * i] * s[0][m] + q[3 * i + 1] * s[1][m] + q[3 * i + 2] * s[2][m];
     out[p + i] = y;
   }
+}
+
+extern "C" __global__ void __launch_bounds__(64)
+    multiply3(int n, const int* starts, const int* columns, const store* values,
+              const Four* x, const Four* b, Four* out) {
+  const int row = blockIdx.x * 64 + threadIdx.x;
+  if (row >= n) return;
+  real s[3][LANES] = {};
+  row_times<1>(row, 0, starts, columns, values, x, s);
+  put_row(row, s, b, out);
+}
+extern "C" __global__ void __launch_bounds__(128)
+    multiply3_few(int n, const int* starts, const int* columns, const store* values,
+                  const Four* x, const Four* b, Four* out) {
+  real s[3][LANES] = {};
+  const int row = few_rows_times(n, starts, columns, values, x, s);
+  if (row >= 0) put_row(row, s, b, out);
+}
+
+extern "C" __global__ void __launch_bounds__(64)
+    relax3(int n, const int* starts, const int* columns, const store* values,
+           const real* __restrict__ inverse, const Four* b, const Four* x, real gain,
+           Four* out) {
+  const int row = blockIdx.x * 64 + threadIdx.x;
+  if (row >= n) return;
+  real s[3][LANES] = {};
+  row_times<1>(row, 0, starts, columns, values, x, s);
+  relax_row(row, s, inverse, b, x, gain, out);
+}
+extern "C" __global__ void __launch_bounds__(128)
+    relax3_few(int n, const int* starts, const int* columns, const store* values,
+               const real* __restrict__ inverse, const Four* b, const Four* x, real gain,
+               Four* out) {
+  real s[3][LANES] = {};
+  const int row = few_rows_times(n, starts, columns, values, x, s);
+  if (row >= 0) relax_row(row, s, inverse, b, x, gain, out);
 }
 
 // to[rows] = from[rows], whole nodes
