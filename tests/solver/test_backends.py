@@ -43,8 +43,7 @@ def deviatoric_basis():
 def case(backend, rng, rows, columns, real, shape=(N, M)):
     """A random matrix with empty rows, on the host in FP64 and on the backend."""
     graph = random_array(shape, density=0.03, rng=rng, format="csr")
-    graph = graph * (rng.random((shape[0], 1)) > 0.1)
-    graph = graph.tocsr()
+    graph = (graph * (rng.random((shape[0], 1)) > 0.1)).tocsr()
     data = rng.standard_normal((graph.nnz, rows, columns)).astype(real)
     sizes = shape[0] * rows, shape[1] * columns
     arrays = data.astype(np.float64), graph.indices, graph.indptr
@@ -371,17 +370,9 @@ class TestOnARank(BackendSuite):
 
 @pytest.mark.gpu
 class TestOnTheGpu(BackendSuite):
-    @pytest.fixture
-    def backend(self):
-        return backends.get("gpu")
-
-
-@pytest.mark.gpu
-class TestManyRowsOnTheGpu(BlockOpsSuite):
-    @pytest.fixture
-    def backend(self, monkeypatch):
-        # as if there were so many that each is one thread's
-        monkeypatch.setattr(slices, "_SHARED", 0)
+    @pytest.fixture(params=[0, N])
+    def backend(self, request, monkeypatch):
+        monkeypatch.setattr(slices, "_SHARED", request.param)
         return backends.get("gpu")
 
 
