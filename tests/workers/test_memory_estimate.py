@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import json
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from afterslip.spec import parse_campaign
 from afterslip.spec.files import LocalFiles
 from afterslip.spec.inputs import resolve
+from afterslip_solver.greens.nested_guess import Solutions
 from afterslip_workers.engines.base import GroupWork
-from afterslip_workers.engines.viscoelastic import preflight
+from afterslip_workers.engines.viscoelastic import preflight, space
 from afterslip_workers.engines.viscoelastic.engine import ViscoelasticEngine
 from afterslip_workers.engines.viscoelastic.settings import settings_of
 from afterslip_workers.machine.model_cache import ModelCache
@@ -116,6 +120,25 @@ def test_a_group_takes_nearly_what_is_asked_for_and_no_more(case, tmp_path):
         "shift_invert" if case == "shift_invert" else "polynomial"
     )
     assert said["grown"] <= said["needed"] <= 1.3 * said["grown"], said
+
+
+def test_group_that_is_evaluated_leaves_the_device_to_the_next_one(
+    tmp_path, monkeypatch
+):
+    made: list[weakref.ref[Solutions]] = []
+
+    class Watched(Solutions):
+        def __init__(self) -> None:
+            super().__init__()
+            made.append(weakref.ref(self))
+
+    monkeypatch.setattr(space, "Solutions", Watched)
+    content = spec(MAXWELL, 12, 60)
+    content["model"]["mesh"]["refine"] = 1
+    evaluate = ViscoelasticEngine().begin(group(content, tmp_path))
+    gc.collect()
+    assert [ref() for ref in made] == [None]
+    assert np.isfinite(evaluate(lambda _: None).values["space_error"]).all()
 
 
 if __name__ == "__main__":

@@ -12,7 +12,10 @@ from afterslip_workers.machine import heap, limit
 
 
 def free_on_host() -> int:
-    """Bytes that this process can still get of machine, cgroup and its own limit."""
+    """Bytes that this process can still get of machine, cgroup and its own limit.
+
+    What it holds for no array is given back before.
+    """
     heap.give_back()
     free = int(psutil.virtual_memory().available)
     group = Path("/sys/fs/cgroup")

@@ -110,10 +110,12 @@ def begin(work: GroupWork) -> Callable[[Phase], Solved]:
     found = _run(work, ready, slip, keeper, coarse)
     _refuse(found)
     stats = {**_stats(found, ready.prepared), **keeper.stats()}
+    # its solutions are in the device's memory, which the next group takes
+    compared = coarse and replace(coarse, guesses=None)
 
     def evaluate(phase: Phase) -> Solved:
         phase("evaluating")
-        values = _evaluated(work, ready, found, slip, coarse, phase)
+        values = _evaluated(work, ready, found, slip, compared, phase)
         return Solved(values, stats, found.history)
 
     return evaluate
