@@ -8,6 +8,7 @@ import time
 from functools import partial
 
 import numpy as np
+import psutil
 
 from afterslip_common.errors import MeshError
 from afterslip_workers import child
@@ -141,7 +142,8 @@ def _run(context, request):
         sending.save({"pid": os.getpid()}, {"response": response})
         return None
     (context.folder / "group.zarr").mkdir(exist_ok=True)
-    manifest = _manifest(context, {}, pid=os.getpid())
+    held = psutil.Process().memory_info().rss
+    manifest = _manifest(context, {}, pid=os.getpid(), held=held)
     if order["do"] == "commit_and_die":
         manifests.commit(context.folder, manifest)
         os.kill(os.getpid(), signal.SIGKILL)

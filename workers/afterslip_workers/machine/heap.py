@@ -13,7 +13,8 @@ import ctypes
 from contextlib import suppress
 
 # of the GNU C library, see mallopt(3): larger arrays come from the system, and so much
-# may lie unused at the heap's end; other libraries do not know them
+# may lie unused at the heap's end; other libraries do not know them. A Dask worker has
+# 64 KiB for the second, from its nanny.
 VARIABLES = {
     "MALLOC_MMAP_THRESHOLD_": str(1 << 33),
     "MALLOC_TRIM_THRESHOLD_": str(1 << 34),

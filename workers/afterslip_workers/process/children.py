@@ -103,7 +103,7 @@ def _start(program: Sequence[str]) -> subprocess.Popen[bytes]:
         [sys.executable, *program, str(os.getpid())],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env={**heap.VARIABLES, **os.environ, **threads},
+        env={**os.environ, **threads, **heap.VARIABLES},
         process_group=0,  # Ctrl-C in the worker's terminal does not reach it
     )
 
