@@ -72,6 +72,13 @@ class Estimate:
         return constant + max(self.vectors + self.creep, self.setup)
 
     @property
+    def beside(self) -> int:
+        """Bytes that two groups at a time take, where the model is there already."""
+        own = 2 * (self.vectors + self.creep)
+        # work vectors of the second, and what the coarse model solves meanwhile
+        return own + self.hierarchy + self.coarse
+
+    @property
     def parts(self) -> dict[str, int]:
         """The parts by name."""
         return asdict(self)

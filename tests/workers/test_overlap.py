@@ -247,7 +247,12 @@ class Group:
         self._evaluate = evaluate
         monkeypatch.setattr(greens, "solve", self.solve)
         monkeypatch.setattr(greens, "write", lambda _, solved: solved)
-        self.context: Any = SimpleNamespace(phase=lambda _: None)
+        self.context: Any = SimpleNamespace(
+            phase=lambda _: None,
+            envelope=SimpleNamespace(token="a1"),
+            should_stop=lambda: False,
+            report=lambda _: None,
+        )
 
     def solve(self, context):
         self.solved += 1

@@ -20,7 +20,7 @@ def test_stations_are_sought_once_for_a_campaign(broken_ground, monkeypatch):
 
     monkeypatch.setattr(solving, "SurfaceInterpolator", Counted)
     unprepared: Any = None
-    ready = solving._Ready(broken_ground, unprepared, two_sided(broken_ground), 0)
+    ready = solving._Ready(broken_ground, unprepared, two_sided(broken_ground))
     two = StationTable(["a", "b"], np.array([1e4, -3e4]), np.array([5e3, 2e4]))
     three = StationTable(["a", "b", "c"], np.zeros(3), 1e4 * np.arange(3.0))
     nodes, weights = ready.stations("c1", two)

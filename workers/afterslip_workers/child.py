@@ -28,7 +28,7 @@ from afterslip_common.observe import logs, telemetry
 from afterslip_workers.engines.registry import check_rheologies, load_all
 from afterslip_workers.errors import POISON, CancelledError, TaskError, classify
 from afterslip_workers.machine import device, heap
-from afterslip_workers.machine.model_cache import ModelCache, warm_limit
+from afterslip_workers.machine.model_cache import ModelCache, WarmOnly, warm_limit
 from afterslip_workers.messages import (
     Manifest,
     Receipt,
@@ -43,6 +43,7 @@ from afterslip_workers.process.request import Request
 from afterslip_workers.store import spool
 from afterslip_workers.store.backend import StoreBackend
 from afterslip_workers.store.paths import LOG
+from afterslip_workers.tasks.ahead import Job, ahead
 from afterslip_workers.tasks.context import Context
 
 log = structlog.get_logger()
@@ -74,12 +75,15 @@ def main() -> None:
     # what is evaluated beside a solve shall not hold it up whenever that has waited
     sys.setswitchinterval(_SWITCH_S)
     inbox: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(requests, inbox), daemon=True).start()
     warm = ModelCache(warm_limit())
+    listener = threading.Thread(target=_listen, args=(requests, inbox, warm))
+    listener.daemon = True
+    listener.start()
     while True:
         try:
             message = inbox.get(timeout=_IDLE_S)
         except queue.Empty:
+            ahead.drop()
             heap.give_back()
             message = inbox.get()
         stop.clear()
@@ -110,10 +114,29 @@ def _hear(stop: threading.Event) -> None:
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
 
 
-def _listen(requests: BinaryIO, inbox: queue.SimpleQueue[dict[str, Any]]) -> None:
+def _listen(
+    requests: BinaryIO, inbox: queue.SimpleQueue[dict[str, Any]], warm: ModelCache
+) -> None:
     while (message := channel.receive(requests)) is not None:
-        inbox.put(message)
+        if message.get("step") != "ahead":
+            inbox.put(message)
+            continue
+        content = message["envelope"]
+        ahead.begin(content["token"], partial(_solved, content, WarmOnly(warm)))
     os._exit(0)
+
+
+def _solved(content: dict[str, Any], warm: ModelCache, job: Job) -> Any:
+    """Solve a group before its turn; see `greens.hand_over`."""
+    from afterslip_workers.tasks import greens
+
+    context = Context(
+        envelope=read_envelope(content),
+        report=job.report,
+        should_stop=job.stop.is_set,
+        warm=warm,
+    )
+    return greens.solve(context)
 
 
 def _point_at(path: str | Path, flags: int, *handles: int) -> None:
@@ -208,6 +231,7 @@ def _run(request: Request, context: Context) -> Answer:
             stats=stats.but(phases=phases),
         )
         return Answer(receipt=stored)
+    ahead.drop()
     warm = max(context.warm.bytes, device.trim())
     heap.give_back()
     return Answer(receipt=Receipt(token=token, outcome="cancelled"), warm_bytes=warm)

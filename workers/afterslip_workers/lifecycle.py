@@ -71,7 +71,7 @@ async def dask_setup(worker: Any) -> None:
     telemetry.start("worker")
     if device.graphics():
         if worker.state.nthreads > 1:
-            # one attempt is solved while another is written
+            # one process solves for all, others write what it solved
             pool.limit = 1
         # where only processors solve, the service, which starts now, needs them
         pool.start_ahead()

@@ -30,8 +30,8 @@ log = structlog.get_logger()
 # its functions carry no types
 _dask: Any = distributed
 
-# a group is solved while the one before is written
-GPU_THREADS = 2
+# two groups are solved at a time while the one before is written
+GPU_THREADS = 3
 SCRATCH = "temporary-directory"
 # RFC 5280, 4.1.2.5: a certificate that does not expire
 NO_END = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)

@@ -7,6 +7,7 @@ float64 NumPy arrays of four, also on a device.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -201,6 +202,13 @@ class Backend(VectorOps, BlockOps, ElasticOps, CreepOps, Protocol):
     @property
     def capabilities(self) -> Capabilities:
         """See the class."""
+
+    def beside(self) -> AbstractContextManager[None]:
+        """Return what lets the device do something beside what other threads ask.
+
+        It may be entered again and again, by one thread at a time. What was asked of
+        the device outside is done when it is entered, and all when it is left.
+        """
 
 
 class LocalRows(Backend, Protocol):

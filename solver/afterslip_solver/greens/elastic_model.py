@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from afterslip_solver.backend import Backend
 from afterslip_solver.backend.base import Tets
 from afterslip_solver.greens.source import Loads, Slip, padded
 from afterslip_solver.model import Float, Int, Model
-from afterslip_solver.multigrid import Preconditioner, make_preconditioner
+from afterslip_solver.multigrid import Cycle, Preconditioner, make_preconditioner
 from afterslip_solver.operators import Elasticity, Space, Springs, along_curve
 
 
@@ -110,6 +111,20 @@ class ElasticModel:
             self._soft = None
             self._soft = values, self._system(mu)
         return self._soft[1]
+
+    def twin(self) -> ElasticModel | None:
+        """Return the same with work vectors of its own; None: not of this kind."""
+        systems = [self.system] if self._soft is None else [self.system, self._soft[1]]
+        twins = list[Solvable]()
+        for system in systems:
+            if not isinstance(system.cycle, Cycle):
+                return None
+            twins.append(Solvable(system.operator, system.cycle.twin()))
+        other = copy(self)
+        other.system = twins[0]
+        if self._soft is not None:
+            other._soft = self._soft[0], twins[1]  # noqa: SLF001
+        return other
 
     def places(self, nodes: NDArray[np.integer]) -> Int:
         """Positions of mesh nodes in vectors, -1 where another device owns them."""

@@ -91,6 +91,7 @@ class Prepared:
         self.settings = settings
         self.relaxation = Relaxation(elastic, settings, creep_kind)
         self._solve_kind = solve_kind
+        self._beside = elastic.backend.beside()
 
     @property
     def model(self) -> Model:
@@ -158,6 +159,21 @@ class Prepared:
             If the checkpointer's state is of another problem.
         """
         by_fault, n_lane = padded(self.model, slip)
+        hooks = progress, should_stop, checkpointer, guesses
+        with self._beside:
+            return self._solve(by_fault, n_lane, trace_nodes, keep, *hooks)
+
+    def _solve(
+        self,
+        by_fault: dict[str, Float],
+        n_lane: int,
+        trace_nodes: NDArray[np.integer],
+        keep: Solutions | None,
+        progress: Progress | None,
+        should_stop: ShouldStop | None,
+        checkpointer: Checkpointer | None,
+        guesses: Guesses | None,
+    ) -> GroupResult:
         settings, elastic, relaxation = self.settings, self.elastic, self.relaxation
         run = self._solve_kind(
             self.backend,
@@ -200,6 +216,21 @@ class Prepared:
         mesh, name = self.model.mesh, self.backend.name
         what = makers(), self.settings, name, mesh.nodes, *own, trace_nodes, *named
         return np.frombuffer(digest(*what), dtype=np.uint8)
+
+    def twin(self) -> Prepared | None:
+        """Return the same for a thread that solves while another one does.
+
+        Both share the model and its matrices, and have work vectors of their own. None:
+        no second one is possible, as where products must be repeatable.
+        """
+        elastic = None if self.settings.deterministic else self.elastic.twin()
+        if elastic is None:
+            return None
+        other = copy(self)
+        other.elastic = elastic
+        other.relaxation = self.relaxation.on(elastic, self.settings)
+        other._beside = self.backend.beside()  # noqa: SLF001
+        return other
 
     def adapted(self, settings: SolverSettings) -> Prepared:
         """Return the same model under other settings; what they share is not redone.

@@ -56,6 +56,13 @@ class Relaxation:
         other._plan(settings)  # noqa: SLF001
         return other
 
+    def on(self, elastic: ElasticModel, settings: SolverSettings) -> Relaxation:
+        """Return the same on a twin of the elastic model."""
+        other = copy(self)
+        other.elastic = elastic
+        other._plan(settings)  # noqa: SLF001
+        return other
+
     @property
     def bytes(self) -> int:
         """Memory on the backend beside the elastic model's."""

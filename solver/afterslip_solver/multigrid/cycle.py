@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -23,6 +24,9 @@ class Transfer(Protocol):
 
     def add_prolonged(self, e: Any, x: Any) -> None:
         """X += P e."""
+
+    def twin(self) -> Transfer:
+        """Return the same with work vectors of its own."""
 
 
 class NodalTransfer:
@@ -56,6 +60,10 @@ class NodalTransfer:
         """See `Transfer`."""
         self._backend.transfer(self._up, self._free, e, x, True)
 
+    def twin(self) -> NodalTransfer:
+        """See `Transfer`; it has none."""
+        return self
+
 
 class BlockTransfer:
     """A block matrix and its transpose."""
@@ -85,6 +93,13 @@ class BlockTransfer:
         self._backend.multiply(self._up, e, self._fine)
         x += self._fine
 
+    def twin(self) -> BlockTransfer:
+        """See `Transfer`."""
+        other = copy(self)
+        if self._add is None:
+            other._fine = self._backend.xp.zeros_like(self._fine)  # noqa: SLF001
+        return other
+
 
 @dataclass(slots=True)
 class Level:
@@ -109,6 +124,18 @@ class Level:
         vectors = int(self.b.nbytes + self.x.nbytes + self.r.nbytes)
         matrix = self.matrix.bytes + self.smoother.bytes
         return matrix + self.transfer.bytes + vectors + local
+
+    def twin(self) -> Level:
+        """Return the same with work vectors of its own."""
+        zeros = self.smoother.backend.xp.zeros_like
+        return replace(
+            self,
+            smoother=self.smoother.twin(),
+            transfer=self.transfer.twin(),
+            b=zeros(self.b),
+            x=zeros(self.x),
+            r=zeros(self.r),
+        )
 
 
 class Cycle:
@@ -159,6 +186,15 @@ class Cycle:
             # x, p and K p of `iteration`, which is made by the first solve
             own += 3 * int(self.right.nbytes)
         return own + sum(level.bytes for level in self.levels)
+
+    def twin(self) -> Cycle:
+        """Return the same with work vectors of its own, for another thread."""
+        other, zeros = copy(self), self.backend.xp.zeros_like
+        other.levels = [level.twin() for level in self.levels]
+        other._coarse_b = zeros(self._coarse_b)  # noqa: SLF001
+        other._coarse_x = zeros(self._coarse_x)  # noqa: SLF001
+        other.iteration = None
+        return other
 
     @property
     def right(self) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -140,6 +141,12 @@ class Chebyshev:
         self.factors = relaxations(degree, top)
         shape = (matrix.n_rows, matrix.rows, LANES)
         self._spare = backend.xp.zeros(shape, dtype=inverse.dtype)
+
+    def twin(self) -> Chebyshev:
+        """Return the same with a work vector of its own."""
+        other = copy(self)
+        other._spare = self.backend.xp.zeros_like(self._spare)  # noqa: SLF001
+        return other
 
     @property
     def bytes(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -77,6 +78,10 @@ class RankBackend:
         table = np.zeros((self.communicator.size, *np.shape(values)))
         table[self.communicator.rank] = values
         return np.asarray(self.total(table).max(axis=0))
+
+    def beside(self) -> AbstractContextManager[None]:
+        """See `Backend`; parts of a model wait for each other, and for nobody else."""
+        return nullcontext()
 
     def asarray(self, a: Any, dtype: Any = None) -> Any:
         """See `Backend`."""

@@ -276,7 +276,7 @@ class EvaluatingEngine(Engine, Protocol):
     """An engine whose device is free again before a group has been evaluated."""
 
     def begin(self, work: GroupWork) -> Callable[[Phase], Solved]:
-        """Solve sources together.
+        """Solve sources together, in a thread that may be one of several.
 
         Returns
         -------

@@ -40,6 +40,10 @@ class ModelCache:
         self._store(key, built, max(footprint(built), resident_bytes() - before))
         return built
 
+    def peek(self, key: str) -> Any:
+        """Return the object of ``key``, or None."""
+        return self._entries.get(key, (None, 0))[0]
+
     def put(self, key: str, made: Any) -> None:
         """Cache what was made already."""
         self._store(key, made, footprint(made))
@@ -67,6 +71,37 @@ class ModelCache:
 
     def __len__(self) -> int:
         return len(self._entries)
+
+
+class WarmOnly(ModelCache):
+    """What another one holds, for a thread that may not build.
+
+    Parameters
+    ----------
+    cache : the other one.
+    """
+
+    def __init__(self, cache: ModelCache) -> None:
+        super().__init__(0)
+        self._cache = cache
+
+    def get(self, key: str, build: Callable[[], Any]) -> Any:
+        """Return the object of ``key``.
+
+        Raises
+        ------
+        NotWarmError
+            It is not there.
+        """
+        del build
+        found = self._cache.peek(key)
+        if found is None:
+            raise NotWarmError
+        return found
+
+
+class NotWarmError(LookupError):
+    """A model would have to be built."""
 
 
 def warm_limit() -> int:

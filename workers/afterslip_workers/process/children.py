@@ -8,9 +8,10 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ class Child:
     def __init__(self, program: Sequence[str]) -> None:
         self._process = _starter.submit(_start, program).result()
         self._decoder = Decoder()
+        self._sending = threading.Lock()
 
     @property
     def pid(self) -> int:
@@ -55,7 +57,7 @@ class Child:
     def send(self, message: dict[str, Any]) -> None:
         """Hand a message over; a dead child is noticed by ``receive``."""
         assert self._process.stdin is not None  # noqa: S101 - opened in _start
-        with suppress(BrokenPipeError):
+        with self._sending, suppress(BrokenPipeError):
             self._process.stdin.write(encode(message))
             self._process.stdin.flush()
 
@@ -128,18 +130,37 @@ class Pool:
         self._program = program
         self._lock = threading.Condition()
         self._taken = 0
+        self._line: list[object] = []
         self._idle: list[Child] = []
         self._busy: set[Child] = set()
         self._owner = os.getpid()
 
-    def take(self, wait_s: float = 0.0) -> Child | None:
-        """Return an idle child, or a new one; None if all were busy for so long."""
+    @contextmanager
+    def line(self) -> Iterator[object]:
+        """Stand in line: of those who do, the first is served first."""
+        place = object()
+        with self._lock:
+            self._line.append(place)
+        try:
+            yield place
+        finally:
+            with self._lock:
+                self._line.remove(place)
+                self._lock.notify_all()
+
+    def take(self, wait_s: float = 0.0, place: object = None) -> Child | None:
+        """Return an idle child, or a new one; None if all were busy for so long.
+
+        Parameters
+        ----------
+        place : in line; without one nobody is waited for.
+        """
         with self._lock:
             if self._owner != os.getpid():
                 # after a fork these children belong to somebody else
                 self._idle, self._busy, self._owner = [], set(), os.getpid()
-                self._taken = 0
-            if not self._lock.wait_for(self._has_room, wait_s):
+                self._taken, self._line = 0, [] if place is None else [place]
+            if not self._lock.wait_for(partial(self._has_room, place), wait_s):
                 return None
             self._taken += 1
             while self._idle:
@@ -157,25 +178,33 @@ class Pool:
             self._busy.add(child)
         return child
 
-    def start_ahead(self) -> None:
-        """Start a child for the first task, unless there is one.
+    def announce(self, message: dict[str, Any]) -> None:
+        """Send a message to the child that works, where only one may."""
+        with self._lock:
+            busy = [*self._busy] if self.limit == 1 else []
+        for child in busy:
+            child.send(message)
 
-        It imports what that will need, and compiles it.
+    def start_ahead(self, count: int = 1) -> None:
+        """Start children for the first tasks, unless there are as many.
+
+        They import what these will need, and compile it.
         """
         with self._lock:
-            if self._idle or self._busy:
-                return
-        child = self.take()
-        if child is not None:
-            self.give_back(child)
+            missing = count - len(self._idle) - len(self._busy)
+        for _ in range(missing):
+            child = Child(self._program)
+            with self._lock:
+                self._idle.append(child)
 
-    def _has_room(self) -> bool:
-        return self.limit is None or self._taken < self.limit
+    def _has_room(self, place: object) -> bool:
+        served = place is None or self._line[0] is place
+        return served and (self.limit is None or self._taken < self.limit)
 
     def _leave(self) -> None:
         with self._lock:
             self._taken -= 1
-            self._lock.notify()
+            self._lock.notify_all()
 
     def give_back(self, child: Child) -> None:
         """Keep a child for the next task; a dead one is reaped."""

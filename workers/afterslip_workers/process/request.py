@@ -6,8 +6,9 @@ from typing import Any, Literal
 
 from afterslip_workers.messages.base import Message
 
-# of a group: all of it in one process, or what one solves and another writes
-Step = Literal["all", "solve", "write"]
+# of a group: all of it in one process, or what one solves and another writes. "ahead"
+# says that "solve" will follow, and has no answer.
+Step = Literal["all", "ahead", "solve", "write"]
 
 
 class Request(Message):
@@ -16,8 +17,8 @@ class Request(Message):
     Attributes
     ----------
     envelope : as JSON.
-    step : "solve" and "write" of groups alone.
-    exchange : path of the memory between the two steps; None for "all".
+    step : all but "all" of groups alone.
+    exchange : path of the memory between "solve" and "write".
     """
 
     envelope: dict[str, Any]

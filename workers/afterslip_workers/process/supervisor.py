@@ -41,13 +41,16 @@ from afterslip_workers.store.open import open_store
 from afterslip_workers.store.progress import ProgressFile
 
 _POLL_S = 0.2
+# a group is written in half the time in which the next one is solved; the first ones
+# take longer
+_WRITERS = 2
 _ASK_BUCKET_S = 1.0
 GRACE_S = 5.0  # from SIGTERM to SIGKILL
 
 pool = Pool()
 # where attempts outnumber the children that solve, others write what those solved
 writers = Pool()
-_asking = ThreadPoolExecutor(thread_name_prefix="memory")
+_asking = ThreadPoolExecutor(thread_name_prefix="beside")
 log = structlog.get_logger()
 
 
@@ -110,6 +113,7 @@ def _supervise(envelope: Envelope) -> Receipt:
         watch = _Watch(envelope)
         if pool.limit is None or envelope.kind != "group":
             return watch.run(pool, child)
+        _asking.submit(writers.start_ahead, _WRITERS)
         with exchange.exchange_file() as path:
             solved = watch.run(pool, child, "solve", path)
             if solved.outcome != "solved":
@@ -142,15 +146,19 @@ def _turn(envelope: Envelope) -> Child | None:
     It shows no sign of life meanwhile: it has not begun.
     """
     wait = _ASK_BUCKET_S if open_store(envelope.store).remote else _POLL_S
-    while True:
-        child = pool.take(wait)
-        # the room may come from a child that was killed for the worker's end
-        if drain.asked or (child is None and _cancelled(envelope)):
+    with pool.line() as place:
+        child = pool.take(place=place)
+        if child is None and envelope.kind == "group":
+            pool.announce(Request(envelope=envelope.as_json(), step="ahead").as_json())
+        while True:
+            child = child or pool.take(wait, place)
+            # the room may come from a child that was killed for the worker's end
+            if drain.asked or (child is None and _cancelled(envelope)):
+                if child is not None:
+                    pool.give_back(child)
+                return None
             if child is not None:
-                pool.give_back(child)
-            return None
-        if child is not None:
-            return child
+                return child
 
 
 def _cancelled(envelope: Envelope) -> bool:

@@ -48,6 +48,7 @@ from afterslip_workers.messages import (
 from afterslip_workers.store import manifest
 from afterslip_workers.store.result_folders import GROUP_FOLDER
 from afterslip_workers.tasks import taking
+from afterslip_workers.tasks.ahead import ahead
 from afterslip_workers.tasks.context import Context
 from afterslip_workers.tasks.coordinates import has_crc32c, stations_of
 from afterslip_workers.tasks.results import write_result
@@ -86,7 +87,8 @@ def hand_over(context: Context, path: str) -> None:
 
     It is evaluated while this process goes on with the next one.
     """
-    evaluate = solve(context)
+    token, should_stop = context.envelope.token, context.should_stop
+    evaluate = ahead.take(token, should_stop, context.report) or solve(context)
     _evaluating.submit(_send, exchange.Sending(path), evaluate)
 
 
@@ -184,8 +186,9 @@ def _work(
     envelope, files, phase = context.envelope, context.files, context.phase
 
     def model() -> Any:
-        # what is evaluated holds the model before this one in memory
+        # both hold the model before this one in memory
         _evaluating.submit(int).result()
+        ahead.drop()
         built = just_built(context.warm, facts)
         if built is not None:
             return built.model

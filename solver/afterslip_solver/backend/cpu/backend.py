@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from itertools import pairwise
 from typing import Any
 
@@ -50,6 +51,10 @@ class CpuBackend:
         tasks = [self._pool.submit(kernel, a, b) for a, b in pairwise(cuts)]
         for task in tasks:
             task.result()
+
+    def beside(self) -> AbstractContextManager[None]:
+        """See `Backend`; threads do that by themselves."""
+        return nullcontext()
 
     def asarray(self, a: Any, dtype: Any = None) -> NDArray[Any]:
         """See `Backend`; the result is writable, so kernels see one type."""

@@ -36,6 +36,7 @@ from afterslip_solver.backend.cuda.matrix_free import (
 from afterslip_solver.backend.cuda.plan import block_numbering
 from afterslip_solver.backend.cuda.slices import ROWS as SLICE
 from afterslip_solver.backend.cuda.slices import in_slices, launch_of
+from afterslip_solver.backend.cuda.streams import SideStream
 from afterslip_solver.backend.cuda.uploading import upload
 from afterslip_solver.backend.protocols import Capabilities
 from afterslip_solver.mesh.tables.bisection import centres
@@ -67,6 +68,7 @@ class GpuBackend(CreepOnDevice):
 
     name = "gpu"
     xp: Any = cupy
+    beside = SideStream
     capabilities = Capabilities(
         coarse_storage=np.float16,
         local_rows=True,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from afterslip_solver.backend.base import LANES
 from afterslip_solver.backend.cuda import variants
 from afterslip_solver.backend.cuda.loader import kernel
+from afterslip_solver.backend.cuda.streams import graph_stream
 
 # rows of the state, as in conjugate.cu
 _RZ, _CURVATURE, _RELATIVE, _ACTIVE = 0, 3, 4, 5
@@ -76,7 +77,7 @@ class GraphIteration:
         self._sums = cupy.empty((_BLOCKS, LANES))
         self._few = cupy.empty((_FOLD, LANES))
         self._state = cupy.empty((_ROWS, LANES))
-        self._stream = cupy.cuda.Stream() if capture else cupy.cuda.Stream.null
+        self._own = cupy.cuda.Stream() if capture else cupy.cuda.Stream.null
         self._graph: Any = None
         self._capture = capture
         # the first iteration compiles and allocates, which a graph may not
@@ -117,18 +118,18 @@ class GraphIteration:
 
     def step(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Do one iteration; returns the relative residuals and p K p by lane."""
-        with self._stream:
+        with graph_stream(self._own) as stream:
             if self._graph is not None:
-                self._graph.launch(stream=self._stream)
+                self._graph.launch(stream=stream)
             elif self._capture and self._warm:
-                self._stream.begin_capture()
+                stream.begin_capture()
                 self._iterate()
-                self._graph = self._stream.end_capture()
-                self._graph.launch(stream=self._stream)
+                self._graph = stream.end_capture()
+                self._graph.launch(stream=stream)
             else:
                 self._iterate()
                 self._warm = True
-            state = self._state.get(stream=self._stream)
+            state = self._state.get(stream=stream)
         return state[_RELATIVE], state[_CURVATURE]
 
     def hold(self, lanes: NDArray[np.bool_]) -> None:

@@ -7,6 +7,7 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib.resources import files
+from threading import Lock
 from typing import Any
 
 import cupy
@@ -17,6 +18,7 @@ LIST = _FOLDER.joinpath("listed-modules.txt")
 _INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
 # modules that this process has asked for, in the words of the list
 asked: set[str] = set()
+_allowing = Lock()
 
 
 def kernel(source: str, name: str, *definitions: str) -> Any:
@@ -28,6 +30,16 @@ def kernel(source: str, name: str, *definitions: str) -> Any:
     name : of the kernel. definitions : such as "REAL=float".
     """
     return _kernel(source, name, definitions, cupy.cuda.Device().id)
+
+
+def allow_shared(run: Any, size: int) -> None:
+    """Let a kernel be launched with so many bytes of shared memory, or more.
+
+    Other threads launch the same kernel with other sizes, so none is taken back.
+    """
+    with _allowing:
+        if run.max_dynamic_shared_size_bytes < size:
+            run.max_dynamic_shared_size_bytes = size
 
 
 def compile_listed() -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from afterslip_solver.backend.base import Discretisation
 from afterslip_solver.backend.cuda import variants
-from afterslip_solver.backend.cuda.loader import kernel
+from afterslip_solver.backend.cuda.loader import allow_shared, kernel
 from afterslip_solver.backend.cuda.macro_blocks import plan_blocks
 from afterslip_solver.backend.cuda.macro_plan import (
     Macros,
@@ -185,7 +185,7 @@ class MacroStiffness(Products):
             self._rest.add(finish, u, b, inverse, gain, out, sums)
         own = variants.macro(self._real, u.dtype, finish)
         apply = kernel("macro.cu", "macro", *own)
-        apply.max_dynamic_shared_size_bytes = self._memory
+        allow_shared(apply, self._memory)
         rest = [NOWHERE if a is None else a for a in (b, inverse)]
         last = NOWHERE if sums is None else sums[self._n_rest :]
         places, *tasks = plan.tables

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from afterslip_solver.array_cache import NO_CACHE, Arrays, CacheScope
 from afterslip_solver.backend.base import Discretisation
 from afterslip_solver.backend.cuda import variants
-from afterslip_solver.backend.cuda.loader import kernel
+from afterslip_solver.backend.cuda.loader import allow_shared, kernel
 from afterslip_solver.backend.cuda.plan import Plan, make_plan
 from afterslip_solver.model import Bool, Float
 
@@ -263,7 +263,7 @@ class MatrixFree(Products):
     ) -> None:
         """Finish nodes of one block, and add to those that others share."""
         apply = kernel("elastic.cu", "apply", *self._options(finish, u))
-        apply.max_dynamic_shared_size_bytes = self._most
+        allow_shared(apply, self._most)
         threads = (self._plan.shape.threads,)
         rest = [NOWHERE if a is None else a for a in (b, inverse)]
         last = NOWHERE if sums is None else sums

@@ -65,6 +65,20 @@ def require(
     return needed
 
 
+def fits_twice(needed: Estimate, backend: str, gpus: int = 1) -> bool:
+    """Say whether two groups can be solved at a time on a GPU.
+
+    Parameters
+    ----------
+    needed : what `require` found, of a model that is set up now.
+    """
+    chosen = backend if backend != "auto" else "gpu" if graphics() else "cpu"
+    if chosen != "gpu" or gpus > 1:
+        return False
+    free = _free(chosen, gpus)
+    return free is not None and free >= needed.beside
+
+
 def room(model: Model, settings: SolverSettings, backend: str) -> float:
     """Return how many times larger a model may be than this one; infinite: unknown.
 

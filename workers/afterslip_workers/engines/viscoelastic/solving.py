@@ -33,6 +33,7 @@ from afterslip_workers.engines.viscoelastic.settings import (
     settings_of,
     stricter,
 )
+from afterslip_workers.engines.viscoelastic.solvers import Solvers
 from afterslip_workers.engines.viscoelastic.sources import UnitSources, unit_slip
 from afterslip_workers.engines.viscoelastic.space import (
     Coarse,
@@ -57,9 +58,8 @@ class _Ready:
     """
 
     model: Model
-    prepared: Prepared | DistributedModel
+    solvers: Solvers
     trace: Trace
-    bytes: int
     coarse: Coarse | None = None
     units: dict[str, UnitSources] = field(default_factory=dict)
     weights: dict[str, tuple[Int, Float]] = field(default_factory=dict)
@@ -104,12 +104,13 @@ def begin(work: GroupWork) -> Callable[[Phase], Solved]:
     work.phase("making sources")
     units = ready.sources(work.spec.grids, work.facts.get("order"))
     slip = placed_slip(ready.model, unit_slip(units, work.sources))
-    coarse = _coarse_group(work, ready, units)
-    work.phase("solving")
     keeper = _keeper(work)
-    found = _run(work, ready, slip, keeper, coarse)
+    with ready.solvers.one(work.should_stop) as prepared:
+        coarse = _coarse_group(work, ready, units)
+        work.phase("solving")
+        found = _run(work, ready, prepared, slip, keeper, coarse)
     _refuse(found)
-    stats = {**_stats(found, ready.prepared), **keeper.stats()}
+    stats = {**_stats(found, prepared), **keeper.stats()}
     # its solutions are in the device's memory, which the next group takes
     compared = coarse and replace(coarse, guesses=None)
 
@@ -189,6 +190,7 @@ def _keeper(work: GroupWork) -> Checkpoints:
 def _run(
     work: GroupWork,
     ready: _Ready,
+    prepared: Prepared | DistributedModel,
     slip: dict[str, Float],
     keeper: Checkpoints,
     coarse: CoarseGroup | None,
@@ -201,9 +203,9 @@ def _run(
         send(news)
 
     arguments = slip, ready.trace.nodes, report, work.should_stop, keeper
-    solve = partial(ready.prepared.solve, *arguments)
-    if coarse is not None and isinstance(ready.prepared, Prepared):
-        solve = partial(ready.prepared.solve, *arguments, coarse.guesses)
+    solve = partial(prepared.solve, *arguments)
+    if coarse is not None and isinstance(prepared, Prepared):
+        solve = partial(prepared.solve, *arguments, coarse.guesses)
     try:
         return solve()
     except StateError as error:
@@ -222,7 +224,7 @@ def _ready(work: GroupWork) -> _Ready:
         work.phase("preparing the model")
         model = work.model()
         compared = "error_time" in _dims(work)
-        preflight.require(
+        needed = preflight.require(
             model, settings, backend, gpus, work.warm.clear, compared=compared
         )
 
@@ -240,10 +242,9 @@ def _ready(work: GroupWork) -> _Ready:
             found = beside.submit(second)
             prepared = prepared_for(model, settings, solver, backend)
         trace, coarse = found.result()
-        if coarse is None:
-            return _Ready(model, prepared, trace, prepared.bytes)
-        coarse = coarse.guessing(prepared)
-        return _Ready(model, prepared, trace, prepared.bytes + coarse.bytes, coarse)
+        coarse = coarse and coarse.guessing(prepared)
+        twice = preflight.fits_twice(needed, backend, gpus)
+        return _Ready(model, Solvers(prepared, twice), trace, coarse)
 
     ready: _Ready = work.warm.get(f"{digest} {settings} {backend} {gpus}", build)
     return ready

@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -104,6 +105,7 @@ class Coarse:
     nested : takes solutions to the fine model; None before `guessing`, and where that
         was not refined.
     beside : thread of what is done while the fine model is solved.
+    solving : held by the thread that solves it, of which there may be one.
     """
 
     model: Model
@@ -117,6 +119,7 @@ class Coarse:
     frame: Frame
     nested: NestedGuess | None = None
     beside: ThreadPoolExecutor = field(default_factory=partial(ThreadPoolExecutor, 1))
+    solving: Lock = field(default_factory=Lock)
 
     @classmethod
     def of(
@@ -184,9 +187,10 @@ class Coarse:
         slip = unit_slip(UnitSources(faults, units.sources), chosen)
         slip = placed_slip(self.model, slip)
         keep = None if self.nested is None else Solutions()
-        found = self.prepared.solve(
-            slip, self.trace.nodes, progress, should_stop, keep=keep
-        )
+        with self.solving:
+            found = self.prepared.solve(
+                slip, self.trace.nodes, progress, should_stop, keep=keep
+            )
         if found.outcome != "converged":
             return CoarseGroup(None, None)
         # not before the fine solves: a GPU would wait for it
