@@ -265,7 +265,7 @@ def test_groups_of_a_real_worker_are_solved_ahead(campaign, monkeypatch):
         pool.close()
         writers.close()
     assert {receipt["outcome"] for receipt in receipts} == {"stored"}
-    # the chunks of the same group are the same bytes, whoever solved it when
+    # the chunks of the same group are the same bytes, whichever process solved it
     for number in (0, 1):
         files = [r["manifest"]["files"] for r in receipts[number::2]]
         chunks = [
