@@ -7,8 +7,17 @@ import pytest
 
 from afterslip_solver.krylov import pcg
 from afterslip_solver.multigrid import MultigridSettings, build
-from afterslip_solver.multigrid.local_smoothing import concentrated, rows_of_stiffness
-from afterslip_solver.multigrid.smoother import largest_eigenvalue, relaxations
+from afterslip_solver.multigrid.local_smoothing import (
+    concentrated,
+    rows_of_stiffness,
+    slow_energy,
+)
+from afterslip_solver.multigrid.settings import LARGE
+from afterslip_solver.multigrid.smoother import (
+    largest_eigenvalue,
+    random_vector,
+    relaxations,
+)
 
 
 def cube(small, n, contrast=1.0, stiffness=1.0):
@@ -150,6 +159,26 @@ def test_few_elements_that_hold_the_error_are_found():
     assert np.flatnonzero(concentrated(energy, 0.02)).tolist() == [3, 50]
     # spread evenly, nothing is worth more smoothing
     assert not concentrated(np.ones(100), 0.1).any()
+
+
+def test_slow_error_is_found_after_many_cycles(small):
+    # at first 1e-30 of what it was after as many cycles
+    k = cube(small, 4, contrast=5.0)
+    cycle = build(k, MultigridSettings(local_degree=0))
+    x = random_vector(k.shape)
+    x[k.space.fixed] = 0.0
+    few, many = (slow_energy(k, cycle, x.copy(), cycles) for cycles in (8, 80))
+    assert np.isfinite(many).all()
+    assert many.sum() > 0.1 * few.sum()
+    gathered = [np.sort(e)[-len(e) // 50 :].sum() / e.sum() for e in (few, many)]
+    assert gathered[1] > gathered[0]
+
+
+def test_large_meshes_are_searched_longer_for_fewer_slow_elements():
+    small, large = (MultigridSettings.suiting(n) for n in (LARGE - 1, LARGE))
+    assert small == MultigridSettings()
+    assert large.local_cycles > small.local_cycles
+    assert large.local_share < small.local_share
 
 
 def test_rows_of_the_stiffness_are_those_of_the_whole_matrix(small):

@@ -31,8 +31,8 @@ from afterslip_solver.operators.space import Space
 
 def build(operator: Elasticity, settings: MultigridSettings | None = None) -> Cycle:
     """Make the V-cycle for an operator: P2, P1 once or more, aggregates, inverse."""
-    settings = settings or MultigridSettings()
     backend, space = operator.backend, operator.space
+    settings = settings or MultigridSettings.suiting(len(space.elements))
     unit = float(np.trace(operator.diagonal, axis1=1, axis2=2).mean() / 3.0)
     store = backend.capabilities.coarse_storage
     cache = space.cache.keyed(*operator.moduli, settings)

@@ -22,32 +22,37 @@ from afterslip_solver.operators import assembly
 from afterslip_solver.operators.elasticity import Elasticity, summed
 from afterslip_solver.operators.pattern import matrix_pattern
 
-# cycles that a random error goes through; it is then where it vanishes most slowly
-_CYCLES = 8
 # share of the error's energy that the slow elements must hold to be worth it
 _SHARE = 0.5
 
 
-def slow_elements(operator: Elasticity, cycle: Cycle, most: float) -> Bool:
-    """(n_elem,) bool, the share ``most`` of elements that hold most of a slow error.
+def slow_elements(
+    operator: Elasticity, cycle: Cycle, settings: MultigridSettings
+) -> Bool:
+    """(n_elem,) bool, the few elements that hold most of a slow error.
 
     Nothing is marked where the error is spread evenly.
     """
     start = random_vector(operator.shape)
     start[operator.space.fixed] = 0.0
     start = operator.backend.asarray(start)
-    return concentrated(slow_energy(operator, cycle, start), most)
+    energy = slow_energy(operator, cycle, start, settings.local_cycles)
+    return concentrated(energy, settings.local_share)
 
 
-def slow_energy(operator: Elasticity, cycle: Cycle, x: Any) -> Float:
-    """(n_elem,) energy that the cycle leaves of an error x (n_node, 3, lane) FP32.
+def slow_energy(operator: Elasticity, cycle: Cycle, x: Any, cycles: int) -> Float:
+    """(n_elem,) energy that cycles leave of an error x (n_node, 3, lane) FP32.
 
-    x is overwritten.
+    The error is then where it vanishes most slowly. x is overwritten.
     """
     backend, top = operator.backend, cycle.levels[0]
-    for _ in range(_CYCLES):
+    for _ in range(cycles):
         backend.multiply(top.matrix, x, cycle.right)
         x -= cycle.descend()
+        norm = np.sqrt(backend.dot(x, x))
+        # after so many cycles FP32 has no smaller numbers
+        factor = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0.0)
+        backend.scale_into(x, factor, x)
     backend.multiply(top.matrix, x, cycle.right)
     energy = abs(x * cycle.right).sum(axis=(1, 2)).astype(np.float64)
     return np.asarray(backend.to_host(energy[operator.tets.elements].sum(axis=1)))
@@ -79,7 +84,7 @@ def smooth_slow_elements(
     local = cast("LocalRows", backend)
 
     def find() -> Arrays:
-        return {"chosen": slow_elements(operator, cycle, settings.local_share)}
+        return {"chosen": slow_elements(operator, cycle, settings)}
 
     chosen = cache.get("slow", find)["chosen"]
     outside = backend.xp.zeros(space.n_node, dtype=np.bool_)

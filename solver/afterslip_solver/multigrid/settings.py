@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# elements from which a mesh is large
+LARGE = 500_000
+
 
 @dataclass(frozen=True, slots=True)
 class MultigridSettings:
@@ -20,6 +23,7 @@ class MultigridSettings:
     safety : factor on the estimated largest eigenvalue.
     local_degree : of more smoothing where the cycle is slow; 0 for none.
     local_share : largest share of the elements with more smoothing.
+    local_cycles : that a random error goes through to find them.
     nested : where the mesh was refined, use linear elements of what it was made from.
     """
 
@@ -31,4 +35,16 @@ class MultigridSettings:
     safety: float = 1.0
     local_degree: int = 4
     local_share: float = 0.05
+    local_cycles: int = 8
     nested: bool = True
+
+    @classmethod
+    def suiting(cls, elements: int) -> MultigridSettings:
+        """Return the choices for a mesh of so many elements.
+
+        In a large one fewer of them are slow, but take more cycles to be found: as many
+        as a group takes iterations, which are then fewer for every group.
+        """
+        if elements < LARGE:
+            return cls()
+        return cls(local_degree=3, local_share=0.02, local_cycles=40)

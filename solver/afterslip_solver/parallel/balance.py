@@ -56,7 +56,7 @@ class Ancestor:
         moduli = self.lam[order], self.mu[order]
         operator = Elasticity(backend, space, Tets(*on_backend), *moduli)
         settings = MultigridSettings(local_degree=0)
-        found = slow_elements(operator, build(operator, settings), settings.local_share)
+        found = slow_elements(operator, build(operator, settings), settings)
         return found[space.element_rank]
 
     def work(self, slow: Bool) -> Float:

@@ -276,7 +276,7 @@ def build_part(
     inverse = coarsest_inverse(inner, share.coarsest, unit)
     cycle = Cycle(backend, levels, inverse, share.coarsest.blocksize[0], unit)
     if settings.local_degree and inner.capabilities.local_rows:
-        _smooth_slow_elements(operator, backend, cycle, endpoint, settings.local_degree)
+        _smooth_slow_elements(operator, backend, cycle, endpoint, settings)
     return cycle
 
 
@@ -285,7 +285,7 @@ def _smooth_slow_elements(
     backend: RankBackend,
     cycle: Cycle,
     endpoint: RankEndpoint,
-    degree: int,
+    settings: MultigridSettings,
 ) -> None:
     """Do what `smooth_slow_elements` does, with elements chosen among all parts'.
 
@@ -293,8 +293,8 @@ def _smooth_slow_elements(
     exchange.
     """
     space, top = operator.space, cycle.levels[0]
-    start = _same_random(backend, operator.shape) * operator.free
-    energy = slow_energy(operator, cycle, start.astype(np.float32))
+    start = (_same_random(backend, operator.shape) * operator.free).astype(np.float32)
+    energy = slow_energy(operator, cycle, start, settings.local_cycles)
     chosen = endpoint.ask(SLOW, energy)
     outside = np.zeros(space.n_node, dtype=np.bool_)
     outside[space.elements[~chosen]] = True
@@ -314,7 +314,7 @@ def _smooth_slow_elements(
         inner.stiffness_rows(space, lam, mu, chosen, rows, assembled),
         backend.asarray(rows.astype(np.int32)),
         top.smoother.inverse,
-        degree,
+        settings.local_degree,
         top.smoother.top,
     )
 
