@@ -50,7 +50,6 @@ CAMPAIGN = {
     "campaign_before_groups_s": ("until the first group begins", ""),
     "campaign_first_group_s": ("the first group, which sets the model up", ""),
     "campaign_pace_s": ("from one group's begin to the next one's", ""),
-    "campaign_phase_solving_s": ("of that, its solves", ""),
     "campaign_stored_bytes": ("stored, with the model", ""),
 }
 CURVES = {"group_curve_30d_s", "step_per_function_s"}

@@ -118,8 +118,8 @@ def test_worker_command_keeps_one_thread_and_no_dashboard():
     assert "-m dask_cuda.cli tcp://h:1 " in " ".join(on_gpu)
 
 
-def test_worker_on_a_gpu_takes_a_group_more_than_it_solves():
-    assert "--nthreads 2" in " ".join(worker_command("tcp://h:1", 1, gpu=True))
+def test_worker_on_a_gpu_takes_a_group_more_than_the_two_it_solves():
+    assert "--nthreads 3" in " ".join(worker_command("tcp://h:1", 1, gpu=True))
 
 
 def test_worker_tells_of_its_gpu_what_dask_measures(monkeypatch):
@@ -137,7 +137,7 @@ def test_worker_tells_of_its_gpu_what_dask_measures(monkeypatch):
     assert placement._gpu(SystemMonitor().recent()) == {}
 
 
-@pytest.mark.parametrize(("cards", "threads"), [([], 1), ([{"name": "card"}], 2)])
+@pytest.mark.parametrize(("cards", "threads"), [([], 1), ([{"name": "card"}], 3)])
 def test_cluster_of_our_own_does_so_too(monkeypatch, cards, threads):
     asked = []
     monkeypatch.setattr(entry, "describe_worker", lambda: {"gpus": cards})

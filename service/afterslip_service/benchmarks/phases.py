@@ -32,7 +32,10 @@ def by_phase(attempts: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
 def records(
     groups: Sequence[Mapping[str, Any]], accepted: Mapping[int, float]
 ) -> list[Record]:
-    """Return medians over groups that one worker solved on the service's machine.
+    """Return means and medians over groups that one worker solved on this machine.
+
+    Means are of the groups after the first, which prepares the model; the begins of two
+    that are solved at a time are near each other.
 
     Parameters
     ----------
@@ -47,10 +50,12 @@ def records(
     solving = [stats[i].get("solving_s", stats[i]["seconds"]) for i in order]
     taken = [datetime.fromisoformat(tries[i]["finished_at"]).timestamp() for i in order]
     ended = [float(stats[index]["ended"]) for index in order]
-    figures = [
+    means = [
         ("pace", np.diff(begins), "from one group's begin to the next one's"),
-        ("held", solving, "of that the process that solves has the group"),
+        ("held", solving[:-1], "of that the process that solves has the group"),
         ("idle", np.diff(begins) - solving[:-1], "of that it has none"),
+    ]
+    figures = [
         ("receipt", np.subtract(taken, ended), "from the attempt's end to its receipt"),
         (
             "acceptance",
@@ -69,6 +74,9 @@ def records(
         (f"phase_{name.replace(' ', '_')}", seconds, f"in the phase {name}")
         for name, seconds in phases_s.items()
     ]
+    for name, values, text in means:
+        mean = float(np.mean(values[1:] if len(values) > 1 else values))
+        found.append(record(f"campaign_{name}_s", mean, "s", None, f"mean, {text}"))
     for name, values, text in figures:
         middle = float(np.median(values)) if len(values) else 0.0
         found.append(record(f"campaign_{name}_s", middle, "s", None, f"median, {text}"))

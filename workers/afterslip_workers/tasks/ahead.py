@@ -58,6 +58,9 @@ class Ahead:
                 self._jobs.pop(next(iter(self._jobs))).stop.set()
             job.made = self._threads.submit(_made, work, job)
 
+    def __contains__(self, token: str) -> bool:
+        return token in self._jobs
+
     def take(
         self,
         token: str,

@@ -88,6 +88,8 @@ def hand_over(context: Context, path: str) -> None:
     It is evaluated while this process goes on with the next one.
     """
     token, should_stop = context.envelope.token, context.should_stop
+    if token in ahead:
+        context.lap("solving")
     evaluate = ahead.take(token, should_stop, context.report) or solve(context)
     _evaluating.submit(_send, exchange.Sending(path), evaluate)
 
