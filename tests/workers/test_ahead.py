@@ -19,6 +19,8 @@ from supervised import FAKE, envelope, wait_for_phase
 
 from afterslip.error_class import ErrorClass
 from afterslip_workers import child, entry
+from afterslip_workers.engines import registry
+from afterslip_workers.engines.base import EvaluatingEngine
 from afterslip_workers.engines.viscoelastic import solving
 from afterslip_workers.engines.viscoelastic.solvers import Solvers
 from afterslip_workers.errors import CancelledError, TaskError
@@ -277,6 +279,22 @@ def test_groups_of_a_real_worker_are_solved_ahead(campaign, monkeypatch):
     phases = [receipt["stats"]["phases"] for receipt in receipts]
     # what was solved before its turn was only waited for
     assert any("making sources" not in own for own in phases)
+
+
+def test_engine_that_cannot_solve_beside_itself_is_not_asked_to(campaign, monkeypatch):
+    class Alone:
+        """Its model is one device's state."""
+
+        def solve(self, work):
+            raise AssertionError
+
+    monkeypatch.setattr(greens, "find", lambda physics: Alone())
+    content = campaign.envelope("group", "a5", **FIRST)
+    assert child._solved(content, WarmOnly(ModelCache(10**9)), Job()) is None
+
+
+def test_waves_are_not_solved_beside_each_other():
+    assert not isinstance(registry.find("waves"), EvaluatingEngine)
 
 
 def test_group_is_not_solved_ahead_where_its_model_would_have_to_be_built(campaign):

@@ -136,7 +136,7 @@ def _solved(content: dict[str, Any], warm: ModelCache, job: Job) -> Any:
         should_stop=job.stop.is_set,
         warm=warm,
     )
-    return greens.solve(context)
+    return greens.solve_ahead(context)
 
 
 def _point_at(path: str | Path, flags: int, *handles: int) -> None:

@@ -144,6 +144,13 @@ def solve(context: Context) -> Evaluation:
     return evaluate
 
 
+def solve_ahead(context: Context) -> Evaluation | None:
+    """Solve the envelope's group beside others, if its engine can do that."""
+    if not isinstance(find(context.envelope.physics), EvaluatingEngine):
+        return None
+    return solve(context)
+
+
 def write(context: Context, solved: Solved) -> tuple[Manifest, Stats]:
     """Seal a solved group in the attempt's folder; return manifest and counts."""
     envelope = context.envelope
