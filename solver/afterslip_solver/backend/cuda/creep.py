@@ -91,6 +91,8 @@ class CreepOnDevice:
             owners = tets.elements.ravel()
             counts = cupy.bincount(owners, minlength=n_node)
             found = _starts(counts), cupy.argsort(owners).astype(np.int32)
+            # another thread's stream may be the next to read them
+            cupy.cuda.get_current_stream().synchronize()
             self._incidences[tets] = found
         return found
 
