@@ -1,5 +1,7 @@
 """Groups are solved before their turn, beside the one whose turn it is."""
 
+import os
+import signal
 import sys
 import threading
 import time
@@ -179,6 +181,21 @@ def test_waiting_group_is_announced_once_to_the_process_that_solves(tmp_path, po
     second.join(30)
     assert answers[0]["outcome"] == "stored"
     assert not (tmp_path / "attempts" / "a1" / "announced").exists()
+
+
+def test_group_that_was_announced_outlives_the_process_that_solved_it(tmp_path, pools):
+    first, failed = in_thread(tmp_path, "a1", do="sleep", seconds=60)
+    wait_for_phase(tmp_path, "solving", "a1")
+    second, answers = in_thread(tmp_path, "a2")
+    while not (tmp_path / "attempts" / "a2" / "announced").exists():
+        time.sleep(0.02)
+    (solver,) = pools[0]._busy
+    os.kill(solver.pid, signal.SIGKILL)
+    first.join(30)
+    second.join(30)
+    assert failed[0]["error"]["class"] == "killed"
+    assert answers[0]["outcome"] == "stored"
+    assert answers[0]["stats"]["solver"] != solver.pid
 
 
 def test_groups_have_their_turns_in_the_order_in_which_they_came(tmp_path, pools):
