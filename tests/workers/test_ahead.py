@@ -161,6 +161,8 @@ def pools(monkeypatch, tmp_path):
     pool.limit = 1
     monkeypatch.setattr(supervisor, "pool", pool)
     monkeypatch.setattr(supervisor, "writers", writers)
+    # each imports for seconds
+    monkeypatch.setattr(supervisor, "_WRITERS", 0)
     yield pool, writers
     pool.close()
     writers.close()
@@ -213,7 +215,10 @@ def test_groups_have_their_turns_in_the_order_in_which_they_came(tmp_path, pools
     assert began == sorted(began)
 
 
-def test_writers_are_there_before_the_first_group_is_solved(tmp_path, pools):
+def test_writers_are_there_before_the_first_group_is_solved(
+    tmp_path, pools, monkeypatch
+):
+    monkeypatch.setattr(supervisor, "_WRITERS", 2)
     first, _ = in_thread(tmp_path, "a1", do="sleep", seconds=60)
     wait_for_phase(tmp_path, "solving", "a1")
     end = time.monotonic() + 20
@@ -275,7 +280,7 @@ def test_groups_of_a_real_worker_are_solved_ahead(campaign, monkeypatch):
     monkeypatch.setattr(supervisor, "writers", writers)
     contents = [
         campaign.envelope("group", f"r{k}", **(FIRST if k % 2 else SECOND))
-        for k in range(6)
+        for k in range(4)
     ]
     try:
         with ThreadPoolExecutor(3) as threads:
@@ -292,7 +297,7 @@ def test_groups_of_a_real_worker_are_solved_ahead(campaign, monkeypatch):
             for own in files
         ]
         assert chunks[0]
-        assert chunks[0] == chunks[1] == chunks[2]
+        assert chunks[0] == chunks[1]
     phases = [receipt["stats"]["phases"] for receipt in receipts]
     # what was solved before its turn was only waited for
     assert any("making sources" not in own for own in phases)

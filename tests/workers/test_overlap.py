@@ -40,6 +40,8 @@ def pools(monkeypatch, tmp_path):
     pool.limit = 1
     monkeypatch.setattr(supervisor, "pool", pool)
     monkeypatch.setattr(supervisor, "writers", writers)
+    # each imports for seconds
+    monkeypatch.setattr(supervisor, "_WRITERS", 0)
     yield pool, writers
     pool.close()
     writers.close()
