@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 sys.path.insert(0, str(Path(__file__).parent))
 
 from small_campaign import SmallCampaign
-from supervised import FAKE, envelope, wait_for_phase
+from supervised import Attempt, wait_for_phase
 
 from afterslip.error_class import ErrorClass
 from afterslip_workers import child, entry
@@ -144,34 +144,10 @@ def test_a_model_without_a_twin_solves_one_group_at_a_time():
         assert found is only
 
 
-def in_thread(store, token, **order):
-    answers = []
-    order.setdefault("do", "nothing")
-    content = envelope(store, token, **order)
-    thread = threading.Thread(target=lambda: answers.append(entry.execute(content)))
-    thread.start()
-    return thread, answers
-
-
-@pytest.fixture
-def pools(monkeypatch, tmp_path):
-    """One process solves, others write."""
-    entry.prepare(tmp_path)
-    pool, writers = Pool((FAKE,)), Pool((FAKE,))
-    pool.limit = 1
-    monkeypatch.setattr(supervisor, "pool", pool)
-    monkeypatch.setattr(supervisor, "writers", writers)
-    # each imports for seconds
-    monkeypatch.setattr(supervisor, "_WRITERS", 0)
-    yield pool, writers
-    pool.close()
-    writers.close()
-
-
 def test_waiting_group_is_announced_once_to_the_process_that_solves(tmp_path, pools):
-    first, _ = in_thread(tmp_path, "a1", do="sleep", seconds=60)
+    first = Attempt(tmp_path, "a1", do="sleep", seconds=60)
     wait_for_phase(tmp_path, "solving", "a1")
-    second, answers = in_thread(tmp_path, "a2")
+    second = Attempt(tmp_path, "a2")
     sign = tmp_path / "attempts" / "a2" / "announced"
     while not sign.exists():
         time.sleep(0.02)
@@ -179,39 +155,34 @@ def test_waiting_group_is_announced_once_to_the_process_that_solves(tmp_path, po
     (solver,) = pools[0]._busy
     assert sign.read_text().split() == [str(solver.pid)]
     entry.request_cancel(tmp_path, "a1")
-    first.join(30)
-    second.join(30)
-    assert answers[0]["outcome"] == "stored"
+    first.receipt()
+    assert second.receipt()["outcome"] == "stored"
     assert not (tmp_path / "attempts" / "a1" / "announced").exists()
 
 
 def test_group_that_was_announced_outlives_the_process_that_solved_it(tmp_path, pools):
-    first, failed = in_thread(tmp_path, "a1", do="sleep", seconds=60)
+    first = Attempt(tmp_path, "a1", do="sleep", seconds=60)
     wait_for_phase(tmp_path, "solving", "a1")
-    second, answers = in_thread(tmp_path, "a2")
+    second = Attempt(tmp_path, "a2")
     while not (tmp_path / "attempts" / "a2" / "announced").exists():
         time.sleep(0.02)
     (solver,) = pools[0]._busy
     os.kill(solver.pid, signal.SIGKILL)
-    first.join(30)
-    second.join(30)
-    assert failed[0]["error"]["class"] == "killed"
-    assert answers[0]["outcome"] == "stored"
-    assert answers[0]["stats"]["solver"] != solver.pid
+    assert first.receipt()["error"]["class"] == "killed"
+    stored = second.receipt()
+    assert stored["outcome"] == "stored"
+    assert stored["stats"]["solver"] != solver.pid
 
 
 def test_groups_have_their_turns_in_the_order_in_which_they_came(tmp_path, pools):
     busy = pools[0].take()
-    began, threads = [], []
+    attempts = []
     for number in range(4):
-        token = f"a{number}"
-        threads.append(in_thread(tmp_path, token))
+        attempts.append(Attempt(tmp_path, f"a{number}"))
         while len(pools[0]._line) <= number:
             time.sleep(0.01)
     pools[0].give_back(busy)
-    for thread, answers in threads:
-        thread.join(60)
-        began.append(answers[0]["stats"]["began"])
+    began = [attempt.receipt()["stats"]["began"] for attempt in attempts]
     assert began == sorted(began)
 
 
@@ -219,14 +190,14 @@ def test_writers_are_there_before_the_first_group_is_solved(
     tmp_path, pools, monkeypatch
 ):
     monkeypatch.setattr(supervisor, "_WRITERS", 2)
-    first, _ = in_thread(tmp_path, "a1", do="sleep", seconds=60)
+    first = Attempt(tmp_path, "a1", do="sleep", seconds=60)
     wait_for_phase(tmp_path, "solving", "a1")
     end = time.monotonic() + 20
     while len(pools[1]._idle) < 2:
         assert time.monotonic() < end
         time.sleep(0.02)
     entry.request_cancel(tmp_path, "a1")
-    first.join(30)
+    first.receipt()
 
 
 def context(campaign, token, warm, **more):

@@ -21,7 +21,7 @@ from afterslip_workers.process.delivery import deliverer
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from supervised import FAKE, envelope, wait_for_phase
+from supervised import FAKE, Attempt, wait_for_phase
 
 from afterslip_workers import entry, lifecycle
 from afterslip_workers.errors import TaskError
@@ -31,44 +31,7 @@ from afterslip_workers.process.children import Pool
 from afterslip_workers.process.drain import Drain
 from afterslip_workers.tasks import greens
 
-
-@pytest.fixture(autouse=True)
-def pools(monkeypatch, tmp_path):
-    """One process solves, others write."""
-    entry.prepare(tmp_path)
-    pool, writers = Pool((FAKE,)), Pool((FAKE,))
-    pool.limit = 1
-    monkeypatch.setattr(supervisor, "pool", pool)
-    monkeypatch.setattr(supervisor, "writers", writers)
-    # each imports for seconds
-    monkeypatch.setattr(supervisor, "_WRITERS", 0)
-    yield pool, writers
-    pool.close()
-    writers.close()
-
-
-class Attempt:
-    """An attempt in a thread of its own, as Dask runs it."""
-
-    def __init__(self, store, token, **order):
-        self._store, self._token = store, token
-        self._thread = threading.Thread(target=self._run, args=(order,))
-        self._thread.start()
-
-    def _run(self, order):
-        order.setdefault("do", "nothing")
-        self._receipt = entry.execute(envelope(self._store, self._token, **order))
-
-    def touch(self, name):
-        (self._store / "attempts" / self._token / name).touch()
-
-    @property
-    def ended(self):
-        return not self._thread.is_alive()
-
-    def receipt(self):
-        self._thread.join(30)
-        return self._receipt
+pytestmark = pytest.mark.usefixtures("pools")
 
 
 def test_next_group_is_solved_while_one_is_written(tmp_path):

@@ -60,10 +60,6 @@ class NestedGuess:
     Parameters
     ----------
     coarse, fine : elastic models; the fine mesh is the coarse one refined once.
-
-    Attributes
-    ----------
-    bytes : memory on the backend, of guesses too.
     """
 
     def __init__(self, coarse: ElasticModel, fine: ElasticModel) -> None:
@@ -75,9 +71,6 @@ class NestedGuess:
         mask = (~fine.space.fixed).astype(real)
         self._free = self._backend.asarray(mask)
         self._offsets = {name: self._offset(coarse, name) for name in fine.model.faults}
-        vector = 3 * LANES * fine.space.n_node
-        own = sum(part.nbytes for part in self._embedding)
-        self.bytes = int(own) + mask.nbytes + 12 * vector
         del self._middle, self._meshes
 
     def guesses(self, solutions: Solutions) -> Guesses:

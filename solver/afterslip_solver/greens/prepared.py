@@ -228,7 +228,7 @@ class Prepared:
             return None
         other = copy(self)
         other.elastic = elastic
-        other.relaxation = self.relaxation.on(elastic, self.settings)
+        other.relaxation = self.relaxation.adapted(self.settings, elastic)
         other._beside = self.backend.beside()  # noqa: SLF001
         return other
 

@@ -50,16 +50,17 @@ class Relaxation:
         }
         self._plan(settings)
 
-    def adapted(self, settings: SolverSettings) -> Relaxation:
-        """Return the same under other settings; what they share is not redone."""
-        other = copy(self)
-        other._plan(settings)  # noqa: SLF001
-        return other
+    def adapted(
+        self, settings: SolverSettings, twin: ElasticModel | None = None
+    ) -> Relaxation:
+        """Return the same under other settings; what they share is not redone.
 
-    def on(self, elastic: ElasticModel, settings: SolverSettings) -> Relaxation:
-        """Return the same on a twin of the elastic model."""
+        Parameters
+        ----------
+        twin : of the elastic model, to be solved with instead.
+        """
         other = copy(self)
-        other.elastic = elastic
+        other.elastic = twin or self.elastic
         other._plan(settings)  # noqa: SLF001
         return other
 

@@ -51,7 +51,7 @@ def require(
     TaskError
         Class ``no_memory``, with what is needed, what is free and what would help.
     """
-    chosen = backend if backend != "auto" else "gpu" if graphics() else "cpu"
+    chosen = _chosen(backend)
     needed = predict_memory(model, settings, chosen, gpus, compared=compared)
     free = _free(chosen, gpus)
     if free is not None and free < needed.needed:
@@ -72,10 +72,9 @@ def fits_twice(needed: Estimate, backend: str, gpus: int = 1) -> bool:
     ----------
     needed : what `require` found, of a model that is set up now.
     """
-    chosen = backend if backend != "auto" else "gpu" if graphics() else "cpu"
-    if chosen != "gpu" or gpus > 1:
+    if _chosen(backend) != "gpu" or gpus > 1:
         return False
-    free = _free(chosen, gpus)
+    free = _free("gpu", gpus)
     return free is not None and free >= needed.beside
 
 
@@ -84,11 +83,18 @@ def room(model: Model, settings: SolverSettings, backend: str) -> float:
 
     The coarser model of the estimate of its error is counted.
     """
-    chosen = backend if backend != "auto" else "gpu" if graphics() else "cpu"
+    chosen = _chosen(backend)
     free = _free(chosen, 1)
     if free is None:
         return np.inf
     return free / predict_memory(model, settings, chosen, compared=True).needed
+
+
+def _chosen(backend: str) -> str:
+    """Return "gpu" or "cpu" for "auto" too."""
+    if backend != "auto":
+        return backend
+    return "gpu" if graphics() else "cpu"
 
 
 def _free(backend: str, gpus: int) -> int | None:

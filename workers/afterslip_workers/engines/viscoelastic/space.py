@@ -162,11 +162,6 @@ class Coarse:
         nested = NestedGuess(self.prepared.elastic, fine.elastic)
         return replace(self, nested=nested)
 
-    @property
-    def bytes(self) -> int:
-        """Memory on the backend between groups."""
-        return self.prepared.bytes + (self.nested.bytes if self.nested else 0)
-
     def solve(
         self,
         units: UnitSources,
