@@ -104,6 +104,7 @@ def zener(**changes):
     return with_mantle(**body)
 
 
+@pytest.mark.slow
 def test_its_campaign_gives_the_curves_of_bodies_that_are_built_in(package, tmp_path):
     # a Maxwell dashpot of 1e27 Pa s moves by 1e-7 of the elastic strain in 30 years
     still = {"viscosity": 1e27, "kelvin_viscosity": 1e18, "kelvin_ratio": 0.5}

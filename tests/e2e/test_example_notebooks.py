@@ -21,6 +21,7 @@ def test_they_hold_no_outputs():
 
 
 # one after the other in one folder, as a reader does: what was solved is reused
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_they_run_in_their_order(tmp_path, monkeypatch):
     # nothing of this process's own user is read or written

@@ -64,9 +64,17 @@ def postgres_template(postgres_server):
         yield url.partition("?")[0].rpartition("/")[2]
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+def pytest_generate_tests(metafunc):
+    """Run every test that needs a database on both, or on those it is marked with."""
+    if "database_url" in metafunc.fixturenames:
+        mark = metafunc.definition.get_closest_marker("databases")
+        names = mark.args if mark else ("sqlite", "postgresql")
+        metafunc.parametrize("database_url", names, indirect=True)
+
+
+@pytest.fixture
 def database_url(request, tmp_path):
-    """A fresh, migrated database: every test that asks for it runs on both."""
+    """A fresh, migrated database."""
     if request.param == "sqlite":
         path = tmp_path / "db.sqlite"
         shutil.copy(request.getfixturevalue("sqlite_template"), path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import threading
 from typing import Any
 
@@ -18,14 +17,10 @@ from afterslip_service.engine.access import Role
 from afterslip_service.engine.states import JobKind
 from afterslip_service.routes import events
 
+# one is enough; the last tests of this file use both
+pytestmark = pytest.mark.databases("sqlite")
+
 PROBLEM = "application/problem+json"
-
-
-@pytest.fixture
-def database_url(tmp_path, sqlite_template):
-    """One database is enough; the last tests of this file use both."""
-    shutil.copy(sqlite_template, tmp_path / "db.sqlite")
-    return str(tmp_path / "db.sqlite")
 
 
 @pytest.fixture
@@ -279,21 +274,8 @@ def test_service_without_authentication_trusts_everybody(client):
     assert submit(client)["owner"] is None
 
 
+@pytest.mark.databases("sqlite", "postgresql")
 class TestOnBothDatabases:
-    @pytest.fixture(params=["sqlite", "postgresql"])
-    def database_url(self, request, tmp_path):
-        import postgres
-
-        if request.param == "sqlite":
-            path = tmp_path / "both.sqlite"
-            shutil.copy(request.getfixturevalue("sqlite_template"), path)
-            yield str(path)
-            return
-        server = request.getfixturevalue("postgres_server")
-        template = request.getfixturevalue("postgres_template")
-        with postgres.database(server, template) as url:
-            yield url
-
     def test_token_lives_until_it_expires_or_is_revoked(self, database_url):
         database = Database(database_url)
         with database.write() as connection:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import shutil
 import subprocess
 import sys
 
@@ -22,12 +21,8 @@ from afterslip_service.db import tokens
 from afterslip_service.engine.access import Role
 from afterslip_service.settings import Settings, check_bind
 
-
-@pytest.fixture
-def database_url(tmp_path, sqlite_template):
-    """One database is enough: nothing here depends on it."""
-    shutil.copy(sqlite_template, tmp_path / "db.sqlite")
-    return str(tmp_path / "db.sqlite")
+# one is enough: nothing here depends on it
+pytestmark = pytest.mark.databases("sqlite")
 
 
 @pytest.fixture

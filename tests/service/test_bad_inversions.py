@@ -12,6 +12,9 @@ from typing import Any, NamedTuple
 import pytest
 import tiny_worker
 
+# what is refused is not recorded
+pytestmark = pytest.mark.databases("sqlite")
+
 HEAD = "station,x_km,y_km,east,north,up"
 PLACES = [(0, 0), (5, 3), (-4, 6), (8, -5), (2, 9), (-7, -2)]
 LINES = [f"S{k},{x},{y},0.{k}1,0.2{k},0.1" for k, (x, y) in enumerate(PLACES)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 import socket
 import threading
 import time
@@ -24,6 +23,9 @@ from afterslip_service.http.json_reader import BodyError, TooManyValuesError
 from afterslip_service.http.paths import SIGN_IN, SMALL
 from afterslip_service.routes import files
 from afterslip_workers import entry
+
+# one is enough: nothing here depends on it
+pytestmark = pytest.mark.databases("sqlite")
 
 SIZE = 15 * 1024**2
 JSON = {"Content-Type": "application/json"}
@@ -60,13 +62,6 @@ HOSTILE = {
     "groups that are none": b'{"groups":[' + b'"a",' * 90_000 + b'"a"]}',
     "as many objects as allowed": b"[" + b"{}," * 240_000 + b"{}]",
 }
-
-
-@pytest.fixture
-def database_url(tmp_path, sqlite_template):
-    """One database is enough: nothing here depends on it."""
-    shutil.copy(sqlite_template, tmp_path / "db.sqlite")
-    return str(tmp_path / "db.sqlite")
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from datetime import timedelta
 from typing import Any
 
@@ -33,21 +32,6 @@ CHECKS = [
 STREAMS = "/events"
 # these end what the others use, so they come last
 LAST = {"delete": 2, "post": 1}
-
-
-@pytest.fixture
-def database_url(tmp_path, sqlite_template, request):
-    """SQLite by default; the long run takes PostgreSQL, which is pickier."""
-    import postgres
-
-    if "slow" in request.keywords:
-        server = request.getfixturevalue("postgres_server")
-        template = request.getfixturevalue("postgres_template")
-        with postgres.database(server, template) as url:
-            yield url
-        return
-    shutil.copy(sqlite_template, tmp_path / "db.sqlite")
-    yield str(tmp_path / "db.sqlite")
 
 
 @pytest.fixture
@@ -111,6 +95,7 @@ def _fuzz(operation, examples, url, headers, made, statuses):
     check()
 
 
+@pytest.mark.databases("sqlite")
 def test_every_operation_keeps_to_the_contract(fuzz):
     operations, statuses = fuzz(4)
     assert len(statuses) == len(operations)
@@ -122,6 +107,7 @@ def test_every_operation_keeps_to_the_contract(fuzz):
 
 
 @pytest.mark.slow
+@pytest.mark.databases("postgresql")
 def test_anonymous_request_is_answered_as_documented(fuzz):
     _, statuses = fuzz(2, Authorization="Bearer afs_nobody")
     for (_, path), answered in statuses.items():
@@ -130,6 +116,7 @@ def test_anonymous_request_is_answered_as_documented(fuzz):
 
 
 @pytest.mark.slow
+@pytest.mark.databases("postgresql")
 @pytest.mark.timeout(1800)
 def test_contract_holds_in_a_long_run_on_postgresql(fuzz):
     operations, statuses = fuzz(50)

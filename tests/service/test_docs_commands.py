@@ -24,6 +24,9 @@ import tiny_worker
 
 from afterslip_service.engine.access import Role
 
+# one is enough: nothing here depends on it
+pytestmark = pytest.mark.databases("sqlite")
+
 ROOT = Path(__file__).parents[2]
 CSV = "station,x_km,y_km,east,north,up\nA,0,0,1,1,1\n"
 SIGMA = {"horizontal": 0.01, "vertical": 0.03}
@@ -54,13 +57,6 @@ def typed(line, folder, **environment):
     )  # fmt: skip
     assert done.returncode == 0, (line, done.stdout, done.stderr)
     return done.stdout
-
-
-@pytest.fixture
-def database_url(tmp_path, sqlite_template):
-    """One database is enough: nothing here depends on it."""
-    shutil.copy(sqlite_template, tmp_path / "db.sqlite")
-    return str(tmp_path / "db.sqlite")
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="no curl here")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import shutil
 
 import httpx
 import numpy as np
@@ -27,12 +26,8 @@ from afterslip_workers.messages import read_envelope
 from afterslip_workers.tasks import context as contexts
 from afterslip_workers.tasks import model as models
 
-
-@pytest.fixture
-def database_url(tmp_path, sqlite_template):
-    """One database is enough: nothing here depends on it."""
-    shutil.copy(sqlite_template, tmp_path / "db.sqlite")
-    return str(tmp_path / "db.sqlite")
+# one is enough: nothing here depends on it
+pytestmark = pytest.mark.databases("sqlite")
 
 
 def interface(slope=0.3, reach=60):

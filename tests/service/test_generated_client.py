@@ -2,13 +2,15 @@
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import tiny_worker
+
+# one is enough: nothing here depends on it
+pytestmark = pytest.mark.databases("sqlite")
 
 UV = [sys.executable, "-m", "uv", "run", "--quiet", "--no-project", "--isolated"]
 PAGE = Path(__file__).parents[2] / "docs/api.md"
@@ -72,13 +74,6 @@ assert isinstance(show.sync("none", client=client), Problem)
 assert isinstance(cancel.sync(made.id, client=client), (CampaignResponse, Problem))
 print("done")
 """
-
-
-@pytest.fixture
-def database_url(tmp_path, sqlite_template):
-    """One database is enough: nothing here depends on it."""
-    shutil.copy(sqlite_template, tmp_path / "db.sqlite")
-    return str(tmp_path / "db.sqlite")
 
 
 @pytest.fixture

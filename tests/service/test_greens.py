@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import threading
 import time
 
@@ -16,12 +15,8 @@ import xarray as xr
 from afterslip import integrity
 from afterslip_service.routes.store_files import inside
 
-
-@pytest.fixture
-def database_url(tmp_path, sqlite_template):
-    """One database is enough: nothing here depends on it."""
-    shutil.copy(sqlite_template, tmp_path / "db.sqlite")
-    return str(tmp_path / "db.sqlite")
+# one is enough: nothing here depends on it
+pytestmark = pytest.mark.databases("sqlite")
 
 
 @pytest.fixture

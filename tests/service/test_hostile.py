@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import shutil
 import time
 import zlib
 
@@ -15,14 +14,10 @@ import numpy as np
 import pytest
 import tiny_worker
 
+# one is enough: nothing here depends on it
+pytestmark = pytest.mark.databases("sqlite")
+
 SECRET = "a secret of the machine"
-
-
-@pytest.fixture
-def database_url(tmp_path, sqlite_template):
-    """One database is enough: nothing here depends on it."""
-    shutil.copy(sqlite_template, tmp_path / "db.sqlite")
-    return str(tmp_path / "db.sqlite")
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import socket
 import time
 
@@ -20,16 +19,12 @@ from afterslip_service.http.meanings import EXAMPLES
 from afterslip_service.settings import check_bind
 from afterslip_workers import entry
 
+# one is enough: nothing here depends on it
+pytestmark = pytest.mark.databases("sqlite")
+
 PROBLEM = "application/problem+json"
 # the cursor of a group beyond what a database counts
 HUGE = encode_cursor("9" * 40)
-
-
-@pytest.fixture
-def database_url(tmp_path, sqlite_template):
-    """One database is enough: nothing here depends on it."""
-    shutil.copy(sqlite_template, tmp_path / "db.sqlite")
-    return str(tmp_path / "db.sqlite")
 
 
 def test_unknown_path_and_method_are_problems(client):

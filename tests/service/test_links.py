@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-
 import httpx
 import pytest
 import tiny_worker
@@ -11,15 +9,11 @@ import tiny_worker
 from afterslip_service.db import migrate
 from afterslip_service.engine.access import Role
 
+# one is enough: nothing here depends on it
+pytestmark = pytest.mark.databases("sqlite")
+
 CSV = "station,x_km,y_km,east,north,up\nA,0,0,1,1,1\n"
 SIGMA = {"horizontal": 0.01, "vertical": 0.03}
-
-
-@pytest.fixture
-def database_url(tmp_path, sqlite_template):
-    """One database is enough: nothing here depends on it."""
-    shutil.copy(sqlite_template, tmp_path / "db.sqlite")
-    return str(tmp_path / "db.sqlite")
 
 
 @pytest.fixture

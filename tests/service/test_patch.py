@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
-
 import pytest
 import tiny_worker
 
-
-@pytest.fixture
-def database_url(tmp_path, sqlite_template):
-    """One database is enough: nothing here depends on it."""
-    shutil.copy(sqlite_template, tmp_path / "db.sqlite")
-    return str(tmp_path / "db.sqlite")
+# one is enough: nothing here depends on it
+pytestmark = pytest.mark.databases("sqlite")
 
 
 def test_change_needs_the_version_that_was_read(client, worker):

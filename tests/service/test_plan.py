@@ -14,6 +14,9 @@ import tiny_worker
 from afterslip_workers import entry
 from afterslip_workers.engines.viscoelastic import planning
 
+# a plan records nothing
+pytestmark = pytest.mark.databases("sqlite")
+
 
 def plan(client, spec=None, **query):
     answer = client.post(

@@ -15,6 +15,9 @@ from afterslip_service.db import measured
 from afterslip_workers import entry
 from afterslip_workers.engines.waves import building, planning, solving
 
+# a plan records nothing
+pytestmark = pytest.mark.databases("sqlite")
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "waves" / "campaign.yaml"
 
 

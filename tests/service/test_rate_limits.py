@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from types import SimpleNamespace
 
 import httpx
@@ -11,14 +10,10 @@ import pytest
 from afterslip_service.engine.buckets import Buckets
 from afterslip_service.http import access
 
+# one is enough: nothing here depends on it
+pytestmark = pytest.mark.databases("sqlite")
+
 PROBLEM = "application/problem+json"
-
-
-@pytest.fixture
-def database_url(tmp_path, sqlite_template):
-    """One database is enough: nothing here depends on it."""
-    shutil.copy(sqlite_template, tmp_path / "db.sqlite")
-    return str(tmp_path / "db.sqlite")
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import base64
 import contextlib
 import copy
 import json
-import shutil
 import socket
 import time
 
@@ -19,15 +18,11 @@ from mutation import examples
 
 from afterslip_service.http import problems, request_id
 
+# one is enough: nothing here depends on it
+pytestmark = pytest.mark.databases("sqlite")
+
 # longer than any answer takes on a busy machine; then it is a hang
 PATIENCE_S = 30
-
-
-@pytest.fixture
-def database_url(tmp_path, sqlite_template):
-    """One database is enough: nothing here depends on it."""
-    shutil.copy(sqlite_template, tmp_path / "db.sqlite")
-    return str(tmp_path / "db.sqlite")
 
 
 class Record:

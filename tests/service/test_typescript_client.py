@@ -15,19 +15,14 @@ HERE = Path(__file__).parent / "typescript"
 MODULES = HERE / "node_modules"
 
 pytestmark = [
+    # one is enough: nothing here depends on it
+    pytest.mark.databases("sqlite"),
     pytest.mark.slow,
     pytest.mark.skipif(shutil.which("node") is None, reason="no node here"),
     pytest.mark.skipif(
         not MODULES.is_dir(), reason="cd tests/service/typescript && npm ci"
     ),
 ]
-
-
-@pytest.fixture
-def database_url(tmp_path, sqlite_template):
-    """One database is enough: nothing here depends on it."""
-    shutil.copy(sqlite_template, tmp_path / "db.sqlite")
-    return str(tmp_path / "db.sqlite")
 
 
 @pytest.fixture

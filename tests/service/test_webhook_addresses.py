@@ -14,6 +14,9 @@ from afterslip_service.engine import webhooks as rules
 from afterslip_service.reconcile import outbound
 from afterslip_service.reconcile.outbound import OutboundError
 
+# what is recorded of webhooks is in test_webhooks, on both
+pytestmark = pytest.mark.databases("sqlite")
+
 
 @pytest.mark.parametrize(
     "address",
