@@ -21,7 +21,8 @@ demo: setup
 	$(BIN)/python examples/tohoku2011/demo.py --out $(OUT)
 
 test: setup lint
-	$(BIN)/pytest -n 3 --durations=10
+	@# three processes on two cores: threads of BLAS would only wait for each other
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 3 --durations=10
 
 serve: setup
 	$(BIN)/afterslip serve
@@ -29,7 +30,7 @@ serve: setup
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers 2
 	$(BIN)/lint-imports
 	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml $(PACKAGES)
 
@@ -86,7 +87,8 @@ test-pages: setup
 	$(BIN)/pytest -n 2 --dist loadfile -m slow tests/test_docs_pages.py \
 	  tests/service/test_docs_commands.py tests/e2e/test_docs_python.py \
 	  tests/service/test_generated_client.py \
-	  tests/e2e/test_docs_waves.py tests/e2e/test_export_readers.py
+	  tests/e2e/test_docs_waves.py tests/e2e/test_export_readers.py \
+	  tests/e2e/test_example_notebooks.py tests/e2e/test_added_rheology.py
 
 # the page's libraries as modules; it is in the repository, so that only who changes
 # a version needs npm
