@@ -20,6 +20,8 @@ from afterslip_solver.sources import CLAMPED, slip_of, unit_sources
 FOLDER = Path(__file__).parents[1] / "examples/tohoku2011"
 FAULT = "interface"
 FIELDS = ("lam", "mu", "rho", "viscosity")
+# of the mesh: its largest elements over those on the fault, and how fast they grow
+FAR, GROWTH = 700 / 42, 0.7
 # a weak layer under the plates: depths, m, and viscosity, Pa s
 WEAK = (80e3, 200e3), 2e18
 
@@ -38,7 +40,8 @@ def save(path: Path, fault: float) -> None:
     from afterslip_workers.engines.viscoelastic.building import build_model
 
     spec = Campaign.from_yaml(FOLDER / "campaign.yaml").to_dict()
-    spec["model"]["mesh"] = {"size": {"fault": fault, "far": 400 * fault / 18}}
+    size = {"fault": fault, "far": FAR * fault, "growth": GROWTH}
+    spec["model"]["mesh"] = {"size": size}
     campaign, files = parse_campaign(spec), LocalFiles(FOLDER)
     inputs = resolve(campaign, files)
     model, _ = build_model(campaign.model, inputs, files, lambda _phase: None)
@@ -85,7 +88,7 @@ def main() -> None:
     """Write the coarse mesh."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("mesh", type=Path)
-    parser.add_argument("--fault", type=float, default=18.0)
+    parser.add_argument("--fault", type=float, default=42.0, help="km")
     options = parser.parse_args()
     options.mesh.parent.mkdir(exist_ok=True)
     save(options.mesh, options.fault)

@@ -35,7 +35,7 @@ def bench(
         Path, typer.Option(help="Campaign whose model is measured.")
     ] = Path("examples/tohoku2011/campaign.yaml"),
     refine: Annotated[
-        int, typer.Option(min=0, help="Uniform refinements of its mesh; 3 is 32 M.")
+        int, typer.Option(min=0, help="Uniform refinements of its mesh; 3 is 64 M.")
     ] = 0,
     sources: Annotated[
         tuple[int, int],

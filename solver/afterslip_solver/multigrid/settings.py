@@ -47,4 +47,4 @@ class MultigridSettings:
         """
         if elements < LARGE:
             return cls()
-        return cls(local_degree=3, local_share=0.02, local_cycles=40)
+        return cls(local_share=0.02, local_cycles=40)
