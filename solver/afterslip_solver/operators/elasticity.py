@@ -172,7 +172,9 @@ class Elasticity:
             over(len(data), divide)
             return host.indptr, host.indices, data
 
-        lam, mu = (values / unit for values in self.moduli)
+        lam, mu = self.moduli
+        if unit != 1.0:
+            lam, mu = lam / unit, mu / unit
         made = self.backend.stiffness(self.space, lam, mu, real, assembled)
         if np.dtype(real) == np.float32:
             self.single = made
