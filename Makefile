@@ -78,7 +78,7 @@ scan: setup
 
 # the page in a real browser, and a client in TypeScript
 test-dashboard: setup
-	$(BIN)/pytest -q -n 2 --dist loadfile -m slow tests/dashboard \
+	$(BIN)/pytest -q -n 2 --dist loadgroup -m slow tests/dashboard \
 	  tests/service/test_typescript_client.py
 
 # what the pages of the docs say to type, generated clients, and exports as their

@@ -26,6 +26,7 @@ LONG = (
     "tests/api/test_table_fuzz.py",
     "tests/api/test_array_fuzz.py",
     "tests/api/test_tables_hostile.py",
+    "tests/api/test_tables_surfaces.py",
 )
 # extra → tests that need nothing beyond it, "" is the package without extras
 TESTS = {
@@ -43,7 +44,7 @@ TESTS = {
         "-k",
         "not error_of_the_mesh and not halving and not restoring",
     ],
-    "service": ["tests/service/test_campaigns.py"],
+    "service": ["tests/service/test_attempts.py"],
 }
 # what must not have come along
 FOREIGN = {

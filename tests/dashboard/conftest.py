@@ -18,6 +18,19 @@ from afterslip import Client, open_result
 from afterslip_service import embedded
 from afterslip_service.placement.inprocess import InProcess
 
+# what takes a minute to compute, in every process that tests need it in
+_SHARED = ("slip_client", "wave_client")
+
+
+def pytest_collection_modifyitems(items):
+    """Let one process have all tests of what is computed once, or of a file."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            shared = [name for name in _SHARED if name in item.fixturenames]
+            group = shared[0] if shared else item.path.name
+            item.add_marker(pytest.mark.xdist_group(group))
+
 
 @pytest.fixture(scope="session")
 def browser():
