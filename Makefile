@@ -14,8 +14,8 @@ FUZZ := tests/api/test_spec_fuzz.py tests/api/test_table_fuzz.py \
 FAULTS := -m "" tests/faults tests/service/test_deployed.py \
   tests/workers/test_dask.py::test_child_dies_with_a_killed_worker
 
-.PHONY: demo test serve lint bench faults fuzz kills scan test-dashboard test-pages test-extras \
-  mutants coverage docs vendor setup system clean
+.PHONY: demo test serve lint bench faults fuzz kills scan test-dashboard test-pages \
+  test-slow test-extras mutants coverage docs vendor setup system clean
 
 demo: setup
 	$(BIN)/python examples/tohoku2011/demo.py --out $(OUT)
@@ -89,6 +89,11 @@ test-pages: setup
 	  tests/service/test_generated_client.py \
 	  tests/e2e/test_docs_waves.py tests/e2e/test_export_readers.py \
 	  tests/e2e/test_example_notebooks.py tests/e2e/test_added_rheology.py
+
+# what takes minutes, but for the page: much longer than CI may take
+test-slow: setup
+	$(BIN)/pytest -n 2 --dist loadfile -m "slow and not faults and not gpu" \
+	  --ignore tests/dashboard
 
 # the page's libraries as modules; it is in the repository, so that only who changes
 # a version needs npm

@@ -39,6 +39,7 @@ def small():
     return spec
 
 
+@pytest.mark.slow
 def test_campaign_in_a_bucket_is_read_over_http(server, tmp_path):
     address = server.bucket()
     places = zip(

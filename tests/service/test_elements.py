@@ -143,6 +143,7 @@ def test_refusal_of_a_mesh_names_its_number_the_limit_and_what_makes_it(serve, f
         assert "elements or more" in detail(spec({"fault": 1.5, "far": 30}, many))
 
 
+@pytest.mark.slow
 def test_later_meshes_of_an_accuracy_are_held_against_the_limit_of_the_service(
     database, new_dispatcher, turn, worker, tmp_path, monkeypatch
 ):
