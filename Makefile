@@ -17,6 +17,9 @@ FAULTS := -m "" tests/faults tests/service/test_deployed.py \
 .PHONY: demo test serve lint bench faults fuzz kills scan test-dashboard test-pages \
   test-slow test-extras mutants coverage docs vendor setup system clean
 
+# containers often set it; then each of some thousand processes compiles every module
+demo test test-dashboard test-pages test-slow test-extras: export PYTHONDONTWRITEBYTECODE =
+
 demo: setup
 	$(BIN)/python examples/tohoku2011/demo.py --out $(OUT)
 
