@@ -89,7 +89,13 @@ def test_slabs_give_the_bits_of_the_whole(backend, attenuates, slabs):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(
-    ("kind", "precision"), [("sponge", "fp32"), ("free", "fp32"), ("free", "int8")]
+    ("kind", "precision"),
+    [
+        ("sponge", "fp32"),
+        ("free", "fp32"),
+        ("free", "int8"),
+        pytest.param("sponge", "int8", marks=pytest.mark.slow),
+    ],
 )
 def test_precisions_and_sides_have_slabs_too(backend, precision, kind):
     try:
