@@ -36,6 +36,8 @@ def process(tmp_path, monkeypatch):
     """Load the function anew, as another process would."""
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.setattr("numba.config.CACHE_DIR", "")
+    # bytecode of a source changed within a second to one of the same size counts as new
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
     (tmp_path / "module.py").write_text(MODULE)
 
     def load(factor=2):
