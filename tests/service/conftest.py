@@ -64,6 +64,13 @@ def postgres_template(postgres_server):
         yield url.partition("?")[0].rpartition("/")[2]
 
 
+@pytest.fixture(scope="session")
+def postgres_databases(postgres_server, postgres_template):
+    databases = postgres.Emptied(postgres_server, postgres_template)
+    yield databases
+    databases.close()
+
+
 def pytest_generate_tests(metafunc):
     """Run every test that needs a database on both, or on those it is marked with."""
     if "database_url" in metafunc.fixturenames:
@@ -80,9 +87,7 @@ def database_url(request, tmp_path):
         shutil.copy(request.getfixturevalue("sqlite_template"), path)
         yield str(path)
         return
-    server = request.getfixturevalue("postgres_server")
-    template = request.getfixturevalue("postgres_template")
-    with postgres.database(server, template) as url:
+    with request.getfixturevalue("postgres_databases").one() as url:
         yield url
 
 

@@ -68,7 +68,7 @@ def receiving():
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     receiver.url = f"http://127.0.0.1:{server.server_port}/hook"
     try:

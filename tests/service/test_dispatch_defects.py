@@ -9,8 +9,6 @@ import pytest
 
 from afterslip.error_class import ErrorClass
 from afterslip_service.db import attempts, jobs
-from afterslip_service.db.notify import Listener
-from afterslip_service.db.session import Database
 from afterslip_service.engine import retry
 from afterslip_service.engine.states import CampaignState, JobKind, JobState
 from afterslip_service.placement.cluster import Cluster
@@ -121,32 +119,6 @@ def test_scheduler_of_others_never_runs_an_attempt_twice():
         placement = Cluster(cluster.scheduler_address)
         assert cluster.scheduler.allowed_failures == 0
         placement.close()
-
-
-def test_processes_wake_each_other_and_not_themselves(database_url, database):
-    if database.is_sqlite:
-        pytest.skip("SQLite serves one process, which wakes itself")
-    from afterslip_service.db import events
-
-    other, woken = Database(database_url), []
-    listener = Listener(database, lambda: woken.append(time.monotonic()))
-    listener.start()
-    try:
-        deadline = time.monotonic() + 10
-        while not woken and time.monotonic() < deadline:
-            with other.write() as connection:
-                events.append(connection, "c", "group.state", {})
-            time.sleep(0.1)
-        assert woken
-        time.sleep(0.3)
-        heard = len(woken)
-        with database.write() as connection:
-            events.append(connection, "c", "group.state", {})
-        time.sleep(0.5)
-        assert len(woken) == heard
-    finally:
-        listener.stop()
-        other.close()
 
 
 def test_store_that_was_away_for_a_moment_is_asked_again(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from types import SimpleNamespace
 
-import postgres
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -213,9 +212,7 @@ def one_database(request, tmp_path, sqlite_template):
         yield made
         made.close()
         return
-    server = request.getfixturevalue("postgres_server")
-    template = request.getfixturevalue("postgres_template")
-    with postgres.database(server, template) as url:
+    with request.getfixturevalue("postgres_databases").one() as url:
         made = Database(url)
         yield made
         made.close()

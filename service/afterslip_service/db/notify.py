@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import selectors
+import socket
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     import psycopg
 
 RETRY_S = 5.0
-LOOK_S = 1.0
+_END_S = 2.0
 
 log = structlog.get_logger()
 
@@ -35,6 +37,7 @@ class Listener:
     def __init__(self, database: Database, wake: Callable[[], None]) -> None:
         self._database, self._wake = database, wake
         self._stop = threading.Event()
+        self._stopping, self._asked = socket.socketpair()
         self._thread: threading.Thread | None = None
         self.received = 0
 
@@ -48,8 +51,10 @@ class Listener:
     def stop(self) -> None:
         """Stop to listen."""
         self._stop.set()
+        self._asked.close()
         if self._thread is not None:
-            self._thread.join(2 * LOOK_S)
+            self._thread.join(_END_S)
+        self._stopping.close()
 
     def _run(self) -> None:
         import psycopg
@@ -65,8 +70,12 @@ class Listener:
                 self._stop.wait(RETRY_S)
 
     def _listen(self, connection: psycopg.Connection) -> None:
-        while not self._stop.is_set():
-            for message in connection.notifies(timeout=LOOK_S, stop_after=1):
-                if message.payload != self._database.mark:
-                    self.received += 1
-                    self._wake()
+        with selectors.DefaultSelector() as either:
+            either.register(connection, selectors.EVENT_READ)
+            either.register(self._stopping, selectors.EVENT_READ)
+            while not self._stop.is_set():
+                for message in connection.notifies(timeout=0):
+                    if message.payload != self._database.mark:
+                        self.received += 1
+                        self._wake()
+                either.select()
