@@ -2,6 +2,8 @@
 
 import dataclasses
 import re
+from importlib import import_module
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -97,6 +99,48 @@ def test_a_boundary_that_the_mesh_follows_has_no_steps(mesh):
 def test_uncovered_depth_is_an_error(mesh):
     with pytest.raises(MaterialError, match=r"elements have no material.*last layer"):
         assign(mesh, [CRUST])
+
+
+@pytest.fixture
+def in_ranges(monkeypatch):
+    """Assign materials in seven ranges of the elements, as of a large mesh."""
+    module = import_module("afterslip_solver.materials.assign")
+
+    def over(n, call):
+        cuts = np.linspace(0, n, 8).astype(int).tolist()
+        for first, last in pairwise(cuts):
+            call(first, last)
+
+    return lambda: monkeypatch.setattr(module, "over", over)
+
+
+def test_ranges_of_elements_have_the_materials_of_all(mesh, in_ranges):
+    tags = (depths(mesh) > 33 * KM).astype(np.int64)
+    named = dataclasses.replace(mesh, tags=tags, tag_names=("crust", "mantle"))
+    slab = Body("slab", plane_interface(30.0), 20 * KM, 8000.0, 4600.0, 3400.0)
+    delayed = dataclasses.replace(MANTLE, kelvin_viscosity=2e18, kelvin_ratio=0.5)
+    cases = [
+        lambda: assign(mesh, [CRUST, delayed], [slab]),
+        lambda: assign(named, [CRUST, delayed], by_tag=True),
+    ]
+    whole = [case() for case in cases]
+    in_ranges()
+    for case, before in zip(cases, whole, strict=True):
+        found = case()
+        for item in dataclasses.fields(found):
+            one, other = getattr(found, item.name), getattr(before, item.name)
+            assert (one is None) == (other is None)
+            assert one is None or np.array_equal(one, other)
+
+
+def test_errors_count_the_elements_of_all_ranges(mesh, in_ranges):
+    said = []
+    for _ in range(2):
+        with pytest.raises(MaterialError, match="elements have no material") as found:
+            assign(mesh, [CRUST])
+        said.append(str(found.value))
+        in_ranges()
+    assert said[0] == said[1]
 
 
 def test_layers_out_of_order_are_an_error(mesh):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 _FEW = 20_000
 # the same of rows that are copied
 _ROWS = 4096
+_within = threading.local()
 
 
 def copy_rows(source: NDArray[Any], out: NDArray[Any]) -> None:
@@ -38,11 +40,17 @@ def over(
     ----------
     few : number of steps that one thread does alone.
     per_thread : ranges for each thread; they may differ in work.
+
+    A loop within a range of another one has no threads of its own.
     """
     threads = min(len(os.sched_getaffinity(0)), -(-n // few))
-    if threads < 2:
+    if threads < 2 or getattr(_within, "range", False):
         call(0, n)
         return
     cuts = np.linspace(0, n, per_thread * threads + 1).astype(int).tolist()
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(threads, initializer=_enter) as pool:
         list(pool.map(call, cuts[:-1], cuts[1:]))
+
+
+def _enter() -> None:
+    _within.range = True

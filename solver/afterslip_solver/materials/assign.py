@@ -8,6 +8,7 @@ import numpy as np
 from scipy.interpolate import RegularGridInterpolator
 
 from afterslip_common.properties import PropertyGrid
+from afterslip_solver.jit.threads import over
 from afterslip_solver.materials.properties import (
     Body,
     Layer,
@@ -15,7 +16,7 @@ from afterslip_solver.materials.properties import (
     check_properties,
 )
 from afterslip_solver.mesh.tables.bisection import centres as centres_of
-from afterslip_solver.model import Bool, Float, Materials, TetMesh
+from afterslip_solver.model import Bool, Float, Int, Materials, TetMesh
 
 # vp, vs, rho, viscosity, kelvin_viscosity, kelvin_ratio, number of the part
 _COLUMNS = 7
@@ -46,19 +47,37 @@ def assign(
     parts: list[Layer | Body] = [*layers, *bodies]
     for part in parts:
         check_properties(part)
-    values = np.full((len(mesh.elements), _COLUMNS), np.nan)
-    centres = centres_of(mesh.nodes, mesh.cells)
     if by_tag:
-        _by_tag(mesh, parts, values)
-    else:
-        _by_layer(layers, -centres[:, 2], values)
-        _check_thickness(layers, -centres[:, 2])
-    if grid is not None:
-        _by_grid(grid, centres, values)
+        _check_tags(mesh, parts)
+    count = len(mesh.elements)
+    # NumPy's passes over millions of elements, of which each takes a part in a thread
+    whole, flawed = [np.empty(count) for _ in range(_COLUMNS)], list[int]()
+
+    def values_of(first: int, last: int) -> tuple[Float, Float]:
+        centres = centres_of(mesh.nodes, mesh.cells[first:last])
+        if not by_tag:
+            return _values(centres, layers, bodies, grid), centres
+        values = _by_tag(mesh.tags[first:last], mesh.tag_names, parts)
+        if grid is not None:
+            _by_grid(grid, centres, values)
+        return values, centres
+
+    def fill(first: int, last: int) -> None:
+        try:
+            found = _moduli(*values_of(first, last))
+        except MaterialError:
+            flawed.append(first)
+            return
+        for target, values in zip(whole, found, strict=True):
+            target[first:last] = values
+
+    over(count, fill)
+    if flawed:
+        # raises what is wrong with all elements
+        _moduli(*values_of(0, count))
     if not by_tag:
-        for number, body in enumerate(bodies):
-            values[inside_of(body, centres)] = _row(body, len(layers) + number)
-    return _moduli(values, centres, parts)
+        _check_thickness(mesh, layers)
+    return _materials(whole, parts)
 
 
 def moduli_at(
@@ -76,14 +95,24 @@ def moduli_at(
     parts: list[Layer | Body] = [*layers, *bodies]
     for part in parts:
         check_properties(part)
+    lam, mu, rho, *_ = _moduli(_values(points, layers, bodies, grid), points)
+    return lam, mu, rho
+
+
+def _values(
+    points: Float,
+    layers: Sequence[Layer],
+    bodies: Sequence[Body],
+    grid: PropertyGrid | None,
+) -> Float:
+    """(n, column) of points; NaN where there is nothing."""
     values = np.full((len(points), _COLUMNS), np.nan)
     _by_layer(layers, -points[:, 2], values)
     if grid is not None:
         _by_grid(grid, points, values)
     for number, body in enumerate(bodies):
         values[inside_of(body, points)] = _row(body, len(layers) + number)
-    found = _moduli(values, points, parts)
-    return found.lam, found.mu, found.rho
+    return values
 
 
 def _row(part: Layer | Body, number: int) -> list[float]:
@@ -103,39 +132,48 @@ def _by_layer(layers: Sequence[Layer], depth: Float, values: Float) -> None:
         values[which == i] = _row(layer, i)
 
 
-def _check_thickness(layers: Sequence[Layer], depth: Float) -> None:
-    """Refuse layers that no element of a mesh would have.
+def _check_thickness(mesh: TetMesh, layers: Sequence[Layer]) -> None:
+    """Refuse layers that no element of a mesh would have."""
+    bottoms = np.array([layer.bottom for layer in layers], dtype=np.float64)
+    held = np.zeros(len(layers) + 1, dtype=np.bool_)
+    deepest = list[float]()
 
-    Parameters
-    ----------
-    depth : of the centres of all elements, m.
-    """
-    top = 0.0
-    for layer in layers:
-        found = (depth > top) & (depth <= layer.bottom)
-        if top < depth.max() and not found.any():
+    def look(first: int, last: int) -> None:
+        depth = -centres_of(mesh.nodes, mesh.cells[first:last])[:, 2]
+        held[np.searchsorted(bottoms, depth[depth > 0.0])] = True
+        deepest.append(float(depth.max()))
+
+    over(len(mesh.elements), look)
+    tops = [0.0, *bottoms[:-1]]
+    for layer, top, some in zip(layers, tops, held, strict=False):
+        if top < max(deepest) and not some:
             thick = (layer.bottom - top) / 1e3
             raise MaterialError(
                 f"layer {layer.name}: no element has its centre in its {thick:.2g} km: "
                 f"a mesh.size.fault of {1.9 * thick:.2g} km would do, or join it to a "
                 "neighbour"
             )
-        top = layer.bottom
 
 
-def _by_tag(mesh: TetMesh, parts: Sequence[Layer | Body], values: Float) -> None:
-    known = {part.name: number for number, part in enumerate(parts)}
-    for i, name in enumerate(mesh.tag_names):
-        chosen = mesh.tags == i
-        if not chosen.any():
-            continue
-        if name not in known:
+def _check_tags(mesh: TetMesh, parts: Sequence[Layer | Body]) -> None:
+    known = [part.name for part in parts]
+    counts = np.bincount(mesh.tags, minlength=len(mesh.tag_names))
+    for name, count in zip(mesh.tag_names, counts, strict=False):
+        if count and name not in known:
             raise MaterialError(
-                f"the mesh's part {name!r} ({int(chosen.sum())} elements) has no "
+                f"the mesh's part {name!r} ({int(count)} elements) has no "
                 f"material; known are {', '.join(known) or 'none'}: name layers and "
                 "bodies like the physical groups of the mesh"
             )
-        values[chosen] = _row(parts[known[name]], known[name])
+
+
+def _by_tag(tags: Int, names: Sequence[str], parts: Sequence[Layer | Body]) -> Float:
+    numbers = {part.name: number for number, part in enumerate(parts)}
+    rows = np.full((len(names), _COLUMNS), np.nan)
+    for row, name in zip(rows, names, strict=True):
+        if name in numbers:
+            row[:] = _row(parts[numbers[name]], numbers[name])
+    return np.asarray(rows[tags])
 
 
 def _by_grid(grid: PropertyGrid, centres: Float, values: Float) -> None:
@@ -181,7 +219,14 @@ def inside_of(body: Body, centres: Float) -> Bool:
     return np.asarray((across > 0.0) & (across <= body.thickness))
 
 
-def _moduli(values: Float, centres: Float, parts: Sequence[Layer | Body]) -> Materials:
+def _moduli(values: Float, centres: Float) -> tuple[Float, ...]:
+    """Lam, mu, rho, viscosity, those of a Kelvin element, and the number of the part.
+
+    Raises
+    ------
+    MaterialError
+        Some elements have no material, or moduli that are not positive.
+    """
     bare = np.isnan(values).any(axis=1)
     if bare.any():
         deepest = -float(centres[bare, 2].max()) / 1e3
@@ -200,15 +245,20 @@ def _moduli(values: Float, centres: Float, parts: Sequence[Layer | Body]) -> Mat
             f"vp = {vp[worst]:.0f} m/s, vs = {vs[worst]:.0f} m/s, rho = "
             f"{rho[worst]:.0f} kg/m3; vs must be below vp / 1.155"
         )
+    return lam, mu, rho, viscosity, delay, ratio * mu, number
+
+
+def _materials(found: Sequence[Float], parts: Sequence[Layer | Body]) -> Materials:
+    lam, mu, rho, viscosity, delay, modulus, number = found
     delayed = bool(np.isfinite(delay).any())
     branches = _branches(parts, number, mu)
     return Materials(
-        lam=np.ascontiguousarray(lam),
-        mu=np.ascontiguousarray(mu),
-        rho=np.ascontiguousarray(rho),
-        viscosity=np.ascontiguousarray(viscosity),
-        kelvin_viscosity=np.ascontiguousarray(delay) if delayed else None,
-        kelvin_modulus=np.ascontiguousarray(ratio * mu) if delayed else None,
+        lam=lam,
+        mu=mu,
+        rho=rho,
+        viscosity=viscosity,
+        kelvin_viscosity=delay if delayed else None,
+        kelvin_modulus=modulus if delayed else None,
         branch_viscosity=branches and branches[0],
         branch_modulus=branches and branches[1],
     )
