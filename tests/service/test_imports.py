@@ -25,3 +25,19 @@ def test_a_process_starts_without_the_heavy_libraries(module: str, needed: set[s
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert HEAVY & set(done.stdout.split()) == needed
+
+
+def test_a_computing_process_solves_without_what_reads_results_and_meshes():
+    code = """
+import sys
+from afterslip_workers import child
+from afterslip_workers.engines.registry import load_all
+from afterslip_workers.tasks import greens, model
+load_all()
+print(*sys.modules)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    found = set(done.stdout.split())
+    assert (HEAVY | {"meshio"}) & found == {"numba", "scipy", "zarr"}

@@ -160,6 +160,17 @@ def test_waiting_group_is_announced_once_to_the_process_that_solves(tmp_path, po
     assert not (tmp_path / "attempts" / "a1" / "announced").exists()
 
 
+def test_group_is_announced_while_the_process_changes_hands(tmp_path, pools):
+    assert Attempt(tmp_path, "a1").receipt()["outcome"] == "stored"
+    with pools[0].line():  # the next one, which is about to take the process
+        second = Attempt(tmp_path, "a2")
+        deadline = time.monotonic() + 20
+        while not (tmp_path / "attempts" / "a2" / "announced").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+    assert second.receipt()["outcome"] == "stored"
+
+
 def test_group_that_was_announced_outlives_the_process_that_solved_it(tmp_path, pools):
     first = Attempt(tmp_path, "a1", do="sleep", seconds=60)
     wait_for_phase(tmp_path, "solving", "a1")
@@ -254,8 +265,10 @@ def test_groups_of_a_real_worker_are_solved_ahead(campaign, monkeypatch):
         for k in range(4)
     ]
     try:
+        # none is solved before its turn while the model is not prepared yet
+        receipts = [entry.execute(contents[0])]
         with ThreadPoolExecutor(3) as threads:
-            receipts = list(threads.map(entry.execute, contents))
+            receipts += threads.map(entry.execute, contents[1:])
     finally:
         pool.close()
         writers.close()

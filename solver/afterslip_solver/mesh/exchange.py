@@ -7,7 +7,6 @@ import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import meshio
 import numpy as np
 
 from afterslip_common.errors import MeshError
@@ -85,6 +84,8 @@ def export_vtu(
     cell_data : by name (n_elem,) values; triangles of faults get NaN or -1.
     faults : written as triangles, numbered from -1 downwards in cell data ``tag``.
     """
+    import meshio
+
     # VTK orders the midpoints of a tetrahedron as this package does
     cells: list[tuple[str, Int]] = [("tetra10", mesh.elements)]
     cells += [("triangle6", fault.triangles) for fault in faults]
@@ -114,6 +115,8 @@ def _unreadable(path: Path, error: BaseException) -> str:
 
 
 def _from_meshio(path: Path) -> External:
+    import meshio
+
     try:
         # meshio prints what it would better raise
         with contextlib.redirect_stdout(io.StringIO()):

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 from scipy.io import netcdf_file
 
@@ -28,6 +27,8 @@ def read_exodus(path: Path) -> External:
     with path.open("rb") as stream:
         is_hdf5 = stream.read(4) == b"\x89HDF"
     if is_hdf5:
+        import h5py
+
         with h5py.File(path, "r") as file:
             return _parse(file.keys(), lambda name: file[name][...])
     with netcdf_file(path, "r", mmap=False) as file:

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
 from afterslip.archive import SourceTable, StationTable
@@ -23,6 +22,9 @@ from afterslip.spec.files import Files
 from afterslip.spec.inputs import Inputs
 from afterslip_workers.machine.model_cache import ModelCache
 from afterslip_workers.store.backend import StoreBackend
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 Float = NDArray[np.float64]
 # arrays of one source, or of a group with the sources first, by name

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-
-import xarray as xr
+from typing import TYPE_CHECKING, Any
 
 from afterslip.errors import one_problem
 from afterslip.frame import Frame
@@ -16,6 +14,9 @@ from afterslip.spec import load
 from afterslip_workers.engines.base import ForwardEngine
 from afterslip_workers.engines.registry import find
 from afterslip_workers.store import durable
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 def engine_of(spec: str | Path | Mapping[str, Any]) -> ForwardEngine:

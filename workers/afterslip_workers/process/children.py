@@ -179,10 +179,13 @@ class Pool:
         return child
 
     def announce(self, message: dict[str, Any]) -> None:
-        """Send a message to the child that works, where only one may."""
+        """Send a message to the child that works, where only one may.
+
+        Between two tasks it is idle for a moment.
+        """
         with self._lock:
-            busy = [*self._busy] if self.limit == 1 else []
-        for child in busy:
+            children = [*self._busy, *self._idle] if self.limit == 1 else []
+        for child in children:
             child.send(message)
 
     def start_ahead(self, count: int = 1) -> None:

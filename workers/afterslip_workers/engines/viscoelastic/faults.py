@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from afterslip.frame import Frame
 from afterslip.physics.viscoelastic import physics
 from afterslip_solver.model import Bool, FaultMesh, Float, Int, Model
+from afterslip_workers.engines.variables import variable
 from afterslip_workers.engines.viscoelastic.sources import (
     EDGES,
     UnitSources,
     slip_on_nodes,
     unit_slip_on_nodes,
 )
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 # a second-order triangle as four flat ones: corners 0..2, midpoints 3..5
 _FLAT = np.array([[0, 3, 5], [3, 1, 4], [5, 4, 2], [3, 4, 5]])
@@ -52,7 +55,7 @@ class FaultSlip:
             for name in self.faults
         ]
         meaning = {"flag_meanings": " ".join(EDGES)}
-        made["fault_edge"] = xr.Variable(
+        made["fault_edge"] = variable(
             ("fault", "edge"), np.array(edges, dtype=object), meaning
         )
         return made
@@ -154,8 +157,8 @@ def fault_variables(
     faults = [model.faults[name] for name in names]
     for key in ("length", "width"):
         values = np.array([getattr(fault, key) for fault in faults])
-        made[f"fault_{key}"] = xr.Variable(("fault",), values, {"units": "m"})
-    made["fault_triangles"] = xr.Variable(
+        made[f"fault_{key}"] = variable(("fault",), values, {"units": "m"})
+    made["fault_triangles"] = variable(
         ("fault_triangle", "corner"), np.concatenate(triangles).astype(np.int32)
     )
     return made
@@ -182,4 +185,4 @@ _UNITS = {
 def _variable(name: str, values: Float) -> xr.Variable:
     dims = ("fault_node", _SECOND[name]) if name in _SECOND else ("fault_node",)
     attrs = {"units": _UNITS[name]} if name in _UNITS else {}
-    return xr.Variable(dims, values, attrs)
+    return variable(dims, values, attrs)

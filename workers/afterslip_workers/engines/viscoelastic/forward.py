@@ -7,10 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from afterslip.error_class import ErrorClass
 from afterslip.identity import canonical_spec, digest, model_digest
@@ -30,6 +29,7 @@ from afterslip_solver.mesh.split import elements_beside
 from afterslip_solver.model import Float, GroupResult, Model
 from afterslip_solver.sources import interpolated_slip, potency, uniform_slip
 from afterslip_workers.engines.forward import place_coordinates, write
+from afterslip_workers.engines.variables import variable
 from afterslip_workers.engines.viscoelastic import preflight, probes
 from afterslip_workers.engines.viscoelastic.accuracy import Walls, adapted
 from afterslip_workers.engines.viscoelastic.building import build_model
@@ -50,6 +50,9 @@ from afterslip_workers.engines.viscoelastic.space import (
 )
 from afterslip_workers.errors import TaskError
 from afterslip_workers.versions import versions
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 Report = Callable[[dict[str, Any]], None]
 
@@ -323,27 +326,18 @@ def _error_variable(error: Float) -> xr.Variable:
     text = "estimated error of the mesh: length of the error of the elastic "
     text += "displacement, and of the change since"
     attrs = {"units": "m", "long_name": text, "part": "elastic, change"}
-    return xr.Variable(("part", "time", "point"), np.stack([elastic, error[1:]]), attrs)
+    return variable(("part", "time", "point"), np.stack([elastic, error[1:]]), attrs)
 
 
 def _dataset(inputs: Inputs, points: Points, times: Float, motion: Float) -> xr.Dataset:
+    import xarray as xr
+
     coords = place_coordinates(inputs.frame, points)
-    coords["time"] = (
-        "time",
-        times / YEAR,
-        {"units": "yr", "long_name": "time after the slip, Julian years"},
-    )
-    long_name = "displacement since before the slip"
-    return xr.Dataset(
-        {
-            "displacement": (
-                ("time", "point", "component"),
-                motion,
-                {"units": "m", "long_name": long_name},
-            )
-        },
-        coords,
-    )
+    text = {"units": "yr", "long_name": "time after the slip, Julian years"}
+    coords["time"] = "time", times / YEAR, text
+    text = {"units": "m", "long_name": "displacement since before the slip"}
+    moved = ("time", "point", "component"), motion, text
+    return xr.Dataset({"displacement": moved}, coords)
 
 
 def _attributes(

@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import io
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import xarray as xr
 
 from afterslip.errors import one_problem
 from afterslip_workers.store import durable
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 COLUMNS = ("east", "north", "up", "sigma_e", "sigma_n", "sigma_u", "type", "time")
 

@@ -6,10 +6,9 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from afterslip.errors import Problem, SpecError
 from afterslip.identity import canonical_spec, digest, model_digest
@@ -35,6 +34,7 @@ from afterslip_solver.waves.loads import (
 from afterslip_solver.waves.march import Recording, Series, Steps, UnstableError
 from afterslip_solver.waves.record import receivers
 from afterslip_workers.engines.forward import place_coordinates, write
+from afterslip_workers.engines.variables import variable
 from afterslip_workers.engines.waves.building import build_ground
 from afterslip_workers.engines.waves.model_file import WaveGround
 from afterslip_workers.engines.waves.solving import (
@@ -45,6 +45,9 @@ from afterslip_workers.engines.waves.solving import (
 )
 from afterslip_workers.machine import device
 from afterslip_workers.versions import versions
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 Report = Callable[[dict[str, Any]], None]
 
@@ -292,11 +295,13 @@ def _dataset(
     series: Series,
     steps: Steps,
 ) -> xr.Dataset:
+    import xarray as xr
+
     dims = ("time", "point", "component")
 
     def through_time(values: Any, units: str, text: str) -> xr.Variable:
         own = np.moveaxis(np.asarray(values[0]), -1, 0)
-        return xr.Variable(dims, own, {"units": units, "long_name": text})
+        return variable(dims, own, {"units": units, "long_name": text})
 
     coords = place_coordinates(inputs.frame, points)
     seconds = float(forward.waves.sampling) * np.arange(steps.samples)

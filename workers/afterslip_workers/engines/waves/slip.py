@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from afterslip.frame import Frame
 from afterslip_common.source_time import SourceTime
@@ -14,8 +13,12 @@ from afterslip_solver.model import Float, Int
 from afterslip_solver.sources import spacing
 from afterslip_solver.waves.fault import FaultPoints
 from afterslip_solver.waves.loads import rigidity_at
+from afterslip_workers.engines.variables import variable
 from afterslip_workers.engines.waves.model_file import WaveGround
 from afterslip_workers.engines.waves.sources import WaveSources
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 _EDGES = "top bottom start end"
 _METRES = ("slip", "x", "y", "z", "along", "down")
@@ -62,8 +65,8 @@ class WaveSlip:
                 ("lon", "lat"), places, ("east", "north"), strict=True
             ):
                 units = {"units": f"degrees_{unit}"}
-                made[f"fault_{key}"] = xr.Variable(("fault_node",), values, units)
-        made["fault_triangles"] = xr.Variable(
+                made[f"fault_{key}"] = variable(("fault_node",), values, units)
+        made["fault_triangles"] = variable(
             ("fault_triangle", "corner"), np.concatenate(triangles).astype(np.int32)
         )
         return made | self._of_faults()
@@ -94,12 +97,12 @@ class WaveSlip:
             conditions if fault.name == own.name else ["none"] * 4 for fault in faults
         ]
         made = {
-            f"fault_{key}": xr.Variable(
+            f"fault_{key}": variable(
                 ("fault",), np.array([getattr(f, key) for f in faults]), {"units": "m"}
             )
             for key in ("length", "width")
         }
-        made["fault_edge"] = xr.Variable(
+        made["fault_edge"] = variable(
             ("fault", "edge"), np.array(table, dtype=object), {"flag_meanings": _EDGES}
         )
         return made
@@ -162,4 +165,4 @@ def _triangles(fault: FaultPoints) -> Int:
 def _variable(name: str, values: Float) -> xr.Variable:
     dims = ("fault_node", _VECTORS[name]) if name in _VECTORS else ("fault_node",)
     unit = "Pa" if name == "rigidity" else "m" if name in _METRES else None
-    return xr.Variable(dims, values, {"units": unit} if unit else {})
+    return variable(dims, values, {"units": unit} if unit else {})
