@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,6 +15,7 @@ from afterslip.identity import campaign_digest, greens_digest
 from afterslip.integrity import FIXED, ROOT
 from afterslip.schemas.campaign import Campaign
 from afterslip.spec import parse_stored
+from afterslip.spec.files import Files
 from afterslip.spec.inputs import Inputs, resolve
 from afterslip_workers.engines.base import Built, Engine, Units
 from afterslip_workers.engines.models import keep_for_groups
@@ -50,7 +51,7 @@ def run(context: Context) -> tuple[Manifest, Stats]:
     files = context.files
     context.phase("reading files")
     inputs = resolve(spec, files)
-    with failures_of(engine):
+    with failures_of(engine), ThreadPoolExecutor(1) as beside:
         built = engine.build(
             spec,
             lambda: inputs,
@@ -61,26 +62,36 @@ def run(context: Context) -> tuple[Manifest, Stats]:
         )
         context.phase("shaping sources")
         units = engine.units(spec, built.model)
-        stations = _stations(inputs)
-        keys, table, more = _described(engine, spec, built.model, units, stations)
-    said = units.notes()
-    for note in said:
-        log.info("%s", note)
-    facts = {
+        # digests of gigabytes, until the empty store is there
+        keys = beside.submit(engine.keys, spec, built.model, units)
+        stations, said = _stations(inputs), units.notes()
+        for note in said:
+            log.info("%s", note)
+        table = units.table(built.model)
+        facts = {
+            **_stated(spec, files, built, said),
+            **_described(engine, spec, built.model, units, stations, table),
+        }
+        context.phase("creating the store")
+        made = spec, built.model, table, stations
+        facts = _create_store(context, engine, *made, facts, keys)
+    written = _manifest(envelope, facts, built, keys.result())
+    manifest.commit(context.folder, written)
+    keep_for_groups(context.warm, built)
+    return written, Stats(solves=0, iterations=0)
+
+
+def _stated(
+    spec: Campaign, files: Files, built: Built, notes: list[str]
+) -> dict[str, Any]:
+    """Facts of the campaign and its model."""
+    return {
         "digest": built.digest,
         "campaign_digest": campaign_digest(spec, files),
         "greens_digest": greens_digest(spec, files),
         **{key: built.facts[key] for key in _OF_MODEL},
-        "notes": [*built.facts["notes"], *said],
-        "covers": keys["quality"],
-        **more,
+        "notes": [*built.facts["notes"], *notes],
     }
-    context.phase("creating the store")
-    facts = _create_store(context, engine, spec, built.model, table, stations, facts)
-    written = _manifest(envelope, facts, built, keys)
-    manifest.commit(context.folder, written)
-    keep_for_groups(context.warm, built)
-    return written, Stats(solves=0, iterations=0)
 
 
 def _manifest(
@@ -107,20 +118,17 @@ def _described(
     model: Any,
     units: Units,
     stations: StationTable | None,
-) -> tuple[dict[str, Any], SourceTable, dict[str, Any]]:
-    """Return the sources' keys and table, and what the store's layout follows from."""
-    with ThreadPoolExecutor(1) as beside:  # digests of gigabytes
-        keys = beside.submit(engine.keys, spec, model, units)
-        table = units.table(model)
-        facts = {
-            **engine.store_facts(spec, model, units, stations),
-            "crc32c": True,
-            "n_sources": len(units),
-            "groups": units.groups,
-            "sources": units.describe(table),
-            **coordinates.plain(table, stations),
-        }
-    return keys.result(), table, facts
+    table: SourceTable,
+) -> dict[str, Any]:
+    """Facts of the sources, and what the store's layout follows from."""
+    return {
+        **engine.store_facts(spec, model, units, stations),
+        "crc32c": True,
+        "n_sources": len(units),
+        "groups": units.groups,
+        "sources": units.describe(table),
+        **coordinates.plain(table, stations),
+    }
 
 
 def _create_store(
@@ -131,6 +139,7 @@ def _create_store(
     table: SourceTable,
     stations: StationTable | None,
     facts: dict[str, Any],
+    keys: Future[dict[str, Any]],
 ) -> dict[str, Any]:
     """Create ``greens.zarr`` and ``model.json``, unless both are there already.
 
@@ -159,6 +168,7 @@ def _create_store(
         facts["files"] = {name: sums[name] for name in sums if name not in _OWN}
         for name in [*facts["files"], FIXED]:
             backend.upload(scratch / name, f"{final}/{name}")
+        facts["covers"] = keys.result()["quality"]
         facts = ModelFacts.model_validate(facts).as_json()
         write_json(backend, noted, facts)
         backend.upload(scratch / ROOT, f"{final}/{ROOT}")

@@ -20,7 +20,7 @@ from afterslip.physics.viscoelastic import physics
 from afterslip_solver.jit.threads import over
 from afterslip_solver.mesh.slit_surface import two_sided
 from afterslip_solver.model import Model, SolverSettings
-from afterslip_workers.engines.viscoelastic.modes import modes_of
+from afterslip_workers.engines.viscoelastic.modes import Modes, modes_of
 from afterslip_workers.engines.viscoelastic.sources import UnitSources, unit_slip
 
 # in this order, also where a model has none, in the digests of all stores
@@ -56,15 +56,15 @@ def reuse_facts(
     with ThreadPoolExecutor(1) as beside:  # gigabytes, on processors that hash slowly
         model_digest = beside.submit(_model, model, frame)
         slips = _slips(model, units)
+        modes = modes_of(model, settings)
     of_model = model_digest.result()
-    of_solver = digest(_solver(model, settings))
-    elastic = modes_of(model, settings).count == 1
+    of_solver = digest(_solver(modes, settings))
     return {
         "model": of_model,
         "solver": of_solver,
         "slips": slips,
         "keys": [digest([of_model, of_solver, slip]) for slip in slips],
-        "quality": dict(wanted) | (_FOR_EVER if elastic else {}),
+        "quality": dict(wanted) | (_FOR_EVER if modes.count == 1 else {}),
     }
 
 
@@ -82,9 +82,8 @@ def _slips(model: Model, units: UnitSources) -> list[str]:
     return found
 
 
-def _solver(model: Model, settings: SolverSettings) -> dict[str, Any]:
+def _solver(modes: Modes, settings: SolverSettings) -> dict[str, Any]:
     """Return the settings that change numbers by more than a tolerance."""
-    modes = modes_of(model, settings)
     facts: dict[str, Any] = {
         "numerics": physics.numerics,
         "integrator": modes.integrator,
