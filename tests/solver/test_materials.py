@@ -92,6 +92,28 @@ def test_long_elements_far_away_do_not_hide_the_steps_near_the_faults():
     assert misfit.note.endswith(f"by {everywhere:.2g} km RMS")
 
 
+@pytest.mark.parametrize(
+    ("thickness", "said"),
+    [
+        (1.5 * KM, "does not follow all of its boundary but steps around it"),
+        (
+            0.001,
+            "no element of the mesh has its centre in it, as its 1e-06 km are thin",
+        ),
+    ],
+)
+def test_a_body_much_thinner_than_elements_is_not_said_to_be_followed(
+    mesh, thickness, said
+):
+    """Faces in or beside it are then a small part of an edge away from its sides."""
+    slab = Body("slab", plane_interface(30.0), thickness, 8000.0, 4600.0, 3400.0)
+    layers = [dataclasses.replace(MANTLE, bottom=60 * KM)]
+    (misfit,) = describe_misfits(mesh, layers, [slab], edge=10 * KM)
+    assert misfit.steps
+    assert said in misfit.note
+    assert f"mesh.size.fault of {3.8e-3 * thickness:.2g} km would do" in misfit.note
+
+
 def test_a_boundary_that_the_mesh_follows_has_no_steps(mesh):
     assert list(describe_misfits(mesh, [CRUST, MANTLE], [])) == []
 

@@ -21,6 +21,9 @@ _FOLLOWED = 1.0
 # as a share of the length of edges: those of steps are off by more, chords of curved
 # boundaries by less
 _STEP = 0.08
+# as a share of a body's thickness: faces that are anywhere in a body, or beyond its
+# sides, are off by more, however long their edges are
+_ANYWHERE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +71,18 @@ def describe_misfits(
         some = _beside(mesh, body.across(vertices), (0.0, body.thickness))
         inside = inside_of(body, _centres(mesh, some))
         faces = _faces(mesh, some, inside, bodies[number + 1 :])
-        name = f"body {body.name}", "all of its boundary"
-        for misfit in _described(name, faces, partial(_from, body), faults):
+        name, thick = (f"body {body.name}", "all of its boundary"), body.thickness
+        found = _described(name, faces, partial(_from, body), faults, thick)
+        for misfit in found if inside.any() else [_absent(body)]:
             if misfit.steps and edge > longest_edge(body.thickness):
                 misfit = replace(misfit, note=misfit.note + _too_thin(body))
             yield misfit
+
+
+def _absent(body: Body) -> Misfit:
+    return Misfit(
+        f"body {body.name}: no element of the mesh has its centre in it", True
+    )
 
 
 def _too_thin(body: Body) -> str:
@@ -129,8 +139,14 @@ def _described(
     faces: tuple[Float, Float],
     distance: Callable[[Float], Float],
     faults: Float | None,
+    thickness: float = np.inf,
 ) -> Iterator[Misfit]:
-    """Say how far off faces are; nothing where the mesh follows the boundary."""
+    """Say how far off faces are; nothing where the mesh follows the boundary.
+
+    Parameters
+    ----------
+    thickness : m, of the body that is bounded.
+    """
     corners, area = faces
     if not len(corners):
         return
@@ -141,19 +157,20 @@ def _described(
     if whole <= _FOLLOWED:
         return
     off, beside = f"{_km(whole)} RMS", ""
-    relative = whole / _edge(area)
+    relative, most = whole / _edge(area), whole
     near = _near(faults, corners.mean(axis=1)) if faults is not None else area < 0.0
     if near.any():
         close = _rms(square[near], area[near])
-        relative = close / _edge(area[near])
+        relative, most = close / _edge(area[near]), close
         off += " everywhere"
         beside = f"{_km(close)} RMS near the faults, " if close > _FOLLOWED else ""
     who, what = name
-    if relative > _STEP:
+    stepped = relative > _STEP or most > _ANYWHERE * thickness
+    if stepped:
         said = f"the mesh does not follow {what} but steps around it, by {beside}{off}"
     else:
         said = f"faces of the mesh follow {what} within {beside}{off}"
-    yield Misfit(f"{who}: {said}", relative > _STEP)
+    yield Misfit(f"{who}: {said}", stepped)
 
 
 def _rms(square: Float, area: Float) -> float:

@@ -65,9 +65,9 @@ def _built(model: Model, size: MeshSize, inputs: Inputs) -> dict[str, float]:
         parts[cause] = on_fault * _area(fault, inputs)
         cause = f"near the top of the fault {fault.name}: raise mesh.size.ends"
         parts[cause] = _near_top(fault, inputs, size)
-    parts["in thin layers: join layers"] = sum(
-        area * thickness / (VOLUME * max(FLATNESS * thickness, size.fault) ** 3)
-        for thickness in thicknesses(model, inputs)
+    parts["in thin layers: join layers"] = area * sum(
+        _in_layer(thickness, size, bool(number) + 1)
+        for number, thickness in enumerate(thicknesses(model, inputs))
         if 0.5 * size.fault <= thickness < size.far / FLATNESS
     )
     # bodies below one file have one top
@@ -76,6 +76,16 @@ def _built(model: Model, size: MeshSize, inputs: Inputs) -> dict[str, float]:
     cut = "along the sides of bodies: leave some out, or make model.mesh.size coarser"
     parts[cut] = SIDE * sides * sum(parts.values())
     return parts
+
+
+def _in_layer(thickness: float, size: MeshSize, sides: int) -> float:
+    """Count those of a thin layer and beyond its sides, for a square km.
+
+    Beyond a side their size grows up to ``far`` within twice their size in the layer.
+    """
+    own = max(FLATNESS * thickness, size.fault)
+    beyond = (size.far + own) / (own * size.far**2)
+    return (thickness / own**3 + sides * beyond) / VOLUME
 
 
 def _near_top(fault: Fault, inputs: Inputs, size: MeshSize) -> float:
