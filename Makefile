@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+UV := $(BIN)/python -m uv pip install --quiet --python $(BIN)/python --link-mode copy \
+  --compile-bytecode
 OUT ?= demo-out
 PACKAGES := api common migrations service solver workers benchmarks deploy examples .ci
 # of each fuzz; drawn anew each time. Each may take 2 s
@@ -120,8 +123,11 @@ system:
 $(STAMP): requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("afterslip needs Python 3.11 or newer, this is %s: set PYTHON=..." % sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.lock
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -e .
+	@# uv takes a third of pip's time, but does not read the mirrors of a pip.conf
+	awk '/^uv==/,!/\\$$/' requirements.lock >$(VENV)/uv.txt
+	$(PIP) -r $(VENV)/uv.txt
+	$(UV) -r requirements.lock || $(PIP) -r requirements.lock
+	$(PIP) --no-deps -e .
 	touch $@
 
 clean:

@@ -37,7 +37,7 @@ class Listener:
     def __init__(self, database: Database, wake: Callable[[], None]) -> None:
         self._database, self._wake = database, wake
         self._stop = threading.Event()
-        self._stopping, self._asked = socket.socketpair()
+        self._asked: socket.socket | None = None
         self._thread: threading.Thread | None = None
         self.received = 0
 
@@ -45,34 +45,37 @@ class Listener:
         """Start to listen."""
         if self._database.is_sqlite:
             return
-        self._thread = threading.Thread(target=self._run, name="listener", daemon=True)
+        self._asked, asked = socket.socketpair()
+        self._thread = threading.Thread(
+            target=self._run, args=(asked,), name="listener", daemon=True
+        )
         self._thread.start()
 
     def stop(self) -> None:
         """Stop to listen."""
         self._stop.set()
-        self._asked.close()
-        if self._thread is not None:
+        if self._asked is not None and self._thread is not None:
+            self._asked.close()
             self._thread.join(_END_S)
-        self._stopping.close()
 
-    def _run(self) -> None:
+    def _run(self, asked: socket.socket) -> None:
         import psycopg
 
         url = self._database.url.replace("postgresql+psycopg://", "postgresql://")
-        while not self._stop.is_set():
-            try:
-                with psycopg.connect(url, autocommit=True) as connection:
-                    connection.execute(f"LISTEN {CHANNEL}")
-                    self._listen(connection)
-            except psycopg.Error as error:
-                log.warning("nobody can wake this process now", error=str(error))
-                self._stop.wait(RETRY_S)
+        with asked:
+            while not self._stop.is_set():
+                try:
+                    with psycopg.connect(url, autocommit=True) as connection:
+                        connection.execute(f"LISTEN {CHANNEL}")
+                        self._listen(connection, asked)
+                except psycopg.Error as error:
+                    log.warning("nobody can wake this process now", error=str(error))
+                    self._stop.wait(RETRY_S)
 
-    def _listen(self, connection: psycopg.Connection) -> None:
+    def _listen(self, connection: psycopg.Connection, asked: socket.socket) -> None:
         with selectors.DefaultSelector() as either:
             either.register(connection, selectors.EVENT_READ)
-            either.register(self._stopping, selectors.EVENT_READ)
+            either.register(asked, selectors.EVENT_READ)
             while not self._stop.is_set():
                 for message in connection.notifies(timeout=0):
                     if message.payload != self._database.mark:

@@ -51,7 +51,7 @@ def assign(
         _check_tags(mesh, parts)
     count = len(mesh.elements)
     # NumPy's passes over millions of elements, of which each takes a part in a thread
-    whole, flawed = [np.empty(count) for _ in range(_COLUMNS)], list[int]()
+    whole, flawed = [np.empty(count) for _ in range(_COLUMNS)], list[MaterialError]()
 
     def values_of(first: int, last: int) -> tuple[Float, Float]:
         centres = centres_of(mesh.nodes, mesh.cells[first:last])
@@ -65,16 +65,17 @@ def assign(
     def fill(first: int, last: int) -> None:
         try:
             found = _moduli(*values_of(first, last))
-        except MaterialError:
-            flawed.append(first)
+        except MaterialError as error:
+            flawed.append(error)
             return
         for target, values in zip(whole, found, strict=True):
             target[first:last] = values
 
     over(count, fill)
     if flawed:
-        # raises what is wrong with all elements
+        # says how many of all elements are wrong
         _moduli(*values_of(0, count))
+        raise flawed[0]
     if not by_tag:
         _check_thickness(mesh, layers)
     return _materials(whole, parts)
