@@ -6,13 +6,17 @@
 
 The GPU machine may lack gmsh: the first form keeps the unrefined mesh that gmsh makes
 of the campaign, the others refine that. The model is built before the clock of the
-campaign starts; what that took is a record of its own. The third form measures the
+campaign starts, with the memory settings of a service's computing processes; what that
+took is a record of its own. The third form measures the
 same groups on each number of GPUs, whose workers have set the model up before; without
 a GPU it starts as many processes. With and without `--without-space-error`, one after
 the other, the second form's records show what estimating the mesh's error costs.
 """
 
 import argparse
+import os
+import subprocess
+import sys
 import tempfile
 import time
 from contextlib import nullcontext
@@ -32,6 +36,7 @@ from afterslip_solver.mesh.mesher import RawMesh
 from afterslip_workers.engines.models import get_or_build
 from afterslip_workers.engines.viscoelastic import model_file
 from afterslip_workers.engines.viscoelastic.building import build_model
+from afterslip_workers.machine import heap
 from afterslip_workers.store.open import open_store
 
 SPEC = Path(__file__).parents[1] / "examples" / "tohoku2011" / "campaign.yaml"
@@ -88,8 +93,19 @@ def keep_mesh(path: Path, campaign: Campaign, folder: Path) -> None:
     print(f"wrote {path}, {path.stat().st_size / 1e6:.1f} MB")
 
 
+def start_again_as_computing() -> None:
+    """Do all in a process whose memory is that of those which build models.
+
+    The C library reads its settings when a process starts.
+    """
+    if not heap.VARIABLES.items() <= os.environ.items():
+        program, settings = [sys.executable, *sys.argv], os.environ | heap.VARIABLES
+        sys.exit(subprocess.run(program, env=settings, check=False).returncode)
+
+
 def main() -> None:
     """Keep the mesh, or run the campaign on it."""
+    start_again_as_computing()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--keep-mesh", type=Path)
     parser.add_argument("--mesh", type=Path)
