@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from afterslip.error_class import ErrorClass
+from afterslip_service import clock
 from afterslip_service.engine import retry
 from afterslip_service.engine.access import EVERYBODY, Principal, Role
 from afterslip_service.engine.campaign import JobTally, derive, greens_done
@@ -249,3 +251,13 @@ def test_things_are_changed_by_their_owner_and_by_operators(role, owner, may):
 def test_whom_the_service_does_not_know_owns_nothing():
     assert not Principal(None, Role.SUBMITTER).may_change(None)
     assert EVERYBODY.may_change(None)
+
+
+def test_ids_sort_in_the_order_in_which_they_were_made(monkeypatch):
+    moment = time.time_ns()
+    for milliseconds in (0, 1, 1, 0):  # a clock may be set back
+        ids = [clock.new_id() for _ in range(100)]
+        now = moment + 1_000_000 * milliseconds
+        monkeypatch.setattr("time.time_ns", lambda now=now: now)
+        ids += [clock.new_id() for _ in range(100)]
+        assert ids == sorted(set(ids))
