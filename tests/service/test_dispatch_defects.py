@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import dask
 import distributed
 import pytest
 
@@ -119,6 +120,19 @@ def test_scheduler_of_others_never_runs_an_attempt_twice():
         placement = Cluster(cluster.scheduler_address)
         assert cluster.scheduler.allowed_failures == 0
         placement.close()
+
+
+def test_workers_are_known_whatever_the_client_of_dask_asks_meanwhile():
+    """Its periodic query asks for no workers, and stores what it was answered."""
+    interval = {"distributed.client.scheduler-info-interval": "1 ms"}
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+    ) as cluster:
+        with dask.config.set(interval):
+            placement = Cluster(cluster.scheduler_address)
+        said = [(placement.trouble(), placement.slots()) for _ in range(500)]
+        placement.close()
+    assert set(said) == {(None, 2)}
 
 
 def test_store_that_was_away_for_a_moment_is_asked_again(

@@ -9,6 +9,7 @@ import time
 
 import lone_service
 import pytest
+import structlog
 import tiny_worker
 from sqlalchemy.exc import OperationalError
 
@@ -16,6 +17,7 @@ from afterslip_service.db import campaigns
 from afterslip_service.errors import BindRefusedError
 from afterslip_service.http.deps import encode_cursor
 from afterslip_service.http.meanings import EXAMPLES
+from afterslip_service.routes import health
 from afterslip_service.settings import check_bind
 from afterslip_workers import entry
 
@@ -111,7 +113,7 @@ def test_listening_on_loopback_is_fine(host):
     check_bind(host)
 
 
-def test_health_and_readiness_name_each_part(client, settings):
+def test_health_and_readiness_name_each_part(client, settings, monkeypatch):
     assert client.get("/healthz").json() == {"status": "alive"}
     for _ in range(100):
         answer = client.get("/readyz")
@@ -121,10 +123,17 @@ def test_health_and_readiness_name_each_part(client, settings):
     assert set(parts) == {"database", "store", "dispatcher", "placement"}
     assert all(part["ok"] for part in parts.values())
     settings.store.rename(settings.store.with_name("gone"))
-    answer = client.get("/readyz")
-    assert answer.status_code == 503
-    assert not answer.json()["parts"]["store"]["ok"]
+    log = structlog.testing.CapturingLogger()
+    monkeypatch.setattr(health, "log", log)
+    for _ in range(3):
+        answer = client.get("/readyz")
+        assert answer.status_code == 503
+        assert not answer.json()["parts"]["store"]["ok"]
     settings.store.with_name("gone").rename(settings.store)
+    assert client.get("/readyz").status_code == 200
+    # why it was not ready is in the log, once
+    assert [call.args for call in log.calls] == [("not ready",), ("ready again",)]
+    assert "cannot be written" in log.calls[0].kwargs["store"]
 
 
 def test_workers_are_listed(client):

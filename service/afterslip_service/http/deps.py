@@ -6,7 +6,7 @@ import base64
 import binascii
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import IO, Annotated, Any
 
 from fastapi import Depends, Header, HTTPException, Query, Request
@@ -36,6 +36,8 @@ class Service:
     dispatcher: Dispatcher | None = None
     listener: Listener | None = None
     up: bool = False
+    # parts that were not ready when last asked for, and why
+    wrong: dict[str, str] = field(default_factory=dict)
     store_use: IO[str] | None = None
 
     @property

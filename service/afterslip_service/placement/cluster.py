@@ -199,9 +199,17 @@ class Cluster:
         old.close(timeout=1)
 
     def _known(self) -> dict[str, Any]:
-        if self._client.status != "running":
+        client = self._client
+        scheduler = client.scheduler
+        if client.status != "running" or scheduler is None:
             return {}
-        known: dict[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
+        # not Client.scheduler_info: it returns what its own periodic query, which asks
+        # for no workers, may have put there in the meantime
+        try:
+            said = client.sync(scheduler.identity, n_workers=-1)
+        except OSError:
+            return {}
+        known: dict[str, Any] = said["workers"]
         return known
 
     def trouble(self) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import structlog
 from fastapi import APIRouter, Response
 
 from afterslip_service.db import leases, migrate
@@ -13,6 +14,7 @@ from afterslip_service.reconcile.leadership import LEASE
 from afterslip_service.routes.responses import Health, Part, Readiness
 from afterslip_workers import entry
 
+log = structlog.get_logger()
 router = APIRouter(tags=["health"])
 
 
@@ -34,7 +36,12 @@ def readiness(
         "placement": _placement,
     }
     parts = {name: check(service) for name, check in checks.items()}
-    ready = all(part.ok for part in parts.values())
+    wrong = {name: part.detail for name, part in parts.items() if not part.ok}
+    if wrong != service.wrong:
+        # once, however often it is asked for
+        log.warning("not ready", **wrong) if wrong else log.info("ready again")
+        service.wrong = wrong
+    ready = not wrong
     response.status_code = 200 if ready else 503
     if principal is None:
         # what is wrong with it is shown with a token only
