@@ -72,6 +72,25 @@ def test_residuals_are_computed_anew_before_fp32_has_no_more_to_say(
     assert never.iterations > usual.iterations
 
 
+def test_a_solve_that_fp32_makes_slow_goes_on_in_fp64(small, monkeypatch):
+    """Below half of the depth shear moduli are 1e-4 of those above."""
+    mesh = small.box_mesh((8, 8, 4), (8.0, 8.0, 4.0))
+    below = mesh.nodes[mesh.cells].mean(axis=1)[:, 2] < -2.0
+    mu = np.where(below, 1e-4, 1.0)
+    k = small.elasticity(mesh, small.held_sides(mesh.nodes), 2.0 - mu, mu)
+    cycle = build(k)
+    f = np.random.default_rng(0).standard_normal(k.shape) * k.free
+    double = pcg(k, cycle, f, precision="double", max_iterations=2000)
+    usual = pcg(k, cycle, f, max_iterations=2000)
+    assert usual.precision == "double"
+    assert (off(k, usual, f) <= 1.01e-8).all()
+    # it starts anew once
+    assert usual.iterations <= double.iterations + 64
+    monkeypatch.setattr(mixed, "_PATIENCE", 10_000)
+    never = pcg(k, cycle, f, max_iterations=2000)
+    assert never.iterations > double.iterations + 2 * 64
+
+
 @pytest.mark.parametrize("factor", [-1.0, 0.2, 5.0])
 def test_a_wrong_fp32_matrix_costs_time_and_no_accuracy(system, monkeypatch, factor):
     k, cycle, f = system

@@ -12,7 +12,7 @@ import numpy as np
 from afterslip_common.record import Record, record
 from afterslip_solver.backend.cpu.backend import CpuBackend
 from afterslip_solver.krylov import pcg
-from afterslip_solver.krylov.pcg import Precision
+from afterslip_solver.krylov.result import Precision
 from afterslip_solver.multigrid import Cycle
 from afterslip_solver.operators import Elasticity
 

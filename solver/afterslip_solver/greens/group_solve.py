@@ -16,8 +16,7 @@ from afterslip_solver.backend import LANES, Backend
 from afterslip_solver.greens.checkpoint import Checkpointer, State, StateError
 from afterslip_solver.greens.elastic_model import Solvable
 from afterslip_solver.krylov import SolveResult, SurfaceErrorCriterion, pcg
-from afterslip_solver.krylov.pcg import Precision
-from afterslip_solver.krylov.result import Outcome
+from afterslip_solver.krylov.result import Outcome, Precision
 from afterslip_solver.model import Float, Progress, ShouldStop
 
 # what the history says of a solve
@@ -140,6 +139,8 @@ class GroupSolve:
         )
         if self._keep is not None:
             self._keep(result.values)
+        # what was not enough for one solve would be tried in vain by the next ones
+        self._precision = result.precision
         self.iterations += result.iterations
         relative = counted(result.relative)
         self.residual = np.maximum(self.residual, relative)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from afterslip_solver.backend.protocols import DeviceIteration
 from afterslip_solver.krylov.iteration import Iteration, Stepwise, ratio
 from afterslip_solver.krylov.mixed import Mixed, applies
-from afterslip_solver.krylov.result import Ending, SolveResult
+from afterslip_solver.krylov.result import Ending, Precision, SolveResult
 from afterslip_solver.krylov.surface_error import StoppingCriterion
 from afterslip_solver.multigrid.cycle import Cycle
 from afterslip_solver.multigrid.preconditioner import Preconditioner
 from afterslip_solver.operators.elasticity import Elasticity
 
-Precision = Literal["mixed", "double"]
 Watch = Callable[[int, NDArray[np.float64]], bool]
 REPORT_EVERY = 10
 # a run of iterations that shrinks the residual by less has met the rounding
@@ -136,8 +135,9 @@ class _Lockstep:
                 if worst[0] > _GAIN * worst[1]:
                     ending = "converged" if self.mixed else "stagnated"
                     self.mixed = False
+        precision: Precision = "mixed" if self.mixed else "double"
         return SolveResult(
-            u, r, ending, relative, initial, self.history, self.iterations
+            u, r, ending, relative, initial, self.history, self.iterations, precision
         )
 
     def _fit(self, u: Any, r: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
+Precision = Literal["mixed", "double"]
 Outcome = Literal["converged", "not_converged", "nan", "stopped"]
 # how conjugate gradients end; two of them are ways not to converge
 Ending = Literal[
@@ -48,6 +49,7 @@ class SolveResult:
     initial : (lane,) float64, the same of the guess.
     history : relative residual per lane after each iteration.
     iterations : matrix products of the iteration.
+    precision : "mixed", or "double" where that was asked for or needed.
     """
 
     values: Any
@@ -57,6 +59,7 @@ class SolveResult:
     initial: NDArray[Any]
     history: list[list[float]]
     iterations: int
+    precision: Precision
 
     @property
     def outcome(self) -> Outcome:
