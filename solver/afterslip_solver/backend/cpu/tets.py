@@ -17,6 +17,14 @@ from typing import Any
 import numpy as np
 
 from afterslip_solver.backend.base import LANES
+from afterslip_solver.backend.cpu.lanes import (
+    fma,
+    load,
+    splat,
+    store,
+    widened,
+    zeros_of,
+)
 from afterslip_solver.jit.compiling import compiled
 from afterslip_solver.mesh.tables.midpoints import MID
 
@@ -26,89 +34,96 @@ R6 = 1.0 / np.sqrt(6.0)
 
 @compiled()
 def gather(u: Any, nodes: Any, local: Any) -> None:
-    """Values of one element's nodes (10, 3, lane); loops compile faster than slices."""
+    """Values of one element's nodes (10, 3, lane)."""
     for n in range(10):
         for i in range(3):
-            for m in range(LANES):
-                local[n, i, m] = u[nodes[n], i, m]
+            store(local, LANES * (3 * n + i), load(u, LANES * (3 * nodes[n] + i)))
 
 
 @compiled()
 def scatter(f: Any, nodes: Any, factor: float, out: Any) -> None:
     """Add factor f (10, 3, lane) to the element's nodes of out."""
+    scale = splat(factor)
     for n in range(10):
         for i in range(3):
-            for m in range(LANES):
-                out[nodes[n], i, m] += factor * f[n, i, m]
+            at = LANES * (3 * nodes[n] + i)
+            store(out, at, fma(scale, load(f, LANES * (3 * n + i)), load(out, at)))
 
 
-@compiled(fastmath={"contract"})
+@compiled()
 def vertex_gradients(u: Any, g: Any, out: Any) -> None:
     """Gradients (4, 3, 3, lane) of local values u (10, 3, lane)."""
+    three, four = splat(3.0), splat(4.0)
     for a in range(4):
         for i in range(3):
-            for d in range(3):
-                for m in range(LANES):
-                    out[a, i, d, m] = 3.0 * u[a, i, m] * g[a, d]
-        for b in range(4):
-            if b == a:
-                continue
-            n = MID[a, b]
-            for i in range(3):
-                for m in range(LANES):
-                    w = 4.0 * u[n, i, m] - u[b, i, m]
-                    for d in range(3):
-                        out[a, i, d, m] += w * g[b, d]
+            w = three * load(u, LANES * (3 * a + i))
+            x, y, z = w * splat(g[a, 0]), w * splat(g[a, 1]), w * splat(g[a, 2])
+            for b in range(4):
+                if b == a:
+                    continue
+                end, middle = load(u, LANES * (3 * b + i)), LANES * (3 * MID[a, b] + i)
+                w = four * load(u, middle) - end
+                x = fma(w, splat(g[b, 0]), x)
+                y = fma(w, splat(g[b, 1]), y)
+                z = fma(w, splat(g[b, 2]), z)
+            at = 3 * LANES * (3 * a + i)
+            store(out, at, x)
+            store(out, at + LANES, y)
+            store(out, at + 2 * LANES, z)
 
 
-@compiled(fastmath={"contract"})
+@compiled()
 def vertex_forces(s: Any, g: Any, f: Any) -> None:
     """Local forces (10, 3, lane) of vertex stresses s (4, 3, 3, lane): transpose."""
-    for n in range(10):
-        for i in range(3):
-            for m in range(LANES):
-                f[n, i, m] = 0.0
+    three, four = splat(3.0), splat(4.0)
+    for n in range(30):
+        store(f, LANES * n, zeros_of(f, 4))
     for a in range(4):
-        for b in range(4):
-            n = MID[a, b]
-            for i in range(3):
-                for m in range(LANES):
-                    t = (
-                        s[a, i, 0, m] * g[b, 0]
-                        + s[a, i, 1, m] * g[b, 1]
-                        + s[a, i, 2, m] * g[b, 2]
-                    )
-                    if a == b:
-                        f[a, i, m] += 3.0 * t
-                    else:
-                        f[n, i, m] += 4.0 * t
-                        f[b, i, m] -= t
+        for i in range(3):
+            at = 3 * LANES * (3 * a + i)
+            x, y, z = load(s, at), load(s, at + LANES), load(s, at + 2 * LANES)
+            for b in range(4):
+                t = x * splat(g[b, 0])
+                t = fma(y, splat(g[b, 1]), t)
+                t = fma(z, splat(g[b, 2]), t)
+                end = LANES * (3 * b + i)
+                if a == b:
+                    store(f, end, fma(three, t, load(f, end)))
+                    continue
+                store(f, end, load(f, end) - t)
+                middle = LANES * (3 * MID[a, b] + i)
+                store(f, middle, fma(four, t, load(f, middle)))
 
 
-@compiled(fastmath={"contract"})
+@compiled()
 def weigh(s: Any, volume: float) -> None:
     """Replace vertex values by V/20 (s_a + sum_b s_b), the exact integration rule."""
-    w = volume / 20.0
-    for i in range(3):
-        for d in range(3):
-            for m in range(LANES):
-                t = s[0, i, d, m] + s[1, i, d, m] + s[2, i, d, m] + s[3, i, d, m]
-                for a in range(4):
-                    s[a, i, d, m] = w * (s[a, i, d, m] + t)
+    w, vertex = splat(volume / 20.0), 9 * LANES
+    for k in range(0, vertex, LANES):
+        t = load(s, k) + load(s, k + vertex)
+        t += load(s, k + 2 * vertex)
+        t += load(s, k + 3 * vertex)
+        for a in range(4):
+            at = k + a * vertex
+            store(s, at, w * (load(s, at) + t))
 
 
-@compiled(fastmath={"contract"})
+@compiled()
 def elastic_stress(s: Any, lam: float, mu: float) -> None:
     """Replace displacement gradients by the stress of an isotropic solid."""
+    first, second, twice = splat(lam), splat(mu), splat(2.0 * mu)
     for a in range(4):
-        for m in range(LANES):
-            p = lam * (s[a, 0, 0, m] + s[a, 1, 1, m] + s[a, 2, 2, m])
-            for i in range(3):
-                s[a, i, i, m] = p + 2.0 * mu * s[a, i, i, m]
-                for d in range(i):
-                    t = mu * (s[a, i, d, m] + s[a, d, i, m])
-                    s[a, i, d, m] = t
-                    s[a, d, i, m] = t
+        at = 9 * LANES * a
+        p = load(s, at) + load(s, at + 4 * LANES) + load(s, at + 8 * LANES)
+        p *= first
+        for i in range(3):
+            k = at + 4 * i * LANES
+            store(s, k, fma(twice, load(s, k), p))
+            for d in range(i):
+                k, m = at + (3 * i + d) * LANES, at + (3 * d + i) * LANES
+                t = second * (load(s, k) + load(s, m))
+                store(s, k, t)
+                store(s, m, t)
 
 
 @compiled()
@@ -152,29 +167,29 @@ def add_offset_forces(
         scatter(f, elements[e], factor, out)
 
 
-@compiled(fastmath={"contract"})
+@compiled()
 def deviator(s: Any, out: Any, add: bool) -> None:
     """Five deviatoric components (4, 5, lane) of the symmetric part of s."""
+    half, sixth, two = splat(R2), splat(R6), splat(2.0)
     for a in range(4):
-        for m in range(LANES):
-            xx, yy, zz = s[a, 0, 0, m], s[a, 1, 1, m], s[a, 2, 2, m]
-            c0 = R2 * (xx - yy)
-            c1 = R6 * (2.0 * zz - xx - yy)
-            c2 = R2 * (s[a, 0, 1, m] + s[a, 1, 0, m])
-            c3 = R2 * (s[a, 1, 2, m] + s[a, 2, 1, m])
-            c4 = R2 * (s[a, 0, 2, m] + s[a, 2, 0, m])
-            if add:
-                out[a, 0, m] += c0
-                out[a, 1, m] += c1
-                out[a, 2, m] += c2
-                out[a, 3, m] += c3
-                out[a, 4, m] += c4
-            else:
-                out[a, 0, m] = c0
-                out[a, 1, m] = c1
-                out[a, 2, m] = c2
-                out[a, 3, m] = c3
-                out[a, 4, m] = c4
+        k, o = 9 * LANES * a, 5 * LANES * a
+        x, y = load(s, k), load(s, k + 4 * LANES)
+        c0 = half * (x - y)
+        c1 = sixth * (two * load(s, k + 8 * LANES) - x - y)
+        c2 = half * (load(s, k + LANES) + load(s, k + 3 * LANES))
+        c3 = half * (load(s, k + 5 * LANES) + load(s, k + 7 * LANES))
+        c4 = half * (load(s, k + 2 * LANES) + load(s, k + 6 * LANES))
+        if add:
+            c0 += load(out, o)
+            c1 += load(out, o + LANES)
+            c2 += load(out, o + 2 * LANES)
+            c3 += load(out, o + 3 * LANES)
+            c4 += load(out, o + 4 * LANES)
+        store(out, o, c0)
+        store(out, o + LANES, c1)
+        store(out, o + 2 * LANES, c2)
+        store(out, o + 3 * LANES, c3)
+        store(out, o + 4 * LANES, c4)
 
 
 @compiled()
@@ -235,7 +250,7 @@ def add_offset_strain(which: Any, g: Any, offsets: Any, out: Any) -> None:
         deviator(s, out[which[k]], True)
 
 
-@compiled(fastmath={"contract"})
+@compiled()
 def add_divergence(
     elements: Any, g: Any, volume: Any, factor: Any, stress: Any, out: Any
 ) -> None:
@@ -245,18 +260,26 @@ def add_divergence(
     """
     s = np.empty((4, 3, 3, LANES))
     f = np.empty((10, 3, LANES))
+    zero, two = zeros_of(out, 4), splat(2.0)
     for e in range(elements.shape[0]):
-        w = factor[e]
+        half, sixth = splat(factor[e] * R2), splat(factor[e] * R6)
         for a in range(4):
-            for m in range(LANES):
-                c0 = w * R2 * stress[e, a, 0, m]
-                c1 = w * R6 * stress[e, a, 1, m]
-                s[a, 0, 0, m] = c0 - c1
-                s[a, 1, 1, m] = -c0 - c1
-                s[a, 2, 2, m] = 2.0 * c1
-                s[a, 0, 1, m] = s[a, 1, 0, m] = w * R2 * stress[e, a, 2, m]
-                s[a, 1, 2, m] = s[a, 2, 1, m] = w * R2 * stress[e, a, 3, m]
-                s[a, 0, 2, m] = s[a, 2, 0, m] = w * R2 * stress[e, a, 4, m]
+            o, k = 5 * LANES * (4 * e + a), 9 * LANES * a
+            c0 = half * widened(load(stress, o))
+            c1 = sixth * widened(load(stress, o + LANES))
+            store(s, k, c0 - c1)
+            store(s, k + 4 * LANES, zero - c0 - c1)
+            store(s, k + 8 * LANES, two * c1)
+            # of components xy, yz and xz
+            _store_twice(s, k, 1, 3, half * widened(load(stress, o + 2 * LANES)))
+            _store_twice(s, k, 5, 7, half * widened(load(stress, o + 3 * LANES)))
+            _store_twice(s, k, 2, 6, half * widened(load(stress, o + 4 * LANES)))
         weigh(s, volume[e])
         vertex_forces(s, g[e], f)
         scatter(f, elements[e], 1.0, out)
+
+
+@compiled(inline="always")
+def _store_twice(s: Any, k: int, one: int, other: int, value: Any) -> None:
+    store(s, k + one * LANES, value)
+    store(s, k + other * LANES, value)
