@@ -14,6 +14,7 @@ import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.datamodel import PrimitiveModel
+from numba.core.errors import TypingError
 from numba.extending import intrinsic, overload, register_model
 
 from afterslip_solver.backend.base import LANES
@@ -37,6 +38,14 @@ class _LanesModel(PrimitiveModel):  # type: ignore[misc]
     def __init__(self, manager: Any, kind: Lanes) -> None:
         real = manager.lookup(kind.real).get_value_type()
         super().__init__(manager, kind, ir.VectorType(real, kind.width))
+
+
+def _check(array: Any, real: Any = None) -> None:
+    """Refuse to compile what would take other entries than are meant."""
+    if array.layout != "C":
+        raise TypingError(f"lanes of {array}, which is not C-contiguous")
+    if real is not None and array.dtype != real:
+        raise TypingError(f"lanes of {real} for {array}")
 
 
 def _address(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
@@ -64,6 +73,7 @@ def load(typing: Any, array: Any, index: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return _load(context, builder, signature, args, LANES)
 
+    _check(array)
     return Lanes(array.dtype)(array, types.int64), generate
 
 
@@ -75,6 +85,7 @@ def repeated(typing: Any, array: Any, index: Any) -> Any:
         lanes = _load(context, builder, signature, args, LANES)
         return _shuffle(builder, lanes, [0, 1, 2, 3] * _QUARTERS)
 
+    _check(array)
     return Lanes(array.dtype, _WIDE)(array, types.int64), generate
 
 
@@ -90,6 +101,7 @@ def strided(typing: Any, array: Any, index: Any, first: Any) -> Any:
         rows = first.literal_value + np.array([0, 3, 6, 6])
         return _shuffle(builder, block, np.repeat(rows, LANES).tolist())
 
+    _check(array)
     return Lanes(array.dtype, _WIDE)(array, types.int64, first), generate
 
 
@@ -118,6 +130,7 @@ def store(typing: Any, array: Any, index: Any, lanes: Any) -> Any:
         builder.store(args[2], at, align=array.dtype.bitwidth // 8)
         return context.get_dummy_value()
 
+    _check(array, lanes.real)
     return types.void(array, types.int64, lanes), generate
 
 
