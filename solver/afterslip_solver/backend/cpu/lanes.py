@@ -40,15 +40,10 @@ class _LanesModel(PrimitiveModel):  # type: ignore[misc]
         super().__init__(manager, kind, ir.VectorType(real, kind.width))
 
 
-def _check(array: Any, real: Any = None) -> None:
-    """Refuse to compile what would take other entries than are meant."""
-    if array.layout != "C":
-        raise TypingError(f"lanes of {array}, which is not C-contiguous")
-    if real is not None and array.dtype != real:
-        raise TypingError(f"lanes of {real} for {array}")
-
-
 def _address(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
+    if kind.layout != "C":
+        # other entries than are meant would be there
+        raise TypingError(f"lanes of {kind}, which is not C-contiguous")
     data = context.make_array(kind)(context, builder, array).data
     return builder.gep(data, [index])
 
@@ -73,7 +68,6 @@ def load(typing: Any, array: Any, index: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return _load(context, builder, signature, args, LANES)
 
-    _check(array)
     return Lanes(array.dtype)(array, types.int64), generate
 
 
@@ -85,7 +79,6 @@ def repeated(typing: Any, array: Any, index: Any) -> Any:
         lanes = _load(context, builder, signature, args, LANES)
         return _shuffle(builder, lanes, [0, 1, 2, 3] * _QUARTERS)
 
-    _check(array)
     return Lanes(array.dtype, _WIDE)(array, types.int64), generate
 
 
@@ -101,7 +94,6 @@ def strided(typing: Any, array: Any, index: Any, first: Any) -> Any:
         rows = first.literal_value + np.array([0, 3, 6, 6])
         return _shuffle(builder, block, np.repeat(rows, LANES).tolist())
 
-    _check(array)
     return Lanes(array.dtype, _WIDE)(array, types.int64, first), generate
 
 
@@ -130,7 +122,8 @@ def store(typing: Any, array: Any, index: Any, lanes: Any) -> Any:
         builder.store(args[2], at, align=array.dtype.bitwidth // 8)
         return context.get_dummy_value()
 
-    _check(array, lanes.real)
+    if array.dtype != lanes.real:
+        raise TypingError(f"lanes of {lanes.real} for {array}")
     return types.void(array, types.int64, lanes), generate
 
 
