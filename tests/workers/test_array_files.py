@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import struct
+import sys
+import time
 import zipfile
 from typing import Any
 
 import numpy as np
 import pytest
 
+from afterslip_workers.machine import array_files
 from afterslip_workers.machine.array_files import read_arrays
 
 ARRAYS: dict[str, Any] = {
@@ -38,6 +42,36 @@ def test_arrays_are_those_that_numpy_reads(archive):
             np.testing.assert_array_equal(array, stored[name])
             if array.size:  # a solver writes to what it has read
                 array[...] = array.flat[0]
+
+
+class Loop:
+    """What the collector of objects finds, and switches threads while it does."""
+
+    def __init__(self):
+        self.itself = self
+
+    def __del__(self):
+        time.sleep(0)
+
+
+@pytest.fixture
+def switching_threads(monkeypatch):
+    """Collect objects, and switch threads, wherever that may happen in a header."""
+    begin = array_files._begin
+    monkeypatch.setattr(array_files, "_begin", lambda *some: Loop() and begin(*some))
+    thresholds, interval = gc.get_threshold(), sys.getswitchinterval()
+    gc.set_threshold(5)
+    sys.setswitchinterval(1e-6)
+    yield
+    gc.set_threshold(*thresholds)
+    sys.setswitchinterval(interval)
+
+
+def test_headers_are_read_by_several_threads_at_once(tmp_path, switching_threads):
+    arrays: dict[str, Any] = {f"array-{at}": np.arange(3) for at in range(300)}
+    np.savez(tmp_path / "many.npz", **arrays)
+    for _ in range(10):
+        assert read_arrays(tmp_path / "many.npz").keys() == arrays.keys()
 
 
 def test_no_flipped_bit_becomes_a_number(archive):

@@ -7,21 +7,33 @@ and sums up at once. Here a thread reads each array straight to where it stays.
 from __future__ import annotations
 
 import os
+import re
 import struct
 import zipfile
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
-from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 # a member's signature, 22 bytes that the directory repeats, and two lengths
 _LOCAL, _SIGNATURE = struct.Struct("<4s22xHH"), b"PK\3\4"
 _READERS = 8
 _NPY = ".npy"
+# As numpy.lib.format writes it, which reads it by `ast.literal_eval`: that fails at
+# times while another thread is in it too, in older releases of Python 3.11 and 3.12
+# (https://github.com/python/cpython/issues/106905).
+_HEADER = re.compile(
+    rb"\{'descr': '([<>|]\w\d{0,6})', 'fortran_order': (True|False), "
+    rb"'shape': \(([\d, ]*)\), \} *\n"
+)
+_LENGTHS = {
+    b"\x93NUMPY\1\0": struct.Struct("<H"),
+    b"\x93NUMPY\2\0": struct.Struct("<L"),
+}
+_LONGEST_HEADER = 10_000
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
@@ -53,8 +65,8 @@ def _read(path: Path, member: zipfile.ZipInfo) -> NDArray[Any]:
     with path.open("rb") as stream:
         begin = _begin(stream, member)
         try:
-            shape, by_columns, dtype = _header(stream)
-        except Exception as error:  # NumPy evaluates it, which fails in many ways
+            shape, order, dtype = _header(stream)
+        except (ValueError, TypeError, struct.error) as error:
             raise zipfile.BadZipFile(f"{member.filename}: {error}") from error
         head = stream.tell() - begin
         count = int(np.prod(shape, dtype=object))
@@ -65,7 +77,7 @@ def _read(path: Path, member: zipfile.ZipInfo) -> NDArray[Any]:
         total = zlib.crc32(stream.read(head))
     if len(flat) != count or zlib.crc32(flat.view(np.uint8).data, total) != member.CRC:
         raise zipfile.BadZipFile(f"{member.filename} is damaged")
-    return flat.reshape(shape, order="F" if by_columns else "C")
+    return flat.reshape(shape, order=order)
 
 
 def _begin(stream: BinaryIO, member: zipfile.ZipInfo) -> int:
@@ -80,8 +92,16 @@ def _begin(stream: BinaryIO, member: zipfile.ZipInfo) -> int:
     raise zipfile.BadZipFile(f"{member.filename} has another header")
 
 
-def _header(stream: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    version = npy.read_magic(stream)
-    if version == (1, 0):
-        return npy.read_array_header_1_0(stream)
-    return npy.read_array_header_2_0(stream)
+def _header(
+    stream: BinaryIO,
+) -> tuple[tuple[int, ...], Literal["C", "F"], np.dtype[Any]]:
+    length = _LENGTHS.get(stream.read(8))
+    if length is None:
+        raise ValueError("no array of NumPy's")
+    (size,) = length.unpack(stream.read(length.size))
+    found = size <= _LONGEST_HEADER and _HEADER.fullmatch(stream.read(size))
+    if not found:
+        raise ValueError("its header is damaged, or of an array of records")
+    descr, by_columns, shape = found.groups()
+    lengths = tuple(int(number) for number in shape.split(b",") if number.strip())
+    return lengths, "F" if by_columns == b"True" else "C", np.dtype(descr.decode())
