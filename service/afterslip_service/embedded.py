@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import logging
-import multiprocessing
 import os
 import threading
 import time
@@ -34,10 +33,6 @@ DATABASE = "afterslip.sqlite"
 STORE = "store"
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 30.0
-GUARD = (
-    "workers are processes that import your script again: "
-    'put what it does under `if __name__ == "__main__":`'
-)
 
 
 class Embedded:
@@ -123,9 +118,6 @@ def start(
         If the service or its workers do not start, or if a worker that imports the
         script comes here.
     """
-    # the standard library asks the same before it starts a process
-    if getattr(multiprocessing.current_process(), "_inheriting", False):
-        raise ServiceError(GUARD)
     root = Path(directory).absolute()
     resources = ExitStack()
     # only here: the files of the program that embeds the service are its own matter
@@ -154,7 +146,7 @@ def start(
         return Embedded(create_app(chosen, placement), port, root, resources)
     except RuntimeError as error:
         resources.close()
-        raise ServiceError(f"the workers did not start ({error}); {GUARD}") from error
+        raise ServiceError(f"the workers did not start: {error}") from error
     except BaseException:
         resources.close()
         raise

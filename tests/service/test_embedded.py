@@ -100,20 +100,47 @@ def test_database_of_a_newer_version_is_refused(tmp_path, worker):
         start(tmp_path, worker)
 
 
-def test_script_without_a_guard_is_refused_with_the_reason(tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(
-        "from afterslip_service import embedded\n"
-        f"embedded.start({str(tmp_path / 'folder')!r}, workers=1)\n"
-    )
-    done = subprocess.run(
+def run_script(folder, *lines):
+    script = folder / "script.py"
+    script.write_text("\n".join(lines))
+    return subprocess.run(
         [sys.executable, str(script)],
         capture_output=True,
         text=True,
         timeout=100,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
-    assert done.returncode != 0
-    last = done.stderr.strip().splitlines()[-1]
-    assert last.startswith("afterslip_service.errors.ServiceError: the workers did not")
-    assert 'if __name__ == "__main__":' in last
+
+
+def test_workers_do_not_run_the_script_that_starts_them(tmp_path):
+    # nor do those that take the place of a worker that died
+    done = run_script(
+        tmp_path,
+        "import os, signal, time",
+        "from distributed import Client",
+        "from afterslip_service.placement.local import LocalCluster",
+        "print('begun', flush=True)",
+        "cluster = LocalCluster(1)",
+        "with Client(cluster.dask) as client:",
+        "    (first,) = client.run(os.getpid).values()",
+        "    os.kill(first, signal.SIGKILL)",
+        "    found = {}",
+        "    while not found or first in found.values():",
+        "        time.sleep(0.1)",
+        "        found = client.run(os.getpid, on_error='ignore')",
+        "cluster.close()",
+        "print('ended')",
+    )
+    assert done.stdout == "begun\nended\n", done.stderr
+
+
+def test_script_without_a_guard_starts_a_service(tmp_path):
+    done = run_script(
+        tmp_path,
+        "from afterslip_service import embedded",
+        f"with embedded.start({str(tmp_path / 'folder')!r}, workers=1) as service:",
+        "    print(service.url)",
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("http://127.0.0.1:")
+    assert done.stdout.count("\n") == 1

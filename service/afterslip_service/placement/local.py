@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from afterslip_common import graphics
+from afterslip_service.placement.spawning import without_main
 from afterslip_workers import entry
 
 log = structlog.get_logger()
@@ -55,7 +57,9 @@ class LocalCluster:
             # workers that end late remove files of theirs at the same time
             ignore_cleanup_errors=True,
         )
-        self._before: Any = dask.config.set({SCRATCH: self._scratch.name})
+        self._settings = ExitStack()
+        self._settings.enter_context(dask.config.set({SCRATCH: self._scratch.name}))
+        self._settings.enter_context(without_main())
         try:
             self.dask = _start(
                 workers, own_security() if security is None else security
@@ -80,7 +84,7 @@ class LocalCluster:
             self._restore()
 
     def _restore(self) -> None:
-        self._before.__exit__(None, None, None)
+        self._settings.close()
         # Dask leaves its entries there where others have been put before them, and
         # another account could make the folder again
         sys.path[:] = (p for p in sys.path if not Path(p).is_relative_to(self.scratch))

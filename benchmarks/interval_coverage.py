@@ -1,6 +1,6 @@
 """How often intervals of slip, potency and Mw hold the truth.
 
-    python benchmarks/coverage.py --json benchmarks/coverage-2core.json
+    python benchmarks/interval_coverage.py --json OUT.json
 
 A thrust of 6 by 4 patches of 25 km under 16 GNSS stations (Okada 1985); errors of 2 cm
 whose variance is estimated, as is the scale of the prior: what `invert` draws by
