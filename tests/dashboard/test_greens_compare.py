@@ -117,3 +117,32 @@ def test_a_link_with_nonsense_shows_what_there_is(view):
     shown = view("?source=99&time=x&colours=7&with=none&at=1,2&place=a,b")
     assert shown.run("document.querySelector('.choices select').value") == "0"
     assert shown.run(count(".twins .map")) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_difference_that_is_read_late_is_not_shown_under_another_choice(view, pair):
+    shown = view(f"?with={pair[1]}&which=0&source=1")
+    choose = (
+        "(() => {{ const [field] = [...document.querySelectorAll('.choices label')]"
+        ".filter((l) => l.textContent.startsWith('Shown'))"
+        ".map((l) => l.querySelector('select'));"
+        " field.value = '{}'; field.dispatchEvent(new Event('change')); }})()"
+    )
+    shown.until("document.querySelector('.choices').innerText.includes('the other')")
+    alone = shown.run(DRAWN)
+    shown.run(
+        "window.held = 0; window.begun = new Promise((go) => { window.release = go; });"
+        " (() => { const real = window.fetch; window.fetch = async (path, ...rest) => {"
+        f" if ((path.url ?? String(path)).includes('{pair[1]}'))"
+        " { held += 1; await begun; }"
+        " return real(path, ...rest); }; })()"
+    )
+    shown.run(choose.format(2))
+    shown.until("held > 0")
+    shown.run(choose.format(0))
+    wait = "new Promise((done) => {{ setTimeout(done, {}); }})"
+    shown.run(wait.format(300))
+    shown.run("release()")
+    shown.run(wait.format(1500))
+    assert shown.run(DRAWN) == alone

@@ -55,7 +55,8 @@ export class GreensView {
     this.reading = null;
     /** of every unit source at the place, (time, source, 3) @type {number[][][] | null} */
     this.all = null;
-    this.pending = 0;
+    // of choices and of questions to the service: only what the last one finds is shown
+    this.choosing = this.pending = 0;
     /** (node, 3) at the event, where only the change since is shown; of each map @type {(Float64Array | null)[]} */
     this.firsts = [];
     this.step = 0;
@@ -150,15 +151,12 @@ export class GreensView {
 
   /** @param {number} row */
   async choose(row) {
+    const number = this.choosing += 1;
     this.source.field.value = String(row);
-    let curve = null, failure = "";
-    try {
-      curve = await this.curveOf(row);
-    } catch (error) {
-      failure = /** @type {Error} */ (error).message;
-    }
-    // another may have been chosen meanwhile
-    if (this.source.field.value !== String(row)) return;
+    let failure = "";
+    const curve = await this.curveOf(row).catch((error) => { failure = error.message; return null; });
+    // another may have been chosen meanwhile, or another campaign
+    if (number !== this.choosing) return;
     this.curve = curve;
     this.beside(curve instanceof Pair && !(curve instanceof Difference));
     for (const map of this.maps) { map.source = this.greens.sources[row]; map.mark(); }
@@ -193,6 +191,7 @@ export class GreensView {
       this.beside(false);
       this.which.field.value = other && ["0", "1", "2", BOTH].includes(which) ? which : "0";
     } catch (error) {
+      if (this.other.field.value !== String(row)) return;
       this.other.field.value = "0";
       this.say(/** @type {Error} */ (error).message);
     }
