@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from afterslip_solver.jit.threads import over
+from afterslip_solver.jit.threads import over, take_rows
 
 
 @pytest.fixture
@@ -44,3 +44,11 @@ def test_a_loop_within_a_range_has_no_threads_of_its_own(four_cores):
     threads.clear()
     over(1000, partial(inner, 0), few=10)
     assert len(threads) > 1
+
+
+@pytest.mark.parametrize("shape", [(50_000,), (50_000, 3), (50_000, 2, 3)])
+def test_rows_are_taken_in_any_order(four_cores, shape):
+    generator = np.random.default_rng(3)
+    source = generator.random(shape)
+    for rows in (generator.integers(0, 50_000, 60_000), np.zeros(0, dtype=int)):
+        np.testing.assert_array_equal(take_rows(source, rows), source[rows])

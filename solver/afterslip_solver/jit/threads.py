@@ -31,6 +31,18 @@ def copy_rows(source: NDArray[Any], out: NDArray[Any]) -> None:
     over(out.shape[-2], copy, few=_ROWS)
 
 
+def take_rows(source: NDArray[Any], rows: NDArray[np.integer]) -> NDArray[Any]:
+    """Return ``source[rows]``."""
+    out = np.empty((len(rows), *source.shape[1:]), dtype=source.dtype)
+
+    def take(first: int, last: int) -> None:
+        # other modes make a copy first
+        np.take(source, rows[first:last], axis=0, out=out[first:last], mode="clip")
+
+    over(len(rows), take)
+    return out
+
+
 def over(
     n: int, call: Callable[[int, int], None], few: int = _FEW, per_thread: int = 4
 ) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from afterslip_solver.backend import LANES, Backend, Blocks
 from afterslip_solver.backend.protocols import AddedProduct
+from afterslip_solver.model import Bool
 from afterslip_solver.multigrid.smoother import Chebyshev, LocalSmoother
 
 
@@ -29,28 +31,40 @@ class Transfer(Protocol):
         """Return the same with work vectors of its own."""
 
 
-class NodalTransfer:
-    """Linear fields into quadratic ones: one weight for a node's components.
+class Nodal(NamedTuple):
+    """The host's part of a `NodalTransfer`.
 
-    Parameters
+    Attributes
     ----------
-    embedding : (n_node, n_vertex) sparse, host.
+    up : (n_node, n_vertex) CSR, FP32. down : its transpose.
     free, coarse_free : (n, 3) bool, components that are not fixed.
     """
 
-    def __init__(
-        self, backend: Backend, embedding: Any, free: Any, coarse_free: Any
-    ) -> None:
-        def pack(m: Any) -> Any:
-            weights = m.data.astype(np.float32)
-            return backend.weights(m.indptr, m.indices, weights, m.shape[1])
+    up: csr_array
+    down: csr_array
+    free: Bool
+    coarse_free: Bool
+
+    @classmethod
+    def of(cls, embedding: csr_array, free: Bool, coarse_free: Bool) -> Nodal:
+        """Make it of weights (n_node, n_vertex), in their order."""
+        weights = embedding.data.astype(np.float32)
+        up = csr_array((weights, embedding.indices, embedding.indptr), embedding.shape)
+        return cls(up, up.T.tocsr(), free, coarse_free)
+
+
+class NodalTransfer:
+    """Linear fields into quadratic ones: one weight for a node's components."""
+
+    def __init__(self, backend: Backend, host: Nodal) -> None:
+        def pack(m: csr_array) -> Any:
+            return backend.weights(m.indptr, m.indices, m.data, m.shape[1])
 
         self._backend = backend
-        self._down = pack(embedding.T.tocsr())
-        self._up = pack(embedding.tocsr())
-        self._free = backend.asarray(free.astype(np.float32))
-        self._coarse_free = backend.asarray(coarse_free.astype(np.float32))
-        self.bytes = 24 * embedding.nnz + 12 * (len(free) + len(coarse_free))
+        self._down, self._up = pack(host.down), pack(host.up)
+        self._free = backend.asarray(host.free.astype(np.float32))
+        self._coarse_free = backend.asarray(host.coarse_free.astype(np.float32))
+        self.bytes = 24 * host.up.nnz + 12 * (len(host.free) + len(host.coarse_free))
 
     def restrict(self, r: Any, out: Any) -> None:
         """See `Transfer`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -10,15 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
+from afterslip_solver.array_cache import CacheScope
 from afterslip_solver.backend import LANES, Backend, Blocks
 from afterslip_solver.jit.threads import over
-from afterslip_solver.model import Bool, Float
+from afterslip_solver.model import Float
 from afterslip_solver.multigrid.aggregation import HostLevel
-from afterslip_solver.multigrid.coarse_levels import host_levels
+from afterslip_solver.multigrid.coarse_levels import HostLevels, host_levels
 from afterslip_solver.multigrid.cycle import (
     BlockTransfer,
     Cycle,
     Level,
+    Nodal,
     NodalTransfer,
 )
 from afterslip_solver.multigrid.local_smoothing import smooth_slow_elements
@@ -29,49 +32,74 @@ from afterslip_solver.operators.elasticity import Elasticity
 from afterslip_solver.operators.space import Space
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class _HostParts:
+    """What of the hierarchy is made on the host, from elements alone.
+
+    Attributes
+    ----------
+    inverse : (n_node, 3, 3) FP32 of the quadratic nodes' diagonal blocks.
+    linear : the same of each linear level.
+    transfers : to them, and to the first aggregates.
+    """
+
+    levels: HostLevels
+    inverse: NDArray[np.floating[Any]]
+    linear: list[NDArray[np.floating[Any]]]
+    transfers: list[Nodal]
+
+    @classmethod
+    def of(
+        cls,
+        operator: Elasticity,
+        settings: MultigridSettings,
+        store: type[np.floating[Any]],
+        cache: CacheScope,
+    ) -> _HostParts:
+        space, unit = operator.space, operator.unit
+        with ThreadPoolExecutor(1) as beside:
+            inverse = beside.submit(free_inverse, operator.diagonal, unit, space)
+            levels = host_levels(operator, settings, unit, store, cache)
+        linear = [inverse_blocks(level.diagonal) for level in levels.linear]
+        transfers = _nodal_transfers(space, levels.sizes)
+        return cls(levels, inverse.result(), linear, transfers)
+
+
 def build(operator: Elasticity, settings: MultigridSettings | None = None) -> Cycle:
     """Make the V-cycle for an operator: P2, P1 once or more, aggregates, inverse."""
     backend, space = operator.backend, operator.space
     settings = settings or MultigridSettings.suiting(len(space.elements))
-    unit = float(np.trace(operator.diagonal, axis1=1, axis2=2).mean() / 3.0)
     store = backend.capabilities.coarse_storage
     cache = space.cache.keyed(*operator.moduli, settings)
-    with ThreadPoolExecutor(1) as beside:
-        inverse = beside.submit(free_inverse, operator.diagonal, unit, space.fixed)
-        host = host_levels(operator, settings, unit, store, cache)
-    transfers = _nodal_transfers(backend, space, host.sizes)
-    levels = [
-        _level(
-            backend,
-            operator.stiffness(unit, np.float32),
-            inverse.result(),
-            transfers[0],
-            settings.degree,
-            settings.safety,
-        )
-    ]
-    for level, transfer in zip(host.linear, transfers[1:], strict=True):
+    parts = partial(_HostParts.of, operator, settings, store, cache)
+    host = operator.beside_matrix(parts)
+    unit = operator.unit
+    transfers = [NodalTransfer(backend, nodal) for nodal in host.transfers]
+    fine = operator.stiffness(unit, np.float32)
+    degree, safety = settings.degree, settings.safety
+    levels = [_level(backend, fine, host.inverse, transfers[0], degree, safety)]
+    degree = settings.coarse_degree
+    below = host.levels.linear, host.linear, transfers[1:]
+    for level, inverse, transfer in zip(*below, strict=True):
         n = len(level.diagonal)
         blocks = backend.blocks(level.indptr, level.indices, level.data, n)
-        vertices = inverse_blocks(level.diagonal)
-        degree, safety = settings.coarse_degree, settings.safety
-        levels.append(_level(backend, blocks, vertices, transfer, degree, safety))
+        levels.append(_level(backend, blocks, inverse, transfer, degree, safety))
     levels += [
-        aggregated_level(backend, level, 1.0, settings, store) for level in host.below
+        aggregated_level(backend, level, 1.0, settings, store)
+        for level in host.levels.below
     ]
-    if not host.linear:
+    if not host.levels.linear:
         for second in levels[2:3]:
             second.visits = settings.visits
-    lowest = coarsest_inverse(backend, host.coarsest, unit)
-    cycle = Cycle(backend, levels, lowest, host.coarsest.blocksize[0], unit)
+    coarsest = host.levels.coarsest
+    lowest = coarsest_inverse(backend, coarsest, unit)
+    cycle = Cycle(backend, levels, lowest, coarsest.blocksize[0], unit)
     if settings.local_degree:
         smooth_slow_elements(operator, cycle, settings, cache)
     return cycle
 
 
-def _nodal_transfers(
-    backend: Backend, space: Space, sizes: list[Float]
-) -> list[NodalTransfer]:
+def _nodal_transfers(space: Space, sizes: list[Float]) -> list[Nodal]:
     """From the quadratic elements down to the last of the linear levels.
 
     Parameters
@@ -87,7 +115,7 @@ def _nodal_transfers(
         rows = np.repeat(before, np.diff(up.indptr))
         up.data *= rows / size[up.indices]
         coarse = ~space.fixed[vertices]
-        found.append(NodalTransfer(backend, up, free, coarse))
+        found.append(Nodal.of(up, free, coarse))
         free, before = coarse, size
     return found
 
@@ -156,17 +184,15 @@ def inverse_blocks(blocks: Float, unit: float = 1.0) -> NDArray[np.floating[Any]
     return out
 
 
-def free_inverse(blocks: Float, unit: float, fixed: Bool) -> NDArray[np.floating[Any]]:
-    """Inverses of (n, 3, 3) blocks over ``unit`` that leave fixed components at rest.
+def free_inverse(blocks: Float, unit: float, space: Space) -> NDArray[np.floating[Any]]:
+    """Inverses of (n_node, 3, 3) blocks over ``unit`` that leave what is fixed at rest.
 
     Parameters
     ----------
     blocks : symmetric, without entries between fixed components and others.
-    fixed : (n, 3) bool, the fixed ones.
     """
     out = inverse_blocks(blocks, unit)
-    constrained = np.flatnonzero(fixed.any(axis=1))
-    out[constrained] *= ~fixed[constrained][:, :, None]
+    out[space.constrained] *= ~space.fixed[space.constrained][:, :, None]
     return out
 
 

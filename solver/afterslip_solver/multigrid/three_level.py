@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 
 from afterslip_solver.backend import LANES, Backend, Blocks
 from afterslip_solver.model import Bool
-from afterslip_solver.multigrid.cycle import NodalTransfer
+from afterslip_solver.multigrid.cycle import Nodal, NodalTransfer
 from afterslip_solver.multigrid.uniform import (
     coarse_matrix,
     translations,
@@ -166,7 +166,7 @@ def build_three_level(
     """Make the three levels for an operator."""
     settings = settings or ThreeLevelSettings()
     backend, space = operator.backend, operator.space
-    unit = float(np.trace(operator.diagonal, axis1=1, axis2=2).mean() / 3.0)
+    unit = operator.unit
     lam, mu = operator.moduli
     linear = assemble(space, lam, mu, order=1)
     if operator.springs is not None:
@@ -185,8 +185,8 @@ def build_three_level(
         _stored(backend, coarse, unit, choices[2]),
     ]
     transfers = [
-        NodalTransfer(backend, space.embedding, ~space.fixed, ~fixed),
-        NodalTransfer(backend, step, ~fixed, ~fixed_below),
+        NodalTransfer(backend, Nodal.of(space.embedding, ~space.fixed, ~fixed)),
+        NodalTransfer(backend, Nodal.of(step, ~fixed, ~fixed_below)),
     ]
     start = _means(backend, step, space.vertices, space.n_node, fixed_below)
     return ThreeLevel(backend, loops, transfers, start, unit)

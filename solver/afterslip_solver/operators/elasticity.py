@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ from afterslip_solver.operators import assembly
 from afterslip_solver.operators.pattern import Pattern
 from afterslip_solver.operators.space import Space
 from afterslip_solver.operators.springs import Springs
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,6 @@ class Elasticity:
 
     Attributes
     ----------
-    matrix : elastic K on the backend, FP64; assembled or not, as the backend prefers.
     free : (n_node, 3, 1) float64, 0 where a component is fixed.
     single : what `stiffness` returned last in FP32, or None.
     """
@@ -126,14 +127,26 @@ class Elasticity:
         self.tets = tets
         self.moduli = lam, mu
         self.single: Blocks | None = None
-        with ThreadPoolExecutor(1) as beside:
-            # the preconditioner's, which takes as long
-            found = beside.submit(lambda: self.diagonal)
-            self.matrix: Blocks = self.stiffness(1.0, np.float64)
-        found.result()
         self.lam = backend.asarray(lam)
         self.mu = backend.asarray(mu)
         self.free = backend.asarray((~space.fixed).astype(np.float64)[:, :, None])
+
+    @cached_property
+    def matrix(self) -> Blocks:
+        """Elastic K on the backend, FP64; assembled or not, as the backend prefers."""
+        return self.stiffness(1.0, np.float64)
+
+    def beside_matrix(self, call: Callable[[], T]) -> T:
+        """Return what is made on the host while `matrix` is made.
+
+        Parameters
+        ----------
+        call : uses neither the backend nor `host`.
+        """
+        with ThreadPoolExecutor(1) as beside:
+            found = beside.submit(call)
+            self.matrix  # noqa: B018 - made here
+        return found.result()
 
     @cached_property
     def host(self) -> HostMatrix:
@@ -148,13 +161,17 @@ class Elasticity:
         arrays = (space.elements, space.gradients, space.volume, *self.moduli, out)
         # each range of nodes looks at all elements, so there is one per thread
         over(space.n_node, partial(assembly.add_diagonal, *arrays), per_thread=1)
-        constrained = np.flatnonzero(space.fixed.any(axis=1))
-        fixed = space.fixed[constrained]
+        fixed = space.fixed[space.constrained]
         couples = ~(fixed[:, :, None] | fixed[:, None, :])
-        out[constrained] *= couples | np.eye(3, dtype=bool)
+        out[space.constrained] *= couples | np.eye(3, dtype=bool)
         entries = out.reshape(-1, 9)[:, ::4]
         entries[entries <= 0.0] = entries.mean()
         return out
+
+    @cached_property
+    def unit(self) -> float:
+        """Mean entry of the diagonal, N/m: K over it is of the order of one."""
+        return float(np.trace(self.diagonal, axis1=1, axis2=2).mean() / 3.0)
 
     def stiffness(self, unit: float, real: type[np.floating[Any]]) -> Blocks:
         """K / unit on the backend in another precision."""

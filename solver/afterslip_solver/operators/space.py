@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 from afterslip_solver.array_cache import NO_CACHE, CacheScope
 from afterslip_solver.elements.tetrahedron import barycentric_gradients
-from afterslip_solver.jit.threads import over
+from afterslip_solver.jit.threads import over, take_rows
 from afterslip_solver.mesh.order import morton_codes
 from afterslip_solver.mesh.tables import midpoints, sorting
 from afterslip_solver.model import Bool, Float, Int, TetMesh
@@ -33,21 +33,18 @@ class Space:
     order : (n_node,) mesh node of each of the solver's nodes.
     rank : (n_node,) the solver's node of each mesh node.
     element_order : (n_elem,) mesh element of each of the solver's elements.
-    element_rank : (n_elem,) the inverse.
     elements : (n_elem, 10) int32, the solver's nodes.
     cells : (n_elem, 4) int32, the solver's vertices.
     nodes : (n_node, 3) float64, m.
     vertices : (n_vertex,) the solver's node of each of its vertices.
     gradients : (n_elem, 4, 3) float64, 1/m. volume : (n_elem,) m3.
     fixed : (n_node, 3) bool.
-    embedding : (n_node, n_vertex) P1 fields as P2 fields (exact).
     cache : arrays keyed by these arrays.
     """
 
     order: Int
     rank: Int
     element_order: Int
-    element_rank: Int
     elements: NDArray[np.int32]
     cells: NDArray[np.int32]
     nodes: Float
@@ -55,7 +52,6 @@ class Space:
     gradients: Float
     volume: Float
     fixed: Bool
-    embedding: csr_array
     cache: CacheScope = NO_CACHE
 
     @classmethod
@@ -87,23 +83,36 @@ class Space:
         number = vertex_rank[rank[: mesh.n_vertex]]
         of_cells = (mesh.elements, element_order, number, cells)
         over(len(cells), partial(sorting.renumber, *of_cells))
-        nodes = np.take(mesh.nodes, order, axis=0)
+        nodes = take_rows(mesh.nodes, order)
         gradients, volume = barycentric_gradients(nodes, elements[:, :4])
         return cls(
             order=order,
             rank=rank,
             element_order=element_order,
-            element_rank=_inverse(element_order),
             elements=elements,
             cells=cells,
             nodes=nodes,
             vertices=vertices,
             gradients=gradients,
             volume=volume,
-            fixed=np.ascontiguousarray(fixed[order]),
-            embedding=_embedding(elements, cells, n_node, len(vertices)),
+            fixed=take_rows(fixed, order),
             cache=cache,
         )
+
+    @cached_property
+    def element_rank(self) -> Int:
+        """(n_elem,) the inverse of ``element_order``."""
+        return _inverse(self.element_order)
+
+    @cached_property
+    def constrained(self) -> Int:
+        """Nodes with fixed components."""
+        return np.flatnonzero(self.fixed.any(axis=1))
+
+    @cached_property
+    def embedding(self) -> csr_array:
+        """(n_node, n_vertex) linear fields as quadratic ones (exact)."""
+        return _embedding(self.elements, self.cells, self.n_node, len(self.vertices))
 
     @cached_property
     def pattern(self) -> Pattern:
@@ -118,7 +127,7 @@ class Space:
     @cached_property
     def parents(self) -> tuple[Parents, ...]:
         """What the mesh was refined from, finest first; vertices stand for nodes."""
-        return ancestors(self.cells[self.element_rank], self.vertices)
+        return ancestors(take_rows(self.cells, self.element_rank), self.vertices)
 
     @property
     def n_node(self) -> int:
@@ -139,7 +148,11 @@ def along_curve(nodes: Float, elements: Int) -> tuple[Int, Int]:
 
 def _inverse(order: Int) -> Int:
     inverse = np.empty_like(order)
-    inverse[order] = np.arange(len(order))
+
+    def invert(first: int, last: int) -> None:
+        inverse[order[first:last]] = np.arange(first, last)
+
+    over(len(order), invert)
     return inverse
 
 

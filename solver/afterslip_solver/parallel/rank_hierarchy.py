@@ -28,6 +28,7 @@ from afterslip_solver.multigrid.cycle import (
     BlockTransfer,
     Cycle,
     Level,
+    Nodal,
     NodalTransfer,
     Transfer,
 )
@@ -201,7 +202,7 @@ class PartNodalTransfer(NodalTransfer):
     def __init__(
         self, backend: RankBackend, embedding: Any, free: Bool, coarse_free: Bool
     ) -> None:
-        super().__init__(backend, embedding, free, coarse_free)
+        super().__init__(backend, Nodal.of(embedding, free, coarse_free))
         self._complete = backend.complete
         # a node shared by parts must be restricted once
         own = embedding[: backend.halo(embedding.shape[0]).owned].T.tocsr()
@@ -261,7 +262,7 @@ def build_part(
         _level(
             backend,
             operator.stiffness(unit, np.float32),
-            free_inverse(diagonal, unit, space.fixed),
+            free_inverse(diagonal, unit, space),
             PartNodalTransfer(backend, embedding, ~space.fixed, ~coarse_fixed),
             settings.degree,
             settings.safety,
