@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from afterslip_solver.mesh.topology import cell_faces, face_keys
 from afterslip_solver.model import Float, Int, Model
 
 
@@ -107,21 +108,18 @@ def _owners(model: Model, elements: Int) -> tuple[Int, Int]:
     face : (k,) int64, number of the surface face.
     element : (k,) int64, position in ``elements`` of its owner.
     """
-    surface = model.surface
-    corners = np.sort(surface.nodes[surface.faces[:, :3]], axis=1)
-    cells = model.mesh.cells[elements]
-    opposite = np.array([[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]])
-    candidates = cells[:, opposite].reshape(-1, 3)
-    # hardly any face is at the ground: sort those only whose corners are
-    ground = np.zeros(len(model.mesh.nodes), dtype=bool)
-    ground[surface.nodes] = True
+    surface, n_vertex = model.surface, model.mesh.n_vertex
+    candidates = cell_faces(model.mesh.cells[elements]).reshape(-1, 3)
+    # hardly any face is at the ground: compare those only whose corners are
+    ground = np.zeros(n_vertex, dtype=bool)
+    corners = surface.nodes[surface.faces[:, :3]]
+    ground[corners] = True
     element = np.flatnonzero(ground[candidates].all(axis=1))
-    candidates = np.sort(candidates[element], axis=1)
-    element //= 4
-    both, inverse = np.unique(
-        np.concatenate([corners, candidates]), axis=0, return_inverse=True
-    )
-    face_of = np.full(len(both), -1, dtype=np.int64)
-    face_of[inverse[: len(corners)]] = np.arange(len(corners))
-    face = face_of[inverse[len(corners) :]]
-    return face[face >= 0], element[face >= 0]
+    both = np.concatenate([corners, candidates[element]])
+    keys = face_keys(both, n_vertex)
+    order = np.argsort(keys[: len(corners)])
+    wanted = keys[len(corners) :]
+    place = np.searchsorted(keys[order], wanted) % len(order)
+    face = order[place]
+    same = keys[face] == wanted
+    return face[same], element[same] // 4
