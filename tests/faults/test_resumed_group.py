@@ -39,7 +39,7 @@ def spectral(spec):
     # tolerances that make every solve long enough to be hit
     spec["times"]["until"] = "100 yr"
     spec["solver"] = {"tolerance": 1e-12, "time_tolerance": 1e-11}
-    spec["model"]["mesh"]["size"] = {"fault": 16, "far": 90}
+    spec["model"]["mesh"]["size"] = {"fault": 8, "far": 60}
 
 
 def waves(spec):
