@@ -1,0 +1,113 @@
+"""Kernels as functions of a library that the system's compiler makes."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import re
+import subprocess
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+
+from cupy import cuda
+
+HEADER = Path(__file__).parents[1] / "device.h"
+_KERNEL = re.compile(r'extern "C" __global__ void\s+(\w+)\(')
+# what only a GPU's compiler understands
+_REPLACED = {
+    r"extern __shared__ __align__\(\d+\) char memory\[\];": "",
+    r'asm\("cvt\.f32\.f16.*': "f = from_half(v.bits);",
+}
+_FLAGS = ["-std=c++20", "-O2", "-w", "-fPIC", "-shared", "-ffp-contract=off", "-xc++"]
+# the C library has an `advance`, too
+_LINKED = "-Wl,-Bsymbolic"
+# the folder of libraries, and whether a sanitizer watches their threads
+FOLDER, RACES = "DEVICE_ON_CPU", "DEVICE_ON_CPU_RACES"
+_alone = Lock()
+
+
+def as_library(code, options):
+    """Return the C++ of a source: its kernels, and functions that launch them."""
+    for pattern, other in _REPLACED.items():
+        code = re.sub(pattern, other, code)
+    # some names are made by macros
+    command = ["g++", "-E", "-xc++", "-D__launch_bounds__(...)=", *options, "-"]
+    plain = subprocess.run(
+        command, input=code, capture_output=True, text=True, check=True
+    )
+    launches = "".join(
+        f'extern "C" void launch_{name}(int blocks, int threads, void** arguments)'
+        f" {{ launch({name}, blocks, threads, arguments); }}\n"
+        for name in _KERNEL.findall(plain.stdout)
+    )
+    return f'#include "{HEADER}"\n{code}\n{launches}'
+
+
+class RawModule:
+    """A source that is compiled when it is first used."""
+
+    def __init__(self, code, options):
+        self._options = [one for one in options if one.startswith("-D")]
+        if os.environ.get(RACES):
+            # the loader's own memory for threads would be reported, too
+            self._options += ["-DTHREADED=1", "-ftls-model=initial-exec"]
+            self._options += ["-fsanitize=thread", "-g"]
+        self._code = as_library(code, self._options)
+
+    def compile(self):
+        self.library  # noqa: B018
+
+    @cached_property
+    def library(self):
+        cause = " ".join((HEADER.read_text(), self._code, *self._options, *_FLAGS))
+        name = hashlib.sha256(cause.encode()).hexdigest()[:16]
+        folder = Path(os.environ[FOLDER])
+        path = folder / f"{name}.so"
+        if not path.exists():
+            made = folder / f"{name}.{os.getpid()}"
+            command = ["g++", *_FLAGS, *self._options, "-", _LINKED, "-o", str(made)]
+            subprocess.run(command, input=self._code, text=True, check=True)
+            made.replace(path)
+        return ctypes.CDLL(str(path))
+
+    def get_function(self, name):
+        return _Kernel(getattr(self.library, f"launch_{name}"))
+
+
+class _Kernel:
+    max_dynamic_shared_size_bytes = 49152
+
+    def __init__(self, function):
+        self._function = function
+
+    def __call__(self, grid, block, arguments, shared_mem=0):
+        assert shared_mem <= self.max_dynamic_shared_size_bytes
+        assert len(grid) == len(block) == 1
+        boxes = [_boxed(one) for one in arguments]
+        places = (ctypes.c_void_p * len(boxes))(*(box.ctypes.data for box in boxes))
+
+        def run(alive=(arguments, boxes)):
+            del alive  # as long as a graph that repeats the launch
+            # shared memory is the library's, and blocks are run one by one
+            with _alone:
+                self._function(int(grid[0]), int(block[0]), places)
+
+        if cuda.recording() is None:
+            run()
+        cuda.record(run)
+
+
+def _boxed(value):
+    from cupy import ndarray
+
+    if isinstance(value, ndarray):
+        assert value.flags.c_contiguous
+        return np.array(value.ctypes.data, dtype=np.uint64)
+    assert isinstance(value, np.generic), type(value)
+    box = np.array(value)
+    box.setflags(write=False)
+    return box

@@ -1,0 +1,190 @@
+// CUDA's thread blocks on a CPU, for tests where there is no GPU.
+//
+// Included before a source, whose kernels are then functions. Blocks follow each other;
+// the threads of one are fibers that run until they wait for others, or, where THREADED,
+// threads of the system: a sanitizer then finds accesses that nothing orders.
+#pragma once
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#define __global__
+#define __device__ static
+#define __forceinline__ inline
+#define __restrict__ __restrict
+#define __launch_bounds__(...)
+#define __shared__ static
+#define __align__(n)
+
+struct Place { unsigned x; };
+#if THREADED
+static thread_local
+#else
+static
+#endif
+    Place threadIdx, blockIdx;
+static Place blockDim, gridDim;
+struct uint2 { unsigned x, y; };
+struct alignas(16) float4 { float x, y, z, w; };
+static inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+using std::isfinite;
+template <class T> static inline T __ldg(const T* p) { return *p; }
+template <class T> static inline T __ldcs(const T* p) { return *p; }
+template <class T> static inline void atomicAdd(T* to, T value) {
+  std::atomic_ref<T>(*to).fetch_add(value, std::memory_order_relaxed);
+}
+static inline float from_half(unsigned short bits) {
+  _Float16 value;
+  __builtin_memcpy(&value, &bits, 2);
+  return (float)value;
+}
+
+// dynamic shared memory
+alignas(32) static char memory[232448];
+
+#if THREADED
+struct Barrier {
+  std::mutex mutex;
+  std::condition_variable over;
+  int arrived = 0;
+  long round = 0;
+  // as bar.sync of PTX, or bar.arrive, which does not wait
+  void arrive(int threads, bool wait) {
+    std::unique_lock lock(mutex);
+    const long mine = round;
+    if (++arrived == threads) {
+      arrived = 0;
+      ++round;
+      over.notify_all();
+    } else if (wait) {
+      over.wait(lock, [&] { return round != mine; });
+    }
+  }
+};
+
+static void run_block(int threads, const std::function<void()>& kernel) {
+  const Place block = blockIdx;
+  std::vector<std::thread> all;
+  for (int t = 0; t < threads; t++)
+    all.emplace_back([&, t] {
+      blockIdx = block;
+      threadIdx.x = t;
+      kernel();
+    });
+  for (auto& one : all) one.join();
+}
+#else
+// Leave a stack for another. swapcontext(3) makes a call of the system each time.
+extern "C" void switch_stack(void** left, void* entered);
+asm(R"(
+  .type switch_stack, @function
+switch_stack:
+  pushq %rbp; pushq %rbx; pushq %r12; pushq %r13; pushq %r14; pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15; popq %r14; popq %r13; popq %r12; popq %rbx; popq %rbp
+  ret
+)");
+
+struct Fiber {
+  void* at = nullptr;
+  std::vector<char> stack;
+  bool done;
+};
+static void* scheduler;
+static std::vector<Fiber> fibers(1024);
+static Fiber* running;
+static const std::function<void()>* job;
+static bool progress;
+
+struct Barrier {
+  int arrived = 0;
+  long round = 0;
+  void arrive(int threads, bool wait) {
+    const long mine = round;
+    if (++arrived == threads) {
+      arrived = 0;
+      ++round;
+      progress = true;
+    } else if (wait) {
+      while (round == mine) switch_stack(&running->at, scheduler);
+    }
+  }
+};
+
+static void live() {
+  for (;;) {
+    (*job)();
+    running->done = progress = true;
+    switch_stack(&running->at, scheduler);
+  }
+}
+
+static void run_block(int threads, const std::function<void()>& kernel) {
+  job = &kernel;
+  for (int t = 0; t < threads; t++) {
+    Fiber& one = fibers[t];
+    one.done = false;
+    if (one.at) continue;
+    one.stack.resize(1 << 16);
+    // what switch_stack takes off, and where it returns to
+    auto top = (std::uintptr_t)(one.stack.data() + one.stack.size()) & ~std::uintptr_t(15);
+    void** first = (void**)top - 8;
+    first[6] = (void*)live;
+    one.at = first;
+  }
+  for (bool left = true; left;) {
+    left = progress = false;
+    for (int t = 0; t < threads; t++) {
+      if (fibers[t].done) continue;
+      threadIdx.x = t;
+      running = &fibers[t];
+      switch_stack(&scheduler, running->at);
+      left |= !running->done;
+    }
+    if (left && !progress) std::abort();  // all wait for each other
+  }
+}
+#endif
+
+static Barrier barriers[16], of_warp[32];
+static void __syncthreads() { barriers[0].arrive(blockDim.x, true); }
+
+static double exchanged[1024];
+static double __shfl_down_sync(unsigned, double value, int away) {
+  const int i = threadIdx.x;
+  Barrier& warp = of_warp[i / 32];
+  exchanged[i] = value;
+  warp.arrive(32, true);
+  const double found = i % 32 + away < 32 ? exchanged[i + away] : value;
+  warp.arrive(32, true);
+  return found;
+}
+
+template <class... A, std::size_t... I>
+static void call(void (*kernel)(A...), void** arguments, std::index_sequence<I...>) {
+  kernel(*(A*)arguments[I]...);
+}
+
+template <class... A>
+static void launch(void (*kernel)(A...), int blocks, int threads, void** arguments) {
+  const std::function<void()> one = [=] {
+    call(kernel, arguments, std::index_sequence_for<A...>{});
+  };
+  gridDim.x = blocks;
+  blockDim.x = threads;
+  for (int b = 0; b < blocks; b++) {
+    blockIdx.x = b;
+    run_block(threads, one);
+    for (const auto& barrier : barriers)
+      if (barrier.arrived) std::abort();  // somebody has left without waiting
+  }
+}
