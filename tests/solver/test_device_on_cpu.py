@@ -54,9 +54,13 @@ def run(tmp_path_factory):
         "test_backends.py",
         "test_gpu.py",
         "test_gpu_stencils.py",
+        "test_voxel_element.py",
         pytest.param("test_gpu_rheology.py", marks=pytest.mark.slow),
         pytest.param("test_nested_guess.py", marks=pytest.mark.slow),
         pytest.param("test_beside.py", marks=pytest.mark.slow),
+        pytest.param("test_voxel_attenuation.py", marks=pytest.mark.slow),
+        pytest.param("test_voxel_ground.py", marks=pytest.mark.slow),
+        pytest.param("test_voxel_march.py", marks=pytest.mark.slow),
     ],
 )
 def test_what_needs_a_gpu_passes(run, name):
@@ -77,6 +81,7 @@ def sanitizer():
     "chosen",
     [
         ("test_backends.py", "-k", "TestOnTheGpu and stiffness"),
+        ("test_voxel_element.py", "-k", "selective and shape1"),
         pytest.param(
             ("test_gpu_stencils.py", "-k", "product and float32"),
             marks=pytest.mark.slow,

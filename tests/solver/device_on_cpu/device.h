@@ -24,7 +24,7 @@
 #define __shared__ static
 #define __align__(n)
 
-struct Place { unsigned x; };
+struct Place { unsigned x, y, z; };
 #if THREADED
 static thread_local
 #else
@@ -35,7 +35,7 @@ static Place blockDim, gridDim;
 struct uint2 { unsigned x, y; };
 struct alignas(16) float4 { float x, y, z, w; };
 static inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
-using std::isfinite;
+using std::isfinite, std::max, std::min;
 template <class T> static inline T __ldg(const T* p) { return *p; }
 template <class T> static inline T __ldcs(const T* p) { return *p; }
 template <class T> static inline void atomicAdd(T* to, T value) {
@@ -47,8 +47,7 @@ static inline float from_half(unsigned short bits) {
   return (float)value;
 }
 
-// dynamic shared memory
-alignas(32) static char memory[232448];
+alignas(32) static char dynamic_shared[232448];
 
 #if THREADED
 struct Barrier {
@@ -175,14 +174,14 @@ static void call(void (*kernel)(A...), void** arguments, std::index_sequence<I..
 }
 
 template <class... A>
-static void launch(void (*kernel)(A...), int blocks, int threads, void** arguments) {
+static void launch(void (*kernel)(A...), Place blocks, int threads, void** arguments) {
   const std::function<void()> one = [=] {
     call(kernel, arguments, std::index_sequence_for<A...>{});
   };
-  gridDim.x = blocks;
+  gridDim = blocks;
   blockDim.x = threads;
-  for (int b = 0; b < blocks; b++) {
-    blockIdx.x = b;
+  for (unsigned b = 0; b < blocks.x * blocks.y * blocks.z; b++) {
+    blockIdx = {b % blocks.x, b / blocks.x % blocks.y, b / blocks.x / blocks.y};
     run_block(threads, one);
     for (const auto& barrier : barriers)
       if (barrier.arrived) std::abort();  // somebody has left without waiting

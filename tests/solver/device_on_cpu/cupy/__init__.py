@@ -91,8 +91,8 @@ def asarray(a, dtype=None):
     return _ours(np.array(a, dtype=dtype))
 
 
-def ascontiguousarray(a):
-    return _ours(np.ascontiguousarray(_plain(a)))
+def ascontiguousarray(a, dtype=None):
+    return _ours(np.ascontiguousarray(_plain(a), dtype))
 
 
 def asnumpy(a):

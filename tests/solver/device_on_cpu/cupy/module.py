@@ -19,7 +19,9 @@ HEADER = Path(__file__).parents[1] / "device.h"
 _KERNEL = re.compile(r'extern "C" __global__ void\s+(\w+)\(')
 # what only a GPU's compiler understands
 _REPLACED = {
-    r"extern __shared__ __align__\(\d+\) char memory\[\];": "",
+    r"extern __shared__ __align__\(\d+\) char (\w+)\[\]": r"char* \1 = dynamic_shared",
+    r'const u32 to = .*;\n.*"cp\.async\.ca.*': "*shared = *global;",
+    r'asm volatile\("cp\.async\.\w+_group.*': "",
     r'asm\("cvt\.f32\.f16.*': "f = from_half(v.bits);",
 }
 _FLAGS = ["-std=c++20", "-O2", "-w", "-fPIC", "-shared", "-ffp-contract=off", "-xc++"]
@@ -40,8 +42,8 @@ def as_library(code, options):
         command, input=code, capture_output=True, text=True, check=True
     )
     launches = "".join(
-        f'extern "C" void launch_{name}(int blocks, int threads, void** arguments)'
-        f" {{ launch({name}, blocks, threads, arguments); }}\n"
+        f'extern "C" void launch_{name}(Place* blocks, int threads, void** arguments)'
+        f" {{ launch({name}, *blocks, threads, arguments); }}\n"
         for name in _KERNEL.findall(plain.stdout)
     )
     return f'#include "{HEADER}"\n{code}\n{launches}'
@@ -86,7 +88,8 @@ class _Kernel:
 
     def __call__(self, grid, block, arguments, shared_mem=0):
         assert shared_mem <= self.max_dynamic_shared_size_bytes
-        assert len(grid) == len(block) == 1
+        assert len(block) == 1
+        blocks = (ctypes.c_uint * 3)(*grid, *(1 for _ in range(3 - len(grid))))
         boxes = [_boxed(one) for one in arguments]
         places = (ctypes.c_void_p * len(boxes))(*(box.ctypes.data for box in boxes))
 
@@ -94,7 +97,7 @@ class _Kernel:
             del alive  # as long as a graph that repeats the launch
             # shared memory is the library's, and blocks are run one by one
             with _alone:
-                self._function(int(grid[0]), int(block[0]), places)
+                self._function(blocks, int(block[0]), places)
 
         if cuda.recording() is None:
             run()
