@@ -115,8 +115,7 @@ def start(
     DirectoryBusyError
         If another service works in the directory.
     ServiceError
-        If the service or its workers do not start, or if a worker that imports the
-        script comes here.
+        If the service or its workers do not start.
     """
     root = Path(directory).absolute()
     resources = ExitStack()

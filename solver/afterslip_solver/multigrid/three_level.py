@@ -9,6 +9,7 @@ differences from the print are listed in docs/baseline.md.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -167,8 +168,8 @@ def build_three_level(
     settings = settings or ThreeLevelSettings()
     backend, space = operator.backend, operator.space
     unit = operator.unit
-    lam, mu = operator.moduli
-    linear = assemble(space, lam, mu, order=1)
+    first_order = partial(assemble, space, *operator.moduli, order=1)
+    linear = operator.beside_matrix(first_order)
     if operator.springs is not None:
         operator.springs.add_linear(linear.indptr, linear.indices, linear.data)
     fixed = np.ascontiguousarray(space.fixed[space.vertices])

@@ -251,7 +251,8 @@ def build_part(
     own = diagonal[: halo.owned]
     trace, count = backend.total([np.trace(own, axis1=1, axis2=2).sum(), len(own)])
     unit = trace / (3.0 * count)
-    linear = assemble(space, *operator.moduli, order=1)
+    first_order = partial(assemble, space, *operator.moduli, order=1)
+    linear = operator.beside_matrix(first_order)
     if operator.springs is not None:
         operator.springs.add_linear(linear.indptr, linear.indices, linear.data)
     share: Share = endpoint.ask(LEVELS, Piece(vertices, linear, unit))
