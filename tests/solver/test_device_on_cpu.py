@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,8 @@ import pytest
 
 HERE = Path(__file__).parent
 COMPILER = shutil.which("g++")
+# what a process returns in which the sanitizer has found a race
+RACE = 66
 
 pytestmark = pytest.mark.skipif(
     COMPILER is None or platform.machine() != "x86_64",
@@ -26,17 +29,16 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="session")
-def run(tmp_path_factory):
-    """Run tests that are marked as needing a GPU, in a process of their own."""
-    # one for all processes of the run
+def started(tmp_path_factory):
+    """Run Python with the stand-in for CuPy."""
+    # one folder for all processes of the run
     folder = tmp_path_factory.getbasetemp().parent / "device-on-cpu"
     folder.mkdir(exist_ok=True)
 
-    def run(*chosen, **variables):
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "few_blocks"]
+    def started(*arguments, **variables):
         own = {"PYTHONPATH": str(HERE / "device_on_cpu"), "DEVICE_ON_CPU": str(folder)}
         return subprocess.run(
-            [*command, "-p", "no:cacheprovider", "-m", "gpu", *chosen],
+            [sys.executable, *arguments],
             cwd=HERE,
             env={**os.environ, **own, **variables},
             capture_output=True,
@@ -44,7 +46,32 @@ def run(tmp_path_factory):
             check=False,
         )
 
-    return run
+    return started
+
+
+@pytest.fixture(scope="session")
+def run(started):
+    """Run tests that are marked as needing a GPU, in a process of their own."""
+    command = ["-m", "pytest", "-q", "-p", "few_blocks", "-p", "no:cacheprovider"]
+    return lambda *chosen, **variables: started(
+        *command, "-m", "gpu", *chosen, **variables
+    )
+
+
+@pytest.fixture(scope="session")
+def watched(started):
+    """Return variables with which a sanitizer watches the threads of a block."""
+    command = [str(COMPILER), "-print-file-name=libtsan.so"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    own = {
+        "LD_PRELOAD": found.stdout.strip(),
+        "TSAN_OPTIONS": f"exitcode={RACE} halt_on_error=1",
+        "DEVICE_ON_CPU_RACES": "1",
+    }
+    # it wants memory where some kernels of Linux put other things
+    if not Path(own["LD_PRELOAD"]).is_absolute() or started("-c", "", **own).returncode:
+        pytest.skip("no sanitizer of threads that runs here")
+    return own
 
 
 @pytest.mark.timeout(600)
@@ -69,13 +96,6 @@ def test_what_needs_a_gpu_passes(run, name):
     assert " passed" in done.stdout
 
 
-def sanitizer():
-    command = [str(COMPILER), "-print-file-name=libtsan.so"]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
-    path = Path(found.stdout.strip())
-    return str(path) if path.is_absolute() else None
-
-
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "chosen",
@@ -88,12 +108,42 @@ def sanitizer():
         ),
     ],
 )
-def test_threads_of_a_block_wait_for_each_other(run, chosen):
-    watched = sanitizer()
-    if watched is None:
-        pytest.skip("no sanitizer of threads here")
-    own = {"LD_PRELOAD": watched, "TSAN_OPTIONS": "exitcode=66 halt_on_error=1"}
+def test_threads_of_a_block_wait_for_each_other(run, watched, chosen):
     # what the sanitizer says must not be captured within
-    done = run("-s", *chosen, DEVICE_ON_CPU_RACES="1", **own)
+    done = run("-s", *chosen, **watched)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert " passed" in done.stdout
+
+
+TURNED = """
+import cupy
+import numpy as np
+
+code = r'''
+extern "C" __global__ void __launch_bounds__(64) turned(const int* a, int* out) {
+  __shared__ int own[64];
+  own[threadIdx.x] = a[threadIdx.x];
+  BETWEEN
+  out[threadIdx.x] = own[63 - threadIdx.x];
+}
+'''
+a = cupy.asarray(np.arange(64, dtype=np.int32))
+out = cupy.empty(64, np.int32)
+run = cupy.RawModule(code, ("-DBETWEEN=%s",)).get_function("turned")
+run((1,), (64,), (a, out))
+assert (out.get() == np.arange(64)[::-1]).all()
+"""
+
+
+@pytest.mark.parametrize(("between", "code"), [("__syncthreads();", 0), ("", RACE)])
+def test_a_barrier_that_lacks_is_found(started, watched, between, code):
+    done = started("-c", TURNED % between, **watched)
+    assert done.returncode == code, done.stderr[-3000:]
+    assert ("data race" in done.stderr) == bool(code)
+
+
+def test_threads_that_wait_for_nobody_end_the_run(started):
+    # half of a block at a barrier of all
+    between = "if (threadIdx.x < 32) __syncthreads();"
+    done = started("-c", TURNED % between)
+    assert done.returncode == -signal.SIGABRT
