@@ -14,7 +14,6 @@ from afterslip_solver.operators import assembly
 from afterslip_solver.operators.elasticity import (
     Elasticity,
     HostMatrix,
-    assemble,
     uncoupled,
 )
 from afterslip_solver.operators.parents import Parents
@@ -47,9 +46,7 @@ def linear_levels(operator: Elasticity, nested: bool = True) -> list[Linear]:
     nested : go on to what the mesh was refined from, if it was.
     """
     space = operator.space
-    matrix = assemble(space, *operator.moduli, order=1)
-    if operator.springs is not None:
-        operator.springs.add_linear(matrix.indptr, matrix.indices, matrix.data)
+    matrix = operator.on_linear_elements()
     found = [Linear(matrix, space.vertices, space.embedding)]
     fixed = space.fixed[space.vertices]
     for level in space.parents if nested else ():

@@ -9,7 +9,6 @@ differences from the print are listed in docs/baseline.md.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from afterslip_solver.multigrid.uniform import (
     translations,
     uniform_aggregates,
 )
-from afterslip_solver.operators.elasticity import Elasticity, HostMatrix, assemble
+from afterslip_solver.operators.elasticity import Elasticity, HostMatrix
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +167,7 @@ def build_three_level(
     settings = settings or ThreeLevelSettings()
     backend, space = operator.backend, operator.space
     unit = operator.unit
-    first_order = partial(assemble, space, *operator.moduli, order=1)
-    linear = operator.beside_matrix(first_order)
-    if operator.springs is not None:
-        operator.springs.add_linear(linear.indptr, linear.indices, linear.data)
+    linear = operator.beside_matrix(operator.on_linear_elements)
     fixed = np.ascontiguousarray(space.fixed[space.vertices])
     own = uniform_aggregates(space.nodes[space.vertices], settings.per_aggregate)
     coarse, fixed_below = coarse_matrix(linear, own, fixed)

@@ -153,6 +153,13 @@ class Elasticity:
         """The assembled elastic matrix on the host."""
         return assemble(self.space, *self.moduli)
 
+    def on_linear_elements(self) -> HostMatrix:
+        """K of linear elements on the mesh's vertices, with the springs; host."""
+        matrix = assemble(self.space, *self.moduli, order=1)
+        if self.springs is not None:
+            self.springs.add_linear(matrix.indptr, matrix.indices, matrix.data)
+        return matrix
+
     @cached_property
     def diagonal(self) -> Float:
         """(n_node, 3, 3) diagonal blocks, fixed components uncoupled; host."""

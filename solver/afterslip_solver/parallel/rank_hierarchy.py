@@ -52,7 +52,7 @@ from afterslip_solver.multigrid.smoother import (
     random_vector,
 )
 from afterslip_solver.operators import Elasticity, assembly
-from afterslip_solver.operators.elasticity import HostMatrix, assemble, diagonal_blocks
+from afterslip_solver.operators.elasticity import HostMatrix, diagonal_blocks
 from afterslip_solver.operators.parents import ancestors
 from afterslip_solver.operators.pattern import matrix_pattern
 from afterslip_solver.parallel.partition import PartitionError
@@ -251,10 +251,7 @@ def build_part(
     own = diagonal[: halo.owned]
     trace, count = backend.total([np.trace(own, axis1=1, axis2=2).sum(), len(own)])
     unit = trace / (3.0 * count)
-    first_order = partial(assemble, space, *operator.moduli, order=1)
-    linear = operator.beside_matrix(first_order)
-    if operator.springs is not None:
-        operator.springs.add_linear(linear.indptr, linear.indices, linear.data)
+    linear = operator.beside_matrix(operator.on_linear_elements)
     share: Share = endpoint.ask(LEVELS, Piece(vertices, linear, unit))
     coarse_fixed = space.fixed[space.vertices]
     # the columns belong to the scaled unknowns of the linear elements

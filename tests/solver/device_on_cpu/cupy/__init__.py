@@ -37,12 +37,7 @@ class ndarray(np.ndarray):  # noqa: N801 - CuPy's name
 
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
         for one in (*inputs, *(out or ())):
-            if (
-                isinstance(one, np.ndarray)
-                and not isinstance(one, ndarray)
-                and one.ndim
-            ):
-                raise TypeError("an array of the host among those of the device")
+            _refuse_hosts(one)
         plain = [_plain(one) for one in inputs]
         if out is not None:
             options["out"] = tuple(_plain(one) for one in out)
@@ -54,12 +49,7 @@ class ndarray(np.ndarray):  # noqa: N801 - CuPy's name
         return out[0] if out is not None else _ours(found)
 
     def __setitem__(self, key, value):
-        if (
-            isinstance(value, np.ndarray)
-            and not isinstance(value, ndarray)
-            and value.ndim
-        ):
-            raise TypeError("an array of the host among those of the device")
+        _refuse_hosts(value)
         to, key, value = _plain(self), _plain(key), _plain(value)
 
         def put():
@@ -75,6 +65,11 @@ class ndarray(np.ndarray):  # noqa: N801 - CuPy's name
 
     def fill(self, value):
         self[...] = value
+
+
+def _refuse_hosts(a):
+    if isinstance(a, np.ndarray) and not isinstance(a, ndarray) and a.ndim:
+        raise TypeError("an array of the host among those of the device")
 
 
 def _plain(a):
