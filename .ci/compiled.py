@@ -58,8 +58,7 @@ def make_tables() -> None:
     shape = variants.MACRO_SHAPE
     also = np.zeros(len(space.nodes), dtype=np.int64)
     which = np.flatnonzero(macros.found)
-    sizes = shape.threads // 32, shape.per_task
-    plan_blocks(macros, which, space.fixed, also, *sizes)
+    plan_blocks(macros, which, space.fixed, also, shape)
 
 
 def in_order(lines: set[str]) -> list[str]:

@@ -95,17 +95,13 @@ def test_plan_marks_the_nodes_that_blocks_share(planned):
     np.testing.assert_array_equal(counts, [len(owners[n]) for n in own])
 
 
-def test_elements_that_add_together_share_no_node(planned):
+def test_elements_of_a_task_share_no_node(planned):
     mesh, _, plan = planned
     assert (np.diff(plan.tasks) % WARPS == 0).all()
-    for first in range(0, len(plan.members), WARPS):
-        batch = slice(first, first + WARPS)
-        phases = plan.phases[batch] & 15
-        assert (plan.phases[batch] >> 4 == phases.max() + 1).all()
-        for phase in range(phases.max() + 1):
-            members = plan.members[batch][phases == phase]
-            nodes = mesh.elements[members[members >= 0]].ravel()
-            assert len(nodes) == len(set(nodes.tolist()))
+    assert all(shape.together == 1 for shape in variants.SHAPES.values())
+    for task in plan.members:
+        nodes = mesh.elements[task[task >= 0]].ravel()
+        assert len(nodes) == len(set(nodes.tolist()))
 
 
 def test_block_numbering_is_a_permutation_with_compact_blocks(small):
@@ -152,9 +148,3 @@ def test_sources_compile(architecture, tmp_path):
             [*command, *options, *target], capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, f"{source} {definitions}: {done.stderr}"
-
-
-def test_more_warps_than_phases_can_be_counted_are_refused():
-    elements = np.arange(10).reshape(1, 10)
-    with pytest.raises(ValueError, match="16 warps"):
-        packing.fill_blocks(elements, np.arange(1), 8, 16, 8)

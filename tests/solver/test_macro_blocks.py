@@ -31,7 +31,7 @@ def planned():
     which = np.array([0, 2, 3, 5])
     fixed = np.repeat(mesh.nodes[:, 2:] < 0.2, 3, axis=1)
     also = np.bincount(macros.nodes[[1, 4]].ravel(), minlength=len(mesh.nodes))
-    plan = plan_blocks(macros, which, fixed, also, WARPS, SHAPE.per_task)
+    plan = plan_blocks(macros, which, fixed, also, SHAPE)
     elements = mesh.elements.reshape(-1, stencils.DESCENDANTS, 10)[which]
     return elements.reshape(-1, 10), fixed, also, plan
 
@@ -56,19 +56,16 @@ def test_every_element_is_there_once_with_its_nodes(planned):
     np.testing.assert_array_equal(held.astype(bool), fixed[elements[members]])
 
 
-def test_elements_that_add_in_one_phase_share_no_node(planned):
+def test_tasks_that_add_at_once_share_no_node(planned):
     elements, _, _, plan = planned
-    phases = plan.phases[rows_of(plan)[0]]
     # every warp has eight elements, and two of them add at once
     assert len(plan.members) * SHAPE.per_task == len(elements)
-    for first in range(0, len(plan.members), WARPS):
-        batch = slice(first, first + WARPS)
-        turn = phases[batch] & 15
-        assert (phases[batch] >> 4 == turn.max() + 1).all()
-        assert turn.max() + 1 == WARPS // 2
-        for phase in range(turn.max() + 1):
-            nodes = elements[plan.members[batch][turn == phase].ravel()].ravel()
-            assert len(nodes) == len(set(nodes.tolist()))
+    assert SHAPE.together == 2
+    assert (np.diff(plan.tasks) % WARPS == 0).all()
+    for first in range(0, len(plan.members), SHAPE.together):
+        members = plan.members[first : first + SHAPE.together]
+        nodes = elements[members.ravel()].ravel()
+        assert len(nodes) == len(set(nodes.tolist()))
 
 
 def test_nodes_of_other_macro_elements_are_shared_and_those_inside_are_not(planned):

@@ -1,8 +1,9 @@
 // Second-order tetrahedra, element by element, LANES right-hand sides at once.
 //
 // Compile with REAL (float|double, arithmetic and result), INPUT (the vector's), LANES,
-// THREADS, RESIDENT (blocks per multiprocessor, which bounds the registers), FINISH (what
-// becomes of the product) and REPEATABLE (0|1, how the sums of blocks are added).
+// THREADS, RESIDENT (blocks per multiprocessor, which bounds the registers), TOGETHER (tasks
+// behind each other that share no node), FINISH (what becomes of the product) and
+// REPEATABLE (0|1, how the sums of blocks are added).
 //
 // The gradient of a quadratic field is linear in a straight-sided element: at vertex a
 // it is 3 u_a (x) G_a + sum_{b != a} (4 u_ab - u_b) (x) G_b. Integrals are exact with
@@ -96,31 +97,42 @@ __device__ __forceinline__ void add_dots(const double dot[WIDTH], double* sums) 
 }
 #endif
 
+// turns of the warps of a block, and the threads of a barrier between two of them
+#define TURNS (WARPS / TOGETHER)
+#define PASSING (2 * 32 * TOGETHER)
+
+// wait until the warps of the turn before have added
+__device__ __forceinline__ void wait_for_turn(int barrier) {
+  asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(PASSING) : "memory");
+}
+// let the warps of the next turn add
+__device__ __forceinline__ void give_turn(int barrier) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "n"(PASSING) : "memory");
+}
+
 // K u on the nodes that one block of elements has alone, finished. Its sums of nodes that
 // it shares are added to out atomically, which must be 0 there before, or, REPEATABLE,
 // put into `partial`, one place per block and node. `join` then finishes those nodes;
 // after atomic sums a product has nothing left to finish.
 //
 // A block owns a compact set of elements and sums their forces in shared memory.
-// PER_WARP elements (a "task") share a warp and no node; tasks of a batch, one per warp,
-// that do share nodes add in different phases, between barriers.
+// PER_WARP elements (a "task") share a warp and no node. Tasks add in their order,
+// TOGETHER at a time: each barrier lets the warps of the next ones go on.
 //
 // which (thread block): the block of elements.
 // tasks (block + 1): first task of each block, a multiple of WARPS.
 // slots (block + 1): first entry of each block in nodes.
 // nodes: see NUMBER; padding is NO_NODE.
-// patterns (block): row of the block's first task in local and phases, which blocks
-// that are alike share.
+// patterns (block): row of the block's first task in local, which blocks that are
+// alike share.
 // local (row, PER_WARP, 12): a block's node numbers of an element, 0xffff where there
 // is none.
-// phases (row): phase of a task, and 16 times the number of phases of its batch.
 // gradients (task, 9, PER_WARP) and moduli (task, 2, PER_WARP).
 // sums (block, LANES): shares of u K u, or null.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     apply(const int* __restrict__ which, const int* __restrict__ tasks, const int* __restrict__ slots,
           const unsigned* __restrict__ nodes, const int* __restrict__ patterns,
-          const uint2* __restrict__ local, const unsigned char* __restrict__ phases,
-          const real* __restrict__ gradients,
+          const uint2* __restrict__ local, const real* __restrict__ gradients,
           const real* __restrict__ moduli, const input* __restrict__ u,
           const real* __restrict__ b, const real* __restrict__ inverse, real gain,
           real* partial, real* out, double* sums) {
@@ -136,16 +148,29 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
 
   const int warp = threadIdx.x / 32, one = threadIdx.x % 32 / LANES;
   const int lane = threadIdx.x % LANES;
-  const int stop = tasks[block + 1], shift = patterns[block] - tasks[block];
+  const int start = tasks[block], stop = tasks[block + 1], shift = patterns[block] - start;
+  // 0 is the barrier of all
+  const int turn = warp / TOGETHER, own = 1 + turn, next = 1 + (turn + 1) % TURNS;
+  uint2 c[3];
+  real ahead[11];
+  // what a task reads that depends on no other reading, while warps wait for their turn
+  auto fetch = [&](int task) {
+    const uint2* mine = local + ((long long)(task + shift) * PER_WARP + one) * 3;
+#pragma unroll
+    for (int k = 0; k < 3; k++) c[k] = __ldg(mine + k);
+    const real* q = gradients + (long long)task * (9 * PER_WARP) + one;
+#pragma unroll
+    for (int k = 0; k < 9; k++) ahead[k] = __ldg(q + k * PER_WARP);
+    const real* m = moduli + (long long)task * (2 * PER_WARP) + one;
+#pragma unroll
+    for (int k = 0; k < 2; k++) ahead[9 + k] = __ldg(m + k * PER_WARP);
+  };
+  if (start + warp < stop) fetch(start + warp);
 #pragma unroll 1
-  for (int task = tasks[block] + warp; task < stop; task += WARPS) {
-    const int row = task + shift;
-    const uint2* mine = local + ((long long)row * PER_WARP + one) * 3;
-    uint2 c0 = mine[0], c1 = mine[1], c2 = mine[2];
-    const unsigned phase = phases[row];
-    const unsigned at[10] = {c0.x & 0xffff, c0.x >> 16, c0.y & 0xffff, c0.y >> 16,
-                             c1.x & 0xffff, c1.x >> 16, c1.y & 0xffff, c1.y >> 16,
-                             c2.x & 0xffff, c2.x >> 16};
+  for (int task = start + warp; task < stop; task += WARPS) {
+    const unsigned at[10] = {c[0].x & 0xffff, c[0].x >> 16, c[0].y & 0xffff, c[0].y >> 16,
+                             c[1].x & 0xffff, c[1].x >> 16, c[1].y & 0xffff, c[1].y >> 16,
+                             c[2].x & 0xffff, c[2].x >> 16};
     const bool present = at[0] != 0xffff;
     real o[10][3];
     if (present) {
@@ -154,34 +179,32 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
       for (int a = 0; a < 10; a++) {
         const input* p = u + (long long)NUMBER(number[at[a]]) * NODE + lane;
 #pragma unroll
-        for (int c = 0; c < 3; c++) v[a][c] = (real)__ldg(p + c * LANES);
+        for (int k = 0; k < 3; k++) v[a][k] = (real)__ldg(p + k * LANES);
       }
-      const real* q = gradients + (long long)task * (9 * PER_WARP) + one;
 #pragma unroll
-      for (int k = 1; k < 4; k++)
-#pragma unroll
-        for (int x = 0; x < 3; x++) g[k][x] = __ldg(q + (3 * (k - 1) + x) * PER_WARP);
-      const real* m = moduli + (long long)task * (2 * PER_WARP) + one;
-      element(v, g, __ldg(m), __ldg(m + PER_WARP), o);
+      for (int k = 0; k < 9; k++) g[1 + k / 3][k % 3] = ahead[k];
+      element(v, g, ahead[9], ahead[10], o);
     }
-    for (unsigned turn = 0; turn < phase >> 4; turn++) {
-      if (present && turn == (phase & 15u)) {
+    if (task + WARPS < stop) fetch(task + WARPS);
+    if (task - start >= TOGETHER) wait_for_turn(own);
+    if (present) {
 #pragma unroll
-        for (int a = 0; a < 10; a++) {
-          const real* p = sum + at[a] * NODE + lane;
+      for (int a = 0; a < 10; a++) {
+        const real* p = sum + at[a] * NODE + lane;
 #pragma unroll
-          for (int c = 0; c < 3; c++) o[a][c] += p[c * LANES];
-        }
-#pragma unroll
-        for (int a = 0; a < 10; a++) {
-          real* p = sum + at[a] * NODE + lane;
-#pragma unroll
-          for (int c = 0; c < 3; c++) p[c * LANES] = o[a][c];
-        }
+        for (int c = 0; c < 3; c++) o[a][c] += p[c * LANES];
       }
-      __syncthreads();
+#pragma unroll
+      for (int a = 0; a < 10; a++) {
+        real* p = sum + at[a] * NODE + lane;
+#pragma unroll
+        for (int c = 0; c < 3; c++) p[c * LANES] = o[a][c];
+      }
     }
+    // after the last task nobody waits
+    if (turn + 1 < TURNS || task + WARPS < stop) give_turn(next);
   }
+  __syncthreads();
 
 #if FINISH == PRODUCT || FINISH == RESIDUAL
   double dot[WIDTH] = {};

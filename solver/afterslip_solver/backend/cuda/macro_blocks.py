@@ -15,23 +15,21 @@ from afterslip_solver.backend.cuda.macro_plan import Macros
 from afterslip_solver.backend.cuda.packing import Filled, fill_blocks
 from afterslip_solver.backend.cuda.plan import Plan, starts_of, with_flags
 from afterslip_solver.backend.cuda.stencils import DESCENDANTS, local_nodes
+from afterslip_solver.backend.cuda.variants import Shape
 from afterslip_solver.model import Bool, Int
-
-# tasks that add in one phase: two, which can all be full
-_TOGETHER = 2
 
 
 @cache
-def _patterns(warps: int, per_task: int) -> Filled:
+def _patterns(warps: int, per_task: int, together: int) -> Filled:
     """Blocks of the three kinds of macro elements, in nodes of the lattice."""
     # as those of a mesh: what takes them is compiled once
     elements = local_nodes().reshape(-1, 10).astype(np.int32)
     order = np.arange(len(elements))
-    return fill_blocks(elements, order, DESCENDANTS, warps, per_task, _TOGETHER)
+    return fill_blocks(elements, order, DESCENDANTS, warps, per_task, together)
 
 
 def plan_blocks(
-    macros: Macros, which: Int, fixed: Bool, also: Int, warps: int, per_task: int
+    macros: Macros, which: Int, fixed: Bool, also: Int, shape: Shape
 ) -> Plan:
     """Plan of macro elements whose elements are numbered behind each other.
 
@@ -39,9 +37,10 @@ def plan_blocks(
     ----------
     which : (n_block,) macro elements, all of which were found.
     fixed : (n_node, 3) bool. also : (n_node,) times that others have nodes.
-    warps, per_task : as in `make_plan`.
+    shape : of the kernel's blocks.
     """
-    made, kinds = _patterns(warps, per_task), macros.diagonals[which]
+    per_task, kinds = shape.per_task, macros.diagonals[which]
+    made = _patterns(shape.threads // 32, per_task, shape.together)
     tasks, slots = starts_of(made.n_task[kinds]), starts_of(made.n_slot[kinds])
     rows, places = starts_of(made.n_task), starts_of(made.n_slot)
     members = np.empty((tasks[-1], per_task), dtype=np.int32)
@@ -69,7 +68,6 @@ def plan_blocks(
         nodes=entries,
         patterns=rows[kinds],
         local=made.local,
-        phases=made.phases,
         shared=(shared | flags[shared]).astype(np.uint32),
         starts=none,
         places=none,

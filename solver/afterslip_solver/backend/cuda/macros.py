@@ -104,8 +104,7 @@ class MacroPlan:
         if others.any():
             shape = variants.MACRO_SHAPE
             blocks = np.flatnonzero(~chosen), space.fixed, times
-            sizes = shape.threads // 32, shape.per_task
-            plan = plan_blocks(found.macros, *blocks, *sizes)
+            plan = plan_blocks(found.macros, *blocks, shape)
             rest = PlanOnDevice.beside(space, others, plan)
             times += plan.touches(len(times))
         flags = entries_of(times, space.fixed)

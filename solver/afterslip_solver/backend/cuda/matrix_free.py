@@ -106,7 +106,7 @@ class PlanOnDevice:
         cls, space: Discretisation, plan: Plan, shape: variants.Shape, repeatable: bool
     ) -> PlanOnDevice:
         blocks = (plan.tasks, plan.slots, plan.nodes, plan.patterns)
-        tables = (*blocks, plan.local, plan.phases)
+        tables = (*blocks, plan.local)
         joining = (plan.shared, plan.starts, plan.places)
         on_device = [cupy.asarray(table) for table in (*tables, *joining)]
         members, volume = cupy.asarray(plan.members), cupy.asarray(space.volume)

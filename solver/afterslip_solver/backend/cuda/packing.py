@@ -18,15 +18,13 @@ from afterslip_solver.model import Int
 
 # place of a node of an element that is not there
 ABSENT = 0xFFFF
-# warps of a block: phases and their number share a byte
-_MOST_WARPS = 15
 # times that tasks of several warps are packed again
 _ROUNDS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """Blocks behind each other: members, local and phases as in `Plan`.
+    """Blocks behind each other: members and local as in `Plan`.
 
     Attributes
     ----------
@@ -36,7 +34,6 @@ class Filled:
 
     members: NDArray[np.int32]
     local: NDArray[np.uint16]
-    phases: NDArray[np.uint8]
     nodes: Int
     n_task: Int
     n_slot: Int
@@ -54,15 +51,11 @@ def fill_blocks(
 
     Parameters
     ----------
-    together : tasks behind each other that shall share no node, to add in one phase.
+    together : tasks behind each other that shall share no node, to add at once.
     """
-    if warps > _MOST_WARPS:
-        message = f"{warps} warps: the phases of more than {_MOST_WARPS} fit no byte"
-        raise ValueError(message)
     n_block = -(-len(elements) // size)
     members = np.empty((n_block, size, per_task), dtype=np.int32)
     local = np.empty((n_block, size, per_task, 12), dtype=np.uint16)
-    phases = np.empty((n_block, size), dtype=np.uint8)
     most = per_task * (-(-10 * size // per_task) + 2)
     table = np.empty((n_block, most), dtype=np.int64)
     n_task, n_slot = (np.empty(n_block, dtype=np.int64) for _ in range(2))
@@ -70,13 +63,13 @@ def fill_blocks(
     def fill(start: int, stop: int) -> None:
         _fill(
             start, stop, elements, order, size, warps, per_task, together,
-            members, local, phases, table, n_task, n_slot,
+            members, local, table, n_task, n_slot,
         )  # fmt: skip
 
     over(n_block, fill, few=1)
     used = np.arange(size) < n_task[:, None]
     nodes = table[np.arange(most) < n_slot[:, None]]
-    return Filled(members[used], local[used], phases[used], nodes, n_task, n_slot)
+    return Filled(members[used], local[used], nodes, n_task, n_slot)
 
 
 @compiled()
@@ -163,35 +156,6 @@ def _split(le: Any, per_task: int, together: int, task_of: Any, touched: Any) ->
 
 
 @compiled()
-def _phase(touched: Any, n_task: int, warps: int, phases: Any) -> int:
-    """Phases of the tasks of each batch; returns the padded number of tasks."""
-    padded = -(-n_task // warps) * warps
-    for first in range(0, padded, warps):
-        most = 0
-        for t in range(first, first + warps):
-            phases[t] = 0
-            if t >= n_task:
-                continue
-            s = first
-            while s < t:
-                clash = False
-                if phases[s] == phases[t]:
-                    for n in range(touched.shape[1]):
-                        if touched[s, n] and touched[t, n]:
-                            clash = True
-                            break
-                if clash:
-                    phases[t] += 1
-                    s = first
-                else:
-                    s += 1
-            most = max(most, phases[t])
-        for t in range(first, first + warps):
-            phases[t] += 16 * (most + 1)
-    return padded
-
-
-@compiled()
 def _accesses(le: Any, n_node: int, task_of: Any) -> tuple[Any, Any]:
     """List the accesses (ten per task, one per local node) to each node."""
     start, access = by_number(le.ravel(), n_node)
@@ -267,7 +231,7 @@ def _numbered(elements: Any, mine: Any) -> tuple[Any, Any]:
 def _fill(
     first: int, last: int, elements: Any, order: Any, size: int, warps: int,
     per_task: int, together: int,
-    members: Any, local: Any, phases: Any, table: Any, n_task: Any, n_slot: Any,
+    members: Any, local: Any, table: Any, n_task: Any, n_slot: Any,
 ) -> None:  # fmt: skip
     """Make the tables of the blocks first..last."""
     for b in range(first, last):
@@ -287,7 +251,7 @@ def _fill(
         table[b, : n_slot[b]] = -1
         for n in range(len(nodes)):
             table[b, slot[n]] = nodes[n]
-        n_task[b] = _phase(touched, tasks, warps, phases[b])
+        n_task[b] = -(-tasks // warps) * warps
         members[b, : n_task[b]] = -1
         local[b, : n_task[b]] = ABSENT
         count = np.zeros(n_task[b], np.int64)

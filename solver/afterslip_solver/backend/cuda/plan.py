@@ -2,10 +2,9 @@
 
 Elements are cut into compact blocks by recursive bisection of their centres. Inside
 a block they are put in tasks that share no node (one warp: eight elements of four
-lanes each, or fewer of more lanes); tasks that run side by side and do share nodes add
-in different phases. A block's nodes are numbered so that the accesses of a warp fall
-into different banks of shared memory as far as possible. After Yamaguchi et al.
-(2018), who sum forces per block.
+lanes each, or fewer of more lanes); tasks add in turn. A block's nodes are numbered so
+that the accesses of a warp fall into different banks of shared memory as far as
+possible. After Yamaguchi et al. (2018), who sum forces per block.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ class Plan:
     members : (n_task, per_task) int32 elements, -1 where a task has fewer.
     tasks : (n_block + 1,) int32. slots : (n_block + 1,) int32.
     nodes : (n_slot,) uint32 with flags.
-    patterns : (n_block,) int32, the first row of a block in ``local`` and ``phases``.
-    local : (n_row, per_task, 12) uint16. phases : (n_row,) uint8.
+    patterns : (n_block,) int32, the first row of a block in ``local``.
+    local : (n_row, per_task, 12) uint16.
     shared : (n_shared,) uint32 nodes of several blocks, with flags.
     starts : (n_shared + 1,) int32 into places. places : int32, slots of shared nodes.
     """
@@ -48,7 +47,6 @@ class Plan:
     nodes: NDArray[np.uint32]
     patterns: NDArray[np.int32]
     local: NDArray[np.uint16]
-    phases: NDArray[np.uint8]
     shared: NDArray[np.uint32]
     starts: NDArray[np.int32]
     places: NDArray[np.int32]
@@ -99,7 +97,6 @@ def make_plan(
         nodes=entries,
         patterns=tasks[:-1],
         local=made.local,
-        phases=made.phases,
         shared=(shared | flags[shared]).astype(np.uint32),
         starts=starts_of(times[shared]),
         places=many[np.argsort(numbers[many], kind="stable")].astype(np.int32),

@@ -21,6 +21,7 @@ class Shape:
     Attributes
     ----------
     lanes : right-hand sides. block : elements of a block. threads : of a thread block.
+    together : tasks behind each other that share no node.
     single, double : thread blocks that a multiprocessor shall hold in FP32 and FP64,
         which bounds their registers.
     """
@@ -28,6 +29,7 @@ class Shape:
     lanes: int
     block: int
     threads: int
+    together: int
     single: int
     double: int
 
@@ -43,13 +45,13 @@ class Shape:
 
 # the best of those measured (benchmarks) by their number of lanes
 SHAPES = {
-    4: Shape(4, 192, 128, 7, 4),
-    8: Shape(8, 96, 128, 7, 4),
-    16: Shape(16, 48, 128, 6, 4),
+    4: Shape(4, 192, 128, 1, 7, 4),
+    8: Shape(8, 96, 128, 1, 7, 4),
+    16: Shape(16, 48, 128, 1, 6, 4),
 }
 SHAPE = SHAPES[4]
-# of blocks that are macro elements
-MACRO_SHAPE = Shape(4, DESCENDANTS, 256, 3, 2)
+# of blocks that are macro elements: in two tasks each can be full
+MACRO_SHAPE = Shape(4, DESCENDANTS, 256, 2, 3, 2)
 
 
 def name_of(real: Any) -> str:
@@ -78,6 +80,7 @@ def elastic(
         f"LANES={shape.lanes}",
         f"THREADS={shape.threads}",
         f"RESIDENT={shape.resident(real)}",
+        f"TOGETHER={shape.together}",
         f"FINISH={finish}",
         f"REPEATABLE={int(repeatable)}",
     )

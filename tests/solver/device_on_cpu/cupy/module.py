@@ -22,6 +22,8 @@ _REPLACED = {
     r"extern __shared__ __align__\(\d+\) char (\w+)\[\]": r"char* \1 = dynamic_shared",
     r'const u32 to = .*;\n.*"cp\.async\.ca.*': "*shared = *global;",
     r'asm volatile\("cp\.async\.\w+_group.*': "",
+    r'asm volatile\("bar\.sync.*': "barriers[barrier].arrive(PASSING, true);",
+    r'asm volatile\("bar\.arrive.*': "barriers[barrier].arrive(PASSING, false);",
     r'asm\("cvt\.f32\.f16.*': "f = from_half(v.bits);",
 }
 _FLAGS = ["-std=c++20", "-O2", "-w", "-fPIC", "-shared", "-ffp-contract=off", "-xc++"]
