@@ -71,8 +71,10 @@ def main() -> None:
     for item in found:
         log.info("%s %.4g %s", item["metric"], item["value"], item["note"])
     keep("solve.json", found)
-    # what the curve prepares is what there is already
-    curve.prepare = lambda _model, wanted, _backend: made.adapted(wanted)
+    # what the curve prepares of this model is there already
+    curve.prepare = lambda its, wanted, backend: (
+        made.adapted(wanted) if its is model else prepare(its, wanted, backend)
+    )
     predictors = tuple(options.predictors)
     keep("curve.json", curve.records(model, slip, settings, "auto", predictors))
 

@@ -17,8 +17,9 @@ from afterslip_solver.backend.cuda.loader import allow_shared, kernel
 from afterslip_solver.backend.cuda.plan import Plan, make_plan
 from afterslip_solver.model import Bool, Float
 
-# per cent of the blocks that share one launch, hence one size of shared memory
-COMMON = 95
+# per cent of the blocks that share one launch, hence one size of shared memory, where
+# there are more blocks than the device works on at once
+COMMON, MANY = 95, 2000
 NOWHERE = np.uint64(0)
 
 
@@ -160,7 +161,8 @@ class PlanOnDevice:
 
 def _launches(slots: NDArray[np.int32]) -> list[tuple[Any, int]]:
     """Blocks of one launch and their largest number of slots."""
-    common = int(np.percentile(slots, COMMON, method="lower"))
+    share = COMMON if len(slots) > MANY else 100
+    common = int(np.percentile(slots, share, method="lower"))
     chosen = (np.flatnonzero(slots <= common), np.flatnonzero(slots > common))
     return [
         (cupy.asarray(which.astype(np.int32)), int(slots[which].max()))
