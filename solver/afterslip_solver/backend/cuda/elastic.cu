@@ -100,6 +100,8 @@ __device__ __forceinline__ void add_dots(const double dot[WIDTH], double* sums) 
 // turns of the warps of a block, and the threads of a barrier between two of them
 #define TURNS (WARPS / TOGETHER)
 #define PASSING (2 * 32 * TOGETHER)
+// a thread block has 16 barriers, one of them for all
+static_assert(1 < TURNS && TURNS < 16 && WARPS % TOGETHER == 0, "a barrier for each turn");
 
 // wait until the warps of the turn before have added
 __device__ __forceinline__ void wait_for_turn(int barrier) {
@@ -151,13 +153,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
   const int start = tasks[block], stop = tasks[block + 1], shift = patterns[block] - start;
   // 0 is the barrier of all
   const int turn = warp / TOGETHER, own = 1 + turn, next = 1 + (turn + 1) % TURNS;
-  uint2 c[3];
+  uint2 slot[3];
   real ahead[11];
   // what a task reads that depends on no other reading, while warps wait for their turn
   auto fetch = [&](int task) {
     const uint2* mine = local + ((long long)(task + shift) * PER_WARP + one) * 3;
 #pragma unroll
-    for (int k = 0; k < 3; k++) c[k] = __ldg(mine + k);
+    for (int k = 0; k < 3; k++) slot[k] = __ldg(mine + k);
     const real* q = gradients + (long long)task * (9 * PER_WARP) + one;
 #pragma unroll
     for (int k = 0; k < 9; k++) ahead[k] = __ldg(q + k * PER_WARP);
@@ -168,9 +170,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
   if (start + warp < stop) fetch(start + warp);
 #pragma unroll 1
   for (int task = start + warp; task < stop; task += WARPS) {
-    const unsigned at[10] = {c[0].x & 0xffff, c[0].x >> 16, c[0].y & 0xffff, c[0].y >> 16,
-                             c[1].x & 0xffff, c[1].x >> 16, c[1].y & 0xffff, c[1].y >> 16,
-                             c[2].x & 0xffff, c[2].x >> 16};
+    const unsigned at[10] = {slot[0].x & 0xffff, slot[0].x >> 16, slot[0].y & 0xffff,
+                             slot[0].y >> 16, slot[1].x & 0xffff, slot[1].x >> 16,
+                             slot[1].y & 0xffff, slot[1].y >> 16, slot[2].x & 0xffff,
+                             slot[2].x >> 16};
     const bool present = at[0] != 0xffff;
     real o[10][3];
     if (present) {
@@ -179,7 +182,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
       for (int a = 0; a < 10; a++) {
         const input* p = u + (long long)NUMBER(number[at[a]]) * NODE + lane;
 #pragma unroll
-        for (int k = 0; k < 3; k++) v[a][k] = (real)__ldg(p + k * LANES);
+        for (int c = 0; c < 3; c++) v[a][c] = (real)__ldg(p + c * LANES);
       }
 #pragma unroll
       for (int k = 0; k < 9; k++) g[1 + k / 3][k % 3] = ahead[k];

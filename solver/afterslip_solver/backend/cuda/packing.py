@@ -140,18 +140,15 @@ def _pack_again(le: Any, per_task: int, task_of: Any, touched: Any, n_task: int)
 
 
 @compiled()
-def _split(le: Any, per_task: int, together: int, task_of: Any, touched: Any) -> int:
+def _split(per_task: int, together: int, task_of: Any) -> int:
     """Divide tasks of ``together`` times as many elements; returns their number."""
-    touched[:] = False
-    count = np.zeros(le.shape[0], np.int64)
+    count = np.zeros(len(task_of), np.int64)
     n_task = 0
-    for e in range(le.shape[0]):
+    for e in range(len(task_of)):
         whole = task_of[e]
         task_of[e] = together * whole + count[whole] // per_task
         count[whole] += 1
         n_task = max(n_task, task_of[e] + 1)
-        for a in range(10):
-            touched[task_of[e], le[e, a]] = True
     return n_task
 
 
@@ -245,7 +242,7 @@ def _fill(
         if together > 1:
             most = per_task * together
             tasks = _pack_again(le, most, task_of, touched, tasks)
-            tasks = _split(le, per_task, together, task_of, touched)
+            tasks = _split(per_task, together, task_of)
         slot = np.empty(len(nodes), np.int64)
         n_slot[b] = _banks(le, len(nodes), per_task, task_of, tasks, slot)
         table[b, : n_slot[b]] = -1
