@@ -13,6 +13,7 @@ from afterslip_solver.greens import SettingsError, evaluate_curve, prepare
 from afterslip_solver.materials import restoring_force
 from afterslip_solver.mesh import split_nodes, surface_trace
 from afterslip_solver.mesh.imported import imported_fault
+from afterslip_solver.mesh.numbering import second_order
 from afterslip_solver.mesh.refine import refine_uniformly
 from afterslip_solver.model import Materials, Model, SolverSettings
 from afterslip_solver.multigrid import local_smoothing
@@ -26,6 +27,7 @@ from afterslip_solver.parallel import (
 )
 from afterslip_solver.parallel.communicator import Meeting, ThreadCommunicator
 from afterslip_solver.parallel.halo import Halo
+from afterslip_solver.testing.box import box_mesh
 
 ELASTIC = SolverSettings(tolerance=1e-10)
 # bases of curves are stored in FP32, and their time error is 1e-6
@@ -81,6 +83,21 @@ def test_parts_hold_every_element_once_and_agree_on_what_they_share(small, size)
     # a plane across the box would share 17 * 9 nodes; METIS may pay half as much again
     shared = sum(len(nodes) for part in parts for nodes in part.shared.values()) / 2
     assert shared < 1.5 * (size - 1) * 17 * 9
+
+
+def test_descendants_of_an_element_that_was_halved_three_times_stay_together():
+    box = box_mesh((4, 4, 3), (1.0, 1.0, 1.0))
+    mesh = second_order(box.nodes[: box.n_vertex], box.cells)
+    for _ in range(3):
+        mesh, _, _ = refine_uniformly(mesh, {}, {})
+    parts = divide(mesh, 2).reshape(-1, 512)
+    assert (parts == parts[:, :1]).all()
+    assert np.bincount(parts[:, 0]).max() < 1.05 * len(parts) / 2
+    # in another order nothing shows what they come from
+    mixed = np.random.default_rng(0).permutation(len(mesh.elements))
+    shuffled = second_order(mesh.nodes[: mesh.n_vertex], mesh.cells[mixed])
+    parts = divide(shuffled, 2)
+    assert np.bincount(parts).max() < 1.05 * len(parts) / 2
 
 
 def test_copies_of_a_shared_node_are_equal_to_the_last_bit(small):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from afterslip_common.errors import InputError
+from afterslip_solver.mesh.lattice import corners_of_children
 from afterslip_solver.mesh.tables.bisection import centres, compact_order
 from afterslip_solver.model import (
     Bool,
@@ -30,6 +31,9 @@ from afterslip_solver.model import (
 
 # METIS sees the graph of compact clusters of elements, at most this many
 _CLUSTERS = 1 << 15
+# halvings of an element whose descendants stay together, and the number of such
+# elements a part from which shares of the work are equal to about one per cent
+_HALVINGS, _ENOUGH = 3, 100
 # METIS counts work in whole numbers: this many for an element
 _FINE = 10
 
@@ -63,8 +67,10 @@ class Part:
 def divide(mesh: TetMesh, n_part: int, work: Float | None = None) -> Int:
     """Part of every element, by METIS (Karypis & Kumar 1998).
 
-    The graph's vertices are compact clusters of elements of equal size; an edge
-    weighs what the cut costs, the number of mesh vertices that both clusters have.
+    The graph's vertices are clusters of elements of equal size: of a mesh that was
+    refined three times the descendants of an element, which a GPU's products take
+    together, else compact ones. An edge weighs what the cut costs, the number of mesh
+    vertices that both clusters have.
     Parts have equal shares of the work.
 
     Parameters
@@ -82,10 +88,7 @@ def divide(mesh: TetMesh, n_part: int, work: Float | None = None) -> Int:
         If the mesh has too few elements for a part to be left with any.
     """
     n_elem = len(mesh.elements)
-    size = -(-n_elem // _CLUSTERS)
-    order = compact_order(centres(mesh.nodes, mesh.cells), size)
-    cluster = np.empty(n_elem, dtype=np.int64)
-    cluster[order] = np.arange(n_elem) // size
+    cluster = _clusters(mesh, n_part)
     n_cluster = int(cluster.max()) + 1
     touch = csr_array(
         (
@@ -109,6 +112,29 @@ def divide(mesh: TetMesh, n_part: int, work: Float | None = None) -> Int:
         message = f"{n_elem} elements cannot be cut into {n_part} parts"
         raise PartitionError(message)
     return parts
+
+
+def _clusters(mesh: TetMesh, n_part: int) -> Int:
+    """Cluster of every element: what it was refined from, or compact ones."""
+    n_elem = len(mesh.elements)
+    together = 8**_HALVINGS
+    if n_elem >= together * _ENOUGH * n_part and _halved(mesh.cells, _HALVINGS):
+        return np.asarray(np.arange(n_elem) // together)
+    size = -(-n_elem // _CLUSTERS)
+    order = compact_order(centres(mesh.nodes, mesh.cells), size)
+    cluster = np.empty(n_elem, dtype=np.int64)
+    cluster[order] = np.arange(n_elem) // size
+    return cluster
+
+
+def _halved(cells: Int, times: int) -> bool:
+    """Whether cells (n_elem, 4) come from elements that were halved so often."""
+    for _ in range(times):
+        corners = corners_of_children(cells)
+        if corners is None:
+            return False
+        cells = corners[:, np.arange(4), np.arange(4)]
+    return True
 
 
 def split(model: Model, membership: Int) -> list[Part]:
