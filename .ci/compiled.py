@@ -22,6 +22,7 @@ from numba.core.dispatcher import Dispatcher
 
 from afterslip_solver.backend import available
 from afterslip_solver.backend.cuda import macro_plan, variants
+from afterslip_solver.backend.cuda.colouring import Colouring
 from afterslip_solver.backend.cuda.macro_blocks import plan_blocks
 from afterslip_solver.backend.cuda.plan import block_numbering, make_plan
 from afterslip_solver.compile_ahead import small_refined, solve_nested, solve_samples
@@ -56,9 +57,9 @@ def make_tables() -> None:
     assert macros is not None
     macro_plan.shapes(space, macros)
     shape = variants.MACRO_SHAPE
-    also = np.zeros(len(space.nodes), dtype=np.int64)
+    colouring = Colouring.of(macros, space.fixed)
     which = np.flatnonzero(macros.found)
-    plan_blocks(macros, which, space.fixed, also, shape)
+    plan_blocks(macros, which, colouring, shape)
 
 
 def in_order(lines: set[str]) -> list[str]:

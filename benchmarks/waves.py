@@ -46,7 +46,7 @@ def timed(what: str, n: int, make, arguments) -> None:
     from afterslip_solver.benchmarks.kernels import milliseconds
 
     try:
-        taken = milliseconds(cupy, make().march, *arguments, repeats=5)
+        taken = milliseconds(cupy, make().march, *arguments, repeats=5, queued=1)
     except (cupy.cuda.driver.CUDADriverError, ArithmeticError) as error:
         print(f"    -   {what}: {error}", flush=True)
         return

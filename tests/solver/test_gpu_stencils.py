@@ -7,6 +7,7 @@ import pytest
 
 from afterslip_solver import backend as backends
 from afterslip_solver.backend.base import Tets
+from afterslip_solver.backend.cuda import colouring
 from afterslip_solver.krylov import pcg
 from afterslip_solver.mesh.numbering import second_order
 from afterslip_solver.mesh.refine import refine_uniformly
@@ -61,7 +62,11 @@ def elasticity(backend, space, moduli):
 @pytest.mark.parametrize(
     ("real", "rounding"), [(np.float32, 5e-7), (np.float64, 1e-13)]
 )
-def test_stencils_beside_elements_give_the_product(space, moduli, real, rounding):
+@pytest.mark.parametrize("many", [0, 100], ids=["coloured", "at-once"])
+def test_stencils_beside_elements_give_the_product(
+    space, moduli, real, rounding, many, monkeypatch
+):
+    monkeypatch.setattr(colouring, "MANY", many)
     gpu, cpu = backends.get("gpu"), backends.get("cpu")
     lam, mu = (values[space.element_order] for values in moduli)
     matrix = gpu.stiffness(space, lam, mu, real, lambda: ((), (), ()))
@@ -93,6 +98,36 @@ def test_stencils_beside_elements_give_the_product(space, moduli, real, rounding
     gpu.relax(matrix, d, f, v, 0.3, out)
     step = np.einsum("nij,njl->nil", inverse, b - exact)
     assert off(u + 0.3 * step) < rounding
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"stencils": False}, {"repeatable": True}], ids=str
+)
+def test_a_smoothing_step_sums_its_result_times_the_right_side(
+    space, moduli, options, monkeypatch
+):
+    monkeypatch.setattr(colouring, "MANY", 0)
+    # where there is a GPU
+    gpu = type(backends.get("gpu"))(**options)
+    lam, mu = (values[space.element_order] for values in moduli)
+    matrix = gpu.stiffness(space, lam, mu, np.float32, lambda: ((), (), ()))
+    operator = matrix.parts[0]
+    rng = np.random.default_rng(3)
+    u = rng.standard_normal((space.n_node, 3, 4)) * ~space.fixed[:, :, None]
+    b = rng.standard_normal(u.shape)
+    inverse = rng.standard_normal((space.n_node, 3, 3))
+    v, f, d = (gpu.asarray(a.astype(np.float32)) for a in (u, b, inverse))
+    plain, out = (gpu.xp.full(u.shape, np.nan, dtype=np.float32) for _ in range(2))
+    sums = gpu.xp.full((operator.n_sums + operator.n_joined, 4), np.nan)
+    gpu.relax(matrix, d, f, v, 0.3, plain)
+    operator.relax_summed(d, f, v, 0.3, out, sums)
+    found, expected = gpu.to_host(out), gpu.to_host(plain)
+    assert np.linalg.norm(found - expected) < 1e-6 * np.linalg.norm(expected)
+    # a node counts once wherever it is finished; rounding of sums with both signs
+    each = found.astype(float) * gpu.to_host(f)
+    allowed = 1e-6 * np.abs(each).sum(axis=(0, 1)).max()
+    dots = gpu.to_host(sums).sum(axis=0)
+    np.testing.assert_allclose(dots, each.sum(axis=(0, 1)), rtol=0, atol=allowed)
 
 
 @pytest.mark.parametrize("precision", ["mixed", "double"])

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from afterslip_solver.backend.cuda import macro_plan, stencils, variants
+from afterslip_solver.backend.cuda.colouring import Colouring
 from afterslip_solver.backend.cuda.macro_blocks import plan_blocks
-from afterslip_solver.backend.cuda.plan import NO_NODE
+from afterslip_solver.backend.cuda.plan import LARGEST, NO_NODE
 from afterslip_solver.mesh.numbering import second_order
 from afterslip_solver.mesh.refine import refine_uniformly
 from afterslip_solver.testing.box import box_mesh
@@ -30,10 +31,10 @@ def planned():
     assert set(macros.diagonals[[0, 2, 3, 5]].tolist()) == {0, 1, 2}
     which = np.array([0, 2, 3, 5])
     fixed = np.repeat(mesh.nodes[:, 2:] < 0.2, 3, axis=1)
-    also = np.bincount(macros.nodes[[1, 4]].ravel(), minlength=len(mesh.nodes))
-    plan = plan_blocks(macros, which, fixed, also, SHAPE)
+    plan = plan_blocks(macros, which, Colouring.of(macros, fixed), SHAPE)
     elements = mesh.elements.reshape(-1, stencils.DESCENDANTS, 10)[which]
-    return elements.reshape(-1, 10), fixed, also, plan
+    others = np.unique(macros.nodes[[1, 4]])
+    return elements.reshape(-1, 10), fixed, others, plan
 
 
 def rows_of(plan):
@@ -51,7 +52,7 @@ def test_every_element_is_there_once_with_its_nodes(planned):
     rows, first = rows_of(plan)
     slot = first[:, None, None] + plan.local[rows][:, :, :10].astype(int)
     entries = plan.nodes[slot[there]]
-    np.testing.assert_array_equal(entries & 0x0FFFFFFF, elements[members])
+    np.testing.assert_array_equal(entries & LARGEST, elements[members])
     held = (entries[..., None] >> np.arange(28, 31)) & 1
     np.testing.assert_array_equal(held.astype(bool), fixed[elements[members]])
 
@@ -68,15 +69,15 @@ def test_tasks_that_add_at_once_share_no_node(planned):
         assert len(nodes) == len(set(nodes.tolist()))
 
 
-def test_nodes_of_other_macro_elements_are_shared_and_those_inside_are_not(planned):
-    elements, _, also, plan = planned
+def test_nodes_of_other_macro_elements_are_added_and_those_inside_are_not(planned):
+    elements, fixed, others, plan = planned
     real = plan.nodes[plan.nodes != NO_NODE]
-    own = np.bincount(real & 0x0FFFFFFF, minlength=len(also))
+    numbers = real & LARGEST
     blocks = elements.reshape(-1, stencils.DESCENDANTS * 10)
-    np.testing.assert_array_equal(
-        own, sum(np.isin(np.arange(len(also)), block) for block in blocks)
-    )
-    shared = np.flatnonzero((own > 0) & (own + also > 1))
-    np.testing.assert_array_equal(plan.shared & 0x0FFFFFFF, shared)
-    marked = real[real >> 31 == 1] & 0x0FFFFFFF
-    assert set(marked.tolist()) == set(shared.tolist())
+    there = [np.isin(np.arange(len(fixed)), block) for block in blocks]
+    times = np.sum(there, axis=0)
+    np.testing.assert_array_equal(np.bincount(numbers, minlength=len(times)), times)
+    # so few macro elements are all done at once
+    added = (times[numbers] > 1) | np.isin(numbers, others)
+    np.testing.assert_array_equal(real >> 31, added)
+    assert not (real >> 27 & 1).any()

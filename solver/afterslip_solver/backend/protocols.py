@@ -274,3 +274,15 @@ class DeviceIteration(Backend, Protocol):
         It also has ``begin(unit, active, tolerance)``, which starts a solve with the
         residual in ``cycle.right``, and does not keep the cycle alive.
         """
+
+    def relax_summed(
+        self,
+        matrix: Blocks,
+        inverse: Any,
+        b: Any,
+        x: Any,
+        gain: float,
+        out: Any,
+        sums: Any,
+    ) -> None:
+        """`relax` of a stiffness with FP64 sums (n, lane) over parts of out b."""

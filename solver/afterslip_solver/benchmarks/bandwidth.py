@@ -30,10 +30,10 @@ class _Clocked(Cycle):
         self._clock = clock
         self.marks: list[float] = []
 
-    def descend(self) -> Any:
+    def descend(self, sums: Any = None) -> Any:
         """See `Cycle`."""
         self.marks.append(self._clock())
-        return super().descend()
+        return super().descend(sums)
 
 
 def iterations(operator: Elasticity, cycle: Cycle, f: Any) -> list[Record]:

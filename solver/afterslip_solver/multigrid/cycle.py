@@ -233,17 +233,22 @@ class Cycle:
         """See `Preconditioner`; a cycle has none."""
         return []
 
-    def descend(self) -> Any:
-        """(n_node, 3, lane) float32, the V-cycle of K / unit applied to ``right``."""
-        return self._descend(0)
+    def descend(self, sums: Any = None) -> Any:
+        """(n_node, 3, lane) float32, the V-cycle of K / unit applied to ``right``.
 
-    def _descend(self, k: int) -> Any:
+        Parameters
+        ----------
+        sums : on a `DeviceIteration`, gets parts of its inner product with ``right``.
+        """
+        return self._descend(0, sums)
+
+    def _descend(self, k: int, sums: Any = None) -> Any:
         level = self.levels[k]
         b = level.b
         x, spare = level.smoother.from_zero(b, level.x)
         if level.local is not None:
             level.local.improve(b, x, level.r)
-        for _ in range(level.visits):
+        for left in reversed(range(level.visits)):
             self.backend.residual(level.matrix, b, x, level.r)
             if k + 1 == len(self.levels):
                 level.transfer.restrict(level.r, self._coarse_b)
@@ -255,5 +260,6 @@ class Cycle:
             level.transfer.add_prolonged(e, x)
             if level.local is not None:
                 level.local.improve(b, x, level.r)
-            x, spare = level.smoother.improve(b, x, spare)
+            last = sums if left == 0 else None
+            x, spare = level.smoother.improve(b, x, spare, last)
         return x

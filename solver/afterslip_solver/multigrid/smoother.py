@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 
 from afterslip_solver.backend import LANES, Backend, Blocks
-from afterslip_solver.backend.protocols import LocalRows
+from afterslip_solver.backend.protocols import DeviceIteration, LocalRows
 from afterslip_solver.jit.threads import over
 
 # numbers of a random vector that one generator makes
@@ -158,9 +158,20 @@ class Chebyshev:
         self.backend.scale_blocks(self.inverse, b, self.factors[0], x)
         return self._sweep(b, x, self._spare, self.factors[1:])
 
-    def improve(self, b: Any, x: Any, spare: Any) -> tuple[Any, Any]:
-        """Smooth A x = b from x; returns the result and the other buffer."""
-        return self._sweep(b, x, spare, self.factors)
+    def improve(self, b: Any, x: Any, spare: Any, sums: Any = None) -> tuple[Any, Any]:
+        """Smooth A x = b from x; returns the result and the other buffer.
+
+        Parameters
+        ----------
+        sums : gets parts of the inner product of result and b, see `DeviceIteration`.
+        """
+        if sums is None:
+            return self._sweep(b, x, spare, self.factors)
+        *most, last = self.factors
+        x, spare = self._sweep(b, x, spare, most)
+        device = cast("DeviceIteration", self.backend)
+        device.relax_summed(self.matrix, self.inverse, b, x, last, spare, sums)
+        return spare, x
 
     def _sweep(
         self, b: Any, x: Any, spare: Any, factors: list[float]

@@ -200,11 +200,21 @@ class RankBackend:
             alone = cast("DeviceIteration", self.inner)
             return alone.single_iteration(matrix, cycle)
 
-        def product(p: Any, q: Any) -> None:
-            self.multiply(matrix, p, q)
+        stiffness, halo = matrix.parts[0], self._halos[len(cycle.right)]
+        sums = self.xp.empty((stiffness.n_sums, LANES))
+
+        def product(p: Any, q: Any) -> Any:
+            # elements belong to one part each, and so do their shares of p K p
+            stiffness.apply(p, q, sums)
+            halo.sum(q)
+            return sums
 
         make = cast("DeviceCommunicator", self.communicator).iteration
-        return make(product, cycle, None, True, self._halos[len(cycle.right)].owned)
+        return make(product, cycle, None, True, halo.owned)
+
+    def relax_summed(self, matrix: Blocks, inverse: Any, *vectors: Any) -> None:
+        """See `DeviceIteration`; of a rank alone."""
+        cast("DeviceIteration", self.inner).relax_summed(matrix, inverse, *vectors)
 
     def scale_blocks(self, inverse: Any, r: Any, gain: float, out: Any) -> None:
         """See `Backend`."""

@@ -29,6 +29,7 @@ from afterslip_solver.backend.cuda.loader import kernel
 from afterslip_solver.backend.cuda.macro_plan import find_macros, macro_numbering
 from afterslip_solver.backend.cuda.macros import Stencils
 from afterslip_solver.backend.cuda.matrix_free import (
+    NOWHERE,
     MatrixFree,
     PlanOnDevice,
     Products,
@@ -149,7 +150,7 @@ class GpuBackend(CreepOnDevice):
 
     def multiply(self, matrix: Blocks, x: Any, out: Any) -> None:
         """See `Backend`."""
-        self._residual(matrix, np.uint64(0), x, out)
+        self._residual(matrix, NOWHERE, x, out)
 
     def residual(self, matrix: Blocks, b: Any, x: Any, out: Any) -> None:
         """See `Backend`."""
@@ -200,7 +201,7 @@ class GpuBackend(CreepOnDevice):
             run(blocks, threads, (np.int32(n), *arguments))
         else:
             self._residual(matrix, b, x, out)
-            self._scale(inverse, out, x, np.uint64(0), (real(0), real(gain)), out)
+            self._scale(inverse, out, gain, x, out)
 
     def wide_stiffness(
         self,
@@ -251,15 +252,7 @@ class GpuBackend(CreepOnDevice):
         self._residual(matrix, out, x, out)
 
     def iteration(
-        self,
-        operator: Any,
-        cycle: Descent,
-        u: Any,
-        r: Any,
-        unit: NDArray[Any],
-        size: NDArray[Any],
-        active: NDArray[Any],
-        tolerance: float,
+        self, operator: Any, cycle: Descent, u: Any, r: Any, *limits: Any
     ) -> GraphIteration:
         """See `DeviceIteration`; an iteration is one launch, see `GraphIteration`.
 
@@ -277,6 +270,7 @@ class GpuBackend(CreepOnDevice):
 
         capture = operator.springs is None
         found = GraphIteration(product, cycle, (u, r), capture)
+        unit, size, active, tolerance = limits
         found.begin(unit, active, tolerance, size)
         return found
 
@@ -289,21 +283,27 @@ class GpuBackend(CreepOnDevice):
             stiffness.apply(p, q, sums)
             return sums
 
-        return GraphIteration(product, cycle, None, capture=True)
+        parts = cupy.empty((stiffness.n_sums + stiffness.n_joined, LANES))
+        return GraphIteration(product, cycle, None, capture=True, sums=parts)
+
+    def relax_summed(self, matrix: Blocks, inverse: Any, *vectors: Any) -> None:
+        """See `DeviceIteration`."""
+        matrix.parts[0].relax_summed(inverse, *vectors)
 
     def scale_blocks(self, inverse: Any, r: Any, gain: float, out: Any) -> None:
         """See `Backend`."""
-        real = r.dtype.type
-        nowhere = np.uint64(0)
-        self._scale(inverse, r, nowhere, out, (real(0), real(gain)), nowhere)
-
-    def _scale(
-        self, inverse: Any, r: Any, x: Any, d: Any, factors: Any, out: Any
-    ) -> None:
         n, size = inverse.shape[:2]
-        run = _sparse("scale_blocks", r)
-        arguments = (np.int32(n), np.int32(size), inverse, r, x, d, *factors, out)
-        run((-(-n * LANES // 128),), (128,), arguments)
+        if size != 3:
+            self._scale(inverse, r, gain, NOWHERE, out)
+            return
+        run, real = _sparse("scale3", r), r.dtype.type
+        run((-(-3 * n // 128),), (128,), (np.int32(n), inverse, r, real(gain), out))
+
+    def _scale(self, inverse: Any, r: Any, gain: float, x: Any, out: Any) -> None:
+        """Out = gain D^-1 r, or x + that where x is an array, for 6 x 6 blocks."""
+        n, real = len(inverse), r.dtype.type
+        arguments = (np.int32(n), inverse, r, real(gain), x, out)
+        _sparse("scale6", r)((-(-n * LANES // 128),), (128,), arguments)
 
     def weights(self, indptr: Any, indices: Any, weights: Any, n_columns: int) -> Any:
         """See `Backend`."""

@@ -76,8 +76,9 @@ __device__ __forceinline__ void element(
 }
 
 #if FINISH == PRODUCT
-// sums (LANES) of one thread block, always in the same order; threads keep their lanes
-__device__ __forceinline__ void add_dots(const double dot[WIDTH], double* sums) {
+// sums (LANES) of one thread block, always in the same order; threads keep their lanes,
+// of which they have WIDTH
+__device__ __forceinline__ void add_chunk_dots(const double dot[WIDTH], double* sums) {
   constexpr int GROUPS = LANES / WIDTH;
   __shared__ double part[WARPS][LANES];
   const int warp = threadIdx.x / 32, i = threadIdx.x % 32;
@@ -130,7 +131,7 @@ __device__ __forceinline__ void give_turn(int barrier) {
 // local (row, PER_WARP, 12): a block's node numbers of an element, 0xffff where there
 // is none.
 // gradients (task, 9, PER_WARP) and moduli (task, 2, PER_WARP).
-// sums (block, LANES): shares of u K u, or null.
+// sums (block, LANES): shares of u K u, or null, or of out b; see FINISH.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     apply(const int* __restrict__ which, const int* __restrict__ tasks, const int* __restrict__ slots,
           const unsigned* __restrict__ nodes, const int* __restrict__ patterns,
@@ -223,14 +224,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
 #pragma unroll
       for (int m = 0; m < WIDTH; m++) dot[m] += (double)u[p + m] * (double)value.a[m];
     }
+    Chunk* place = (Chunk*)(out + p);
     if (!SHARED(entry)) {
+      if (ORDERED(entry)) {
+        const Chunk before = *place;
+#pragma unroll
+        for (int m = 0; m < WIDTH; m++) value.a[m] += before.a[m];
+      }
       if (held) value = Chunk{};
       if (FINISH == RESIDUAL) {
         const Chunk right = *(const Chunk*)(b + p);
 #pragma unroll
         for (int m = 0; m < WIDTH; m++) value.a[m] = right.a[m] - value.a[m];
       }
-      *(Chunk*)(out + p) = value;
+      *place = value;
+    } else if (ORDERED(entry)) {
+      *place = value;
     } else {
 #if REPEATABLE
       *(Chunk*)(partial + (long long)first * NODE + i * WIDTH) = value;
@@ -240,10 +249,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     }
   }
 #if FINISH == PRODUCT
-  if (sums) add_dots(dot, sums + (long long)block * LANES);
+  if (sums) add_chunk_dots(dot, sums + (long long)block * LANES);
 #endif
 #else
   const Rest rest = {u, b, inverse, gain, out};
+  real dot[4] = {};
   for (int i = threadIdx.x; i < n * QUADS; i += THREADS) {
     const int slot = i / QUADS, quad = i % QUADS;
     const unsigned entry = number[slot];
@@ -252,38 +262,42 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
 #pragma unroll
     for (int c = 0; c < 3; c++)
       s[c] = *(const Four*)(sum + slot * NODE + c * LANES + 4 * quad);
+    real* at = out + (long long)NUMBER(entry) * NODE + 4 * quad;
+    if (ORDERED(entry)) store_or_add(entry, s, at);
     if (!SHARED(entry)) {
-      finish_node(entry, quad, s, rest);
+      const input* before = u + (at - out);
+      finish_node(entry, quad, s, rest, [=](int c) { return lanes_of(before, c); }, dot);
       continue;
     }
+    if (ORDERED(entry)) continue;
 #if REPEATABLE
     real* to = partial + (long long)(first + slot) * NODE + 4 * quad;
 #pragma unroll
     for (int c = 0; c < 3; c++) *(Four*)(to + c * LANES) = s[c];
 #else
-    real* to = out + (long long)NUMBER(entry) * NODE + 4 * quad;
 #pragma unroll
     for (int c = 0; c < 3; c++)
 #pragma unroll
       for (int z = 0; z < 4 / WIDTH; z++)
-        if (!HELD(entry, c)) add_global(to + c * LANES + z * WIDTH, s[c].a + z * WIDTH);
+        if (!HELD(entry, c)) add_global(at + c * LANES + z * WIDTH, s[c].a + z * WIDTH);
 #endif
   }
+#if FINISH == RELAX_SUMMED
+  static_assert(LANES == 4, "sums of all lanes");
+  add_dots(dot, sums + (long long)block * LANES);
+#endif
 #endif
 }
 
-// Finish the nodes that blocks share.
-// entries (n): as in nodes. starts (n + 1) and places: where a node's sums are.
-extern "C" __global__ void __launch_bounds__(THREADS)
-    join(int n, const unsigned* __restrict__ entries, const int* __restrict__ starts,
-         const int* __restrict__ places, const input* __restrict__ u,
-         const real* __restrict__ b, const real* __restrict__ inverse, real gain,
-         const real* partial, real* out) {
-  const Rest rest = {u, b, inverse, gain, out};
-  const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
-  if (i >= (long long)n * QUADS) return;
+// Finish four lanes of a node that blocks share, the i-th of all; see `join`.
+__device__ __forceinline__ void join_node(const unsigned* __restrict__ entries,
+                                          const int* __restrict__ starts,
+                                          const int* __restrict__ places,
+                                          const real* partial, long long i,
+                                          const Rest& rest, real dot[4]) {
   const int k = i / QUADS, quad = i % QUADS;
   const unsigned entry = entries[k];
+  const long long p = (long long)NUMBER(entry) * NODE + 4 * quad;
   Four s[3] = {};
 #if REPEATABLE
   for (int j = starts[k]; j < starts[k + 1]; j++) {
@@ -298,9 +312,28 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #else
 #pragma unroll
   for (int c = 0; c < 3; c++)
-    s[c] = *(const Four*)(out + (long long)NUMBER(entry) * NODE + c * LANES + 4 * quad);
+    s[c] = *(const Four*)(rest.out + p + c * LANES);
 #endif
-  finish_node(entry, quad, s, rest);
+  const input* before = rest.u + p;
+  finish_node(entry, quad, s, rest, [=](int c) { return lanes_of(before, c); }, dot);
+}
+
+// Finish the nodes that blocks share.
+// entries (n): as in nodes. starts (n + 1) and places: where a node's sums are.
+// sums (thread block, LANES): shares of out b; see FINISH.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    join(int n, const unsigned* __restrict__ entries, const int* __restrict__ starts,
+         const int* __restrict__ places, const input* __restrict__ u,
+         const real* __restrict__ b, const real* __restrict__ inverse, real gain,
+         const real* partial, real* out, double* sums) {
+  const Rest rest = {u, b, inverse, gain, out};
+  const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
+  real dot[4] = {};
+  if (i < (long long)n * QUADS)
+    join_node(entries, starts, places, partial, i, rest, dot);
+#if FINISH == RELAX_SUMMED
+  add_dots(dot, sums + (long long)blockIdx.x * LANES);
+#endif
 }
 
 // f = 0 on the nodes that several blocks share

@@ -36,8 +36,13 @@ class Descent(Protocol):
     def right(self) -> Any:
         """(n, 3, lane) float32, where the residual is put."""
 
-    def descend(self) -> Any:
-        """Return the result, in a buffer of its own."""
+    def descend(self, sums: Any = None) -> Any:
+        """Return the result, in a buffer of its own.
+
+        Parameters
+        ----------
+        sums : gets parts of its inner product with ``right``, see `DeviceIteration`.
+        """
 
 
 class GraphIteration:
@@ -51,6 +56,8 @@ class GraphIteration:
         both are float32, and the residual is what lies in ``descent.right``, of the
         stiffness over ``descent.unit``.
     capture : record a graph, which all solves replay; else launch one by one.
+    sums : (n, lane) float64 for the descent's inner product; computed from its result
+        where left out.
 
     Attributes
     ----------
@@ -65,8 +72,10 @@ class GraphIteration:
         descent: Descent,
         vectors: tuple[Any, Any] | None,
         capture: bool,
+        sums: Any = None,
     ) -> None:
         self._product = product
+        self._descent_sums = sums
         self._descent: Descent = proxy(descent)
         self._scale = 1.0 if vectors is None else 1.0 / descent.unit
         self._name = "advance_single" if vectors is None else "advance"
@@ -143,9 +152,12 @@ class GraphIteration:
         self._state[_UNIT] = cupy.asarray(unit)
 
     def _iterate(self) -> None:
-        z = self._descent.descend()
-        self._dot(z, self._descent.right)
-        self._find("find_beta", self._sums)
+        sums = self._descent_sums
+        z = self._descent.descend(sums)
+        if sums is None:
+            self._dot(z, self._descent.right)
+            sums = self._sums
+        self._find("find_beta", sums)
         run = kernel("conjugate.cu", "direct")
         run((_BLOCKS,), (256,), (np.int64(z.size // LANES), self._state, z, self.p))
         sums = self._product(self.p, self._q)

@@ -89,26 +89,36 @@ __device__ __forceinline__ void make_blocks(const real* __restrict__ matrices,
   }
 }
 
-// Put a row where it belongs: finished, or added to what is shared.
-__device__ __forceinline__ void finish_row(unsigned entry, const Four s[3], const Rest& rest,
-                                           bool summed, real dot[LANES]) {
+// Put a row where it belongs: finished, or stored or added for others. u(c) is what was
+// multiplied; total, of the thread, gets its share of the sums.
+template <class Before>
+__device__ __forceinline__ void finish_row(unsigned entry, Four s[3], const Rest& rest,
+                                           Before u, Four* total) {
+  real dot[LANES] = {};
 #if FINISH == PRODUCT
   // the macro element's own share of u K u; u is 0 on held components
-  if (summed) {
-    const input* p = rest.u + (long long)NUMBER(entry) * NODE;
+  if (total) {
 #pragma unroll
     for (int c = 0; c < 3; c++) {
-      const FourIn v = *(const FourIn*)(p + c * LANES);
+      const Four v = u(c);
 #pragma unroll
       for (int m = 0; m < LANES; m++) dot[m] += v.a[m] * s[c].a[m];
     }
+#pragma unroll
+    for (int m = 0; m < LANES; m++) total->a[m] += dot[m];
   }
 #endif
+  real* to = rest.out + (long long)NUMBER(entry) * NODE;
+  if (ORDERED(entry)) store_or_add(entry, s, to);
   if (!SHARED(entry)) {
-    finish_node(entry, 0, s, rest);
+    finish_node(entry, 0, s, rest, u, dot);
+#if FINISH == RELAX_SUMMED
+#pragma unroll
+    for (int m = 0; m < LANES; m++) total->a[m] += dot[m];
+#endif
     return;
   }
-  real* to = rest.out + (long long)NUMBER(entry) * NODE;
+  if (ORDERED(entry)) return;
 #pragma unroll
   for (int c = 0; c < 3; c++)
     if (!HELD(entry, c))
@@ -123,7 +133,7 @@ __device__ __forceinline__ void multiply(const Task& task, const uint2* __restri
                                          const unsigned* __restrict__ rows,
                                          const unsigned* __restrict__ nodes, const real* vector,
                                          const real* most, const real* last, const Rest& rest,
-                                         bool summed, real dot[LANES]) {
+                                         Four* total) {
   constexpr int PLACES = BOTH ? 2 : 1;
   constexpr int STEPS = 4 / (ROWS * PLACES);
   const int lane = threadIdx.x % 32;
@@ -179,37 +189,21 @@ __device__ __forceinline__ void multiply(const Task& task, const uint2* __restri
       }
     }
   }
+  // a node is the first of its own neighbours
+  const uint2 itself = __ldg(reads + task.reads + lane);
 #pragma unroll
-  for (int m = 0; m < ROWS; m++)
-    if (entry[m] != NO_NODE) finish_row(entry[m], sum[m], rest, summed, dot);
-}
-
-#if FINISH == PRODUCT
-// sums (LANES) of the thread block, always in the same order
-__device__ __forceinline__ void add_dots(const real dot[LANES], double* sums) {
-  __shared__ double part[WARPS][LANES];
-  const int warp = threadIdx.x / 32;
-#pragma unroll
-  for (int l = 0; l < LANES; l++) {
-    double s = dot[l];
-#pragma unroll
-    for (int away = 16; away > 0; away /= 2) s += __shfl_down_sync(~0u, s, away);
-    if (threadIdx.x % 32 == 0) part[warp][l] = s;
-  }
-  __syncthreads();
-  if (threadIdx.x < LANES) {
-    double total = 0;
-    for (int w = 0; w < WARPS; w++) total += part[w][threadIdx.x];
-    sums[threadIdx.x] = total;
+  for (int m = 0; m < ROWS; m++) {
+    const char* own = (const char*)vector + ((m == 0 ? itself.x : itself.y) & 0xffffu);
+    auto u = [own](int c) { return component((const real*)own, c); };
+    if (entry[m] != NO_NODE) finish_row(entry[m], sum[m], rest, u, total);
   }
 }
-#endif
 
 // Add K u of the macro elements: as `apply` in elastic.cu does for blocks of elements.
 //
 // nodes (macro, N_NODE): by rank, see NUMBER. shapes (macro, 12): see make_blocks.
 // places, matrices, tasks, first, reads, rows: see `Tasks`.
-// sums (macro, LANES): shares of u K u, or null.
+// sums (macro, LANES): shares of u K u, or null, or of out b; see FINISH.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     macro(const unsigned* __restrict__ nodes, const real* __restrict__ shapes,
           const unsigned short* __restrict__ places, const real* __restrict__ matrices,
@@ -227,19 +221,27 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
   make_blocks(matrices, shapes + one * 12, most, last);
   __syncthreads();
   const Rest rest = {u, b, inverse, gain, out};
-  const bool summed = sums != nullptr;
-  real dot[LANES] = {};
+  Four* total = nullptr;
+#if SUMMED
+  // of a thread; in FP32 its rows need all registers, in FP64 the rest all shared memory
+  constexpr bool APART = sizeof(real) == 4;
+  __shared__ Four totals[APART ? THREADS : 1];
+  Four own = {};
+  Four* mine = APART ? totals + threadIdx.x : &own;
+  *mine = {};
+  if (sums) total = mine;
+#endif
   const int warp = threadIdx.x / 32;
   for (int t = first[warp]; t < first[warp + 1]; t++) {
     const Task task = tasks[t];
     if (task.kind == ANY)
-      multiply<1, false>(task, reads, rows, nodes, vector, most, last, rest, summed, dot);
+      multiply<1, false>(task, reads, rows, nodes, vector, most, last, rest, total);
     else if (task.kind == SYMMETRIC)
-      multiply<1, true>(task, reads, rows, nodes, vector, most, last, rest, summed, dot);
+      multiply<1, true>(task, reads, rows, nodes, vector, most, last, rest, total);
     else
-      multiply<2, true>(task, reads, rows, nodes, vector, most, last, rest, summed, dot);
+      multiply<2, true>(task, reads, rows, nodes, vector, most, last, rest, total);
   }
-#if FINISH == PRODUCT
-  if (summed) add_dots(dot, sums + one * LANES);
+#if SUMMED
+  if (sums) add_dots(mine->a, sums + one * LANES);
 #endif
 }

@@ -2,7 +2,8 @@
 
 The elements of a macro element are numbered alike in all of them, whatever its shape
 and materials, so that three patterns, one for each diagonal, say which of them share
-a warp. Its nodes on the surface alone are shared with other blocks.
+a warp. Its nodes on the surface alone are shared with other blocks; who finishes them
+says a `Colouring`.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from functools import cache
 
 import numpy as np
 
+from afterslip_solver.backend.cuda.colouring import Colouring
 from afterslip_solver.backend.cuda.macro_plan import Macros
 from afterslip_solver.backend.cuda.packing import Filled, fill_blocks
-from afterslip_solver.backend.cuda.plan import Plan, starts_of, with_flags
+from afterslip_solver.backend.cuda.plan import NO_NODE, Plan, starts_of
 from afterslip_solver.backend.cuda.stencils import DESCENDANTS, local_nodes
 from afterslip_solver.backend.cuda.variants import Shape
-from afterslip_solver.model import Bool, Int
+from afterslip_solver.model import Int
 
 
 @cache
@@ -28,23 +30,20 @@ def _patterns(warps: int, per_task: int, together: int) -> Filled:
     return fill_blocks(elements, order, DESCENDANTS, warps, per_task, together)
 
 
-def plan_blocks(
-    macros: Macros, which: Int, fixed: Bool, also: Int, shape: Shape
-) -> Plan:
+def plan_blocks(macros: Macros, which: Int, colouring: Colouring, shape: Shape) -> Plan:
     """Plan of macro elements whose elements are numbered behind each other.
 
     Parameters
     ----------
     which : (n_block,) macro elements, all of which were found.
-    fixed : (n_node, 3) bool. also : (n_node,) times that others have nodes.
-    shape : of the kernel's blocks.
+    colouring : of all macro elements. shape : of the kernel's blocks.
     """
     per_task, kinds = shape.per_task, macros.diagonals[which]
     made = _patterns(shape.threads // 32, per_task, shape.together)
     tasks, slots = starts_of(made.n_task[kinds]), starts_of(made.n_slot[kinds])
     rows, places = starts_of(made.n_task), starts_of(made.n_slot)
     members = np.empty((tasks[-1], per_task), dtype=np.int32)
-    numbers = np.empty(slots[-1], dtype=np.int64)
+    entries = np.empty(slots[-1], dtype=np.uint32)
     for kind in range(len(made.n_task)):
         mine = np.flatnonzero(kinds == kind)
         own = made.members[rows[kind] : rows[kind + 1]]
@@ -54,12 +53,10 @@ def plan_blocks(
         members[at] = np.where(own >= 0, own + shift, -1)
         local = made.nodes[places[kind] : places[kind + 1]]
         at = slots[mine][:, None] + np.arange(len(local))
-        found = macros.nodes[which[mine]][:, local]
-        numbers[at] = np.where(local >= 0, found, -1)
-    own_times = np.bincount(numbers[numbers >= 0], minlength=len(fixed))
-    times = own_times + also
-    entries, flags = with_flags(numbers, times, fixed)
-    shared = np.flatnonzero((times > 1) & (own_times > 0))
+        blocks = which[mine]
+        numbers, colours = macros.nodes[blocks][:, local], colouring.colours[blocks]
+        found = colouring.entries(numbers, colours)
+        entries[at] = np.where(local >= 0, found, NO_NODE)
     none = np.zeros(0, dtype=np.int32)
     return Plan(
         members=members,
@@ -68,7 +65,7 @@ def plan_blocks(
         nodes=entries,
         patterns=rows[kinds],
         local=made.local,
-        shared=(shared | flags[shared]).astype(np.uint32),
+        shared=none.astype(np.uint32),
         starts=none,
         places=none,
     )

@@ -7,6 +7,7 @@ material varies, are done one by one as in `matrix_free`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from afterslip_solver.backend.base import Discretisation
 from afterslip_solver.backend.cuda import variants
+from afterslip_solver.backend.cuda.colouring import Colouring
 from afterslip_solver.backend.cuda.loader import allow_shared, kernel
 from afterslip_solver.backend.cuda.macro_blocks import plan_blocks
 from afterslip_solver.backend.cuda.macro_plan import (
@@ -31,9 +33,10 @@ from afterslip_solver.backend.cuda.matrix_free import (
     Products,
     clear,
     join,
+    thread_blocks,
 )
-from afterslip_solver.backend.cuda.plan import entries_of
 from afterslip_solver.backend.cuda.stencils import DESCENDANTS
+from afterslip_solver.mesh.tables.sorting import by_number
 from afterslip_solver.model import Bool, Float
 
 # share of macro elements from which stencils are used
@@ -46,10 +49,12 @@ class Lattices:
 
     Attributes
     ----------
-    macros : all. gradients : (n_macro, 3, 3) 1/m. straight : (n_macro,).
+    macros : all. colouring : of them. gradients : (n_macro, 3, 3) 1/m.
+    straight : (n_macro,).
     """
 
     macros: Macros
+    colouring: Colouring
     gradients: Float
     straight: Bool
 
@@ -62,7 +67,7 @@ class Lattices:
         gradients, straight = shapes(space, macros)
         if straight.mean() < _ENOUGH:
             return None
-        return cls(macros, gradients, straight)
+        return cls(macros, Colouring.of(macros, space.fixed), gradients, straight)
 
     def chosen(self, lam: Float, mu: Float) -> Bool | None:
         """(n_macro,) those of one material; None where they are too few."""
@@ -76,14 +81,16 @@ class MacroPlan:
 
     Attributes
     ----------
-    which : (n_macro,) macro elements of the mesh. nodes : (n_macro, 969) uint32, see
-        nodes.cuh. shared : (n,) uint32 likewise, nodes of several. tables : of `Tasks`
-        but the matrices, which are there in each precision that was asked for.
+    which : (n_macro,) macro elements of the mesh, by colour. parts : of them by colour.
+    nodes : (n_macro, 969) uint32, see nodes.cuh. shared : (n,) uint32 likewise, nodes
+        whose sums are added. tables : of `Tasks` but the matrices, which are there in
+        each precision that was asked for.
     rest : plan of the other elements, if any. others : (n_elem,) bool, which they are.
     made : bytes that no operator has accounted for yet.
     """
 
     which: NDArray[np.int64]
+    parts: list[slice]
     nodes: Any
     shared: Any
     tables: tuple[Any, ...]
@@ -95,27 +102,25 @@ class MacroPlan:
     @classmethod
     def of(cls, space: Discretisation, found: Lattices, chosen: Bool) -> MacroPlan:
         """Make the plan of a mesh and copy it to the device."""
-        tasks = variants.macro_tasks()
-        which = np.flatnonzero(chosen)
+        tasks, colouring = variants.macro_tasks(), found.colouring
+        colours, count = colouring.colours, colouring.count
+        turn = np.where(chosen, colours, np.int64(count))
+        starts, which = by_number(turn, count + 1)
+        which = which[: starts[count]]
+        parts = [slice(*ends) for ends in pairwise(starts[: count + 1].tolist())]
         nodes = np.take(found.macros.nodes[which], tasks.nodes, axis=1)
-        times = np.bincount(nodes.ravel(), minlength=len(space.nodes))
         others = np.repeat(~chosen, DESCENDANTS)
         rest = None
         if others.any():
-            shape = variants.MACRO_SHAPE
-            blocks = np.flatnonzero(~chosen), space.fixed, times
-            plan = plan_blocks(found.macros, *blocks, shape)
-            rest = PlanOnDevice.beside(space, others, plan)
-            times += plan.touches(len(times))
-        flags = entries_of(times, space.fixed)
-        shared = np.flatnonzero(times > 1)
-        shared = (shared | flags[shared]).astype(np.uint32)
+            blocks = np.flatnonzero(~chosen)
+            plan = plan_blocks(found.macros, blocks, colouring, variants.MACRO_SHAPE)
+            rest = PlanOnDevice.beside(space, others, plan, colours[blocks], count)
         host = (tasks.places, tasks.tasks, tasks.first, tasks.reads, tasks.rows)
         tables = tuple(cupy.asarray(a) for a in host)
-        entries = cupy.asarray((nodes | flags[nodes]).astype(np.uint32))
-        on_device = cupy.asarray(shared)
+        entries = cupy.asarray(colouring.entries(nodes, colours[which]))
+        on_device = cupy.asarray(colouring.added())
         made = sum(int(a.nbytes) for a in (entries, on_device, *tables))
-        return cls(which, entries, on_device, tables, rest, others, made)
+        return cls(which, parts, entries, on_device, tables, rest, others, made)
 
     def matrices(self, real: Any) -> Any:
         """(9, n_block) S of the blocks that are made."""
@@ -157,6 +162,7 @@ class MacroStiffness(Products):
         values[:, 10] = mu[first] * space.volume[first]
         self._shapes = cupy.asarray(values, dtype=real)
         self._rest, self.n_sums, self._n_rest = None, len(first), 0
+        self.n_joined = thread_blocks(plan.shared)
         self._matrices = plan.matrices(real)
         self.bytes = int(self._shapes.nbytes) + plan.account()
         if plan.rest is not None:
@@ -177,23 +183,30 @@ class MacroStiffness(Products):
         out: Any,
         sums: Any,
     ) -> None:
-        plan = self._plan
+        plan, gain = self._plan, self._real.type(gain)
         options = variants.elastic(self._real, u.dtype, finish)
         clear(options, plan.shared, out)
-        if self._rest is not None:
-            self._rest.add(finish, u, b, inverse, gain, out, sums)
-        own = variants.macro(self._real, u.dtype, finish)
-        apply = kernel("macro.cu", "macro", *own)
+        macro = variants.macro(self._real, u.dtype, finish)
+        apply = kernel("macro.cu", "macro", *macro)
         allow_shared(apply, self._memory)
         rest = [NOWHERE if a is None else a for a in (b, inverse)]
-        last = NOWHERE if sums is None else sums[self._n_rest :]
+        last = None if sums is None else sums[self._n_rest :]
         places, *tasks = plan.tables
-        tables = plan.nodes, self._shapes, places, self._matrices, *tasks
-        arguments = (*tables, u, *rest, self._real.type(gain), out, last)
-        grid, threads = (len(plan.nodes),), (variants.MACRO_THREADS,)
-        apply(grid, threads, arguments, shared_mem=self._memory)
+        for k, part in enumerate(plan.parts):
+            if self._rest is not None:
+                one = slice(k, k + 1)
+                self._rest.add(finish, u, b, inverse, gain, out, sums, one)
+            n = part.stop - part.start
+            if n == 0:
+                continue
+            tables = plan.nodes[part], self._shapes[part], places, self._matrices
+            dots = NOWHERE if last is None else last[part]
+            arguments = (*tables, *tasks, u, *rest, gain, out, dots)
+            threads = (variants.MACRO_THREADS,)
+            apply((n,), threads, arguments, shared_mem=self._memory)
         if finish != variants.PRODUCT:
-            tail = (*rest, self._real.type(gain), NOWHERE, out)
+            own = NOWHERE if sums is None else sums[self.n_sums :]
+            tail = (*rest, gain, NOWHERE, out, own)
             join(options, (plan.shared, NOWHERE, NOWHERE), u, tail)
 
 

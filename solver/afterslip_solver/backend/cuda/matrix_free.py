@@ -21,6 +21,7 @@ from afterslip_solver.model import Bool, Float
 # there are more blocks than the device works on at once
 COMMON, MANY = 95, 2000
 NOWHERE = np.uint64(0)
+ALL = slice(None)
 
 
 class _Part(NamedTuple):
@@ -78,11 +79,19 @@ class PlanOnDevice:
 
     @classmethod
     def beside(
-        cls, space: Discretisation, chosen: NDArray[np.bool_], plan: Plan
+        cls,
+        space: Discretisation,
+        chosen: NDArray[np.bool_],
+        plan: Plan,
+        colours: NDArray[np.int8],
+        count: int,
     ) -> PlanOnDevice:
-        """Copy the plan of some elements, whose nodes others touch too."""
+        """Copy the plan of some elements; blocks of a colour (n_block,) go together."""
         part = _Part.of(space, chosen, space.fixed)
-        return cls._copied(part, plan, variants.MACRO_SHAPE, repeatable=False)
+        made = cls._copied(part, plan, variants.MACRO_SHAPE, repeatable=False)
+        slots = np.diff(plan.slots)
+        made.launches = [_launch(slots, colours == k) for k in range(count)]
+        return made
 
     @classmethod
     def of(
@@ -163,16 +172,25 @@ def _launches(slots: NDArray[np.int32]) -> list[tuple[Any, int]]:
     """Blocks of one launch and their largest number of slots."""
     share = COMMON if len(slots) > MANY else 100
     common = int(np.percentile(slots, share, method="lower"))
-    chosen = (np.flatnonzero(slots <= common), np.flatnonzero(slots > common))
-    return [
-        (cupy.asarray(which.astype(np.int32)), int(slots[which].max()))
-        for which in chosen
-        if len(which)
-    ]
+    chosen = (slots <= common, slots > common)
+    return [_launch(slots, which) for which in chosen]
+
+
+def _launch(slots: NDArray[np.int32], chosen: NDArray[np.bool_]) -> tuple[Any, int]:
+    which = np.flatnonzero(chosen).astype(np.int32)
+    return cupy.asarray(which), int(slots[which].max(initial=0))
 
 
 class Products(ABC):
-    """What is done with K u on a device, zero on fixed components."""
+    """What is done with K u on a device, zero on fixed components.
+
+    Attributes
+    ----------
+    n_sums : parts of the sum of u K u. n_joined : further parts of that of out b.
+    """
+
+    n_sums: int
+    n_joined: int
 
     def apply(self, u: Any, out: Any, sums: Any = None) -> None:
         """Out = K u; FP64 sums (n_sums, lane) over parts of u K u where given."""
@@ -185,6 +203,12 @@ class Products(ABC):
     def relax(self, inverse: Any, b: Any, u: Any, gain: float, out: Any) -> None:
         """Out = u + gain D^-1 (b - K u); out must not be u."""
         self._run(variants.RELAX, u, b, inverse, gain, out, None)
+
+    def relax_summed(
+        self, inverse: Any, b: Any, u: Any, gain: float, out: Any, sums: Any
+    ) -> None:
+        """Do the same; FP64 sums (n_sums + n_joined, 4) over parts of out b."""
+        self._run(variants.RELAX_SUMMED, u, b, inverse, gain, out, sums)
 
     def relax_rows(self, inverse: Any, b: Any, u: Any, gain: float, out: Any) -> None:
         """Do the same on nodes with a free component; others of out stay."""
@@ -231,6 +255,7 @@ class MatrixFree(Products):
         self._partial = plan.partial(real)
         self._tables = (*plan.tables, plan.gradients(real), moduli)
         self.n_sums = len(plan.host.slots) - 1
+        self.n_joined = thread_blocks(plan.joining[0], plan.shape)
         self.bytes = int(moduli.nbytes) + plan.account()
 
     def _run(
@@ -250,7 +275,8 @@ class MatrixFree(Products):
         self.add(finish, u, b, inverse, gain, out, sums)
         if plan.repeatable or finish != variants.PRODUCT:
             rest = [NOWHERE if a is None else a for a in (b, inverse)]
-            tail = (*rest, self._real.type(gain), self._partial, out)
+            own = NOWHERE if sums is None else sums[self.n_sums :]
+            tail = (*rest, self._real.type(gain), self._partial, out, own)
             join(options, plan.joining, u, tail, plan.shape)
 
     def add(
@@ -262,6 +288,7 @@ class MatrixFree(Products):
         gain: float,
         out: Any,
         sums: Any,
+        launches: slice = ALL,
     ) -> None:
         """Finish nodes of one block, and add to those that others share."""
         apply = kernel("elastic.cu", "apply", *self._options(finish, u))
@@ -270,9 +297,10 @@ class MatrixFree(Products):
         rest = [NOWHERE if a is None else a for a in (b, inverse)]
         last = NOWHERE if sums is None else sums
         tail = (*rest, self._real.type(gain), self._partial, out, last)
-        for which, memory in self._launches:
-            arguments = (which, *self._tables, u, *tail)
-            apply((len(which),), threads, arguments, shared_mem=memory)
+        for which, memory in self._launches[launches]:
+            if len(which):
+                arguments = (which, *self._tables, u, *tail)
+                apply((len(which),), threads, arguments, shared_mem=memory)
 
     def _options(self, finish: int, u: Any) -> tuple[str, ...]:
         plan = self._plan
@@ -297,8 +325,13 @@ def join(
     shape: variants.Shape = variants.SHAPE,
 ) -> None:
     """Finish the nodes that are shared."""
-    n = len(joining[0])
-    if n:
-        grid = -(-n * (shape.lanes // 4) // shape.threads)
+    grid = thread_blocks(joining[0], shape)
+    if grid:
         run = kernel("elastic.cu", "join", *options)
-        run((grid,), (shape.threads,), (np.int32(n), *joining, u, *tail))
+        n = np.int32(len(joining[0]))
+        run((grid,), (shape.threads,), (n, *joining, u, *tail))
+
+
+def thread_blocks(shared: Any, shape: variants.Shape = variants.SHAPE) -> int:
+    """Count the thread blocks that finish the nodes that are shared."""
+    return -(-len(shared) * (shape.lanes // 4) // shape.threads)

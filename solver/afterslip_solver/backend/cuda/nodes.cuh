@@ -6,11 +6,13 @@ typedef REAL real;
 typedef INPUT input;
 
 // FINISH: out = K u (and sums of u K u), b - K u, or u + gain D^-1 (b - K u), the latter
-// on all nodes or but on those with a component that is not held
+// on all nodes, or but on those with a component that is not held, or with sums of out b
 #define PRODUCT 0
 #define RESIDUAL 1
 #define RELAX 2
 #define RELAX_SOME 3
+#define RELAX_SUMMED 4
+#define SUMMED (FINISH == PRODUCT || FINISH == RELAX_SUMMED)
 
 #define NODE (3 * LANES)
 #define PER_WARP (32 / LANES)
@@ -18,8 +20,12 @@ typedef INPUT input;
 // groups of four lanes
 #define QUADS (LANES / 4)
 
-// a block's entry in the table of nodes: number, held components, shared or not
-#define NUMBER(entry) ((entry) & 0x0fffffffu)
+// A block's entry in the table of nodes: number, held components, and what becomes of
+// its sum. It is finished, after the stored one of another block was added where that
+// has the node too (ORDERED); or it is left to others (SHARED): stored, ORDERED, or
+// added to theirs.
+#define NUMBER(entry) ((entry) & 0x07ffffffu)
+#define ORDERED(entry) (((entry) >> 27) & 1u)
 #define HELD(entry, c) (((entry) >> (28 + (c))) & 1u)
 #define SHARED(entry) ((entry) >> 31)
 #define NO_NODE 0xffffffffu
@@ -38,9 +44,20 @@ struct Rest {
   real* out;
 };
 
-// Finish four lanes of a node from its complete sum.
+// Four lanes of a component of a node.
+__device__ __forceinline__ Four lanes_of(const input* node, int c) {
+  const FourIn u = *(const FourIn*)(node + c * LANES);
+  Four v;
+#pragma unroll
+  for (int m = 0; m < 4; m++) v.a[m] = u.a[m];
+  return v;
+}
+
+// Finish four lanes of a node from its complete sum. u(c) is a component of it before,
+// dot gets its share of out b.
+template <class Before>
 __device__ __forceinline__ void finish_node(unsigned entry, int quad, const Four s[3],
-                                            const Rest& rest) {
+                                            const Rest& rest, Before u, real dot[4]) {
   const long long node = NUMBER(entry), p = node * NODE + 4 * quad;
 #if FINISH == RELAX_SOME
   if (HELD(entry, 0) && HELD(entry, 1) && HELD(entry, 2)) return;
@@ -66,17 +83,60 @@ __device__ __forceinline__ void finish_node(unsigned entry, int quad, const Four
   const real* q = rest.inverse + node * 9;
 #pragma unroll
   for (int c = 0; c < 3; c++) {
-    const FourIn u = *(const FourIn*)(rest.u + p + c * LANES);
+    const Four v = u(c);
     const real q0 = rest.gain * q[3 * c], q1 = rest.gain * q[3 * c + 1];
     const real q2 = rest.gain * q[3 * c + 2];
     Four y;
 #pragma unroll
     for (int m = 0; m < 4; m++)
-      y.a[m] = (real)u.a[m] + q0 * r[0].a[m] + q1 * r[1].a[m] + q2 * r[2].a[m];
+      y.a[m] = v.a[m] + q0 * r[0].a[m] + q1 * r[1].a[m] + q2 * r[2].a[m];
     *(Four*)(rest.out + p + c * LANES) = y;
+#if FINISH == RELAX_SUMMED
+    const Four f = *(const Four*)(rest.b + p + c * LANES);
+#pragma unroll
+    for (int m = 0; m < 4; m++) dot[m] += y.a[m] * f.a[m];
+#endif
   }
 #endif
 #endif
+}
+
+#if SUMMED
+// sums (4) of a thread block whose threads have all lanes, always in the same order
+template <class Number>
+__device__ __forceinline__ void add_dots(const Number dot[4], double* sums) {
+  __shared__ double part[WARPS][4];
+  const int warp = threadIdx.x / 32;
+#pragma unroll
+  for (int l = 0; l < 4; l++) {
+    double s = dot[l];
+#pragma unroll
+    for (int away = 16; away > 0; away /= 2) s += __shfl_down_sync(~0u, s, away);
+    if (threadIdx.x % 32 == 0) part[warp][l] = s;
+  }
+  __syncthreads();
+  if (threadIdx.x < 4) {
+    double total = 0;
+    for (int w = 0; w < WARPS; w++) total += part[w][threadIdx.x];
+    sums[threadIdx.x] = total;
+  }
+}
+#endif
+
+// Of a node that two blocks have: store the first one's sum of four lanes, or add it to
+// the second one's.
+__device__ __forceinline__ void store_or_add(unsigned entry, Four s[3], real* at) {
+#pragma unroll
+  for (int c = 0; c < 3; c++) {
+    Four* place = (Four*)(at + c * LANES);
+    if (SHARED(entry)) {
+      *place = s[c];
+    } else {
+      const Four before = *place;
+#pragma unroll
+      for (int m = 0; m < 4; m++) s[c].a[m] += before.a[m];
+    }
+  }
 }
 
 #if !REPEATABLE

@@ -23,7 +23,8 @@ from afterslip_solver.mesh.tables.sorting import by_number
 from afterslip_solver.model import Bool, Float, Int
 
 NO_NODE = 0xFFFFFFFF
-_LARGEST = 2**28 - 1
+# bits of an entry that number a node; the others say what becomes of it
+LARGEST = 2**27 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +52,6 @@ class Plan:
     starts: NDArray[np.int32]
     places: NDArray[np.int32]
 
-    def touches(self, n_node: int) -> Int:
-        """(n_node,) blocks that have each node."""
-        there = self.nodes[self.nodes != NO_NODE]
-        return np.bincount(there & _LARGEST, minlength=n_node)
-
     def as_arrays(self) -> Arrays:
         """Return the tables by their names."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -78,8 +74,8 @@ def make_plan(
     size : elements of a block. warps : of a thread block. per_task : elements of a
     warp, 32 over the number of lanes.
     """
-    if len(nodes) > _LARGEST:
-        message = f"{len(nodes)} nodes; the CUDA kernels number up to {_LARGEST}"
+    if len(nodes) > LARGEST:
+        message = f"{len(nodes)} nodes; the CUDA kernels number up to {LARGEST}"
         raise ValueError(message)
     order = compact_order(centres(nodes, elements), size)
     made = fill_blocks(elements, order, size, warps, per_task)

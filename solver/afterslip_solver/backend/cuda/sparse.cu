@@ -271,39 +271,42 @@ extern "C" __global__ void __launch_bounds__(128)
   out[i] = b == out ? b[i] + s : b ? b[i] - s : s;
 }
 
-template <int SIZE>
-__device__ __forceinline__ void scale(int i, const real* inverse, const real* r,
-                                      const real* x, real* d, real keep, real gain,
-                                      real* out) {
-  const long long block = i / LANES, first = block * SIZE * LANES + i % LANES;
-  const real* q = inverse + block * SIZE * SIZE;
-  real s[SIZE];
+// out = gain D^-1 r with (n, 3, 3) diagonal blocks; out must not be r. A thread a
+// component, so that threads side by side write side by side.
+extern "C" __global__ void scale3(int n, const real* __restrict__ inverse,
+                                  const Four* __restrict__ r, real gain, Four* out) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= 3 * n) return;
+  const Four* p = r + 3LL * (i / 3);
+  Four y = {};
 #pragma unroll
-  for (int c = 0; c < SIZE; c++) s[c] = r[first + c * LANES];
+  for (int c = 0; c < 3; c++) {
+    const real q = gain * inverse[3LL * i + c];
+    const Four x = p[c];
 #pragma unroll
-  for (int a = 0; a < SIZE; a++) {
-    real z = 0;
-#pragma unroll
-    for (int c = 0; c < SIZE; c++) z += q[a * SIZE + c] * s[c];
-    const long long p = first + a * LANES;
-    z *= gain;
-    if (keep != 0) z += keep * d[p];
-    if (d) d[p] = z;
-    if (out) out[p] = x[p] + z;
+    for (int m = 0; m < LANES; m++) y.a[m] += q * x.a[m];
   }
+  out[i] = y;
 }
 
-// d = keep d + gain D^-1 r with (n, size, size) diagonal blocks, size 3 or 6;
-// d may be null; out = x + d where out is given. Out may be r.
-extern "C" __global__ void scale_blocks(int n, int size, const real* __restrict__ inverse,
-                                        const real* r, const real* x, real* d, real keep,
-                                        real gain, real* out) {
+// out = gain D^-1 r with (n, 6, 6) diagonal blocks, or x + that where x is given; out may
+// be r
+extern "C" __global__ void scale6(int n, const real* __restrict__ inverse, const real* r,
+                                  real gain, const real* x, real* out) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n * LANES) return;
-  if (size == 3) {
-    scale<3>(i, inverse, r, x, d, keep, gain, out);
-  } else {
-    scale<6>(i, inverse, r, x, d, keep, gain, out);
+  const long long block = i / LANES, first = block * 6 * LANES + i % LANES;
+  const real* q = inverse + block * 36;
+  real s[6];
+#pragma unroll
+  for (int c = 0; c < 6; c++) s[c] = r[first + c * LANES];
+#pragma unroll
+  for (int a = 0; a < 6; a++) {
+    real z = 0;
+#pragma unroll
+    for (int c = 0; c < 6; c++) z += q[a * 6 + c] * s[c];
+    const long long p = first + a * LANES;
+    out[p] = gain * z + (x ? x[p] : real(0));
   }
 }
 
