@@ -131,7 +131,10 @@ def test_a_smoothing_step_sums_its_result_times_the_right_side(
 
 
 @pytest.mark.parametrize("precision", ["mixed", "double"])
-def test_solves_by_stencils_take_the_iterations_of_the_cpu(space, moduli, precision):
+def test_solves_by_stencils_take_the_iterations_of_the_cpu(
+    space, moduli, precision, monkeypatch
+):
+    monkeypatch.setattr(colouring, "MANY", 0)
     values, counts = [], []
     for name in ("cpu", "gpu"):
         backend = backends.get(name)
