@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from afterslip_common.errors import InputError
+from afterslip_solver.backend.cuda.stencils import DESCENDANTS, TIMES
 from afterslip_solver.mesh.lattice import corners_of_children
 from afterslip_solver.mesh.tables.bisection import centres, compact_order
 from afterslip_solver.model import (
@@ -31,9 +32,8 @@ from afterslip_solver.model import (
 
 # METIS sees the graph of compact clusters of elements, at most this many
 _CLUSTERS = 1 << 15
-# halvings of an element whose descendants stay together, and the number of such
-# elements a part from which shares of the work are equal to about one per cent
-_HALVINGS, _ENOUGH = 3, 100
+# macro elements a part from which shares of the work are equal to about one per cent
+_ENOUGH = 100
 # METIS counts work in whole numbers: this many for an element
 _FINE = 10
 
@@ -117,9 +117,8 @@ def divide(mesh: TetMesh, n_part: int, work: Float | None = None) -> Int:
 def _clusters(mesh: TetMesh, n_part: int) -> Int:
     """Cluster of every element: what it was refined from, or compact ones."""
     n_elem = len(mesh.elements)
-    together = 8**_HALVINGS
-    if n_elem >= together * _ENOUGH * n_part and _halved(mesh.cells, _HALVINGS):
-        return np.asarray(np.arange(n_elem) // together)
+    if n_elem >= DESCENDANTS * _ENOUGH * n_part and _halved(mesh.cells, TIMES):
+        return np.asarray(np.arange(n_elem) // DESCENDANTS)
     size = -(-n_elem // _CLUSTERS)
     order = compact_order(centres(mesh.nodes, mesh.cells), size)
     cluster = np.empty(n_elem, dtype=np.int64)

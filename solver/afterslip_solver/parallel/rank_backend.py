@@ -200,12 +200,11 @@ class RankBackend:
             alone = cast("DeviceIteration", self.inner)
             return alone.single_iteration(matrix, cycle)
 
-        stiffness, halo = matrix.parts[0], self._halos[len(cycle.right)]
-        sums = self.xp.empty((stiffness.n_sums, LANES))
+        own, halo = matrix.parts[0].summing(), self._halos[len(cycle.right)]
 
         def product(p: Any, q: Any) -> Any:
             # elements belong to one part each, and so do their shares of p K p
-            stiffness.apply(p, q, sums)
+            sums = own(p, q)
             halo.sum(q)
             return sums
 

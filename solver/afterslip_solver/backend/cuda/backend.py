@@ -258,17 +258,8 @@ class GpuBackend(CreepOnDevice):
 
         The restoring springs' operations may allocate memory, which a graph may not.
         """
-        stiffness = operator.matrix.parts[0]
-        sums = cupy.empty((stiffness.n_sums, LANES))
-
-        def product(p: Any, q: Any) -> Any:
-            if operator.springs is None:
-                stiffness.apply(p, q, sums)
-                return sums
-            operator.apply(p, q)
-            return None
-
         capture = operator.springs is None
+        product = operator.matrix.parts[0].summing() if capture else operator.apply
         found = GraphIteration(product, cycle, (u, r), capture)
         unit, size, active, tolerance = limits
         found.begin(unit, active, tolerance, size)
@@ -276,15 +267,9 @@ class GpuBackend(CreepOnDevice):
 
     def single_iteration(self, matrix: Blocks, cycle: Descent) -> GraphIteration:
         """See `DeviceIteration`."""
-        stiffness = matrix.parts[0]
-        sums = cupy.empty((stiffness.n_sums, LANES))
-
-        def product(p: Any, q: Any) -> Any:
-            stiffness.apply(p, q, sums)
-            return sums
-
-        parts = cupy.empty((stiffness.n_sums + stiffness.n_joined, LANES))
-        return GraphIteration(product, cycle, None, capture=True, sums=parts)
+        stiffness: Products = matrix.parts[0]
+        sums = cupy.empty((stiffness.n_sums + stiffness.n_joined, LANES))
+        return GraphIteration(stiffness.summing(), cycle, None, True, sums)
 
     def relax_summed(self, matrix: Blocks, inverse: Any, *vectors: Any) -> None:
         """See `DeviceIteration`."""

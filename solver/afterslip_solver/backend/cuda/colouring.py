@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from afterslip_solver.backend.cuda.macro_plan import Macros, node_of_corners
-from afterslip_solver.backend.cuda.plan import LARGEST, entries_of
+from afterslip_solver.backend.cuda.plan import check_count, entries_of
 from afterslip_solver.jit.compiling import compiled
 from afterslip_solver.jit.threads import over
 from afterslip_solver.mesh.tables.sorting import by_number
@@ -53,9 +53,7 @@ class Colouring:
     @classmethod
     def of(cls, macros: Macros, fixed: Bool) -> Colouring:
         """Colour all macro elements of a mesh; fixed (n_node, 3)."""
-        if len(fixed) > LARGEST:
-            message = f"{len(fixed)} nodes; the CUDA kernels number up to {LARGEST}"
-            raise ValueError(message)
+        check_count(len(fixed))
         n = len(macros.nodes)
         count = COLOURS if n > MANY else 1
         colours = np.full(n, -1, dtype=np.int8)

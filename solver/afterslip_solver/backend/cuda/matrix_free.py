@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from afterslip_solver.array_cache import NO_CACHE, Arrays, CacheScope
-from afterslip_solver.backend.base import Discretisation
+from afterslip_solver.backend.base import LANES, Discretisation
 from afterslip_solver.backend.cuda import variants
 from afterslip_solver.backend.cuda.loader import allow_shared, kernel
 from afterslip_solver.backend.cuda.plan import Plan, make_plan
@@ -21,7 +22,7 @@ from afterslip_solver.model import Bool, Float
 # there are more blocks than the device works on at once
 COMMON, MANY = 95, 2000
 NOWHERE = np.uint64(0)
-ALL = slice(None)
+_ALL = slice(None)
 
 
 class _Part(NamedTuple):
@@ -87,11 +88,9 @@ class PlanOnDevice:
         count: int,
     ) -> PlanOnDevice:
         """Copy the plan of some elements; blocks of a colour (n_block,) go together."""
-        part = _Part.of(space, chosen, space.fixed)
-        made = cls._copied(part, plan, variants.MACRO_SHAPE, repeatable=False)
-        slots = np.diff(plan.slots)
-        made.launches = [_launch(slots, colours == k) for k in range(count)]
-        return made
+        part, slots = _Part.of(space, chosen, space.fixed), np.diff(plan.slots)
+        launches = [_launch(slots, colours == k) for k in range(count)]
+        return cls._copied(part, plan, variants.MACRO_SHAPE, False, launches)
 
     @classmethod
     def of(
@@ -109,11 +108,17 @@ class PlanOnDevice:
 
         name = f"plan-{shape.block}-{warps}-{per_task}"
         plan = Plan(**space.cache.get(name, make))
-        return cls._copied(space, plan, shape, repeatable)
+        launches = _launches(np.diff(plan.slots))
+        return cls._copied(space, plan, shape, repeatable, launches)
 
     @classmethod
     def _copied(
-        cls, space: Discretisation, plan: Plan, shape: variants.Shape, repeatable: bool
+        cls,
+        space: Discretisation,
+        plan: Plan,
+        shape: variants.Shape,
+        repeatable: bool,
+        launches: list[tuple[Any, int]],
     ) -> PlanOnDevice:
         blocks = (plan.tasks, plan.slots, plan.nodes, plan.patterns)
         tables = (*blocks, plan.local)
@@ -129,7 +134,7 @@ class PlanOnDevice:
             members,
             tuple(on_device[: len(tables)]),
             tuple(on_device[len(tables) :]),
-            _launches(np.diff(plan.slots)),
+            launches,
             made,
             space.gradients,
         )
@@ -195,6 +200,16 @@ class Products(ABC):
     def apply(self, u: Any, out: Any, sums: Any = None) -> None:
         """Out = K u; FP64 sums (n_sums, lane) over parts of u K u where given."""
         self._run(variants.PRODUCT, u, None, None, 0.0, out, sums)
+
+    def summing(self) -> Callable[[Any, Any], Any]:
+        """Return `apply` of (u, out) that returns its sums, always the same array."""
+        sums = cupy.empty((self.n_sums, LANES))
+
+        def product(u: Any, out: Any) -> Any:
+            self.apply(u, out, sums)
+            return sums
+
+        return product
 
     def residual(self, b: Any, u: Any, out: Any) -> None:
         """Out = b - K u."""
@@ -288,7 +303,7 @@ class MatrixFree(Products):
         gain: float,
         out: Any,
         sums: Any,
-        launches: slice = ALL,
+        launches: slice = _ALL,
     ) -> None:
         """Finish nodes of one block, and add to those that others share."""
         apply = kernel("elastic.cu", "apply", *self._options(finish, u))

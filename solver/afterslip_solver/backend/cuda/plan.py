@@ -74,9 +74,7 @@ def make_plan(
     size : elements of a block. warps : of a thread block. per_task : elements of a
     warp, 32 over the number of lanes.
     """
-    if len(nodes) > LARGEST:
-        message = f"{len(nodes)} nodes; the CUDA kernels number up to {LARGEST}"
-        raise ValueError(message)
+    check_count(len(nodes))
     order = compact_order(centres(nodes, elements), size)
     made = fill_blocks(elements, order, size, warps, per_task)
     numbers = made.nodes
@@ -97,6 +95,13 @@ def make_plan(
         starts=starts_of(times[shared]),
         places=many[np.argsort(numbers[many], kind="stable")].astype(np.int32),
     )
+
+
+def check_count(n_node: int) -> None:
+    """Refuse more nodes than an entry can number."""
+    if n_node > LARGEST:
+        message = f"{n_node} nodes; the CUDA kernels number up to {LARGEST}"
+        raise ValueError(message)
 
 
 def with_flags(numbers: Int, times: Int, fixed: Bool) -> tuple[NDArray[np.uint32], Int]:
