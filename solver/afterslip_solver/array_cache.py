@@ -63,6 +63,9 @@ class ArrayCache(Protocol):
         depend on.
         """
 
+    def find(self, name: str) -> Arrays | None:
+        """Return what is stored under a name; None where it is absent or damaged."""
+
 
 @dataclass(frozen=True, slots=True)
 class CacheScope:
@@ -88,6 +91,10 @@ class CacheScope:
         if self.store is None:
             return make()
         return self.store.get(f"{name}-{self.cause}", make)
+
+    def find(self, name: str) -> Arrays | None:
+        """Return a set that is stored; see `ArrayCache`."""
+        return None if self.store is None else self.store.find(f"{name}-{self.cause}")
 
 
 NO_CACHE = CacheScope()

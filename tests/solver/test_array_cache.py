@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from afterslip_solver.array_cache import NO_CACHE, digest
+from afterslip_solver.backend import get
 from afterslip_solver.backend.cuda.plan import Plan, make_plan
 from afterslip_solver.greens import prepare
 from afterslip_solver.mesh.refine import refine_uniformly
@@ -15,6 +16,7 @@ from afterslip_solver.model import SolverSettings
 from afterslip_solver.multigrid import MultigridSettings
 from afterslip_solver.multigrid.coarse_levels import HostLevels, host_levels
 from afterslip_solver.operators import Space
+from afterslip_solver.parallel import DistributedModel, ThreadRankGroup
 
 
 class Memory:
@@ -27,6 +29,11 @@ class Memory:
         if name not in self.held:
             self.made.append(name)
             self.held[name] = make()
+        return self.find(name)
+
+    def find(self, name):
+        if name not in self.held:
+            return None
         return {key: np.array(value) for key, value in self.held[name].items()}
 
     @property
@@ -34,6 +41,7 @@ class Memory:
         return sorted(name.split("-")[0] for name in self.made)
 
 
+ELASTIC = SolverSettings(times=(0.0,), until=0.0)
 CURVE = SolverSettings(times=(0.0, 3e8), until=3e8, scheme="shift_invert")
 
 
@@ -57,11 +65,55 @@ def test_second_set_up_computes_nothing_of_it_and_solves_to_the_same_bits(small)
         assert np.array_equal(one.response, plain.response)
 
 
+def solved_in_parts(model, small, settings, shelf=None):
+    (fault,) = model.faults.values()
+    ranks = ThreadRankGroup(3, lambda: get("cpu", threads=1))
+    made = DistributedModel(model, settings, ranks, cache=shelf)
+    return made.solve([small.patch_slip(fault)], model.surface.nodes)
+
+
+@pytest.mark.parametrize("lost", ["nothing", "levels", "slow", "numbering", "parts"])
+def test_parts_of_a_model_are_set_up_from_what_is_stored(small, lost):
+    model, shelf = small.box_model(), Memory()
+    plain = solved_in_parts(model, small, CURVE)
+    first = solved_in_parts(model, small, CURVE, shelf)
+    whole = ["levels", "levels", *["numbering"] * 3, "parts", "slow", "slow"]
+    assert shelf.kinds == whole
+    gone = [name for name in shelf.held if name.startswith(lost)]
+    # one rank's numbering; the others' are there
+    for name in gone[:1] if lost == "numbering" else gone:
+        del shelf.held[name]
+    shelf.made.clear()
+    second = solved_in_parts(model, small, CURVE, shelf)
+    again = [lost] if lost == "numbering" else [k for k in whole if k == lost]
+    assert shelf.kinds == again
+    for one in (first, second):
+        assert one.iterations == plain.iterations
+        assert np.array_equal(one.response, plain.response)
+
+
+@pytest.mark.parametrize("what", ["mu", "fixed"])
+def test_parts_of_another_model_share_nothing_that_depends_on_it(small, what):
+    model, shelf = small.box_model(), Memory()
+    solved_in_parts(model, small, ELASTIC, shelf)
+    shelf.made.clear()
+    if what == "mu":
+        mu = model.materials.mu.copy()
+        # of one element, so of one part
+        mu[-1] *= 1.0 + 1e-12
+        other = replace(model, materials=replace(model.materials, mu=mu))
+    else:
+        fixed = model.fixed.copy()
+        fixed[np.flatnonzero(~fixed.any(axis=1))[0], 1] = True
+        other = replace(model, fixed=fixed)
+    solved_in_parts(other, small, ELASTIC, shelf)
+    assert shelf.kinds == ["levels", "parts", "slow"]
+
+
 @pytest.mark.parametrize("what", ["mu", "lam", "nodes", "fixed"])
 def test_another_model_shares_nothing_that_depends_on_it(small, what):
     model, shelf = small.box_model(), Memory()
-    elastic = SolverSettings(times=(0.0,), until=0.0)
-    prepare(model, elastic, "cpu", shelf)
+    prepare(model, ELASTIC, "cpu", shelf)
     shelf.made.clear()
     if what == "nodes":
         mesh = replace(model.mesh, nodes=model.mesh.nodes * 1.001)
@@ -74,7 +126,7 @@ def test_another_model_shares_nothing_that_depends_on_it(small, what):
         values = getattr(model.materials, what).copy()
         values[-1] *= 1 + 1e-12
         other = replace(model, materials=replace(model.materials, **{what: values}))
-    prepare(other, elastic, "cpu", shelf)
+    prepare(other, ELASTIC, "cpu", shelf)
     numbering = ["numbering"] if what == "nodes" else []
     assert shelf.kinds == ["levels", *numbering, "slow"]
 

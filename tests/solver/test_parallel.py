@@ -21,8 +21,8 @@ from afterslip_solver.parallel import (
     DistributedModel,
     PartitionError,
     ThreadRankGroup,
+    coordinator,
     divide,
-    rank_hierarchy,
     split,
 )
 from afterslip_solver.parallel.communicator import Meeting, ThreadCommunicator
@@ -181,7 +181,7 @@ def test_local_smoothing_agrees_too(small, monkeypatch):
     def largest(energy, most):
         return energy >= np.quantile(energy, 1.0 - most)
 
-    for module in (local_smoothing, rank_hierarchy):
+    for module in (local_smoothing, coordinator):
         monkeypatch.setattr(module, "concentrated", largest)
     model = small.box_model()
     slip = small.patch_slip(model.faults["main"])

@@ -18,8 +18,8 @@ from afterslip_solver.multigrid import local_smoothing
 from afterslip_solver.parallel import (
     DistributedModel,
     ThreadRankGroup,
+    coordinator,
     divide,
-    rank_hierarchy,
 )
 from afterslip_solver.parallel.distributed_model import expected_work
 
@@ -74,7 +74,7 @@ def test_work_is_predicted_from_what_a_mesh_was_refined_from(small, fine, monkey
 
 
 def test_balanced_parts_find_what_one_device_finds(small, fine, monkeypatch):
-    for module in (local_smoothing, rank_hierarchy):
+    for module in (local_smoothing, coordinator):
         monkeypatch.setattr(module, "concentrated", largest)
     slip = small.patch_slip(fine.faults["main"])
     trace, settings = fine.surface.nodes, SolverSettings()

@@ -21,6 +21,7 @@ from afterslip_solver.parallel import (
     messages,
 )
 from afterslip_solver.testing.host_exchange import ANSWERS, open_rank
+from afterslip_workers.machine.setup_cache import SetupCache
 
 
 @pytest.fixture
@@ -52,6 +53,25 @@ def test_processes_solve_like_one_and_a_killed_one_is_noticed(small, ranks):
             os.kill(pid, 0)
     with pytest.raises(RankLostError, match="start anew"):
         parts.solve(slip, trace)
+
+
+def test_processes_that_share_a_model_are_set_up_from_the_disk(small, tmp_path):
+    cache = SetupCache(tmp_path / "setup")
+    model = small.box_model()
+    trace = model.surface.nodes
+    slip, responses, written = small.patch_slip(model.faults["main"]), [], []
+    for _ in range(2):
+        ranks = ProcessRankGroup(2, open_rank, ANSWERS)
+        try:
+            made = DistributedModel(model, SolverSettings(), ranks, cache=cache)
+            responses.append(made.solve(slip, trace).response)
+        finally:
+            ranks.close()
+        written.append({p.name: p.stat().st_ino for p in cache.folder.glob("*.npz")})
+    kinds = sorted(name.split("-")[0] for name in written[0])
+    assert kinds == ["levels", "numbering", "numbering", "parts", "slow"]
+    assert written[0] == written[1]
+    assert np.array_equal(responses[0], responses[1])
 
 
 def test_one_that_died_while_it_waited_is_noticed_when_it_is_asked(ranks):

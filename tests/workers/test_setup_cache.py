@@ -63,6 +63,17 @@ def test_damaged_file_is_made_again(cache, at):
     assert same(cache.get("a", never), arrays())
 
 
+def test_what_is_stored_is_found_and_nothing_else(cache):
+    assert cache.find("a") is None
+    cache.get("a", arrays)
+    assert same(cache.find("a"), arrays())
+    assert cache.find("b") is None
+    assert SetupCache(cache.folder, limit=0.0).find("a") is None
+    (path,) = cache.folder.glob("*.npz")
+    path.write_bytes(path.read_bytes()[:-200])
+    assert cache.find("a") is None
+
+
 def test_every_changed_byte_of_an_array_is_noticed(cache):
     small = {"values": np.arange(6.0)}
     cache.get("a", lambda: small)

@@ -16,9 +16,9 @@ from afterslip_solver.backend import LANES
 from afterslip_solver.model import Float, GroupResult, Int, Model, SolverSettings
 from afterslip_solver.multigrid import MultigridSettings
 from afterslip_solver.parallel import DistributedModel, RankGroup, gpu_rank_group
+from afterslip_solver.parallel.coordinator import Coordinator
 from afterslip_solver.parallel.rank_backend import RankBackend
 from afterslip_solver.parallel.rank_group import RankEndpoint
-from afterslip_solver.parallel.rank_hierarchy import Coordinator
 
 _REPEATS = 50
 

@@ -69,7 +69,7 @@ class ElasticModel:
         self.backend = backend
         self._kind = preconditioner
         try:
-            self.space = space = _space(model, backend, CacheScope(cache))
+            self.space = space = self._numbered(CacheScope(cache))
         finally:
             # what is wrong with a model says more than what fails because of it
             checked()
@@ -125,6 +125,10 @@ class ElasticModel:
         if self._soft is not None:
             other._soft = self._soft[0], twins[1]  # noqa: SLF001
         return other
+
+    def _numbered(self, cache: CacheScope) -> Space:
+        """Give the mesh the numbering that suits the backend."""
+        return _space(self.model, self.backend, cache)
 
     def places(self, nodes: NDArray[np.integer]) -> Int:
         """Positions of mesh nodes in vectors, -1 where another device owns them."""

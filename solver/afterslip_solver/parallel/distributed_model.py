@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from afterslip_solver.array_cache import ArrayCache, Arrays, CacheScope
 from afterslip_solver.greens.checkpoint import Checkpointer, State, StateError
 from afterslip_solver.greens.elastic_model import ElasticModel
 from afterslip_solver.greens.group_solve import GroupSolve
@@ -27,18 +28,14 @@ from afterslip_solver.model import (
     SolverSettings,
 )
 from afterslip_solver.multigrid import Preconditioner
-from afterslip_solver.operators import Elasticity, check_model
+from afterslip_solver.operators import Elasticity, Space, check_model
 from afterslip_solver.parallel.balance import Ancestor, ancestor
+from afterslip_solver.parallel.coordinator import LEVELS, SLOW, Coordinator
 from afterslip_solver.parallel.operators import RankCreep, RankSprings
 from afterslip_solver.parallel.partition import Part, divide, split
 from afterslip_solver.parallel.rank_backend import RankBackend
 from afterslip_solver.parallel.rank_group import RankEndpoint, RankGroup
-from afterslip_solver.parallel.rank_hierarchy import (
-    LEVELS,
-    SLOW,
-    Coordinator,
-    build_part,
-)
+from afterslip_solver.parallel.rank_hierarchy import build_part
 
 _REPORT, _STOP, _LOAD, _DUE, _SAVE = "report", "stop", "load", "due", "save"
 
@@ -68,12 +65,20 @@ class RankElasticModel(ElasticModel):
 
     _springs_kind = RankSprings
 
-    def __init__(self, part: Part, endpoint: RankEndpoint) -> None:
+    def __init__(
+        self, part: Part, endpoint: RankEndpoint, cache: ArrayCache | None
+    ) -> None:
         self._part = part
         self._endpoint = endpoint
         self._known: tuple[NDArray[np.integer], Int] | None = None
-        backend = RankBackend(endpoint.backend, endpoint.communicator, part)
-        super().__init__(part.model, backend)
+        self._ranks = RankBackend(endpoint.backend, endpoint.communicator, part)
+        super().__init__(part.model, self._ranks, cache=cache)
+
+    def _numbered(self, cache: CacheScope) -> Space:
+        """See `ElasticModel`; nodes are ordered by who shares them."""
+        space = super()._numbered(cache.keyed(self._part.sharing))
+        self._ranks.share(space.order)
+        return space
 
     def preconditioner(self, operator: Elasticity) -> Preconditioner:
         """See `ElasticModel`; all ranks make it together."""
@@ -142,9 +147,12 @@ def _each(slip: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def _prepare_part(
-    endpoint: RankEndpoint, part: Part, settings: SolverSettings
+    endpoint: RankEndpoint,
+    part: Part,
+    settings: SolverSettings,
+    cache: ArrayCache | None,
 ) -> tuple[int, str]:
-    elastic = RankElasticModel(part, endpoint)
+    elastic = RankElasticModel(part, endpoint, cache)
     prepared = Prepared(elastic, settings, RankCreep, RankSolve)
     endpoint.stored["prepared"] = prepared
     return prepared.bytes, prepared.scheme
@@ -196,6 +204,7 @@ class DistributedModel:
     model, settings : as for `greens.prepare`.
     ranks : the ranks; one part for each.
     whole : makes the aggregates; a new one where left out.
+    cache : where the set-up's arrays are stored from one process to the next.
 
     Raises
     ------
@@ -211,6 +220,7 @@ class DistributedModel:
         settings: SolverSettings,
         ranks: RankGroup,
         whole: Coordinator | None = None,
+        cache: ArrayCache | None = None,
     ) -> None:
         check_model(model)
         check_settings(settings)
@@ -219,11 +229,12 @@ class DistributedModel:
         self.backend = Device(ranks.device)
         mesh = model.mesh
         self.n_unknowns = 3 * len(mesh.nodes)
-        whole = whole or Coordinator(model.mesh, model.fixed)
-        parts = split(model, divide(mesh, ranks.size, expected_work(model, ranks)))
+        stored = CacheScope(cache).keyed(mesh.nodes, mesh.elements, model.fixed)
+        whole = whole or Coordinator(mesh, model.fixed, cache=stored)
+        parts = split(model, _membership(model, ranks, stored))
         sizes = ranks.call(
             _prepare_part,
-            [(part, settings) for part in parts],
+            [(part, settings, cache) for part in parts],
             {LEVELS: whole.shares, SLOW: whole.slow},
         )
         self.bytes_by_part = [size for size, _ in sizes]
@@ -286,6 +297,18 @@ def _joined(parts: list[tuple[Float, Int]]) -> Float:
 
     over(n_lane * n_mode, join, few=1, per_thread=1)
     return response
+
+
+def _membership(model: Model, ranks: RankGroup, cache: CacheScope) -> Int:
+    """Part of every element, see `divide`; ``cache`` is keyed by the mesh."""
+
+    def make() -> Arrays:
+        work = expected_work(model, ranks)
+        return {"part": divide(model.mesh, ranks.size, work).astype(np.uint8)}
+
+    moduli = model.materials.lam, model.materials.mu
+    found = cache.keyed(*moduli, ranks.size, ranks.device).get("parts", make)
+    return found["part"].astype(np.int64)
 
 
 def expected_work(model: Model, ranks: RankGroup) -> Float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from afterslip_solver.array_cache import ArrayCache
 from afterslip_solver.backend import BackendError
 from afterslip_solver.model import Model, SolverSettings
 from afterslip_solver.parallel.distributed_model import DistributedModel
@@ -37,9 +38,8 @@ def gpu_rank_group(size: int, deterministic: bool = False) -> ProcessRankGroup:
 
 
 def prepare_on_gpus(
-    model: Model, settings: SolverSettings, gpus: int
+    model: Model, settings: SolverSettings, gpus: int, cache: ArrayCache | None = None
 ) -> DistributedModel:
     """Check a model and set it up in parts on several GPUs; see `DistributedModel`."""
-    return DistributedModel(
-        model, settings, gpu_rank_group(gpus, settings.deterministic)
-    )
+    ranks = gpu_rank_group(gpus, settings.deterministic)
+    return DistributedModel(model, settings, ranks, cache=cache)

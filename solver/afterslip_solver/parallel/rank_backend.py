@@ -42,7 +42,7 @@ class RankBackend:
     Parameters
     ----------
     inner : the device's own backend. communicator : to the other parts.
-    part : whose mesh's numbering is to be asked for before anything else.
+    part : of the model; `share` comes before anything that sums over nodes.
     """
 
     def __init__(self, inner: Backend, communicator: Communicator, part: Part) -> None:
@@ -102,10 +102,13 @@ class RankBackend:
         found = self.inner.numbering(nodes, elements)
         order, element_order = found or along_curve(nodes, elements)
         order = order[np.argsort(self._part.sharing[order], kind="stable")]
+        return order, element_order
+
+    def share(self, order: NDArray[np.int64]) -> None:
+        """Prepare sums over nodal vectors in that order, of all nodes or vertices."""
         n_vertex = self._part.model.mesh.n_vertex
         for chosen in (order, order[order < n_vertex]):
             self._halos[len(chosen)] = self._halo_of(chosen)
-        return order, element_order
 
     def _halo_of(self, order: NDArray[np.int64]) -> Halo:
         """Halo of the nodes in ``order``, which may be some of the part's."""

@@ -67,18 +67,31 @@ class SetupCache:
 
         ``make`` takes nothing from the cache itself: it may hold the same lock.
         """
-        if not self.limit:
+        if not self._usable():
             return make()
-        if not folder_is_ours(self.folder):
-            log.warning("set-up is not stored", folder=str(self.folder), why=FOREIGN)
-            return make()
-        path = self.folder / f"{name}{_SUFFIX}"
+        path = self._path(name)
         with self._held(name):
             found = _read(path)
             if found is None:
                 found = make()
                 self._keep(path, found)
         return found
+
+    def find(self, name: str) -> Arrays | None:
+        """Return what is stored under a name; None where it is absent or damaged."""
+        return _read(self._path(name)) if self._usable() else None
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{name}{_SUFFIX}"
+
+    def _usable(self) -> bool:
+        """Say whether anything may be read and written here."""
+        if not self.limit:
+            return False
+        if folder_is_ours(self.folder):
+            return True
+        log.warning("set-up is not stored", folder=str(self.folder), why=FOREIGN)
+        return False
 
     @contextmanager
     def _held(self, name: str) -> Iterator[None]:

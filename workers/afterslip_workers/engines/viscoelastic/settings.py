@@ -82,5 +82,5 @@ def prepared_for(
         raise SettingsError(message)
     on_earth = placed(model)
     if solver.gpus > 1:
-        return prepare_on_gpus(on_earth, settings, solver.gpus)
+        return prepare_on_gpus(on_earth, settings, solver.gpus, SetupCache.here())
     return prepare(on_earth, settings, backend, SetupCache.here())
