@@ -1,23 +1,26 @@
 """What a model's set-up costs when it is made, and when it is taken from a disk.
 
     python benchmarks/setup.py --mesh MESH.npz --refine 1 [--json FILE]
+    python benchmarks/setup.py --mesh MESH.npz --refine 3 --parts in_parts --ranks 2
 
 All in one run: the whole set-up on the CPU, and the tables that a GPU is given (its
-numbering, the plan of its kernel, the coarse matrices), which the host makes. Kernels
-are compiled before.
+numbering, the plan of its kernel, the coarse matrices), which the host makes; or, if
+asked for, the set-up of a model that several processes share, each with a GPU where
+there is one. Kernels are compiled before.
 """
 
 import argparse
-import json
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 from trench import load
 
-from afterslip_common.record import Record, device_name, document, record
+from afterslip_common.record import Record, record, write_records
 from afterslip_common.terms import YEAR
 from afterslip_solver.array_cache import ArrayCache, CacheScope
 from afterslip_solver.backend.cuda import variants
@@ -28,8 +31,16 @@ from afterslip_solver.model import Model, SolverSettings
 from afterslip_solver.multigrid import MultigridSettings
 from afterslip_solver.multigrid.coarse_levels import host_levels
 from afterslip_solver.operators import Space
+from afterslip_solver.parallel import (
+    DistributedModel,
+    ProcessRankGroup,
+    gpu_rank_group,
+)
+from afterslip_solver.testing import host_exchange
+from afterslip_workers.machine.device import graphics
 from afterslip_workers.machine.setup_cache import SetupCache
 
+RANKS: list[ProcessRankGroup] = []
 CURVE = SolverSettings(times=(0.0, 10 * YEAR), until=10 * YEAR)
 
 
@@ -66,6 +77,25 @@ def of_a_gpu(model: Model, shelf: ArrayCache | None) -> int:
     unit = float(moduli[1].mean())
     host_levels(operator, settings, unit, np.float16, cache.keyed(*moduli, settings))
     return 3 * space.n_node
+
+
+def in_parts(model: Model, shelf: ArrayCache | None) -> int:
+    """Set up a model that processes share; returns the unknowns."""
+    return DistributedModel(model, CURVE, RANKS[0], cache=shelf).n_unknowns
+
+
+@contextmanager
+def ranks(count: int) -> Iterator[None]:
+    """Have the processes of `in_parts`, whose start is not measured."""
+    if graphics():
+        group = gpu_rank_group(count)
+    else:
+        group = ProcessRankGroup(count, host_exchange.open_rank, host_exchange.ANSWERS)
+    RANKS.append(group)
+    try:
+        yield
+    finally:
+        group.close()
 
 
 def seconds(
@@ -105,19 +135,21 @@ def main() -> None:
     parser.add_argument("--mesh", type=Path, required=True)
     parser.add_argument("--refine", type=int, default=1)
     parser.add_argument("--parts", nargs="*", default=["whole", "of_a_gpu"])
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--commit")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     model, _ = load(options.mesh, options.refine)
     found = []
-    with tempfile.TemporaryDirectory() as folder:
+    shared = ranks(options.ranks) if "in_parts" in options.parts else nullcontext()
+    with shared, tempfile.TemporaryDirectory() as folder:
         for name in options.parts:
             found += compared(name, globals()[name], model, Path(folder))
     for row in found:
         print(f"{row['metric']:24s} {row['value']:8.2f} s  {row['ratio']:.2f}")
         print(f"{'':24s} {row['note']}")
     if options.json:
-        text = json.dumps(document(found, device_name()), indent=1)
-        options.json.write_text(text + "\n")
+        write_records(options.json, found, commit=options.commit)
 
 
 if __name__ == "__main__":
