@@ -78,31 +78,37 @@ def records(
     if backend == "cpu":
         raise backends.BackendError("the kernels that are measured are CUDA's")
     device: Any = backends.get("gpu")
-    mesh = model.mesh
-    numbering = device.numbering(mesh.nodes, mesh.elements)
-    space = Space.build(mesh, model.fixed, numbering)
-    order = space.element_order
-    return measured(space, model.materials.lam[order], model.materials.mu[order])
-
-
-def measured(space: Space, lam: Float, mu: Float) -> list[Record]:
-    """Measure on a numbered mesh with moduli (n_elem,) Pa in its order."""
-    bench = _Bench(space, lam, mu)
-    bench.products(deterministic=True)
-    bench.products(deterministic=False)
-    for lanes in (8, 16):
-        bench.lanes(lanes)
-    bench.coarse()
-    return bench.records
+    found: list[Record] = []
+    # each kind of products has a numbering of its own
+    kinds = {
+        "_deterministic": backends.get("gpu", deterministic=True),
+        "_elements": type(device)(stencils=False),
+        "": device,
+    }
+    for word, one in kinds.items():
+        bench = _Bench(model, one, word)
+        bench.products()
+        if word == "_elements":
+            for lanes in (8, 16):
+                bench.lanes(lanes)
+        elif word == "":
+            bench.coarse()
+        found += bench.records
+    return found
 
 
 class _Bench:
-    def __init__(self, space: Space, lam: Float, mu: Float) -> None:
-        self.backend: Any = backends.get("gpu")
+    """Products of one backend, which name their metrics by its word."""
+
+    def __init__(self, model: Model, backend: Any, word: str) -> None:
+        self.backend, self.word = backend, word
         self.xp = self.backend.xp
         self.bandwidth = copy_bandwidth(self.xp)
-        self.space = space
-        self.moduli = lam, mu
+        mesh, materials = model.mesh, model.materials
+        numbering = self.backend.numbering(mesh.nodes, mesh.elements)
+        self.space = space = Space.build(mesh, model.fixed, numbering)
+        order = space.element_order
+        self.moduli = materials.lam[order], materials.mu[order]
         self.unit = float(np.median(self.moduli[1]))
         arrays = (space.elements, space.gradients, space.volume)
         self.tets = Tets(*(self.backend.asarray(a) for a in arrays))
@@ -138,11 +144,10 @@ class _Bench:
             raise ArithmeticError(message)
         return error
 
-    def products(self, deterministic: bool) -> None:
+    def products(self) -> None:
         """Time K u, b - K u and a smoothing step."""
-        backend: Any = backends.get("gpu", deterministic=deterministic)
+        backend, word = self.backend, self.word
         lam, mu = (values / self.unit for values in self.moduli)
-        word = "_deterministic" if deterministic else ""
         for real, name in ((np.float32, "fp32"), (np.float64, "fp64")):
             matrix = backend.stiffness(self.space, lam, mu, real, lambda: ((), (), ()))
             u = self.vector(real)
