@@ -107,11 +107,13 @@ def seconds(
     return time.perf_counter() - begin[0], time.process_time() - begin[1]
 
 
-def compared(name: str, call: object, model: Model, folder: Path) -> list[Record]:
-    """Make, keep and take the same, twice; the shorter time of each."""
+def compared(
+    name: str, call: object, model: Model, folder: Path, repeats: int
+) -> list[Record]:
+    """Make, keep and take the same; the shortest time of each."""
     n = call(model, None)
     times = {"made": [], "kept": [], "taken": []}
-    for k in range(2):
+    for k in range(repeats):
         shelf = SetupCache(folder / f"{name}-{k}")
         times["made"].append(seconds(call, model, None))
         times["kept"].append(seconds(call, model, shelf))
@@ -136,6 +138,7 @@ def main() -> None:
     parser.add_argument("--refine", type=int, default=1)
     parser.add_argument("--parts", nargs="*", default=["whole", "of_a_gpu"])
     parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--commit")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -144,7 +147,9 @@ def main() -> None:
     shared = ranks(options.ranks) if "in_parts" in options.parts else nullcontext()
     with shared, tempfile.TemporaryDirectory() as folder:
         for name in options.parts:
-            found += compared(name, globals()[name], model, Path(folder))
+            found += compared(
+                name, globals()[name], model, Path(folder), options.repeats
+            )
     for row in found:
         print(f"{row['metric']:24s} {row['value']:8.2f} s  {row['ratio']:.2f}")
         print(f"{'':24s} {row['note']}")

@@ -358,7 +358,7 @@ def rank_of(inner, shaken_box):
     model = Model(s.mesh, materials, s.fixed, trace, {}, {})
     (part,) = split(model, np.zeros(len(s.mesh.elements), dtype=np.int64))
     made = RankBackend(inner, ThreadCommunicator(Meeting(1), 0), part)
-    made.numbering(s.mesh.nodes, s.mesh.elements)
+    made.share(made.numbering(s.mesh.nodes, s.mesh.elements)[0])
     return made
 
 
