@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import gc
+import os
 import struct
 import sys
 import time
@@ -13,7 +15,7 @@ import numpy as np
 import pytest
 
 from afterslip_workers.machine import array_files
-from afterslip_workers.machine.array_files import read_arrays
+from afterslip_workers.machine.array_files import read_arrays, write_arrays
 
 ARRAYS: dict[str, Any] = {
     "plain": np.array('{"format": 1}'),
@@ -30,6 +32,48 @@ ARRAYS: dict[str, Any] = {
 def archive(tmp_path):
     np.savez(tmp_path / "arrays.npz", **ARRAYS)
     return tmp_path / "arrays.npz"
+
+
+@pytest.mark.parametrize("piece", [1 << 24, 100])
+def test_files_are_those_that_numpy_writes(archive, tmp_path, monkeypatch, piece):
+    monkeypatch.setattr(array_files, "_PIECE", piece)
+    apart = {**ARRAYS, "apart": np.arange(40.0).reshape(8, 5)[::2, ::3]}
+    np.savez(archive, **apart)
+    own = tmp_path / "own.npz"
+    with own.open("wb") as stream:
+        write_arrays(stream, apart)
+    assert own.read_bytes() == archive.read_bytes()
+
+
+@pytest.mark.parametrize("fails", [0, 7])
+def test_a_piece_that_cannot_be_written_is_an_error(tmp_path, monkeypatch, fails):
+    monkeypatch.setattr(array_files, "_PIECE", 100)
+    write, calls = os.pwrite, []
+
+    def pwrite(handle, piece, at):
+        calls.append(at)
+        if len(calls) > fails:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        # a part of what is asked, as systems may
+        return write(handle, piece[:60], at)
+
+    monkeypatch.setattr(os, "pwrite", pwrite)
+    with (
+        pytest.raises(OSError, match="No space"),
+        (tmp_path / "own.npz").open("wb") as stream,
+    ):
+        write_arrays(stream, ARRAYS)
+
+
+def test_parts_of_a_piece_are_written_one_after_the_other(
+    archive, tmp_path, monkeypatch
+):
+    write = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda h, piece, at: write(h, piece[:60], at))
+    own = tmp_path / "own.npz"
+    with own.open("wb") as stream:
+        write_arrays(stream, ARRAYS)
+    assert own.read_bytes() == archive.read_bytes()
 
 
 def test_arrays_are_those_that_numpy_reads(archive):

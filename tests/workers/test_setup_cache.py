@@ -131,7 +131,7 @@ def test_folder_that_takes_nothing_stops_nobody(tmp_path, monkeypatch, kind):
         def full(*_args, **_more):
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(np, "savez", full)
+        monkeypatch.setattr(os, "pwrite", full)
     assert same(SetupCache(folder).get("a", arrays), arrays())
     assert not folder.is_dir() or not list(folder.glob("*.[np]*"))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,7 +19,7 @@ from afterslip_workers.store import durable, paths
 from afterslip_workers.store.backend import StoreBackend, read_json
 from afterslip_workers.store.commit import facts_of
 from afterslip_workers.store.errors import StoreError
-from afterslip_workers.store.models import META, MODEL, described, file_of, intact
+from afterslip_workers.store.models import META, described, file_of, intact
 
 
 class ModelFile(Protocol):
@@ -164,13 +163,20 @@ def get_or_build(
     if read_json(backend, f"{paths.model(digest)}/{META}") is not None:
         backend.remove(paths.model(digest))
     model, facts = build()
-    with tempfile.TemporaryDirectory(prefix="afterslip-model-") as folder:
-        path = Path(folder) / MODEL
+    meta: dict[str, Any] = {**facts, "digest": digest}
+
+    def write(path: Path) -> str:
         form.save(path, model)
-        content = durable.sha256(path)
+        with ThreadPoolExecutor(1) as beside:
+            # gigabytes take as long to reach the disk as to be hashed
+            synchronised = beside.submit(durable.sync_file, path)
+            content = durable.sha256(path)
+            synchronised.result()
         # named by its content, so that it may be written beside another builder's
-        meta = {**facts, "digest": digest, "sha256": content, "file": f"{content}.npz"}
-        backend.upload(path, file_of(digest, meta))
+        meta.update(sha256=content, file=f"{content}.npz")
+        return str(meta["file"])
+
+    backend.add(paths.model(digest), write)
     text = json.dumps(meta, indent=1, sort_keys=True).encode()
     if backend.create(f"{paths.model(digest)}/{META}", text):
         return Built(model, digest, meta, False)

@@ -16,14 +16,12 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import structlog
 
 from afterslip_solver.array_cache import Arrays
 from afterslip_solver.ownership import folder_is_ours, ours
-from afterslip_workers.machine.array_files import read_arrays
+from afterslip_workers.machine.array_files import read_arrays, write_arrays
 
 ENV, LIMIT_ENV = "AFTERSLIP_SETUP", "AFTERSLIP_SETUP_BYTES"
 LIMIT = 20e9
@@ -127,8 +125,7 @@ class SetupCache:
             self._trim(self.limit - size)
             with partial.open("wb") as stream:
                 os.fchmod(stream.fileno(), os.fstat(stream.fileno()).st_mode & 0o755)
-                named: dict[str, Any] = dict(arrays)
-                np.savez(stream, **named)
+                write_arrays(stream, arrays)
             partial.replace(path)
         except OSError as error:
             log.warning("set-up is not stored", folder=str(self.folder), why=str(error))

@@ -7,7 +7,7 @@ whole or not at all, and is there for good when the call returns.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
@@ -77,6 +77,14 @@ class StoreBackend(Protocol):
 
     def upload(self, path: Path, key: str) -> None:
         """Replace a file by a copy of a local one."""
+
+    def add(self, folder: str, write: Callable[[Path], str]) -> None:
+        """Add a file to a folder, without a copy where the store is a local one.
+
+        Parameters
+        ----------
+        write : makes the file at a path and returns its name in the folder.
+        """
 
     def move(self, pairs: Sequence[tuple[str, str]]) -> None:
         """Give files new names; where that takes a copy, the old ones may stay."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -197,6 +197,12 @@ class BucketBackend:
         """Send a file, a large one in parts."""
         with self._asking(f"writing {key}"):
             obstore.put(self._store, key, path, chunk_size=_PART)
+
+    def add(self, folder: str, write: Callable[[Path], str]) -> None:
+        """Send a file that ``write`` makes and names."""
+        with tempfile.TemporaryDirectory(prefix="afterslip-") as scratch:
+            path = Path(scratch) / "new"
+            self.upload(path, f"{folder}/{write(path)}")
 
     def move(self, pairs: Sequence[tuple[str, str]]) -> None:
         """Copy objects on the server; the old ones go with their attempt."""

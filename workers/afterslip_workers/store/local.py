@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -138,15 +138,24 @@ class LocalBackend:
 
     def upload(self, path: Path, key: str) -> None:
         """Copy a file into the store, atomically and durably."""
-        target = self._writable(key)
-        scratch = durable.scratch_beside(target)
-        try:
+        folder, _, name = key.rpartition("/")
+
+        def copy(scratch: Path) -> str:
             shutil.copyfile(path, scratch)
+            return name
+
+        self.add(folder, copy)
+
+    def add(self, folder: str, write: Callable[[Path], str]) -> None:
+        """Add a file that ``write`` makes and names, atomically and durably."""
+        scratch = durable.scratch_beside(self._writable(f"{folder}/new"))
+        try:
+            name = write(scratch)
             durable.sync_file(scratch)
-            scratch.replace(target)
+            scratch.replace(scratch.with_name(name))
         finally:
             scratch.unlink(missing_ok=True)
-        durable.sync_directory(target.parent)
+        durable.sync_directory(scratch.parent)
 
     def move(self, pairs: Sequence[tuple[str, str]]) -> None:
         """Rename files, then push the folders' entries to the disk."""

@@ -20,7 +20,7 @@ from afterslip_solver.model import (
     Surface,
     TetMesh,
 )
-from afterslip_workers.machine.array_files import read_arrays
+from afterslip_workers.machine.array_files import read_arrays, write_arrays
 
 FORMAT = 1
 # of what belongs to the model on the coarser mesh, which old files do not have
@@ -43,7 +43,7 @@ def save(path: Path, model: Model) -> None:
                 target[f"{prefix}{name}.{item.name}"] = value
         arrays[f"{prefix}fixed"] = each.fixed
     with path.open("wb") as stream:
-        np.savez(stream, _plain=np.array(json.dumps(plain)), **arrays)
+        write_arrays(stream, {"_plain": np.array(json.dumps(plain)), **arrays})
 
 
 def _parts(model: Model) -> Iterator[tuple[str, Any]]:

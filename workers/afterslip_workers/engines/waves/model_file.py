@@ -14,7 +14,7 @@ from afterslip_solver.model import Float
 from afterslip_solver.waves.fault import FaultPoints
 from afterslip_solver.waves.grid import Medium, VoxelGrid
 from afterslip_solver.waves.ground import GroundNodes
-from afterslip_workers.machine.array_files import read_arrays
+from afterslip_workers.machine.array_files import read_arrays, write_arrays
 
 FORMAT = 2
 
@@ -82,7 +82,7 @@ def save(path: Path, model: WaveGround) -> None:
         for item in fields(FaultPoints):
             arrays[f"fault{number}.{item.name}"] = getattr(fault, item.name)
     with path.open("wb") as stream:
-        np.savez(stream, **arrays)
+        write_arrays(stream, arrays)
 
 
 def load(path: Path) -> WaveGround:
