@@ -271,8 +271,10 @@ def _branches(
     """Branches (n, n_branch) of parts with a rheology of their own, Pa s and Pa."""
     found = []
     for k, part in enumerate(parts):
+        if part.branches is None:
+            continue
         chosen = np.flatnonzero(number == k)
-        if part.branches is not None and len(chosen):
+        if len(chosen):
             found.append((chosen, *part.branches(mu[chosen])))
     if not found:
         return None

@@ -33,8 +33,11 @@ def triple_product(a: Float, b: Float, c: Float) -> Float:
 
 def oriented(vertices: Float, cells: Int) -> Int:
     """Cells with two vertices swapped where the volume is negative."""
-    cells = np.array(cells, dtype=np.int64)
+    cells = np.asarray(cells, dtype=np.int64)
     wrong = signed_volumes(vertices, cells) < 0.0
+    if not wrong.any():
+        return cells
+    cells = cells.copy()
     cells[wrong] = cells[wrong][:, [0, 2, 1, 3]]
     return cells
 

@@ -34,7 +34,11 @@ def number_edges(cells: Any, n_vertex: int) -> tuple[Any, Any]:
     over(n_vertex, partial(_sort_by_higher, starts, highs, places, counts))
     np.cumsum(counts, out=counts)
     elements = np.empty((len(cells), 10), dtype=np.int64)
-    elements[:, :4] = cells
+
+    def copy(start: int, stop: int) -> None:
+        elements[start:stop, :4] = cells[start:stop]
+
+    over(len(cells), copy)
     ends = np.empty((counts[-1], 2), dtype=np.int64)
     over(n_vertex, partial(_number, starts, highs, places, counts, elements, ends))
     return elements, ends
