@@ -153,8 +153,7 @@ def main() -> None:
     for row in found:
         print(f"{row['metric']:24s} {row['value']:8.2f} s  {row['ratio']:.2f}")
         print(f"{'':24s} {row['note']}")
-    if options.json:
-        write_records(options.json, found, commit=options.commit)
+    write_records(options.json, found, commit=options.commit)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ def triple_product(a: Float, b: Float, c: Float) -> Float:
 
 
 def oriented(vertices: Float, cells: Int) -> Int:
-    """Cells with two vertices swapped where the volume is negative."""
+    """Cells, with two vertices swapped in a copy where a volume is negative."""
     cells = np.asarray(cells, dtype=np.int64)
     wrong = signed_volumes(vertices, cells) < 0.0
     if not wrong.any():
