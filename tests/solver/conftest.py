@@ -83,7 +83,7 @@ def make_elasticity(mesh, fixed, lam, mu, backend=None):
     return Elasticity(backend, space, tets, lam[order], mu[order])
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def small():
     """The builders above, for tests."""
     return SimpleNamespace(

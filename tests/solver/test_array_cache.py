@@ -72,18 +72,25 @@ def solved_in_parts(model, small, settings, shelf=None):
     return made.solve([small.patch_slip(fault)], model.surface.nodes)
 
 
-@pytest.mark.parametrize("lost", ["nothing", "levels", "slow", "numbering", "parts"])
-def test_parts_of_a_model_are_set_up_from_what_is_stored(small, lost):
+@pytest.fixture(scope="module")
+def stored_parts(small):
+    """What a set-up in parts stores, and what is solved without and with that."""
     model, shelf = small.box_model(), Memory()
     plain = solved_in_parts(model, small, CURVE)
-    first = solved_in_parts(model, small, CURVE, shelf)
+    return model, shelf, plain, solved_in_parts(model, small, CURVE, shelf)
+
+
+@pytest.mark.parametrize("lost", ["nothing", "levels", "slow", "numbering", "parts"])
+def test_parts_of_a_model_are_set_up_from_what_is_stored(small, stored_parts, lost):
+    model, stored, plain, first = stored_parts
     whole = ["levels", "levels", *["numbering"] * 3, "parts", "slow", "slow"]
-    assert shelf.kinds == whole
+    assert stored.kinds == whole
+    shelf = Memory()
+    shelf.held.update(stored.held)
     gone = [name for name in shelf.held if name.startswith(lost)]
     # one rank's numbering; the others' are there
     for name in gone[:1] if lost == "numbering" else gone:
         del shelf.held[name]
-    shelf.made.clear()
     second = solved_in_parts(model, small, CURVE, shelf)
     again = [lost] if lost == "numbering" else [k for k in whole if k == lost]
     assert shelf.kinds == again
