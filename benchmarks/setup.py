@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -34,13 +35,13 @@ from afterslip_solver.operators import Space
 from afterslip_solver.parallel import (
     DistributedModel,
     ProcessRankGroup,
+    RankGroup,
     gpu_rank_group,
 )
 from afterslip_solver.testing import host_exchange
 from afterslip_workers.machine.device import graphics
 from afterslip_workers.machine.setup_cache import SetupCache
 
-RANKS: list[ProcessRankGroup] = []
 CURVE = SolverSettings(times=(0.0, 10 * YEAR), until=10 * YEAR)
 
 
@@ -79,21 +80,20 @@ def of_a_gpu(model: Model, shelf: ArrayCache | None) -> int:
     return 3 * space.n_node
 
 
-def in_parts(model: Model, shelf: ArrayCache | None) -> int:
+def in_parts(group: RankGroup, model: Model, shelf: ArrayCache | None) -> int:
     """Set up a model that processes share; returns the unknowns."""
-    return DistributedModel(model, CURVE, RANKS[0], cache=shelf).n_unknowns
+    return DistributedModel(model, CURVE, group, cache=shelf).n_unknowns
 
 
 @contextmanager
-def ranks(count: int) -> Iterator[None]:
+def ranks(count: int) -> Iterator[RankGroup]:
     """Have the processes of `in_parts`, whose start is not measured."""
     if graphics():
         group = gpu_rank_group(count)
     else:
         group = ProcessRankGroup(count, host_exchange.open_rank, host_exchange.ANSWERS)
-    RANKS.append(group)
     try:
-        yield
+        yield group
     finally:
         group.close()
 
@@ -145,11 +145,11 @@ def main() -> None:
     model, _ = load(options.mesh, options.refine)
     found = []
     shared = ranks(options.ranks) if "in_parts" in options.parts else nullcontext()
-    with shared, tempfile.TemporaryDirectory() as folder:
+    with shared as group, tempfile.TemporaryDirectory() as folder:
         for name in options.parts:
-            found += compared(
-                name, globals()[name], model, Path(folder), options.repeats
-            )
+            own = name == "in_parts"
+            call = partial(in_parts, group) if own else globals()[name]
+            found += compared(name, call, model, Path(folder), options.repeats)
     for row in found:
         print(f"{row['metric']:24s} {row['value']:8.2f} s  {row['ratio']:.2f}")
         print(f"{'':24s} {row['note']}")

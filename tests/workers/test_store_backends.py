@@ -92,9 +92,12 @@ def test_an_upload_is_a_copy(backend, tmp_path):
 def test_an_added_file_has_the_name_that_its_writer_found(backend):
     def write(path):
         path.write_bytes(b"numbers")
+
+    def name(path):
+        assert path.read_bytes() == b"numbers"
         return "by content"
 
-    backend.add("models/m", write)
+    backend.add("models/m", write, name)
     assert backend.keys("models") == ["models/m/by content"]
     assert backend.read("models/m/by content") == b"numbers"
 
@@ -103,7 +106,9 @@ def test_an_added_file_has_the_name_that_its_writer_found(backend):
         raise OSError("disk")
 
     with pytest.raises(OSError, match="disk"):
-        backend.add("models/m", fail)
+        backend.add("models/m", fail, name)
+    with pytest.raises(OSError, match="disk"):
+        backend.add("models/m", write, fail)
     assert backend.keys("models") == ["models/m/by content"]
 
 
@@ -180,7 +185,7 @@ def test_a_folder_that_lost_a_part_of_the_store_is_not_made_anew(tmp_path, gone)
         lambda: backend.write("files/x", b"x"),
         lambda: backend.create("files/x", b"x"),
         lambda: backend.upload(Path(__file__), "files/x"),
-        lambda: backend.add("files", lambda _: "x"),
+        lambda: backend.add("files", Path.touch, lambda _: "x"),
     ):
         with pytest.raises(StoreLostError, match="cannot be reached"):
             write()
@@ -199,11 +204,6 @@ def test_a_disk_without_space_is_full(tmp_path, monkeypatch):
     assert not backend.full()
 
 
-def written_as_x(path):
-    path.write_bytes(b"new")
-    return "x"
-
-
 @pytest.mark.parametrize(
     "step", ["write", "upload", "add", "create", "write_by_way_of"]
 )
@@ -216,7 +216,7 @@ def test_a_write_that_fails_leaves_the_old_file_alone(tmp_path, monkeypatch, ste
     act = {
         "write": lambda: backend.write("files/x", b"new"),
         "upload": lambda: backend.upload(Path(__file__), "files/x"),
-        "add": lambda: backend.add("files", written_as_x),
+        "add": lambda: backend.add("files", Path.touch, lambda _: "x"),
         "create": lambda: backend.create("files/x", b"new"),
         "write_by_way_of": lambda: backend.write_by_way_of(
             "attempts/a", "files/x", b"n"

@@ -128,7 +128,24 @@ class ElasticModel:
 
     def _numbered(self, cache: CacheScope) -> Space:
         """Give the mesh the numbering that suits the backend."""
-        return _space(self.model, self.backend, cache)
+        mesh, force = self.model.mesh, self.model.restoring
+        cache = cache.keyed(self.backend.name, mesh.nodes, mesh.elements)
+
+        def orders() -> Arrays:
+            found = self.backend.numbering(mesh.nodes, mesh.elements)
+            nodes, elements = found or along_curve(mesh.nodes, mesh.elements)
+            return {"nodes": nodes, "elements": elements}
+
+        numbering = cache.get("numbering", orders)
+        springs = () if force is None else (force.faces, force.stiffness, force.owners)
+        if force is not None and force.up is not None:
+            springs = (*springs, force.up)
+        return Space.build(
+            mesh,
+            self.model.fixed,
+            (numbering["nodes"], numbering["elements"]),
+            cache.keyed(self.model.fixed, *springs),
+        )
 
     def places(self, nodes: NDArray[np.integer]) -> Int:
         """Positions of mesh nodes in vectors, -1 where another device owns them."""
@@ -146,25 +163,3 @@ class ElasticModel:
             self.backend, self.space, self.tets, lam, mu, self.springs
         )
         return Solvable(operator, self.preconditioner(operator))
-
-
-def _space(model: Model, backend: Backend, cache: CacheScope) -> Space:
-    """Give a model's mesh the numbering that suits the backend."""
-    mesh, force = model.mesh, model.restoring
-    cache = cache.keyed(backend.name, mesh.nodes, mesh.elements)
-
-    def orders() -> Arrays:
-        found = backend.numbering(mesh.nodes, mesh.elements)
-        nodes, elements = found or along_curve(mesh.nodes, mesh.elements)
-        return {"nodes": nodes, "elements": elements}
-
-    numbering = cache.get("numbering", orders)
-    springs = () if force is None else (force.faces, force.stiffness, force.owners)
-    if force is not None and force.up is not None:
-        springs = (*springs, force.up)
-    return Space.build(
-        mesh,
-        model.fixed,
-        (numbering["nodes"], numbering["elements"]),
-        cache.keyed(model.fixed, *springs),
-    )

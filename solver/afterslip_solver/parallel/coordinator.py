@@ -43,13 +43,13 @@ class Piece:
     vertices : (n,) the mesh's number of each row.
     unit : Pa m, the same on all parts; levels are of K / unit.
     cause : digest of what the part's matrices are made from; empty: nothing is stored.
-    matrix : summed over the part; None asks for levels that are stored.
+    given : matrix summed over the part; None asks for levels that are stored.
     """
 
     vertices: Int
     unit: float
     cause: str
-    matrix: HostMatrix | None
+    given: HostMatrix | None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -59,12 +59,12 @@ class Slowness:
     Attributes
     ----------
     n_elem : of the part. cause : as in `Piece`.
-    energy : (n_elem,) of each element; None asks for what is stored.
+    given : (n_elem,) energy of each element; None asks for what is stored.
     """
 
     n_elem: int
     cause: str
-    energy: Float | None
+    given: Float | None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -129,7 +129,7 @@ class Coordinator:
             scaled, sizes = balanced(levels, pieces[0].unit, len(self._number))
             return HostLevels([], [sizes], scaled, coarsest).as_arrays()
 
-        found = self._stored(LEVELS, pieces, [piece.matrix for piece in pieces], make)
+        found = self._stored(LEVELS, pieces, make)
         if found is None:
             return [None] * len(pieces)
         host = HostLevels.of_arrays(found)
@@ -151,7 +151,7 @@ class Coordinator:
             most = self._settings.local_share
             return {"chosen": concentrated(np.concatenate(energies), most)}
 
-        found = self._stored(SLOW, parts, [part.energy for part in parts], make)
+        found = self._stored(SLOW, parts, make)
         if found is None:
             return [None] * len(parts)
         ends = np.cumsum([part.n_elem for part in parts])
@@ -161,13 +161,12 @@ class Coordinator:
         self,
         name: str,
         parts: Sequence[Piece | Slowness],
-        given: Sequence[Any],
         make: Callable[[list[Any]], Arrays],
     ) -> Arrays | None:
         """Return what is stored for all parts, or make it of what all of them give."""
         causes = [part.cause for part in parts]
         cache = self._cache.keyed(self._settings, *causes) if all(causes) else NO_CACHE
-        known = [one for one in given if one is not None]
+        known = [part.given for part in parts if part.given is not None]
         if len(known) < len(parts):
             return cache.find(name)
         return cache.get(name, partial(make, known))

@@ -165,18 +165,13 @@ def get_or_build(
     model, facts = build()
     meta: dict[str, Any] = {**facts, "digest": digest}
 
-    def write(path: Path) -> str:
-        form.save(path, model)
-        with ThreadPoolExecutor(1) as beside:
-            # gigabytes take as long to reach the disk as to be hashed
-            synchronised = beside.submit(durable.sync_file, path)
-            content = durable.sha256(path)
-            synchronised.result()
+    def name(path: Path) -> str:
+        content = durable.sha256(path)
         # named by its content, so that it may be written beside another builder's
         meta.update(sha256=content, file=f"{content}.npz")
         return str(meta["file"])
 
-    backend.add(paths.model(digest), write)
+    backend.add(paths.model(digest), lambda path: form.save(path, model), name)
     text = json.dumps(meta, indent=1, sort_keys=True).encode()
     if backend.create(f"{paths.model(digest)}/{META}", text):
         return Built(model, digest, meta, False)

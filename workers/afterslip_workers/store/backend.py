@@ -78,12 +78,15 @@ class StoreBackend(Protocol):
     def upload(self, path: Path, key: str) -> None:
         """Replace a file by a copy of a local one."""
 
-    def add(self, folder: str, write: Callable[[Path], str]) -> None:
+    def add(
+        self, folder: str, write: Callable[[Path], Any], name: Callable[[Path], str]
+    ) -> None:
         """Add a file to a folder, without a copy where the store is a local one.
 
         Parameters
         ----------
-        write : makes the file at a path and returns its name in the folder.
+        write : makes the file at a path. name : finds its name in the folder; it may
+            take as long as the file takes to reach the disk.
         """
 
     def move(self, pairs: Sequence[tuple[str, str]]) -> None:

@@ -198,11 +198,14 @@ class BucketBackend:
         with self._asking(f"writing {key}"):
             obstore.put(self._store, key, path, chunk_size=_PART)
 
-    def add(self, folder: str, write: Callable[[Path], str]) -> None:
-        """Send a file that ``write`` makes and names."""
+    def add(
+        self, folder: str, write: Callable[[Path], Any], name: Callable[[Path], str]
+    ) -> None:
+        """Make a file, name it and send it."""
         with tempfile.TemporaryDirectory(prefix="afterslip-") as scratch:
             path = Path(scratch) / "new"
-            self.upload(path, f"{folder}/{write(path)}")
+            write(path)
+            self.upload(path, f"{folder}/{name(path)}")
 
     def move(self, pairs: Sequence[tuple[str, str]]) -> None:
         """Copy objects on the server; the old ones go with their attempt."""

@@ -7,7 +7,9 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -139,20 +141,19 @@ class LocalBackend:
     def upload(self, path: Path, key: str) -> None:
         """Copy a file into the store, atomically and durably."""
         folder, _, name = key.rpartition("/")
+        self.add(folder, partial(shutil.copyfile, path), lambda _: name)
 
-        def copy(scratch: Path) -> str:
-            shutil.copyfile(path, scratch)
-            return name
-
-        self.add(folder, copy)
-
-    def add(self, folder: str, write: Callable[[Path], str]) -> None:
-        """Add a file that ``write`` makes and names, atomically and durably."""
+    def add(
+        self, folder: str, write: Callable[[Path], Any], name: Callable[[Path], str]
+    ) -> None:
+        """Add a file, atomically and durably; it is named while it is synchronised."""
         scratch = durable.scratch_beside(self._writable(f"{folder}/new"))
         try:
-            name = write(scratch)
-            durable.sync_file(scratch)
-            scratch.replace(scratch.with_name(name))
+            write(scratch)
+            with ThreadPoolExecutor(1) as beside:
+                found = beside.submit(name, scratch)
+                durable.sync_file(scratch)
+            scratch.replace(scratch.with_name(found.result()))
         finally:
             scratch.unlink(missing_ok=True)
         durable.sync_directory(scratch.parent)
