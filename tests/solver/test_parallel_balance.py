@@ -1,4 +1,4 @@
-"""Parts get equal shares of the work, not of the elements."""
+"""Parts get equal shares of each kind of work."""
 
 from __future__ import annotations
 
@@ -49,15 +49,20 @@ def largest(energy, most):
     return energy >= np.quantile(energy, 1.0 - most)
 
 
-def test_parts_have_equal_work(small):
+@pytest.mark.parametrize("n", [2, 4, 8])
+def test_parts_have_equal_elements_and_share_the_work_beyond_them(small, n):
     mesh = small.box_model((8, 8, 8)).mesh
     depth = -mesh.nodes[mesh.cells].mean(axis=1)[:, 2]
-    work = np.where(depth < np.quantile(depth, 0.2), 3.0, 1.0)
-    parts = divide(mesh, 4, work)
-    # METIS allows three per cent, and clusters of one element are whole
-    assert np.bincount(parts, work).max() < 1.05 * work.sum() / 4
-    alike = divide(mesh, 4)
-    assert np.bincount(alike).max() < 1.05 * len(work) / 4
+    more = np.where(depth < np.quantile(depth, 0.2), 2.0, 0.0)
+
+    def most(parts):
+        return np.bincount(parts, more).max() * n / more.sum()
+
+    parts, blind = divide(mesh, n, 1.0 + more), divide(mesh, n)
+    for found in (parts, blind):
+        # METIS allows three per cent, and clusters of one element are whole
+        assert np.bincount(found).max() < 1.05 * len(more) / n
+    assert most(parts) < most(blind)
 
 
 def test_work_is_predicted_from_what_a_mesh_was_refined_from(small, fine, monkeypatch):
