@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 
@@ -148,14 +150,47 @@ def test_failures_of_a_solve_on_the_device_are_outcomes(small, shaken_box, gpu):
     assert pcg(good, cycle, f).ending == "nan"
 
 
+def test_an_iteration_that_is_begun_early_changes_nothing(
+    small, shaken_box, monkeypatch
+):
+    from afterslip_solver.backend.cuda.iteration import GraphIteration
+
+    s, gpu = shaken_box, backends.get("gpu", deterministic=True)
+    k = small.elasticity(s.mesh, s.fixed, s.lam, s.mu, gpu)
+    f = gpu.asarray(np.random.default_rng(3).standard_normal(k.shape)) * k.free
+    begun = []
+    step = GraphIteration.step
+
+    def watched(iteration, look, ahead=False):
+        begun.append(ahead)
+        return step(iteration, look, ahead)
+
+    monkeypatch.setattr(GraphIteration, "step", watched)
+    early = pcg(k, build(k), f)
+    assert 3 <= sum(begun) < len(begun) == early.iterations
+    begun.clear()
+    for name in ("pcg", "mixed"):
+        module = import_module(f"afterslip_solver.krylov.{name}")
+        monkeypatch.setattr(module, "AHEAD", np.inf)
+    late = pcg(k, build(k), f)
+    assert not any(begun)
+    assert late.history == early.history
+    assert np.array_equal(gpu.to_host(late.values), gpu.to_host(early.values))
+
+
 class Third:
     """A criterion that has enough of the first lane after three iterations."""
 
     def begin(self, u, relative):
         self.calls = 0
 
-    def enough(self, u, relative):
+    def look(self, u):
         self.calls += 1
+
+    def progress(self):
+        return np.array([3.0 if self.calls == 2 else np.inf, *[np.inf] * 3])
+
+    def enough(self, relative, active):
         return np.array([self.calls >= 3, False, False, False])
 
 

@@ -146,7 +146,8 @@ def test_history_has_one_entry_per_iteration(system):
 
 
 def largest(values):
-    return np.stack([np.abs(v).max(axis=(0, 1)) for v in values])
+    found = np.stack([np.abs(v).max(axis=(0, 1)) for v in values])
+    return lambda: found
 
 
 @pytest.fixture

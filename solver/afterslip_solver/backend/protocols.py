@@ -51,6 +51,12 @@ class VectorOps(Protocol):
     def to_host(self, a: Any) -> NDArray[Any]:
         """Return a NumPy array."""
 
+    def later(self, a: Any) -> Callable[[], NDArray[Any]]:
+        """Return a call that waits for a as it is now, copied to the host.
+
+        What is queued after this is not waited for.
+        """
+
     def dot(self, a: Any, b: Any) -> NDArray[Any]:
         """Lane-wise inner product, float64 on the host."""
 

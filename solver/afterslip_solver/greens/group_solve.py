@@ -221,7 +221,11 @@ class GroupSolve:
 
     def largest(self, values: list[Any]) -> Float:
         """(len, lane) largest size of each of some values of the trace."""
-        return self.backend.to_host(self.sizes_of(values))
+        return self.largest_later(values)()
+
+    def largest_later(self, values: list[Any]) -> Callable[[], Float]:
+        """Return a call that waits for them; the device computes them meanwhile."""
+        return self.backend.later(self.sizes_of(values))
 
     def sizes_of(self, values: list[Any]) -> Any:
         """Do the same, and leave it on the backend."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,6 +11,11 @@ from numpy.typing import NDArray
 from afterslip_solver.model import Bool, Float
 from afterslip_solver.multigrid.preconditioner import Preconditioner
 from afterslip_solver.operators.elasticity import Elasticity
+
+Look = Callable[[], None]
+# by how much no iteration lets a residual or an error fall: a preconditioner so good
+# would need two iterations
+AHEAD = 10.0
 
 
 class Iteration(Protocol):
@@ -29,8 +35,16 @@ class Iteration(Protocol):
     def exhausted(self) -> bool:
         """See the class."""
 
-    def step(self) -> tuple[Float, Float]:
-        """Do one iteration; returns relative residuals and p K p, both by lane."""
+    def step(self, look: Look, ahead: bool = False) -> tuple[Float, Float]:
+        """Do one iteration; returns relative residuals and p K p, both by lane.
+
+        Parameters
+        ----------
+        look : called when ``iterate`` is what this iteration makes, which a device
+            may still be computing.
+        ahead : the next iteration will be wanted, so a device may begin it before
+            the host sees what this one returns.
+        """
 
     def hold(self, lanes: Bool) -> None:
         """Leave some lanes (lane,) as they are from now on."""
@@ -72,8 +86,9 @@ class Stepwise:
         """See `Iteration`."""
         self._active &= ~lanes
 
-    def step(self) -> tuple[Float, Float]:
+    def step(self, look: Look, ahead: bool = False) -> tuple[Float, Float]:
         """See `Iteration`."""
+        del ahead
         backend, z, p, q = self._backend, self._z, self._p, self._q
         self._preconditioner.apply(self._r, self._size, z)
         new = backend.dot(self._r, z)
@@ -91,6 +106,7 @@ class Stepwise:
         backend.axpy(self._r, -alpha, q)
         relative = np.sqrt(backend.dot(self._r, self._r)) / self._unit
         self._active &= relative > self._tolerance
+        look()
         return relative, pq
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from afterslip_solver.backend import Backend, Blocks
 from afterslip_solver.backend.protocols import DeviceIteration
-from afterslip_solver.krylov.iteration import ratio
+from afterslip_solver.krylov.iteration import AHEAD, Look, ratio
 from afterslip_solver.model import Bool, Float
 from afterslip_solver.multigrid.cycle import Cycle
 from afterslip_solver.multigrid.preconditioner import Preconditioner
@@ -48,12 +48,17 @@ class SingleIteration(Protocol):
     Attributes
     ----------
     x : (n_node, 3, lane) float32, what was found. p : the last direction.
+    begun : an iteration was begun that `step` has not returned.
     """
 
     x: Any
     p: Any
 
-    def step(self) -> tuple[Float, Float]:
+    @property
+    def begun(self) -> bool:
+        """See the class."""
+
+    def step(self, look: Look, ahead: bool = False) -> tuple[Float, Float]:
         """See `Iteration`."""
 
     def hold(self, lanes: Bool) -> None:
@@ -79,6 +84,8 @@ class SingleStepwise:
     tolerance : at which one stops.
     """
 
+    begun = False
+
     def __init__(
         self,
         backend: Backend,
@@ -103,8 +110,9 @@ class SingleStepwise:
         """See `SingleIteration`."""
         self._rz, self._unit = self._rz * factor**2, unit
 
-    def step(self) -> tuple[Float, Float]:
+    def step(self, look: Look, ahead: bool = False) -> tuple[Float, Float]:
         """See `Iteration`."""
+        del ahead
         backend, b, p, q = self._backend, self._cycle.right, self.p, self._q
         z = self._cycle.descend()
         new = backend.dot(b, z)
@@ -118,6 +126,7 @@ class SingleStepwise:
         backend.axpy(b, -alpha, q)
         relative = np.sqrt(backend.dot(b, b)) / self._unit
         self._active &= relative > self._tolerance
+        look()
         return relative, pq
 
 
@@ -167,6 +176,7 @@ class Mixed:
         self._resize(size)
         self.exhausted = False
         self._since = 0
+        self._far = True
         self._backend.scale_into(r, 1.0 / size, cycle.right)
         self._inner = self._iteration(size)
 
@@ -195,17 +205,20 @@ class Mixed:
         self._active &= ~lanes
         self._inner.hold(lanes)
 
-    def step(self) -> tuple[Float, Float]:
+    def step(self, look: Look, ahead: bool = False) -> tuple[Float, Float]:
         """See `Iteration`."""
-        relative, curvature = self._inner.step()
+        relative, curvature = self._inner.step(look, ahead and self._far)
         self._active &= relative > self._tolerance
-        fallen = relative * self._unit < DROP * self._size
+        left = relative * self._unit / (DROP * self._size)
         self._since += 1
-        if (self._active & fallen).any():
+        # an iteration that was begun ends with the residual that it began with
+        if not self._inner.begun and (left < 1.0)[self._active].any():
             self._since = 0
             relative = self._renew(relative)
-        elif self._since == _PATIENCE:
-            self.exhausted = True
+            self._far = True
+        else:
+            self.exhausted = self._since >= _PATIENCE
+            self._far = bool((left > AHEAD)[self._active].all())
         return relative, curvature
 
     def finish(self) -> None:

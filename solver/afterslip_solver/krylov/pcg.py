@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from afterslip_solver.backend.protocols import DeviceIteration
-from afterslip_solver.krylov.iteration import Iteration, Stepwise, ratio
+from afterslip_solver.krylov.iteration import AHEAD, Iteration, Stepwise, ratio
 from afterslip_solver.krylov.mixed import Mixed, applies
 from afterslip_solver.krylov.result import Ending, Precision, SolveResult
 from afterslip_solver.krylov.surface_error import StoppingCriterion
@@ -162,24 +162,31 @@ class _Lockstep:
         size = np.where(relative > 0.0, relative, 1.0) * self.unit
         if not self.mixed:
             iteration = self._iteration(u, r, size, active)
-            return self._run(iteration, active, max_iterations, watch)
+            return self._run(iteration, relative, active, max_iterations, watch)
         parts = self.operator, cast("Cycle", self.preconditioner), self.f, u, r
         mixed = Mixed(*parts, self.unit, size, active, self.tolerance)
-        ending = self._run(mixed, active, max_iterations, watch)
+        ending = self._run(mixed, relative, active, max_iterations, watch)
         mixed.finish()
         return ending
 
     def _run(
         self,
         iteration: Iteration,
+        relative: NDArray[np.float64],
         active: NDArray[np.bool_],
         max_iterations: int,
         watch: Watch | None,
     ) -> Ending:
+        def look() -> None:
+            if self.criterion is not None:
+                self.criterion.look(iteration.iterate)
+
         while (active & self.needed).any():
             if self.iterations >= max_iterations:
                 return "not_converged"
-            relative, curvature = iteration.step()
+            more = self.iterations + 1 < max_iterations
+            ahead = more and self._far(relative, active)
+            relative, curvature = iteration.step(look, ahead)
             if not np.isfinite(curvature).all():
                 return "nan"
             if (curvature[active] <= 0.0).any():
@@ -188,9 +195,10 @@ class _Lockstep:
             self.history.append(relative.tolist())
             if not np.isfinite(relative).all():
                 return "nan"
+            moved = active.copy()
             active &= relative > self.tolerance
             if self.criterion is not None:
-                found = self.criterion.enough(iteration.iterate, relative)
+                found = self.criterion.enough(relative, moved)
                 self.enough |= active & found
                 if (active & self.enough).any():
                     active &= ~self.enough
@@ -200,6 +208,13 @@ class _Lockstep:
             if self._asked_to_stop(relative, watch):
                 return "stopped"
         return "converged"
+
+    def _far(self, relative: NDArray[np.float64], active: NDArray[np.bool_]) -> bool:
+        """Whether no lane will be done after one iteration more."""
+        left = relative / self.tolerance
+        if self.criterion is not None:
+            left = np.minimum(left, self.criterion.progress())
+        return bool((left > AHEAD)[active].all())
 
     def _iteration(
         self, u: Any, r: Any, size: NDArray[Any], active: NDArray[Any]

@@ -25,8 +25,19 @@ class StoppingCriterion(Protocol):
     def begin(self, u: Any, relative: Float) -> None:
         """See the iterate and its relative residuals (lane,) before the first step."""
 
-    def enough(self, u: Any, relative: Float) -> Bool:
-        """See an iterate; returns the lanes that need no more."""
+    def look(self, u: Any) -> None:
+        """Receive an iterate, without waiting for its values."""
+
+    def enough(self, relative: Float, active: Bool) -> Bool:
+        """Return the lanes in which that iterate needs no more.
+
+        Parameters
+        ----------
+        relative : (lane,) its relative residuals. active : (lane,) that have moved.
+        """
+
+    def progress(self) -> Float:
+        """(lane,) estimated error over what is allowed; infinite while unknown."""
 
 
 class SurfaceErrorCriterion:
@@ -40,7 +51,8 @@ class SurfaceErrorCriterion:
     Parameters
     ----------
     values : takes an iterate to its values on the trace.
-    largest : takes a list of such values to (len, lane), the largest of each.
+    largest : takes a list of such values to a call that waits for (len, lane), the
+        largest of each.
     allowed : takes the largest value of each lane (lane,) to the error it may have.
 
     Attributes
@@ -52,7 +64,7 @@ class SurfaceErrorCriterion:
     def __init__(
         self,
         values: Callable[[Any], Any],
-        largest: Callable[[list[Any]], Float],
+        largest: Callable[[list[Any]], Callable[[], Float]],
         allowed: Callable[[Float], Float],
     ) -> None:
         self._values, self._largest, self._allowed = values, largest, allowed
@@ -66,16 +78,20 @@ class SurfaceErrorCriterion:
         self.limit = np.zeros(len(relative))
 
     def progress(self) -> Float:
-        """(lane,) estimated error over what is allowed; infinite while unknown."""
+        """See `StoppingCriterion`."""
         known = self.limit > 0.0
         part = self.error / np.where(known, self.limit, 1.0)
         return np.where(known, part, np.inf)
 
-    def enough(self, u: Any, relative: Float) -> Bool:
+    def look(self, u: Any) -> None:
         """See `StoppingCriterion`."""
         now = self._values(u)
-        moved, size = self._largest([now - self._before, now])
+        self._sizes = self._largest([now - self._before, now])
         self._before = now
+
+    def enough(self, relative: Float, active: Bool) -> Bool:
+        """See `StoppingCriterion`."""
+        moved, size = self._sizes()
         self._past.append(relative)
         self.limit = self._allowed(size)
         count = len(self._past) - 1
@@ -86,5 +102,6 @@ class SurfaceErrorCriterion:
         rate = (relative / np.where(unknown, 1.0, earlier)) ** (1.0 / back)
         rate = np.minimum(rate, _SLOWEST)
         found = _SAFETY * moved * rate / (1.0 - rate)
-        self.error = np.where(unknown, self.error, found)
+        # of lanes that stay, an iterate put together anew shows rounding only
+        self.error = np.where(unknown | ~active, self.error, found)
         return np.asarray((self.error <= self.limit) & (count > 1))

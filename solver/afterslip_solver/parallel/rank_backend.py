@@ -91,6 +91,10 @@ class RankBackend:
         """See `Backend`."""
         return self.inner.to_host(a)
 
+    def later(self, a: Any) -> Callable[[], NDArray[Any]]:
+        """See `Backend`."""
+        return self.inner.later(a)
+
     def blocks(self, indptr: Any, indices: Any, data: Any, n_columns: int) -> Blocks:
         """See `Backend`; a matrix that is the same on all parts."""
         return self.inner.blocks(indptr, indices, data, n_columns)

@@ -37,7 +37,7 @@ from afterslip_solver.backend.cuda.matrix_free import (
 from afterslip_solver.backend.cuda.plan import block_numbering
 from afterslip_solver.backend.cuda.slices import ROWS as SLICE
 from afterslip_solver.backend.cuda.slices import in_slices, launch_of
-from afterslip_solver.backend.cuda.streams import SideStream
+from afterslip_solver.backend.cuda.streams import SideStream, later
 from afterslip_solver.backend.cuda.uploading import upload
 from afterslip_solver.backend.protocols import Capabilities
 from afterslip_solver.mesh.tables.bisection import centres
@@ -105,6 +105,10 @@ class GpuBackend(CreepOnDevice):
         out: NDArray[Any] = cupyx.empty_pinned(a.shape, a.dtype)
         a.get(out=out)
         return out
+
+    def later(self, a: Any) -> Callable[[], NDArray[Any]]:
+        """See `Backend`."""
+        return later(a)
 
     def numbering(
         self, nodes: NDArray[np.float64], elements: NDArray[np.int64]

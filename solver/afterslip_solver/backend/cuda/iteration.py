@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 from weakref import proxy
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from afterslip_solver.backend.base import LANES
 from afterslip_solver.backend.cuda import variants
 from afterslip_solver.backend.cuda.loader import kernel
-from afterslip_solver.backend.cuda.streams import graph_stream
+from afterslip_solver.backend.cuda.streams import graph_stream, later
 
 # rows of the state, as in conjugate.cu
 _RZ, _CURVATURE, _RELATIVE, _ACTIVE = 0, 3, 4, 5
@@ -91,6 +92,13 @@ class GraphIteration:
         self._capture = capture
         # the first iteration compiles and allocates, which a graph may not
         self._warm = False
+        # what the host sees of an iteration while the next one may be running
+        self._states: deque[Callable[[], NDArray[np.float64]]] = deque()
+
+    @property
+    def begun(self) -> bool:
+        """See `SingleIteration`."""
+        return bool(self._states)
 
     @property
     def iterate(self) -> Any:
@@ -111,6 +119,7 @@ class GraphIteration:
         unit : (lane,) reference norms. size : (lane,) sizes of the residual.
         active : (lane,) lanes that move. tolerance : at which one stops.
         """
+        self._states.clear()
         state = np.zeros((_ROWS, LANES))
         state[_ACTIVE] = active
         state[_SIZE], state[_UNIT] = size, unit
@@ -125,8 +134,20 @@ class GraphIteration:
         # alpha is zero: this only puts the scaled residual where it is wanted
         self._advance()
 
-    def step(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Do one iteration; returns the relative residuals and p K p by lane."""
+    def step(
+        self, look: Callable[[], None], ahead: bool = False
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """See `Iteration`."""
+        if not self._states:
+            self._queue()
+        look()
+        if ahead:
+            self._queue()
+        state = self._states.popleft()()
+        return state[_RELATIVE], state[_CURVATURE]
+
+    def _queue(self) -> None:
+        """Let the device do an iteration after what it has been given."""
         with graph_stream(self._own) as stream:
             if self._graph is not None:
                 self._graph.launch(stream=stream)
@@ -138,8 +159,7 @@ class GraphIteration:
             else:
                 self._iterate()
                 self._warm = True
-            state = self._state.get(stream=stream)
-        return state[_RELATIVE], state[_CURVATURE]
+            self._states.append(later(self._state))
 
     def hold(self, lanes: NDArray[np.bool_]) -> None:
         """Leave some lanes (lane,) as they are from now on."""

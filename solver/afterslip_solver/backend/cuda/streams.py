@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
 import cupy
+import cupyx
+from numpy.typing import NDArray
 
 
 class SideStream:
@@ -31,6 +34,20 @@ class SideStream:
                 self._stream.synchronize()
         finally:
             self._stream.__exit__(kind, error, trace)
+
+
+def later(a: Any) -> Callable[[], NDArray[Any]]:
+    """Return a call that waits for a copy of what the current stream makes of ``a``."""
+    out: NDArray[Any] = cupyx.empty_pinned(a.shape, a.dtype)
+    a.get(out=out, blocking=False)
+    done = cupy.cuda.Event()
+    done.record()
+
+    def wait() -> NDArray[Any]:
+        done.synchronize()
+        return out
+
+    return wait
 
 
 def graph_stream(own: Any) -> Any:

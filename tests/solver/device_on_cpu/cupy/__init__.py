@@ -24,8 +24,8 @@ class ndarray(np.ndarray):  # noqa: N801 - CuPy's name
     def data(self):
         return SimpleNamespace(ptr=self.ctypes.data)
 
-    def get(self, stream=None, out=None):
-        del stream
+    def get(self, stream=None, out=None, blocking=True):
+        del stream, blocking
         if out is None:
             return np.array(self)
         out[...] = np.asarray(self)
