@@ -97,6 +97,14 @@ def test_what_needs_a_gpu_passes(run, name):
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.parametrize("count", [2, pytest.param(4, marks=pytest.mark.slow)])
+def test_ranks_of_several_gpus_find_what_one_cpu_finds(run, count):
+    done = run("test_parallel_gpu.py", DEVICES_ON_CPU=str(count))
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert f"{6 if count == 2 else 9} passed" in done.stdout
+
+
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "chosen",
     [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -9,15 +11,30 @@ from afterslip_common.terms import YEAR
 from afterslip_solver.backend import BackendError
 from afterslip_solver.greens import evaluate_curve, prepare
 from afterslip_solver.model import SolverSettings
-from afterslip_solver.parallel import DistributedModel, gpu_rank_group
+from afterslip_solver.parallel import (
+    DistributedModel,
+    ProcessRankGroup,
+    gpu_rank_group,
+)
 
 pytestmark = pytest.mark.gpu
 
 
-@pytest.fixture(scope="module", params=[2, 4])
+def by_nccl(size):
+    """Ranks that sum nothing in each other's memory."""
+    from afterslip_solver.backend.cuda import nccl
+
+    opening = partial(nccl.open_rank, peer_memory=False)
+    return ProcessRankGroup(size, opening, {nccl.UNIQUE: lambda ids: [ids[0]] * size})
+
+
+@pytest.fixture(
+    scope="module", params=[(2, gpu_rank_group), (2, by_nccl), (4, gpu_rank_group)]
+)
 def ranks(request):
+    size, group = request.param
     try:
-        ranks = gpu_rank_group(request.param)
+        ranks = group(size)
     except BackendError as error:
         pytest.skip(str(error))
     yield ranks

@@ -292,3 +292,14 @@ class DeviceIteration(Backend, Protocol):
         sums: Any,
     ) -> None:
         """`relax` of a stiffness with FP64 sums (n, lane) over parts of out b."""
+
+    def dot_into(self, a: Any, b: Any, sums: Any) -> None:
+        """Put FP64 sums (m, lane) over m parts of the inner product of a and b there.
+
+        a is FP32.
+        """
+
+    def subtract_relaxed(
+        self, inverse: Any, b: Any, x: Any, gain: float, out: Any
+    ) -> None:
+        """Out -= x + gain D^-1 b with (n, 3, 3) blocks."""

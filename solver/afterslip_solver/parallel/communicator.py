@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
+
+from afterslip_solver.model import Int
 
 # a peer and the rows that go to it and come from it
 Span = tuple[int, slice, slice]
@@ -39,6 +41,18 @@ class Communicator(Protocol):
 
     def exchange(self, buffer: Any, spans: Sequence[Span]) -> None:
         """Send rows of a buffer to peers and fill others with theirs."""
+
+    def shared_rows(
+        self, rows: Mapping[int, Int], joined: tuple[Int, Int]
+    ) -> Callable[[Any], None] | None:
+        """Return what sums the last rows of nodal vectors, if more directly.
+
+        Parameters
+        ----------
+        rows : by peer, those of the last rows that it has too.
+        joined : CSR (starts, places) of what adds up to each of the last rows: the
+            row itself, or the number of them and on for what comes from peers.
+        """
 
 
 class DeviceCommunicator(Communicator, Protocol):
@@ -75,6 +89,9 @@ class ThreadCommunicator:
     def size(self) -> int:
         """See `Communicator`."""
         return self._meeting.size
+
+    def shared_rows(self, *_: Any) -> None:
+        """See `Communicator`."""
 
     def all_reduce(self, values: Any) -> None:
         """See `Communicator`; summed in the order of the ranks."""

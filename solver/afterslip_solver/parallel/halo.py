@@ -52,6 +52,7 @@ class Halo:
         out = np.concatenate([np.arange(n_tail), *(r - self.first for r in lists)])
         self._pack_rows = np.arange(len(out) + 1), out
         self._join_rows = self._joined(peers, lists, n_tail)
+        self._direct = self._summed(dict(zip(peers, lists, strict=True)), n_tail)
         self._tables: dict[Any, Any] = {}
 
     def _joined(self, peers: list[int], lists: list[Int], n_tail: int) -> Any:
@@ -65,6 +66,14 @@ class Halo:
         order = np.lexsort((np.concatenate(ranks), rows))
         counts = np.bincount(rows, minlength=n_tail)
         return np.concatenate([[0], np.cumsum(counts)]), places[order]
+
+    def _summed(self, shared: dict[int, Int], n_tail: int) -> Any:
+        """Return what sums the tail without buffers here, or None."""
+        starts, places = self._join_rows
+        # what is sent has no place there
+        places = np.where(places < n_tail, places, places - self.rows)
+        rows = {peer: r - self.first for peer, r in shared.items()}
+        return self._communicator.shared_rows(rows, (starts, places))
 
     def _table(self, dtype: Any) -> Any:
         """Matrices, masks and the buffer for one precision."""
@@ -88,8 +97,11 @@ class Halo:
         """Give the shared rows of x (n, 3, lane) the sum of all parts' values."""
         if self._communicator.size == 1:
             return
-        pack, ones, join, own_ones, buffer = self._table(x.dtype)
         tail = x[self.first :]
+        if self._direct is not None:
+            self._direct(tail)
+            return
+        pack, ones, join, own_ones, buffer = self._table(x.dtype)
         backend = self._backend
         if self._packed:
             backend.transfer(pack, ones, tail, buffer[: self._packed], False)

@@ -18,6 +18,9 @@ from afterslip_solver.parallel.communicator import Communicator, DeviceCommunica
 from afterslip_solver.parallel.halo import Halo
 from afterslip_solver.parallel.partition import Part
 
+# sums over the rows that parts share, see `RankBackend.relax_summed`
+_SHARED_SUMS = 64
+
 
 @dataclass(frozen=True, slots=True)
 class RankBlocks(Blocks):
@@ -166,15 +169,17 @@ class RankBackend:
         self.inner.relax(matrix, inverse, b, x, gain, out)
         if not isinstance(matrix, RankBlocks) or self.communicator.size == 1:
             return
-        owned = matrix.halo.owned
-        self._take_from_ghosts(inverse[owned:], b[owned:], x[owned:], gain, out[owned:])
-        matrix.halo.sum(out)
+        self._complete_relaxed(matrix.halo, inverse, b, x, gain, out)
 
     def _take_from_ghosts(
         self, inverse: Any, b: Any, x: Any, gain: float, out: Any
     ) -> None:
         """Out -= x + gain D^-1 b."""
         if not len(out):
+            return
+        if self.capabilities.device_iteration:
+            device = cast("DeviceIteration", self.inner)
+            device.subtract_relaxed(inverse, b, x, gain, out)
             return
         key = len(out), out.dtype
         if key not in self._ghosts:
@@ -207,20 +212,56 @@ class RankBackend:
             alone = cast("DeviceIteration", self.inner)
             return alone.single_iteration(matrix, cycle)
 
-        own, halo = matrix.parts[0].summing(), self._halos[len(cycle.right)]
+        stiffness, halo = matrix.parts[0], self._halos[len(cycle.right)]
+        own = stiffness.summing()
+        n_sums = stiffness.n_sums + stiffness.n_joined + 2 * _SHARED_SUMS
+        sums = self.xp.empty((n_sums, LANES))
 
         def product(p: Any, q: Any) -> Any:
             # elements belong to one part each, and so do their shares of p K p
-            sums = own(p, q)
+            shares = own(p, q)
             halo.sum(q)
-            return sums
+            return shares
 
         make = cast("DeviceCommunicator", self.communicator).iteration
-        return make(product, cycle, None, True, halo.owned)
+        return make(product, cycle, None, True, halo.owned, sums)
 
-    def relax_summed(self, matrix: Blocks, inverse: Any, *vectors: Any) -> None:
-        """See `DeviceIteration`; of a rank alone."""
-        cast("DeviceIteration", self.inner).relax_summed(matrix, inverse, *vectors)
+    def relax_summed(
+        self,
+        matrix: Blocks,
+        inverse: Any,
+        b: Any,
+        x: Any,
+        gain: float,
+        out: Any,
+        sums: Any,
+    ) -> None:
+        """See `DeviceIteration`; the last sums are of rows that parts share."""
+        inner = cast("DeviceIteration", self.inner)
+        if self._alone:
+            inner.relax_summed(matrix, inverse, b, x, gain, out, sums)
+            return
+        own, before, after = (
+            sums[: -2 * _SHARED_SUMS],
+            sums[-2 * _SHARED_SUMS : -_SHARED_SUMS],
+            sums[-_SHARED_SUMS:],
+        )
+        inner.relax_summed(matrix, inverse, b, x, gain, out, own)
+        halo = cast("RankBlocks", matrix).halo
+        # what there was of these rows is taken out of the sums
+        shared, mine = slice(halo.first, None), slice(halo.first, halo.owned)
+        inner.dot_into(out[shared], b[shared], before)
+        before *= -1.0
+        self._complete_relaxed(halo, inverse, b, x, gain, out)
+        inner.dot_into(out[mine], b[mine], after)
+
+    def _complete_relaxed(
+        self, halo: Halo, inverse: Any, b: Any, x: Any, gain: float, out: Any
+    ) -> None:
+        """Add the parts' shares of a smoothing step, of which only K x is shared."""
+        others = slice(halo.owned, None)
+        self._take_from_ghosts(inverse[others], b[others], x[others], gain, out[others])
+        halo.sum(out)
 
     def scale_blocks(self, inverse: Any, r: Any, gain: float, out: Any) -> None:
         """See `Backend`."""

@@ -38,8 +38,12 @@ static inline float4 make_float4(float x, float y, float z, float w) { return {x
 using std::isfinite, std::max, std::min;
 template <class T> static inline T __ldg(const T* p) { return *p; }
 template <class T> static inline T __ldcs(const T* p) { return *p; }
-template <class T> static inline void atomicAdd(T* to, T value) {
-  std::atomic_ref<T>(*to).fetch_add(value, std::memory_order_relaxed);
+template <class T> static inline T __ldcg(const T* p) { return *p; }
+template <class T> static inline T atomicAdd(T* to, T value) {
+  return std::atomic_ref<T>(*to).fetch_add(value, std::memory_order_relaxed);
+}
+static inline void __threadfence_system() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 static inline float from_half(unsigned short bits) {
   _Float16 value;

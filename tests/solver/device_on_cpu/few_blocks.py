@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
-from afterslip_solver.backend.cuda import backend, creep, iteration
+from afterslip_solver.backend.cuda import backend, creep, iteration, nccl
+
+_open_rank = nccl.open_rank
+
+
+def open_rank(*arguments, **options):
+    """Open a rank whose process does the same."""
+    _take_few()
+    return _open_rank(*arguments, **options)
+
+
+def _take_few():
+    backend._DOTS = creep._DOTS = 4
+    for module in (iteration, nccl):
+        vars(module).update(_BLOCKS=4, _FOLD=4)
 
 
 def pytest_configure():
-    backend._DOTS = creep._DOTS = iteration._BLOCKS = iteration._FOLD = 4
+    _take_few()
+    nccl.open_rank = open_rank

@@ -24,7 +24,7 @@ from afterslip_solver.backend.base import (
 )
 from afterslip_solver.backend.cuda import variants
 from afterslip_solver.backend.cuda.creep import CreepOnDevice
-from afterslip_solver.backend.cuda.iteration import Descent, GraphIteration
+from afterslip_solver.backend.cuda.iteration import Descent, GraphIteration, dot_into
 from afterslip_solver.backend.cuda.loader import kernel
 from afterslip_solver.backend.cuda.macro_plan import find_macros, macro_numbering
 from afterslip_solver.backend.cuda.macros import Stencils
@@ -278,6 +278,19 @@ class GpuBackend(CreepOnDevice):
     def relax_summed(self, matrix: Blocks, inverse: Any, *vectors: Any) -> None:
         """See `DeviceIteration`."""
         matrix.parts[0].relax_summed(inverse, *vectors)
+
+    def subtract_relaxed(
+        self, inverse: Any, b: Any, x: Any, gain: float, out: Any
+    ) -> None:
+        """See `DeviceIteration`."""
+        n, real = len(inverse), out.dtype.type
+        run = _sparse("subtract3", out)
+        arguments = (np.int32(n), inverse, b, x, real(gain), out)
+        run((-(-3 * n // 128),), (128,), arguments)
+
+    def dot_into(self, a: Any, b: Any, sums: Any) -> None:
+        """See `DeviceIteration`."""
+        dot_into(a, b, sums)
 
     def scale_blocks(self, inverse: Any, r: Any, gain: float, out: Any) -> None:
         """See `Backend`."""

@@ -194,12 +194,16 @@ class GraphIteration:
         self._find("find_norm", self._sums)
 
     def _dot(self, a: Any, b: Any) -> None:
-        options = (f"OTHER={variants.name_of(b.dtype)}",)
-        run = kernel("conjugate.cu", "dot", *options)
-        run((_BLOCKS,), (256,), (np.int64(a.size // LANES), a, b, self._sums))
+        dot_into(a, b, self._sums)
 
     def _find(self, name: str, sums: Any) -> None:
         fold = kernel("conjugate.cu", "fold")
         fold((_FOLD,), (256,), (np.int32(len(sums)), sums, self._few))
         run = kernel("conjugate.cu", name)
         run((1,), (256,), (np.int32(_FOLD), self._few, self._state))
+
+
+def dot_into(a: Any, b: Any, sums: Any) -> None:
+    """Put FP64 sums (m, lane) over m parts of a b into ``sums``; a is FP32."""
+    run = kernel("conjugate.cu", "dot", f"OTHER={variants.name_of(b.dtype)}")
+    run((len(sums),), (256,), (np.int64(a.size // LANES), a, b, sums))

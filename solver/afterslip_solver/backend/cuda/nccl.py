@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 # NVLink multicast can put shared GPUs out of service; sums here are too small to gain
@@ -18,6 +18,7 @@ import numpy as np
 from cupy.cuda import nccl
 
 from afterslip_solver.backend.base import LANES, BackendError
+from afterslip_solver.backend.cuda import peer_sums
 from afterslip_solver.backend.cuda.backend import GpuBackend
 from afterslip_solver.backend.cuda.iteration import (
     _BLOCKS,
@@ -27,6 +28,7 @@ from afterslip_solver.backend.cuda.iteration import (
     Product,
 )
 from afterslip_solver.backend.cuda.loader import kernel
+from afterslip_solver.model import Int
 
 UNIQUE = "unique id"
 
@@ -44,6 +46,7 @@ def open_rank(
     size: int,
     ask: Callable[[str, Any], Any],
     deterministic: bool = False,
+    peer_memory: bool = True,
 ) -> tuple[GpuBackend, NcclCommunicator]:
     """Take device ``rank`` for this process and meet the other ranks.
 
@@ -52,6 +55,8 @@ def open_rank(
     ask : hands a value in and returns what all ranks receive; the ``UNIQUE`` id is
         that of rank 0.
     deterministic : see `backend.get`.
+    peer_memory : sum small arrays through the GPUs' own memory where they reach each
+        other's, see `peer_sums`; else all of them through NCCL.
 
     Raises
     ------
@@ -67,7 +72,8 @@ def open_rank(
     cupy.cuda.Device(rank).use()
     own = nccl.get_unique_id() if rank == 0 else None
     unique = ask(UNIQUE, own)
-    return GpuBackend(deterministic), NcclCommunicator(size, unique, rank)
+    communicator = NcclCommunicator(size, unique, rank, peer_memory)
+    return GpuBackend(deterministic), communicator
 
 
 class NcclCommunicator:
@@ -75,11 +81,38 @@ class NcclCommunicator:
 
     device_iteration = True
 
-    def __init__(self, size: int, unique: Any, rank: int) -> None:
+    def __init__(self, size: int, unique: Any, rank: int, peer_memory: bool) -> None:
         self.size = size
         self.rank = rank
         self._connection = nccl.NcclCommunicator(size, unique, rank)
         self._types = {"f": nccl.NCCL_FLOAT32, "d": nccl.NCCL_FLOAT64}
+        self._reduction: peer_sums.Reduction | None = None
+        # all ranks answer, so that all do the same
+        mine = peer_memory and size > 1 and peer_sums.reachable(rank, size)
+        if all(map(any, self._gather(bytes([mine])))):
+            window = peer_sums.open_window(rank, self._gather, peer_sums.Reduction.half)
+            if window is not None:
+                self._reduction = peer_sums.Reduction(window)
+
+    def _gather(self, mine: bytes) -> list[bytes]:
+        """Return the bytes of all ranks, each of which hands in as many."""
+        table = np.zeros((self.size, len(mine)))
+        table[self.rank] = np.frombuffer(mine, dtype=np.uint8)
+        on_device = cupy.asarray(table)
+        self._by_nccl(on_device, nccl.NCCL_SUM)
+        return [bytes(row) for row in cupy.asnumpy(on_device).astype(np.uint8)]
+
+    def shared_rows(
+        self, rows: Mapping[int, Int], joined: tuple[Int, Int]
+    ) -> peer_sums.SharedRows | None:
+        """See `Communicator`."""
+        if self._reduction is None:
+            return None
+        half = sum(map(len, rows.values())) * peer_sums.ROW
+        window = peer_sums.open_window(self.rank, self._gather, half)
+        if window is None:
+            return None
+        return peer_sums.SharedRows(window, self._gather, rows, joined)
 
     def all_reduce(self, values: Any) -> None:
         """See `Communicator`."""
@@ -92,6 +125,13 @@ class NcclCommunicator:
     def _reduce(self, values: Any, how: int) -> None:
         if self.size == 1:
             return
+        direct = self._reduction
+        if direct is not None and direct.takes(values):
+            direct(values, how == nccl.NCCL_MAX)
+            return
+        self._by_nccl(values, how)
+
+    def _by_nccl(self, values: Any, how: int) -> None:
         pointer, stream = values.data.ptr, cupy.cuda.get_current_stream().ptr
         kind = self._types[values.dtype.char]
         self._connection.allReduce(pointer, pointer, values.size, kind, how, stream)
@@ -120,8 +160,8 @@ class PartIteration(GraphIteration):
     Parameters
     ----------
     communicator : to the other ranks.
-    product, descent, vectors, capture : as for `GraphIteration`; product completes
-        its result.
+    product, descent, vectors, capture, sums : as for `GraphIteration`; product
+        completes its result.
     owned : rows that this rank owns, the first ones.
     """
 
@@ -133,11 +173,12 @@ class PartIteration(GraphIteration):
         vectors: tuple[Any, Any] | None,
         capture: bool,
         owned: int,
+        sums: Any = None,
     ) -> None:
         self._communicator = communicator
         self._owned = owned
         self._unused = cupy.empty((_BLOCKS, LANES))
-        super().__init__(product, descent, vectors, capture)
+        super().__init__(product, descent, vectors, capture, sums)
 
     def _advance(self) -> None:
         run = kernel("conjugate.cu", self._name)

@@ -289,6 +289,27 @@ extern "C" __global__ void scale3(int n, const real* __restrict__ inverse,
   out[i] = y;
 }
 
+// out -= x + gain D^-1 r with (n, 3, 3) diagonal blocks
+extern "C" __global__ void subtract3(int n, const real* __restrict__ inverse,
+                                     const Four* __restrict__ r,
+                                     const Four* __restrict__ x, real gain, Four* out) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= 3 * n) return;
+  const Four* p = r + 3LL * (i / 3);
+  const Four at = x[i];
+  Four y = out[i];
+#pragma unroll
+  for (int m = 0; m < LANES; m++) y.a[m] -= at.a[m];
+#pragma unroll
+  for (int c = 0; c < 3; c++) {
+    const real q = gain * inverse[3LL * i + c];
+    const Four one = p[c];
+#pragma unroll
+    for (int m = 0; m < LANES; m++) y.a[m] -= q * one.a[m];
+  }
+  out[i] = y;
+}
+
 // out = gain D^-1 r with (n, 6, 6) diagonal blocks, or x + that where x is given; out may
 // be r
 extern "C" __global__ void scale6(int n, const real* __restrict__ inverse, const real* r,
