@@ -145,11 +145,6 @@ def test_history_has_one_entry_per_iteration(system):
     assert max(result.history[-1]) <= 1e-8
 
 
-def largest(values):
-    found = np.stack([np.abs(v).max(axis=(0, 1)) for v in values])
-    return lambda: found
-
-
 @pytest.fixture
 def found(system):
     """System, positions of a trace and a function that makes a criterion of it."""
@@ -161,7 +156,7 @@ def found(system):
         def allowed(size):
             return part * size
 
-        return SurfaceErrorCriterion(lambda u: u[trace], largest, allowed)
+        return SurfaceErrorCriterion(k.backend, trace, allowed)
 
     return k, cycle, f, trace, criterion
 

@@ -57,6 +57,14 @@ class VectorOps(Protocol):
         What is queued after this is not waited for.
         """
 
+    def moved(self, u: Any, x: Any, factor: Any, rows: Any, before: Any) -> Any:
+        """(2, lane) on the backend: how far u + factor x has moved, and its size.
+
+        The largest of the components at ``rows`` (n,) int64. ``before`` (n, 3, lane)
+        FP64 is what it was there and becomes what it is. u is FP64, x FP32 or None,
+        factor (lane,) on the backend.
+        """
+
     def dot(self, a: Any, b: Any) -> NDArray[Any]:
         """Lane-wise inner product, float64 on the host."""
 

@@ -46,6 +46,10 @@ class GroupSolve:
     precision : of the iterations, see `pcg`.
     guesses : of solves that are given no other guess, by their number; or None.
     keep : called with every solution, or None.
+
+    Attributes
+    ----------
+    trace : as given, on the backend.
     """
 
     def __init__(
@@ -67,7 +71,7 @@ class GroupSolve:
         self._precision = precision
         self.tolerance = tolerance
         self._max_iterations = max_iterations
-        self._trace = backend.asarray(trace)
+        self.trace = backend.asarray(trace)
         self._progress = progress
         self._should_stop = should_stop
         self._keeper = checkpointer
@@ -217,15 +221,11 @@ class GroupSolve:
 
     def on_trace(self, u: Any) -> Any:
         """Values on the trace, (n_trace, 3, lane) on the backend."""
-        return u[self._trace]
+        return u[self.trace]
 
     def largest(self, values: list[Any]) -> Float:
         """(len, lane) largest size of each of some values of the trace."""
-        return self.largest_later(values)()
-
-    def largest_later(self, values: list[Any]) -> Callable[[], Float]:
-        """Return a call that waits for them; the device computes them meanwhile."""
-        return self.backend.later(self.sizes_of(values))
+        return self.backend.to_host(self.sizes_of(values))
 
     def sizes_of(self, values: list[Any]) -> Any:
         """Do the same, and leave it on the backend."""

@@ -21,7 +21,7 @@ from afterslip_solver.greens.relaxation import Relaxation
 from afterslip_solver.greens.settings import check_settings
 from afterslip_solver.greens.source import Slip, padded
 from afterslip_solver.greens.time_plan import Scheme
-from afterslip_solver.jit.threads import copy_rows
+from afterslip_solver.jit.threads import over
 from afterslip_solver.model import (
     Float,
     GroupResult,
@@ -253,8 +253,14 @@ def _result(run: GroupSolve, modes: Modes, n_lane: int) -> GroupResult:
     if modes.recurrence:
         recurrence[:] = modes.recurrence
     response = np.empty((n_lane, n_mode, *modes.response[0].shape[1:]))
-    for number, values in enumerate(modes.response):
-        copy_rows(values[:n_lane], response[:, number])
+
+    def copy(first: int, last: int) -> None:
+        for k in range(first, last):
+            number, lane = divmod(k, n_lane)
+            response[lane, number] = modes.response[number][lane]
+
+    # memory that was never written to is had page by page, which takes one thread long
+    over(n_mode * n_lane, copy, few=1, per_thread=1)
     return GroupResult(
         outcome=run.outcome,
         advice=run.advice,

@@ -149,7 +149,7 @@ class Spectral:
         load = np.sqrt(self.backend.dot(f, f))
         weight = budget.weights(np.array(modes.recurrence[1:]), modes.start_norm)
         allowed = partial(budget.allowed, weight)
-        criterion = SurfaceErrorCriterion(run.on_trace, run.largest_later, allowed)
+        criterion = SurfaceErrorCriterion(self.backend, run.trace, allowed)
         reference = TIGHTEST * load
         result = run.solve(
             self.system, f, "relaxation", reference=reference, criterion=criterion

@@ -15,7 +15,7 @@ import numpy as np
 
 from afterslip_solver.backend import Backend, Blocks
 from afterslip_solver.backend.protocols import DeviceIteration
-from afterslip_solver.krylov.iteration import AHEAD, Look, ratio
+from afterslip_solver.krylov.iteration import AHEAD, Iterate, Look, ratio
 from afterslip_solver.model import Bool, Float
 from afterslip_solver.multigrid.cycle import Cycle
 from afterslip_solver.multigrid.preconditioner import Preconditioner
@@ -130,17 +130,6 @@ class SingleStepwise:
         return relative, pq
 
 
-class Sum:
-    """An iterate of two parts, of which rows can be taken."""
-
-    def __init__(self, u: Any, x: Any, factor: Any) -> None:
-        self._u, self._x, self._factor = u, x, factor
-
-    def __getitem__(self, rows: Any) -> Any:
-        """Return rows (n, 3, lane) in FP64."""
-        return self._u[rows] + self._x[rows] * self._factor
-
-
 class Mixed:
     """Iterations in FP32 whose residual is computed anew when it has fallen far.
 
@@ -196,9 +185,9 @@ class Mixed:
         return cast("SingleIteration", cycle.iteration)
 
     @property
-    def iterate(self) -> Sum:
-        """The iterate as it is, without an addition of whole vectors."""
-        return Sum(self._u, self._inner.x, self._factor)
+    def iterate(self) -> Iterate:
+        """See `Iteration`."""
+        return Iterate(self._u, self._inner.x, self._factor)
 
     def hold(self, lanes: Bool) -> None:
         """See `Iteration`."""

@@ -8,6 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from afterslip_solver.backend.protocols import VectorOps
+from afterslip_solver.krylov.iteration import Iterate
 from afterslip_solver.model import Bool, Float
 
 # the sum of the increments to come, predicted from the last one and the rate at which
@@ -25,7 +27,7 @@ class StoppingCriterion(Protocol):
     def begin(self, u: Any, relative: Float) -> None:
         """See the iterate and its relative residuals (lane,) before the first step."""
 
-    def look(self, u: Any) -> None:
+    def look(self, iterate: Iterate) -> None:
         """Receive an iterate, without waiting for its values."""
 
     def enough(self, relative: Float, active: Bool) -> Bool:
@@ -50,9 +52,7 @@ class SurfaceErrorCriterion:
 
     Parameters
     ----------
-    values : takes an iterate to its values on the trace.
-    largest : takes a list of such values to a call that waits for (len, lane), the
-        largest of each.
+    backend : of the iterates. trace : (n,) int64 on it, rows of an iterate.
     allowed : takes the largest value of each lane (lane,) to the error it may have.
 
     Attributes
@@ -63,16 +63,16 @@ class SurfaceErrorCriterion:
 
     def __init__(
         self,
-        values: Callable[[Any], Any],
-        largest: Callable[[list[Any]], Callable[[], Float]],
+        backend: VectorOps,
+        trace: Any,
         allowed: Callable[[Float], Float],
     ) -> None:
-        self._values, self._largest, self._allowed = values, largest, allowed
+        self._backend, self._trace, self._allowed = backend, trace, allowed
         self.error = self.limit = np.zeros(0)
 
     def begin(self, u: Any, relative: Float) -> None:
         """See `StoppingCriterion`."""
-        self._before = self._values(u)
+        self._before = u[self._trace]
         self._past: list[NDArray[np.float64]] = [relative]
         self.error = np.where(relative > 0.0, np.inf, 0.0)
         self.limit = np.zeros(len(relative))
@@ -83,11 +83,10 @@ class SurfaceErrorCriterion:
         part = self.error / np.where(known, self.limit, 1.0)
         return np.where(known, part, np.inf)
 
-    def look(self, u: Any) -> None:
+    def look(self, iterate: Iterate) -> None:
         """See `StoppingCriterion`."""
-        now = self._values(u)
-        self._sizes = self._largest([now - self._before, now])
-        self._before = now
+        found = self._backend.moved(*iterate, self._trace, self._before)
+        self._sizes = self._backend.later(found)
 
     def enough(self, relative: Float, active: Bool) -> Bool:
         """See `StoppingCriterion`."""

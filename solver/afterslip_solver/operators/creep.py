@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -127,6 +128,11 @@ class Creep:
     @property
     def fastest(self) -> float:
         """See `RelaxingBody`."""
+        return self._fastest
+
+    @cached_property
+    def _fastest(self) -> float:
+        # of all elements, and asked for by every group
         return self._rates.fastest
 
     def softening(self, shift: float) -> float:

@@ -98,6 +98,12 @@ class RankBackend:
         """See `Backend`."""
         return self.inner.later(a)
 
+    def moved(self, *arguments: Any) -> Any:
+        """See `Backend`."""
+        found = self.inner.moved(*arguments)
+        self.communicator.maximise(found)
+        return found
+
     def blocks(self, indptr: Any, indices: Any, data: Any, n_columns: int) -> Blocks:
         """See `Backend`; a matrix that is the same on all parts."""
         return self.inner.blocks(indptr, indices, data, n_columns)

@@ -69,6 +69,13 @@ class CpuBackend:
         found = np.array(a)
         return lambda: found
 
+    def moved(self, u: Any, x: Any, factor: Any, rows: Any, before: Any) -> Any:
+        """See `Backend`."""
+        now = u[rows] if x is None else u[rows] + x[rows] * factor
+        sizes = [np.abs(v).max((0, 1), initial=0.0) for v in (now - before, now)]
+        before[...] = now
+        return np.array(sizes)
+
     def blocks(self, indptr: Any, indices: Any, data: Any, n_columns: int) -> Blocks:
         """See `Backend`."""
         rows, columns = data.shape[1:]

@@ -11,7 +11,6 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import cupy
-import cupyx
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,7 +23,7 @@ from afterslip_solver.backend.base import (
 )
 from afterslip_solver.backend.cuda import variants
 from afterslip_solver.backend.cuda.creep import CreepOnDevice
-from afterslip_solver.backend.cuda.iteration import Descent, GraphIteration, dot_into
+from afterslip_solver.backend.cuda.iteration import Descent, GraphIteration
 from afterslip_solver.backend.cuda.loader import kernel
 from afterslip_solver.backend.cuda.macro_plan import find_macros, macro_numbering
 from afterslip_solver.backend.cuda.macros import Stencils
@@ -37,27 +36,22 @@ from afterslip_solver.backend.cuda.matrix_free import (
 from afterslip_solver.backend.cuda.plan import block_numbering
 from afterslip_solver.backend.cuda.slices import ROWS as SLICE
 from afterslip_solver.backend.cuda.slices import in_slices, launch_of
-from afterslip_solver.backend.cuda.streams import SideStream, later
-from afterslip_solver.backend.cuda.uploading import upload
+from afterslip_solver.backend.cuda.streams import SideStream
+from afterslip_solver.backend.cuda.vectors import VectorsOnDevice
 from afterslip_solver.backend.protocols import Capabilities
 from afterslip_solver.mesh.tables.bisection import centres
 
-# bytes of results, which are copied to page-locked memory: that takes a tenth of the
-# time. It is used again, and what is larger would be rounded up too far.
-_RESULT = range(1 << 20, 1 << 27)
 # thread blocks of an inner product
 _DOTS = 1024
 # warps that share 32 rows of blocks of a size, as in sparse.cu
 _SPLITS = {(3, 6): 1, (6, 3): 4, (6, 6): 4}
 # rows from which there are slices enough for all multiprocessors
 _FEW = 8192
-# bytes from which arrays are copied piece by piece
-_LARGE = 1 << 26
 # blocks in a row from which a row is shared between threads
 _LONG = 12
 
 
-class GpuBackend(CreepOnDevice):
+class GpuBackend(VectorsOnDevice, CreepOnDevice):
     """The current CUDA device.
 
     Parameters
@@ -68,7 +62,6 @@ class GpuBackend(CreepOnDevice):
     """
 
     name = "gpu"
-    xp: Any = cupy
     beside = SideStream
     capabilities = Capabilities(
         coarse_storage=np.float16,
@@ -89,26 +82,6 @@ class GpuBackend(CreepOnDevice):
         super().__init__()
         self._plans: WeakKeyDictionary[Any, PlanOnDevice] = WeakKeyDictionary()
         self._stencils = Stencils() if stencils and not repeatable else None
-
-    def asarray(self, a: Any, dtype: Any = None) -> Any:
-        """See `Backend`."""
-        if isinstance(a, np.ndarray) and a.nbytes >= _LARGE:
-            same = dtype is None or a.dtype == dtype
-            if same and a.flags.c_contiguous:
-                return upload(a)
-        return cupy.ascontiguousarray(cupy.asarray(a, dtype=dtype))
-
-    def to_host(self, a: Any) -> NDArray[Any]:
-        """See `Backend`."""
-        if not isinstance(a, cupy.ndarray) or a.nbytes not in _RESULT:
-            return np.asarray(cupy.asnumpy(a))
-        out: NDArray[Any] = cupyx.empty_pinned(a.shape, a.dtype)
-        a.get(out=out)
-        return out
-
-    def later(self, a: Any) -> Callable[[], NDArray[Any]]:
-        """See `Backend`."""
-        return later(a)
 
     def numbering(
         self, nodes: NDArray[np.float64], elements: NDArray[np.int64]
@@ -288,10 +261,6 @@ class GpuBackend(CreepOnDevice):
         arguments = (np.int32(n), inverse, b, x, real(gain), out)
         run((-(-3 * n // 128),), (128,), arguments)
 
-    def dot_into(self, a: Any, b: Any, sums: Any) -> None:
-        """See `DeviceIteration`."""
-        dot_into(a, b, sums)
-
     def scale_blocks(self, inverse: Any, r: Any, gain: float, out: Any) -> None:
         """See `Backend`."""
         n, size = inverse.shape[:2]
@@ -323,31 +292,6 @@ class GpuBackend(CreepOnDevice):
         arguments = (np.int32(n), *matrix, mask, x, out, np.int32(add))
         run((-(-3 * n // 128),), (128,), arguments)
 
-    def dot(self, a: Any, b: Any) -> NDArray[Any]:
-        """See `Backend`."""
-        sums: NDArray[Any] = cupy.asnumpy(self.partial_dot(a, b)).sum(axis=0)
-        return sums
-
-    def partial_dot(self, a: Any, b: Any) -> Any:
-        """See `Backend`."""
-        a, b = cupy.ascontiguousarray(a), cupy.ascontiguousarray(b)
-        partial = cupy.empty((_DOTS, LANES))
-        run = kernel("vectors.cu", "dot", *variants.vectors(b.dtype, a.dtype))
-        run((_DOTS,), (256,), (np.int64(a.size), a, b, partial))
-        return partial
-
-    def axpy(self, y: Any, a: NDArray[Any], x: Any) -> None:
-        """See `Backend`."""
-        _combine("axpy", y, a, x)
-
-    def xpay(self, x: Any, b: NDArray[Any], y: Any) -> None:
-        """See `Backend`."""
-        _combine("xpay", y, b, x)
-
-    def scale_into(self, x: Any, factor: NDArray[Any], out: Any) -> None:
-        """See `Backend`."""
-        _combine("scale_into", out, factor, x)
-
     def elastic_forces(self, tets: Tets, lam: Any, mu: Any, u: Any) -> Any:
         """See `Backend`; shares no tables with `stiffness`."""
         out = cupy.zeros_like(u)
@@ -356,14 +300,6 @@ class GpuBackend(CreepOnDevice):
         arrays = (tets.elements, tets.gradients, tets.volume, lam, mu, u, out)
         run((-(-n * LANES // 128),), (128,), (np.int32(n), *arrays))
         return out
-
-    def blend(self, past: Any, part: Any, weights: Any, out: Any) -> None:
-        """See `Backend`."""
-        run = kernel("vectors.cu", "blend", *variants.vectors(out.dtype, past.dtype))
-        grid = min(-(-out.size // 256), 1 << 20)
-        count, n_part = np.int32(len(past)), np.int32(weights.shape[1])
-        arguments = (np.int64(out.size), count, n_part, past, part, weights, out)
-        run((grid,), (256,), arguments)
 
     def descend(
         self,
@@ -391,10 +327,3 @@ class GpuBackend(CreepOnDevice):
 def _sparse(name: str, x: Any, matrix: Blocks | None = None) -> Any:
     store = None if matrix is None else matrix.parts[-1].dtype
     return kernel("sparse.cu", name, *variants.sparse(x.dtype, store))
-
-
-def _combine(name: str, y: Any, factors: NDArray[Any], x: Any) -> None:
-    run = kernel("vectors.cu", name, *variants.vectors(y.dtype, x.dtype))
-    four = (np.float64(factor) for factor in factors)
-    grid = min(-(-y.size // 256), 1 << 20)
-    run((grid,), (256,), (np.int64(y.size), y, *four, x))

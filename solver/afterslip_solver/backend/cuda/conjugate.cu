@@ -174,6 +174,46 @@ extern "C" __global__ void __launch_bounds__(256)
   put_sums(dot, sums);
 }
 
+// An iterate u + factor x, x in FP32 or none, at rows of three components: `before`
+// becomes it, and largest (block, 2, 4) are how far it has moved and its size; 256
+// threads
+extern "C" __global__ void moved(int n, const long long* __restrict__ rows,
+                                 const Four* __restrict__ u, const float4* x,
+                                 const double* factor, Four* before, double* largest) {
+  __shared__ double part[8][2 * LANES];
+  double most[2 * LANES] = {};
+  EVERY(i, 3LL * n) {
+    const long long at = 3 * rows[i / 3] + i % 3;
+    Four now = u[at];
+    if (x) {
+      const float4 more = x[at];
+      now.a[0] += factor[0] * more.x;
+      now.a[1] += factor[1] * more.y;
+      now.a[2] += factor[2] * more.z;
+      now.a[3] += factor[3] * more.w;
+    }
+    const Four old = before[i];
+#pragma unroll
+    for (int m = 0; m < LANES; m++) {
+      most[m] = max(most[m], fabs(now.a[m] - old.a[m]));
+      most[LANES + m] = max(most[LANES + m], fabs(now.a[m]));
+    }
+    before[i] = now;
+  }
+#pragma unroll
+  for (int m = 0; m < 2 * LANES; m++) {
+    double s = most[m];
+    for (int away = 16; away > 0; away /= 2)
+      s = max(s, __shfl_down_sync(~0u, s, away));
+    if (threadIdx.x % 32 == 0) part[threadIdx.x / 32][m] = s;
+  }
+  __syncthreads();
+  if (threadIdx.x >= 2 * LANES) return;
+  double s = 0;
+  for (int w = 0; w < 8; w++) s = max(s, part[w][threadIdx.x]);
+  largest[blockIdx.x * 2 * LANES + threadIdx.x] = s;
+}
+
 #ifndef OTHER
 #define OTHER float
 #endif

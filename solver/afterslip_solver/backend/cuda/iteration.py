@@ -101,9 +101,9 @@ class GraphIteration:
         return bool(self._states)
 
     @property
-    def iterate(self) -> Any:
+    def iterate(self) -> tuple[Any, Any, Any]:
         """See `Iteration`."""
-        return self.x
+        return self.x, None, None
 
     def begin(
         self,
