@@ -8,6 +8,7 @@ from scipy.sparse import bsr_array
 from scipy.sparse.linalg import spsolve
 
 from afterslip_solver.krylov import SurfaceErrorCriterion, pcg
+from afterslip_solver.krylov.iteration import Iterate
 from afterslip_solver.multigrid import build
 
 
@@ -179,6 +180,24 @@ def test_estimated_error_on_the_trace_covers_the_true_one(found):
         # and it ends within an iteration or two of where it might
         assert (true <= part * size).all()
         assert (true >= 1e-3 * part * size).all()
+
+
+def test_estimated_error_of_a_lane_that_stays_is_not_rounding(found):
+    k, _, _, trace, _ = found
+    u = np.random.default_rng(0).standard_normal(k.shape)
+    watcher = SurfaceErrorCriterion(k.backend, trace, lambda size: 1e-3 * size)
+    watcher.begin(np.zeros_like(u), np.ones(4))
+    watcher.look(Iterate(u))
+    assert not watcher.enough(np.full(4, 0.1), np.ones(4, dtype=bool)).any()
+    before = watcher.error.copy()
+    assert np.isfinite(before).all()
+    # two lanes have stopped, and their sum of two parts was rounded anew
+    near = u * (1.0 + 2.0**-52)
+    near[:, :, :2] *= 1.001
+    watcher.look(Iterate(near))
+    watcher.enough(np.full(4, 0.01), np.array([True, True, False, False]))
+    assert (watcher.error[2:] == before[2:]).all()
+    assert (watcher.error[:2] < 0.1 * before[:2]).all()
 
 
 def test_judge_ends_lanes_one_by_one(found):
