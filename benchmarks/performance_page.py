@@ -203,15 +203,17 @@ def gpus() -> list[str]:
         found = by_metric(f"scaling-x{n}-h200")
         unknowns = int(found[f"group_solve_{n}_gpus_s"]["note"].split()[0])
         cells = []
-        for kind in ("solve", "curve"):
+        for kind in ("solve", "curve", "wall"):
+            if f"efficiency_{kind}_{n}_gpus" not in found:
+                cells.append(DASH)
+                continue
             seconds = [found[f"group_{kind}_{k}_gpus_s"]["value"] for k in (1, n)]
             share = found[f"efficiency_{kind}_{n}_gpus"]["value"]
             one, more = (number(value, "s") for value in seconds)
             cells.append(f"{one} to {more}, {100 * share:.1f} %")
-        exchange = f"{100 * found[f'exchange_share_{n}_gpus']['value']:.0f} %"
-        rows.append((millions(unknowns), n, *cells, exchange))
+        rows.append((millions(unknowns), n, *cells))
     head = ("unknowns", "GPUs", "elastic solve, efficiency", "solves of a curve")
-    return lines((*head, "exchange"), rows)
+    return lines((*head, "whole group"), rows)
 
 
 def groups() -> list[str]:

@@ -215,5 +215,6 @@ def _describe(
             out.append(record(name, alone / (count * mine), "1", 0.8, note))
     share = m.exchange / m.elastic
     note = f"{size}; {m.rows} shared nodes of the part that has most, exchanged alone"
+    note += ", each sum launched by the host"
     out.append(record(f"exchange_share_{count}_gpus", share, "1", None, note))
     return out
