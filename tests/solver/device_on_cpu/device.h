@@ -4,17 +4,18 @@
 // the threads of one are fibers that run until they wait for others, or, where THREADED,
 // threads of the system: a sanitizer then finds accesses that nothing orders.
 #pragma once
-#include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <condition_variable>
 #include <cstdint>
 #include <cstdlib>
-#include <functional>
+#include <sched.h>
+#include <utility>
+// each takes a compiler longer than most kernels
+#if THREADED
+#include <condition_variable>
 #include <mutex>
 #include <thread>
-#include <utility>
 #include <vector>
+#endif
 
 #define __global__
 #define __device__ static
@@ -35,15 +36,21 @@ static Place blockDim, gridDim;
 struct uint2 { unsigned x, y; };
 struct alignas(16) float4 { float x, y, z, w; };
 static inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
-using std::isfinite, std::max, std::min;
+using std::isfinite;
+template <class T> static inline T max(T a, T b) { return a < b ? b : a; }
+template <class T> static inline T min(T a, T b) { return b < a ? b : a; }
 template <class T> static inline T __ldg(const T* p) { return *p; }
 template <class T> static inline T __ldcs(const T* p) { return *p; }
 template <class T> static inline T __ldcg(const T* p) { return *p; }
 template <class T> static inline T atomicAdd(T* to, T value) {
-  return std::atomic_ref<T>(*to).fetch_add(value, std::memory_order_relaxed);
+  T before, sum;
+  __atomic_load(to, &before, __ATOMIC_RELAXED);
+  do sum = before + value;
+  while (!__atomic_compare_exchange(to, &before, &sum, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+  return before;
 }
 static inline void __threadfence_system() {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 static inline float from_half(unsigned short bits) {
   _Float16 value;
@@ -52,6 +59,8 @@ static inline float from_half(unsigned short bits) {
 }
 
 alignas(32) static char dynamic_shared[232448];
+// what one thread does with the arguments of a launch
+using Job = void (*)(void** arguments);
 
 #if THREADED
 struct Barrier {
@@ -73,14 +82,14 @@ struct Barrier {
   }
 };
 
-static void run_block(int threads, const std::function<void()>& kernel) {
+static void run_block(int threads, Job job, void** arguments) {
   const Place block = blockIdx;
   std::vector<std::thread> all;
   for (int t = 0; t < threads; t++)
     all.emplace_back([&, t] {
       blockIdx = block;
       threadIdx.x = t;
-      kernel();
+      job(arguments);
     });
   for (auto& one : all) one.join();
 }
@@ -98,14 +107,16 @@ switch_stack:
 )");
 
 struct Fiber {
-  void* at = nullptr;
-  std::vector<char> stack;
+  void* at;
   bool done;
 };
 static void* scheduler;
-static std::vector<Fiber> fibers(1024);
+static Fiber fibers[1024];
+// a power of two apart, they would share the same few places of a cache
+alignas(16) static char stacks[1024][(1 << 16) + 320];
 static Fiber* running;
-static const std::function<void()>* job;
+static Job todo;
+static void** given;
 static bool progress;
 
 struct Barrier {
@@ -125,22 +136,21 @@ struct Barrier {
 
 static void live() {
   for (;;) {
-    (*job)();
+    todo(given);
     running->done = progress = true;
     switch_stack(&running->at, scheduler);
   }
 }
 
-static void run_block(int threads, const std::function<void()>& kernel) {
-  job = &kernel;
+static void run_block(int threads, Job job, void** arguments) {
+  todo = job;
+  given = arguments;
   for (int t = 0; t < threads; t++) {
     Fiber& one = fibers[t];
     one.done = false;
     if (one.at) continue;
-    one.stack.resize(1 << 16);
     // what switch_stack takes off, and where it returns to
-    auto top = (std::uintptr_t)(one.stack.data() + one.stack.size()) & ~std::uintptr_t(15);
-    void** first = (void**)top - 8;
+    void** first = (void**)(stacks[t] + sizeof stacks[t]) - 8;
     first[6] = (void*)live;
     one.at = first;
   }
@@ -177,16 +187,18 @@ static void call(void (*kernel)(A...), void** arguments, std::index_sequence<I..
   kernel(*(A*)arguments[I]...);
 }
 
-template <class... A>
-static void launch(void (*kernel)(A...), Place blocks, int threads, void** arguments) {
-  const std::function<void()> one = [=] {
-    call(kernel, arguments, std::index_sequence_for<A...>{});
-  };
+template <class... A> constexpr std::size_t count(void (*)(A...)) { return sizeof...(A); }
+
+template <auto kernel> static void thread_of(void** arguments) {
+  call(kernel, arguments, std::make_index_sequence<count(kernel)>{});
+}
+
+static void launch(Job job, Place blocks, int threads, void** arguments) {
   gridDim = blocks;
   blockDim.x = threads;
   for (unsigned b = 0; b < blocks.x * blocks.y * blocks.z; b++) {
     blockIdx = {b % blocks.x, b / blocks.x % blocks.y, b / blocks.x / blocks.y};
-    run_block(threads, one);
+    run_block(threads, job, arguments);
     for (const auto& barrier : barriers)
       if (barrier.arrived) std::abort();  // somebody has left without waiting
   }
