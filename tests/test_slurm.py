@@ -18,7 +18,8 @@ pytest.importorskip("dask_jobqueue", reason="needs pip install 'afterslip[slurm]
 
 TLS = "DASK_DISTRIBUTED__COMM__TLS"
 SBATCH = """#!/bin/sh
-cp "$1" "{folder}/job-$$.sh"
+cp "$1" "{folder}/new-$$"
+mv "{folder}/new-$$" "{folder}/job-$$.sh"
 echo "Submitted batch job $$"
 """
 SCANCEL = '#!/bin/sh\necho "$@" >> "{folder}/cancelled"\n'
