@@ -119,7 +119,9 @@ class GraphIteration:
         unit : (lane,) reference norms. size : (lane,) sizes of the residual.
         active : (lane,) lanes that move. tolerance : at which one stops.
         """
-        self._states.clear()
+        # of an iteration that was begun and not wanted: its copy may be under way
+        while self._states:
+            self._states.popleft()()
         state = np.zeros((_ROWS, LANES))
         state[_ACTIVE] = active
         state[_SIZE], state[_UNIT] = size, unit
