@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -20,12 +21,65 @@ from afterslip_solver.parallel import (
 pytestmark = pytest.mark.gpu
 
 
+def opened(size, opening):
+    from afterslip_solver.backend.cuda import nccl
+
+    if nccl.device_count() < size:
+        raise BackendError("too few GPUs")
+    return ProcessRankGroup(size, opening, {nccl.UNIQUE: lambda ids: [ids[0]] * size})
+
+
 def by_nccl(size):
     """Ranks that sum nothing in each other's memory."""
     from afterslip_solver.backend.cuda import nccl
 
-    opening = partial(nccl.open_rank, peer_memory=False)
-    return ProcessRankGroup(size, opening, {nccl.UNIQUE: lambda ids: [ids[0]] * size})
+    return opened(size, partial(nccl.open_rank, peer_memory=False))
+
+
+def open_refused(rank, size, ask):
+    """Open a rank of which the last may not open the others' memory."""
+    from afterslip_solver.backend.cuda import nccl
+
+    runtime = import_module("cupy").cuda.runtime
+    if rank == size - 1:
+
+        def refuse(*_):
+            raise runtime.CUDARuntimeError(1)
+
+        runtime.ipcOpenMemHandle = refuse
+    return nccl.open_rank(rank, size, ask)
+
+
+def summed(endpoint):
+    """Whether sums go through the GPUs' own memory, and sums of ranks and numbers."""
+    communicator, xp = endpoint.communicator, endpoint.backend.xp
+    few = xp.zeros(8) + communicator.rank + 1
+    most, many = few.copy(), xp.zeros(5000) + communicator.rank + 1
+    communicator.all_reduce(few)
+    communicator.all_reduce(many)
+    communicator.maximise(most)
+    own = communicator._reduction is not None
+    return own, *({float(one) for one in v.get()} for v in (few, many, most))
+
+
+@pytest.mark.parametrize(
+    ("group", "direct"),
+    [
+        (gpu_rank_group, True),
+        (by_nccl, False),
+        (partial(opened, opening=open_refused), False),
+    ],
+)
+def test_all_ranks_sum_by_nccl_if_one_cannot_open_memory(group, direct):
+    try:
+        ranks = group(2)
+    except BackendError as error:
+        pytest.skip(str(error))
+    try:
+        found = ranks.call(summed, [()] * 2, {})
+    finally:
+        ranks.close()
+    assert found == [(direct, {3.0}, {3.0}, {2.0})] * 2
 
 
 @pytest.fixture(
