@@ -198,16 +198,16 @@ class Mixed:
         """See `Iteration`."""
         relative, curvature = self._inner.step(look, ahead and self._far)
         self._active &= relative > self._tolerance
-        left = relative * self._unit / (DROP * self._size)
+        left, end = relative * self._unit, DROP * self._size
         self._since += 1
         # an iteration that was begun ends with the residual that it began with
-        if not self._inner.begun and (left < 1.0)[self._active].any():
+        if not self._inner.begun and (left < end)[self._active].any():
             self._since = 0
             relative = self._renew(relative)
             self._far = True
         else:
             self.exhausted = self._since >= _PATIENCE
-            self._far = bool((left > AHEAD)[self._active].all())
+            self._far = bool((left > AHEAD * end)[self._active].all())
         return relative, curvature
 
     def finish(self) -> None:

@@ -211,10 +211,10 @@ class _Lockstep:
 
     def _far(self, relative: NDArray[np.float64], active: NDArray[np.bool_]) -> bool:
         """Whether no lane will be done after one iteration more."""
-        left = relative / self.tolerance
+        far = relative > AHEAD * self.tolerance
         if self.criterion is not None:
-            left = np.minimum(left, self.criterion.progress())
-        return bool((left > AHEAD)[active].all())
+            far &= self.criterion.progress() > AHEAD
+        return bool(far[active].all())
 
     def _iteration(
         self, u: Any, r: Any, size: NDArray[Any], active: NDArray[Any]
