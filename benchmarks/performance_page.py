@@ -204,9 +204,6 @@ def gpus() -> list[str]:
         unknowns = int(found[f"group_solve_{n}_gpus_s"]["note"].split()[0])
         cells = []
         for kind in ("solve", "curve", "wall"):
-            if f"efficiency_{kind}_{n}_gpus" not in found:
-                cells.append(DASH)
-                continue
             seconds = [found[f"group_{kind}_{k}_gpus_s"]["value"] for k in (1, n)]
             share = found[f"efficiency_{kind}_{n}_gpus"]["value"]
             one, more = (number(value, "s") for value in seconds)

@@ -122,6 +122,11 @@ class BlockOps(Protocol):
     def scale_blocks(self, inverse: Any, r: Any, gain: float, out: Any) -> None:
         """Out = gain D^-1 r with (n, k, k) diagonal blocks."""
 
+    def subtract_relaxed(
+        self, inverse: Any, b: Any, x: Any, gain: float, out: Any
+    ) -> None:
+        """Out -= x + gain D^-1 b with (n, 3, 3) blocks."""
+
     def weights(self, indptr: Any, indices: Any, weights: Any, n_columns: int) -> Any:
         """Make a scalar matrix that acts alike on all components of a node."""
 
@@ -306,8 +311,3 @@ class DeviceIteration(Backend, Protocol):
 
         a is FP32.
         """
-
-    def subtract_relaxed(
-        self, inverse: Any, b: Any, x: Any, gain: float, out: Any
-    ) -> None:
-        """Out -= x + gain D^-1 b with (n, 3, 3) blocks."""

@@ -55,7 +55,6 @@ class RankBackend:
         self.xp: Any = inner.xp
         self._part = part
         self._halos: dict[int, Halo] = {}
-        self._ghosts: dict[Any, Any] = {}
         # one rank alone iterates as its device does
         self._alone = communicator.size == 1
         on_device = inner.capabilities if self._alone else communicator
@@ -177,24 +176,6 @@ class RankBackend:
             return
         self._complete_relaxed(matrix.halo, inverse, b, x, gain, out)
 
-    def _take_from_ghosts(
-        self, inverse: Any, b: Any, x: Any, gain: float, out: Any
-    ) -> None:
-        """Out -= x + gain D^-1 b."""
-        if not len(out):
-            return
-        if self.capabilities.device_iteration:
-            device = cast("DeviceIteration", self.inner)
-            device.subtract_relaxed(inverse, b, x, gain, out)
-            return
-        key = len(out), out.dtype
-        if key not in self._ghosts:
-            self._ghosts[key] = self.xp.empty_like(out)
-        step = self._ghosts[key]
-        self.inner.scale_blocks(inverse, b, gain, step)
-        step += x
-        out -= step
-
     def iteration(self, operator: Any, cycle: Any, u: Any, r: Any, *limits: Any) -> Any:
         """See `DeviceIteration`."""
         if self._alone:
@@ -266,8 +247,16 @@ class RankBackend:
     ) -> None:
         """Add the parts' shares of a smoothing step, of which only K x is shared."""
         others = slice(halo.owned, None)
-        self._take_from_ghosts(inverse[others], b[others], x[others], gain, out[others])
+        vectors = inverse[others], b[others], x[others]
+        self.subtract_relaxed(*vectors, gain, out[others])
         halo.sum(out)
+
+    def subtract_relaxed(
+        self, inverse: Any, b: Any, x: Any, gain: float, out: Any
+    ) -> None:
+        """See `Backend`."""
+        if out.size:
+            self.inner.subtract_relaxed(inverse, b, x, gain, out)
 
     def scale_blocks(self, inverse: Any, r: Any, gain: float, out: Any) -> None:
         """See `Backend`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from afterslip_solver.backend.cuda import backend, creep, iteration, nccl, vectors
+from afterslip_solver.backend.cuda import creep, iteration, nccl, vectors
 
 _open_rank = nccl.open_rank
 
@@ -14,7 +14,7 @@ def open_rank(*arguments, **options):
 
 
 def _take_few():
-    backend._DOTS = creep._DOTS = vectors._DOTS = 4
+    creep._DOTS = vectors._DOTS = 4
     for module in (iteration, nccl):
         vars(module).update(_BLOCKS=4, _FOLD=4)
 

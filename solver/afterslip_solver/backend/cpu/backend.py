@@ -188,6 +188,15 @@ class CpuBackend:
             matrix.n_rows, lambda m, n: block_kernels.spread(rows, out, y, m, n)
         )
 
+    def subtract_relaxed(
+        self, inverse: Any, b: Any, x: Any, gain: float, out: Any
+    ) -> None:
+        """See `Backend`."""
+        step = np.empty_like(out)
+        self.scale_blocks(inverse, b, gain, step)
+        step += x
+        out -= step
+
     def scale_blocks(self, inverse: Any, r: Any, gain: float, out: Any) -> None:
         """See `Backend`."""
         flat, factor = [v.reshape(-1) for v in (inverse, r, out)], r.dtype.type(gain)

@@ -24,11 +24,10 @@ from afterslip_solver.backend.base import (
 from afterslip_solver.backend.cuda import variants
 from afterslip_solver.backend.cuda.creep import CreepOnDevice
 from afterslip_solver.backend.cuda.iteration import Descent, GraphIteration
-from afterslip_solver.backend.cuda.loader import kernel
+from afterslip_solver.backend.cuda.loader import NOWHERE, kernel
 from afterslip_solver.backend.cuda.macro_plan import find_macros, macro_numbering
 from afterslip_solver.backend.cuda.macros import Stencils
 from afterslip_solver.backend.cuda.matrix_free import (
-    NOWHERE,
     MatrixFree,
     PlanOnDevice,
     Products,
@@ -41,8 +40,6 @@ from afterslip_solver.backend.cuda.vectors import VectorsOnDevice
 from afterslip_solver.backend.protocols import Capabilities
 from afterslip_solver.mesh.tables.bisection import centres
 
-# thread blocks of an inner product
-_DOTS = 1024
 # warps that share 32 rows of blocks of a size, as in sparse.cu
 _SPLITS = {(3, 6): 1, (6, 3): 4, (6, 6): 4}
 # rows from which there are slices enough for all multiprocessors
@@ -255,7 +252,7 @@ class GpuBackend(VectorsOnDevice, CreepOnDevice):
     def subtract_relaxed(
         self, inverse: Any, b: Any, x: Any, gain: float, out: Any
     ) -> None:
-        """See `DeviceIteration`."""
+        """See `Backend`."""
         n, real = len(inverse), out.dtype.type
         run = _sparse("subtract3", out)
         arguments = (np.int32(n), inverse, b, x, real(gain), out)
@@ -300,28 +297,6 @@ class GpuBackend(VectorsOnDevice, CreepOnDevice):
         arrays = (tets.elements, tets.gradients, tets.volume, lam, mu, u, out)
         run((-(-n * LANES // 128),), (128,), (np.int32(n), *arrays))
         return out
-
-    def descend(
-        self,
-        inverse: Any,
-        rho: NDArray[Any],
-        curvature: Any,
-        p: Any,
-        q: Any,
-        x: Any,
-        e: Any,
-        z: Any,
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """See `Backend`."""
-        n = len(inverse)
-        grid = min(-(-n * LANES // 256), _DOTS)
-        partial = cupy.empty((grid, 2, LANES))
-        four = (np.float64(factor) for factor in rho)
-        sums = np.int32(len(curvature)), curvature
-        arguments = (np.int32(n), inverse, *four, *sums, p, q, x, e, z, partial)
-        kernel("inner.cu", "descend")((grid,), (256,), arguments)
-        found: NDArray[Any] = cupy.asnumpy(partial).sum(axis=0)
-        return found[0], found[1]
 
 
 def _sparse(name: str, x: Any, matrix: Blocks | None = None) -> Any:

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from afterslip_solver.backend.base import LANES, Tets
 from afterslip_solver.backend.cuda import variants
-from afterslip_solver.backend.cuda.loader import kernel
+from afterslip_solver.backend.cuda.loader import NOWHERE, kernel
 
 # thread blocks of inner products, and vectors that one pass takes (basis.cu)
 _DOTS = 1024
 _MANY = 8
-_NOWHERE = np.uint64(0)
 
 
 class CreepOnDevice:
@@ -52,7 +51,7 @@ class CreepOnDevice:
 
     def strain(self, tets: Tets, u: Any, out: Any) -> None:
         """See `Backend`."""
-        self._strain(tets, u, _NOWHERE, out, _NOWHERE, out)
+        self._strain(tets, u, NOWHERE, out, NOWHERE, out)
 
     def blend_strain(
         self, tets: Tets, u: Any, keep: Any, state: Any, gain: Any, out: Any

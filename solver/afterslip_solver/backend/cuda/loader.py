@@ -11,11 +11,14 @@ from threading import Lock
 from typing import Any
 
 import cupy
+import numpy as np
 
 _FOLDER = files("afterslip_solver.backend.cuda")
 # `python .ci/compiled.py` writes it where there is a GPU
 LIST = _FOLDER.joinpath("listed-modules.txt")
 _INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
+# no array, as an argument of a kernel
+NOWHERE = np.uint64(0)
 # modules that this process has asked for, in the words of the list
 asked: set[str] = set()
 _allowing = Lock()

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from afterslip_solver.backend.base import Discretisation
 from afterslip_solver.backend.cuda import variants
 from afterslip_solver.backend.cuda.colouring import Colouring
-from afterslip_solver.backend.cuda.loader import allow_shared, kernel
+from afterslip_solver.backend.cuda.loader import NOWHERE, allow_shared, kernel
 from afterslip_solver.backend.cuda.macro_blocks import plan_blocks
 from afterslip_solver.backend.cuda.macro_plan import (
     Macros,
@@ -27,7 +27,6 @@ from afterslip_solver.backend.cuda.macro_plan import (
     uniform,
 )
 from afterslip_solver.backend.cuda.matrix_free import (
-    NOWHERE,
     MatrixFree,
     PlanOnDevice,
     Products,

@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 from afterslip_solver.array_cache import NO_CACHE, Arrays, CacheScope
 from afterslip_solver.backend.base import LANES, Discretisation
 from afterslip_solver.backend.cuda import variants
-from afterslip_solver.backend.cuda.loader import allow_shared, kernel
+from afterslip_solver.backend.cuda.loader import NOWHERE, allow_shared, kernel
 from afterslip_solver.backend.cuda.plan import Plan, make_plan
 from afterslip_solver.model import Bool, Float
 
 # per cent of the blocks that share one launch, hence one size of shared memory, where
 # there are more blocks than the device works on at once
 COMMON, MANY = 95, 2000
-NOWHERE = np.uint64(0)
 _ALL = slice(None)
 
 

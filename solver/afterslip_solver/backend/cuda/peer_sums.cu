@@ -119,7 +119,7 @@ extern "C" __global__ void reduce(int n, int room, int rank, int size, int large
     double found = 0;
     for (int p = 0; p < size; p++) {
       const double other = p == rank ? mine : __ldcg(received + p * room + i);
-      found = !largest || !p ? (largest ? other : found + other) : max(found, other);
+      found = p == 0 ? other : largest ? max(found, other) : found + other;
     }
     x[i] = found;
   }

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from afterslip_solver.backend.base import LANES
 from afterslip_solver.backend.cuda import variants
 from afterslip_solver.backend.cuda.iteration import dot_into
-from afterslip_solver.backend.cuda.loader import kernel
+from afterslip_solver.backend.cuda.loader import NOWHERE, kernel
 from afterslip_solver.backend.cuda.streams import later
 from afterslip_solver.backend.cuda.uploading import upload
 
@@ -24,8 +24,6 @@ _RESULT = range(1 << 20, 1 << 27)
 _LARGE = 1 << 26
 # thread blocks of an inner product
 _DOTS = 1024
-# no array
-_NOWHERE = np.uint64(0)
 
 
 class VectorsOnDevice:
@@ -94,10 +92,32 @@ class VectorsOnDevice:
         """See `Backend`."""
         n = len(rows)
         largest = cupy.empty((max(1, min(-(-3 * n // 256), _DOTS)), 2, LANES))
-        parts = (_NOWHERE, _NOWHERE) if x is None else (x, factor)
+        parts = (NOWHERE, NOWHERE) if x is None else (x, factor)
         run = kernel("conjugate.cu", "moved")
         run((len(largest),), (256,), (np.int32(n), rows, u, *parts, before, largest))
         return largest.max(axis=0)
+
+    def descend(
+        self,
+        inverse: Any,
+        rho: NDArray[Any],
+        curvature: Any,
+        p: Any,
+        q: Any,
+        x: Any,
+        e: Any,
+        z: Any,
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """See `Backend`."""
+        n = len(inverse)
+        grid = min(-(-n * LANES // 256), _DOTS)
+        partial = cupy.empty((grid, 2, LANES))
+        four = (np.float64(factor) for factor in rho)
+        sums = np.int32(len(curvature)), curvature
+        arguments = (np.int32(n), inverse, *four, *sums, p, q, x, e, z, partial)
+        kernel("inner.cu", "descend")((grid,), (256,), arguments)
+        found: NDArray[Any] = cupy.asnumpy(partial).sum(axis=0)
+        return found[0], found[1]
 
 
 def _combine(name: str, y: Any, factors: NDArray[Any], x: Any) -> None:
