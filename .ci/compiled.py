@@ -107,7 +107,8 @@ def record() -> dict[Path, list[str]]:
         solve_samples("gpu")
         loader = import_module("afterslip_solver.backend.cuda.loader")
         found[loader.LIST] = sorted(loader.asked)
-    found[ahead.list_of("gpu")] = in_order(called() - cpu)
+    beside = {line for line in called() - cpu if ahead.CPU_ONLY not in line}
+    found[ahead.list_of("gpu")] = in_order(beside)
     return found
 
 

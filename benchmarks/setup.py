@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 from trench import load
@@ -24,6 +23,8 @@ from trench import load
 from afterslip_common.record import Record, record, write_records
 from afterslip_common.terms import YEAR
 from afterslip_solver.array_cache import ArrayCache, CacheScope
+from afterslip_solver.backend import get
+from afterslip_solver.backend.base import Tets
 from afterslip_solver.backend.cuda import variants
 from afterslip_solver.backend.cuda.plan import block_numbering, make_plan
 from afterslip_solver.greens import prepare
@@ -31,7 +32,7 @@ from afterslip_solver.mesh.tables.bisection import centres
 from afterslip_solver.model import Model, SolverSettings
 from afterslip_solver.multigrid import MultigridSettings
 from afterslip_solver.multigrid.coarse_levels import host_levels
-from afterslip_solver.operators import Space
+from afterslip_solver.operators import Elasticity, Space
 from afterslip_solver.parallel import (
     DistributedModel,
     ProcessRankGroup,
@@ -73,7 +74,8 @@ def of_a_gpu(model: Model, shelf: ArrayCache | None) -> int:
     cache.get("plan", plan)
     order = space.element_order
     moduli = model.materials.lam[order], model.materials.mu[order]
-    operator = SimpleNamespace(space=space, moduli=moduli, springs=None)
+    # on the CPU nothing is made of it before it is asked for
+    operator = Elasticity(get("cpu"), space, Tets(*[np.empty(0)] * 3), *moduli)
     settings = MultigridSettings()
     unit = float(moduli[1].mean())
     host_levels(operator, settings, unit, np.float16, cache.keyed(*moduli, settings))

@@ -101,10 +101,10 @@ def test_the_gradient_of_the_badness_is_that_of_its_differences():
         places, at = np.array([corner]), vertices[cells[0, corner]].copy()
 
         def badness(x, places=places):
-            return _badness(vertices, cells, places, (0, 1), x, np.zeros(3), False)
+            return _badness(vertices, cells, places, (0, 1), x, np.zeros(3))
 
         slope = np.zeros(3)
-        _badness(vertices, cells, places, (0, 1), at, slope, True)
+        _badness(vertices, cells, places, (0, 1), at, slope)
         differences = [
             (badness(at + step) - badness(at - step)) / 2e-6
             for step in 1e-6 * np.eye(3)

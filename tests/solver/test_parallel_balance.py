@@ -14,12 +14,14 @@ from afterslip_solver.mesh.refine import refine_uniformly
 from afterslip_solver.mesh.split import split_nodes
 from afterslip_solver.mesh.trace import surface_trace
 from afterslip_solver.model import Materials, SolverSettings
-from afterslip_solver.multigrid import local_smoothing
+from afterslip_solver.multigrid import MultigridSettings, local_smoothing
+from afterslip_solver.multigrid import settings as multigrid_settings
 from afterslip_solver.parallel import (
     DistributedModel,
     ThreadRankGroup,
     coordinator,
     divide,
+    rank_hierarchy,
 )
 from afterslip_solver.parallel.distributed_model import expected_work
 
@@ -90,3 +92,25 @@ def test_balanced_parts_find_what_one_device_finds(small, fine, monkeypatch):
     # both to 1e-8 of the load
     size = np.abs(one.response).max()
     np.testing.assert_allclose(found.response, one.response, atol=1e-8 * size)
+
+
+def test_parts_of_a_large_mesh_have_the_settings_of_large_ones(fine, monkeypatch):
+    monkeypatch.setattr(multigrid_settings, "LARGE", len(fine.mesh.elements))
+    expected = MultigridSettings.suiting(len(fine.mesh.elements))
+    assert expected != MultigridSettings()
+    used = []
+
+    def energy(operator, cycle, start, cycles):
+        used.append(cycles)
+        return local_smoothing.slow_energy(operator, cycle, start, cycles)
+
+    def concentrated(energies, most):
+        used.append(most)
+        return local_smoothing.concentrated(energies, most)
+
+    monkeypatch.setattr(rank_hierarchy, "slow_energy", energy)
+    monkeypatch.setattr(coordinator, "concentrated", concentrated)
+    ranks = ThreadRankGroup(2, lambda: CpuBackend(1))
+    DistributedModel(fine, SolverSettings(), ranks)
+    cycles, share = expected.local_cycles, expected.local_share
+    assert sorted(used) == [share, cycles, cycles]

@@ -13,7 +13,7 @@ from afterslip_solver.jit.threads import over
 from afterslip_solver.mesh.tables import edges
 from afterslip_solver.mesh.tables.bisection import compact_order
 from afterslip_solver.mesh.tables.edges import number_edges
-from afterslip_solver.mesh.tables.sorting import by_number, pieces, single_pairs
+from afterslip_solver.mesh.tables.sorting import by_number, pieces
 from afterslip_solver.mesh.topology import boundary_faces, cell_faces
 from afterslip_solver.model import TET_EDGES
 from afterslip_solver.multigrid.smoother import random_vector
@@ -32,16 +32,6 @@ def test_edges_are_numbered_as_sorting_does(threads, monkeypatch):
     np.testing.assert_array_equal(found @ [60, 1], expected)
     np.testing.assert_array_equal(elements[:, 4:].ravel(), 60 + inverse)
     np.testing.assert_array_equal(elements[:, :4], cells)
-
-
-def test_pairs_that_occur_once_are_found():
-    rng = np.random.default_rng(1)
-    low, high = rng.integers(0, [[40], [900]], size=(2, 3000))
-    inverse = np.unique(low * 1000 + high, return_inverse=True)[1]
-    counts = np.bincount(inverse)
-    assert (counts == 1).any()
-    assert (counts > 1).any()
-    np.testing.assert_array_equal(single_pairs(low, high, 40), counts[inverse] == 1)
 
 
 def test_faces_that_occur_once_are_found_in_any_mesh():

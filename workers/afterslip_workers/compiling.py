@@ -7,8 +7,8 @@ What runs on the host is compiled by further ones, which end with it.
 
 from __future__ import annotations
 
+import multiprocessing
 import os
-import subprocess
 import sys
 
 import structlog
@@ -22,7 +22,6 @@ from afterslip_workers.process.parent import die_with_parent
 _GIVES_WAY = 5
 # processes for as many functions as are listed
 _MOST = 8
-_HELPER = "helper"
 
 log = structlog.get_logger()
 
@@ -30,22 +29,29 @@ log = structlog.get_logger()
 def main() -> None:
     """Compile, and end."""
     die_with_parent(int(sys.argv[1]))
-    if _HELPER in sys.argv:
-        compile_listed("gpu")
-        return
     os.nice(_GIVES_WAY)
     cores = len(os.sched_getaffinity(0)) // shares()
-    command = [sys.executable, "-m", __spec__.name, str(os.getpid()), _HELPER]
     # none where a machine has compiled before
     count = min(cores, _MOST, len(missing("gpu")))
-    helpers = [subprocess.Popen(command) for _ in range(count - 1)]
+    # forked: what must be imported takes as long as a helper's share of the work
+    fork = multiprocessing.get_context("fork")
+    helpers = [
+        fork.Process(target=_help, args=(os.getpid(),)) for _ in range(count - 1)
+    ]
+    for helper in helpers:
+        helper.start()
     try:
         compile_ahead("gpu")
     except Exception:
         # what fails here fails again in the first task, whose attempt says so
         log.exception("nothing is compiled ahead of the first task")
     for helper in helpers:
-        helper.wait()
+        helper.join()
+
+
+def _help(parent: int) -> None:
+    die_with_parent(parent)
+    compile_listed("gpu")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,8 @@ from afterslip_solver.jit.compiling import cached_file
 
 # `python .ci/compiled.py` writes them
 _LISTS = Path(__file__).parent
-_CPU_ONLY = ".backend.cpu."
+# of functions that nothing but the CPU's backend calls
+CPU_ONLY = ".backend.cpu."
 _TYPE = re.compile(r"array\((\w+), (\d)d, ([AC])\)|(\w+)")
 
 
@@ -45,7 +46,7 @@ def missing(backend: str) -> list[tuple[Any, tuple[Any, ...]]]:
     lines = listed("cpu")
     if backend != "cpu":
         # first what takes longest: nobody shall wait for it alone
-        lines = listed("gpu") + [line for line in lines if _CPU_ONLY not in line]
+        lines = listed("gpu") + [line for line in lines if CPU_ONLY not in line]
     return [one for one in map(resolve, lines) if not cached_file(*one).exists()]
 
 

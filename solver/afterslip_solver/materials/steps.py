@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -56,27 +57,52 @@ def describe_misfits(
         extent is given too, and decides on whether there are steps.
     edge : m, asked for on the faults: says whether a body is too thin for it.
     """
-    vertices = mesh.nodes[: mesh.n_vertex]
-    for layer in layers:
-        depth = layer.bottom
-        if depth >= -float(vertices[:, 2].min()):
-            break
-        above = partial(_above, depth)
-        some = _beside(mesh, above(vertices), (0.0,))
-        inside = above(_centres(mesh, some)) < 0.0
-        faces = _faces(mesh, some, inside, bodies)
-        name = f"layer {layer.name}", f"its bottom at {depth / 1e3:g} km"
-        yield from _described(name, faces, above, faults)
+    looked = [partial(_of_layer, mesh, layer, bodies, faults) for layer in layers]
     for number, body in enumerate(bodies):
-        some = _beside(mesh, body.across(vertices), (0.0, body.thickness))
-        inside = inside_of(body, _centres(mesh, some))
-        faces = _faces(mesh, some, inside, bodies[number + 1 :])
+        over_it = bodies[number + 1 :]
+        looked.append(partial(_of_body, mesh, body, over_it, faults, edge))
+    # most of what each does is one thread's where there are millions of elements
+    with ThreadPoolExecutor() as pool:
+        for found in pool.map(lambda look: look(), looked):
+            yield from found
+
+
+def _of_layer(
+    mesh: TetMesh, layer: Layer, bodies: Sequence[Body], faults: Float | None
+) -> list[Misfit]:
+    """Describe the bottom of a layer, unless it is that of the domain."""
+    vertices, depth = mesh.nodes[: mesh.n_vertex], layer.bottom
+    if depth >= -float(vertices[:, 2].min()):
+        return []
+    above = partial(_above, depth)
+    some = _beside(mesh, above(vertices), (0.0,))
+    inside = above(_centres(mesh, some)) < 0.0
+    faces = _faces(mesh, some, inside, bodies)
+    name = f"layer {layer.name}", f"its bottom at {depth / 1e3:g} km"
+    return list(_described(name, faces, above, faults))
+
+
+def _of_body(
+    mesh: TetMesh,
+    body: Body,
+    bodies: Sequence[Body],
+    faults: Float | None,
+    edge: float,
+) -> list[Misfit]:
+    """Describe the sides of a body beside those that lie over it."""
+    vertices = mesh.nodes[: mesh.n_vertex]
+    some = _beside(mesh, body.across(vertices), (0.0, body.thickness))
+    inside = inside_of(body, _centres(mesh, some))
+    if not inside.any():
+        found = [_absent(body)]
+    else:
+        faces = _faces(mesh, some, inside, bodies)
         name, thick = (f"body {body.name}", "all of its boundary"), body.thickness
-        found = _described(name, faces, partial(_from, body), faults, thick)
-        for misfit in found if inside.any() else [_absent(body)]:
-            if misfit.steps and edge > longest_edge(body.thickness):
-                misfit = replace(misfit, note=misfit.note + _too_thin(body))
-            yield misfit
+        found = list(_described(name, faces, partial(_from, body), faults, thick))
+    if edge <= longest_edge(body.thickness):
+        return found
+    more = _too_thin(body)
+    return [replace(m, note=m.note + more) if m.steps else m for m in found]
 
 
 def _absent(body: Body) -> Misfit:

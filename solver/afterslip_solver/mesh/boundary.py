@@ -47,7 +47,9 @@ def boundary_conditions(
         fixed[at_sides.ravel()] = True
     elif sides == "roller":
         _hold(fixed, at_sides, _wall_axes(mesh, at_sides), (0,))
-    loose = _loose_motions(mesh.nodes, fixed)
+    # a wall's midpoints are held as its vertices are
+    vertices = slice(mesh.n_vertex)
+    loose = _loose_motions(mesh.nodes[vertices], fixed[vertices])
     if loose:
         raise MeshError(
             f"boundary: sides {sides} with bottom {bottom} leave the body free to move "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +11,15 @@ from numpy.typing import NDArray
 from afterslip_common.errors import MeshError
 from afterslip_solver.jit.threads import over
 from afterslip_solver.mesh.numbering import triple_product
+from afterslip_solver.mesh.tables import tetrahedra
 from afterslip_solver.mesh.topology import any_corner
 from afterslip_solver.model import TET_EDGES, Float, Int, TetMesh
 
 # under this quality an element is flat to rounding
 _DEGENERATE = 1e-6
+# volume over the cube of the longest component of an edge from a vertex, V / c**3: with
+# the longest edge L a quality is 72 (V / L**3)**2 or more, and L is at most 2 sqrt(3) c
+_SUSPECT = 0.01
 # elements measured at a time: fits in cache
 _CHUNK = 20_000
 
@@ -138,15 +143,20 @@ def check_quality(mesh: TetMesh) -> None:
 
     Raises MeshError with their number, the worst and its place.
     """
-    volume, gamma, _ = element_shapes(mesh.nodes, mesh.cells)
+    suspect = np.empty(len(mesh.cells), np.bool_)
+    mark = partial(tetrahedra.mark_flat, mesh.nodes, mesh.cells, _SUSPECT, suspect)
+    over(len(suspect), mark)
+    some = np.flatnonzero(suspect)
+    volume, gamma, _ = element_shapes(mesh.nodes, mesh.cells[some])
     bad = (volume <= 0.0) | (gamma < _DEGENERATE)
     if not bad.any():
         return
     worst = int(np.argmin(np.where(volume <= 0.0, -1.0, gamma)))
-    x, y, z = mesh.nodes[mesh.cells[worst]].mean(axis=0) / 1e3
+    number = int(some[worst])
+    x, y, z = mesh.nodes[mesh.cells[number]].mean(axis=0) / 1e3
     raise MeshError(
         f"{int((volume <= 0.0).sum())} elements are inverted and "
-        f"{int((bad & (volume > 0.0)).sum())} are flat; the worst is element {worst} "
+        f"{int((bad & (volume > 0.0)).sum())} are flat; the worst is element {number} "
         f"(volume {volume[worst]:.3g} m3, quality {gamma[worst]:.1e}) near "
         f"x = {x:.1f}, y = {y:.1f}, z = {z:.1f} km; remove slivers there, or mesh "
         "with a smaller size"

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from afterslip_solver.jit.threads import over
 from afterslip_solver.mesh.tables.corners import with_corners
 from afterslip_solver.mesh.tables.outside import on_single_faces
-from afterslip_solver.mesh.tables.sorting import single_pairs
 from afterslip_solver.model import TET_EDGES, Bool, Int
 
 # vertices of the faces of a positively oriented tetrahedron, viewed from outside
@@ -93,10 +92,11 @@ def boundary_faces(cells: Int, n_vertex: int) -> tuple[Int, Int]:
     # only an element with three vertices of such faces can have one
     outer = on_single_faces(cells, n_vertex)
     near = np.flatnonzero(any_corner(cells, outer, 3))
-    faces = np.sort(cell_faces(cells[near]).reshape(-1, 3), axis=1)
-    rest = faces[:, 1] * np.int64(n_vertex) + faces[:, 2]
-    chosen = np.flatnonzero(single_pairs(faces[:, 0], rest, n_vertex))
-    chosen = chosen[outer[faces[chosen]].all(axis=1)]
+    faces = cell_faces(cells[near]).reshape(-1, 3)
+    some = np.flatnonzero(outer[faces].all(axis=1))
+    keys = face_keys(faces[some], n_vertex)
+    _, first, count = np.unique(keys, return_index=True, return_counts=True)
+    chosen = np.sort(some[first[count == 1]])
     return near[chosen // 4], chosen % 4
 
 

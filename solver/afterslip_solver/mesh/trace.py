@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from afterslip_common.errors import MeshError
-from afterslip_solver.mesh.topology import TET_FACES_P2, any_corner, boundary_faces
+from afterslip_solver.mesh.topology import TET_FACES_P2, any_corner, cell_faces
 from afterslip_solver.model import Surface, TetMesh
 
 
@@ -22,9 +22,9 @@ def surface_trace(mesh: TetMesh) -> Surface:
     at_top = z >= z.max() - tolerance
     candidates = np.flatnonzero(any_corner(mesh.cells, at_top, 3))
     # a face with three vertices in the top plane is a boundary face by itself
-    element, local = boundary_faces(mesh.cells[candidates], mesh.n_vertex)
+    corners = at_top[cell_faces(mesh.cells[candidates])]
+    element, local = np.nonzero(corners.all(axis=2))
     faces = mesh.elements[candidates[element][:, None], np.array(TET_FACES_P2)[local]]
-    faces = faces[at_top[faces[:, :3]].all(axis=1)]
     if len(faces) == 0:
         raise MeshError("the mesh has no flat free surface at its top")
     nodes, inverse = np.unique(faces, return_inverse=True)

@@ -71,8 +71,8 @@ def galerkin(
     data = np.zeros((len(indices), 3, 3))
     add = partial(
         assembly.add_product,
-        (down.indptr, down.indices, down.data),
-        (up.indptr, up.indices, up.data),
+        *(down.indptr, down.indices, down.data),
+        *(up.indptr, up.indices, up.data),
         matrix.indptr,
         matrix.indices,
         matrix.data,

@@ -160,8 +160,12 @@ def add_first_order(
 
 @compiled()
 def add_product(
-    down: Any,
-    up: Any,
+    down_starts: Any,
+    fine: Any,
+    parts: Any,
+    up_starts: Any,
+    coarse: Any,
+    weights: Any,
     indptr: Any,
     indices: Any,
     data: Any,
@@ -174,11 +178,10 @@ def add_product(
 ) -> None:
     """Add rows first..last of P^T A P, all 3 x 3 blocks (n_block, 3, 3).
 
-    P has one weight for all components: ``up`` is (indptr, indices, weights) of it,
-    ``down`` of its transpose. ``fixed`` (n, 3) are components of A that are left out.
+    P has one weight for all components: ``up_starts, coarse, weights`` are those of its
+    rows, ``down_starts, fine, parts`` those of its transpose. ``fixed`` (n, 3) are
+    components of A that are left out.
     """
-    down_starts, fine, parts = down
-    up_starts, coarse, weights = up
     for row in range(first, last):
         for k in range(down_starts[row], down_starts[row + 1]):
             i = fine[k]

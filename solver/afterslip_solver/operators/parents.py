@@ -62,7 +62,7 @@ def _parents(cells: NDArray[np.int32], vertices: Int) -> Parents | None:
     coarse = np.zeros(len(vertices), dtype=np.bool_)
     coarse[corners[:, _CORNERS, _CORNERS]] = True
     number = np.cumsum(coarse, dtype=np.int32) - 1
-    parents = number[corners[:, _CORNERS, _CORNERS]]
+    parents = np.ascontiguousarray(number[corners[:, _CORNERS, _CORNERS]])
     ends = np.full((len(vertices), 2), -1, dtype=np.int32)
     ends[coarse] = np.arange(coarse.sum())[:, None]
     for a in range(4):

@@ -9,7 +9,7 @@ level up, 56 % two up.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -55,7 +55,9 @@ class Ancestor:
         order = space.element_order
         moduli = self.lam[order], self.mu[order]
         operator = Elasticity(backend, space, Tets(*on_backend), *moduli)
-        settings = MultigridSettings(local_degree=0)
+        # what is looked for in the model, which has more elements
+        suiting = MultigridSettings.suiting(self.children * len(self.mesh.cells))
+        settings = replace(suiting, local_degree=0)
         found = slow_elements(operator, build(operator, settings), settings)
         return found[space.element_rank]
 

@@ -100,7 +100,7 @@ class Coordinator:
         settings: MultigridSettings | None = None,
         cache: CacheScope = NO_CACHE,
     ) -> None:
-        self._settings = settings or MultigridSettings()
+        self._settings = settings or MultigridSettings.suiting(len(mesh.cells))
         self._cache = cache
         vertices = mesh.nodes[: mesh.n_vertex]
         order = compact_order(vertices, _BLOCK)

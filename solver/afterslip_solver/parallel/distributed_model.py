@@ -27,7 +27,7 @@ from afterslip_solver.model import (
     ShouldStop,
     SolverSettings,
 )
-from afterslip_solver.multigrid import Preconditioner
+from afterslip_solver.multigrid import MultigridSettings, Preconditioner
 from afterslip_solver.operators import Elasticity, Space, check_model
 from afterslip_solver.parallel.balance import Ancestor, ancestor
 from afterslip_solver.parallel.coordinator import LEVELS, SLOW, Coordinator
@@ -83,7 +83,9 @@ class RankElasticModel(ElasticModel):
     def preconditioner(self, operator: Elasticity) -> Preconditioner:
         """See `ElasticModel`; all ranks make it together."""
         nodes = self._part.nodes[self.space.order]
-        return build_part(operator, self._endpoint, nodes[self.space.vertices])
+        settings = MultigridSettings.suiting(self._part.whole)
+        vertices = nodes[self.space.vertices]
+        return build_part(operator, self._endpoint, vertices, settings)
 
     def places(self, nodes: NDArray[np.integer]) -> Int:
         """See `ElasticModel`; nodes of the whole mesh."""
@@ -307,7 +309,8 @@ def _membership(model: Model, ranks: RankGroup, cache: CacheScope) -> Int:
         return {"part": divide(model.mesh, ranks.size, work).astype(np.uint8)}
 
     moduli = model.materials.lam, model.materials.mu
-    found = cache.keyed(*moduli, ranks.size, ranks.device).get("parts", make)
+    cache = cache.keyed(*moduli, MultigridSettings.suiting(len(model.mesh.cells)))
+    found = cache.keyed(ranks.size, ranks.device).get("parts", make)
     return found["part"].astype(np.int64)
 
 

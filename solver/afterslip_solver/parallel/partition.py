@@ -55,6 +55,7 @@ class Part:
     sharing : (n_node,) int8, 0 where no other part has the node, 1 where this part
         owns a shared one, 2 where another does.
     shared : by peer, the part's nodes that it has too, in the whole mesh's order.
+    whole : elements of the whole mesh.
     """
 
     rank: int
@@ -62,6 +63,7 @@ class Part:
     nodes: Int
     sharing: NDArray[np.int8]
     shared: dict[int, Int]
+    whole: int
 
 
 def divide(mesh: TetMesh, n_part: int, work: Float | None = None) -> Int:
@@ -176,7 +178,7 @@ def split(model: Model, membership: Int) -> list[Part]:
             if peer != rank and len(both := np.flatnonzero(has[rank] & has[peer]))
         }
         local = _local_model(model, elements, nodes, number)
-        parts.append(Part(rank, local, nodes, sharing, shared))
+        parts.append(Part(rank, local, nodes, sharing, shared, len(membership)))
     return parts
 
 

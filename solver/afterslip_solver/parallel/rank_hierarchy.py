@@ -92,7 +92,7 @@ def build_part(
     operator: Elasticity,
     endpoint: RankEndpoint,
     vertices: Int,
-    settings: MultigridSettings | None = None,
+    settings: MultigridSettings,
 ) -> Cycle:
     """Make a part's end of the V-cycle; called by all parts alike.
 
@@ -101,8 +101,8 @@ def build_part(
     operator : of the part, on a `RankBackend`.
     endpoint : where the whole is asked for its levels.
     vertices : (n_vertex,) the mesh's number of each of the part's vertices.
+    settings : that the whole has too.
     """
-    settings = settings or MultigridSettings()
     backend, space = operator.backend, operator.space
     assert isinstance(backend, RankBackend)  # noqa: S101 - made with one
     halo = backend.halo(space.n_node)

@@ -94,7 +94,7 @@ class SetupCache:
     @contextmanager
     def _held(self, name: str) -> Iterator[None]:
         """Wait until nobody else makes this, where that can be known at all."""
-        lock = self.folder / f"lock-{hashlib.sha256(name.encode()).hexdigest()[0]}"
+        lock = self.folder / f"lock-{hashlib.sha256(name.encode()).hexdigest()[:2]}"
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             stream = lock.open("a")

@@ -61,8 +61,13 @@ def fill_blocks(
     n_task, n_slot = (np.empty(n_block, dtype=np.int64) for _ in range(2))
 
     def fill(start: int, stop: int) -> None:
+        own = elements[order[start * size : stop * size]]
+        behind = np.iinfo(elements.dtype).max
+        met = np.full((stop - start, size * 10), behind, dtype=elements.dtype)
+        met.ravel()[: own.size] = own.ravel()
+        met.sort(axis=1)
         _fill(
-            start, stop, elements, order, size, warps, per_task, together,
+            start, stop, met, elements, order, size, warps, per_task, together,
             members, local, table, n_task, n_slot,
         )  # fmt: skip
 
@@ -171,7 +176,7 @@ def _banks(
     load = np.zeros((10 * n_task, per_task), np.int64)
     cap = -(-n_node // per_task) + 1
     held = np.zeros(per_task, np.int64)
-    colour = np.full(n_node, -1, np.int64)
+    colour = np.zeros(n_node, np.int64)
     for sweep in range(3):
         for n in range(n_node):
             mine = access[start[n] : start[n + 1]]
@@ -191,24 +196,27 @@ def _banks(
             for k in mine:
                 load[k, best] += 1
     following = np.zeros(per_task, np.int64)
+    most = 0
     for n in range(n_node):
         slot[n] = per_task * following[colour[n]] + colour[n]
         following[colour[n]] += 1
-    return int(per_task * following.max())
+        most = max(most, following[colour[n]])
+    return per_task * most
 
 
 @compiled()
-def _numbered(elements: Any, mine: Any) -> tuple[Any, Any]:
-    """Nodes of some elements in rising order, and (n, 10) their places among them."""
+def _numbered(met: Any, elements: Any, mine: Any) -> tuple[Any, Any]:
+    """Nodes of some elements in rising order, and (n, 10) their places among them.
+
+    Parameters
+    ----------
+    met : the nodes of each of the elements behind each other, sorted; others follow.
+    """
     found = np.empty(10 * len(mine), np.int64)
-    for e in range(len(mine)):
-        for a in range(10):
-            found[10 * e + a] = elements[mine[e], a]
-    found.sort()
     count = 0
     for k in range(len(found)):
-        if k == 0 or found[k] != found[k - 1]:
-            found[count] = found[k]
+        if k == 0 or met[k] != met[k - 1]:
+            found[count] = met[k]
             count += 1
     le = np.empty((len(mine), 10), np.int64)
     for e in range(len(mine)):
@@ -226,15 +234,20 @@ def _numbered(elements: Any, mine: Any) -> tuple[Any, Any]:
 
 @compiled()
 def _fill(
-    first: int, last: int, elements: Any, order: Any, size: int, warps: int,
+    first: int, last: int, met: Any, elements: Any, order: Any, size: int, warps: int,
     per_task: int, together: int,
     members: Any, local: Any, table: Any, n_task: Any, n_slot: Any,
 ) -> None:  # fmt: skip
-    """Make the tables of the blocks first..last."""
+    """Make the tables of the blocks first..last.
+
+    Parameters
+    ----------
+    met : (last - first, 10 size) nodes of each block's elements, sorted.
+    """
     for b in range(first, last):
         mine = order[b * size : min((b + 1) * size, len(order))]
         m = len(mine)
-        nodes, le = _numbered(elements, mine)
+        nodes, le = _numbered(met[b - first], elements, mine)
         task_of = np.empty(m, np.int64)
         touched = np.zeros((m, len(nodes)), np.bool_)
         first_fit = _busiest_first(le, len(nodes))

@@ -57,13 +57,13 @@ def _interval(knots: Any, at: float) -> int:
 
 
 @compiled()
-def _bsplines(knots: Any, low: int, degree: int, at: float, value: Any) -> None:
+def _bsplines(knots: Any, low: int, at: float, value: Any) -> None:
     """Values (degree + 1,) of the B-splines that are not zero in an interval.
 
     de Boor (1978), A Practical Guide to Splines, chapter X.
     """
     value[0] = 1.0
-    for k in range(1, degree + 1):
+    for k in range(1, len(value)):
         saved = 0.0
         for j in range(k):
             right, left = knots[low + j + 1], knots[low + j + 1 - k]
@@ -91,10 +91,10 @@ def slope_of_spline(
     for i in range(start, stop):
         at = min(max(s[i], knots[0]), knots[-1])
         a = _interval(knots, at)
-        _bsplines(knots, a, 3, at, along)
+        _bsplines(knots, a, at, along)
         at = min(max(depth[i], deep[0]), deep[-1])
         b = _interval(deep, at)
-        _bsplines(deep, b, 2, at, below)
+        _bsplines(deep, b, at, below)
         # the derivative of a cubic one is a difference of two quadratic ones
         for k in range(4):
             rise = below[k - 1] / (deep[b + k] - deep[b + k - 3]) if k > 0 else 0.0

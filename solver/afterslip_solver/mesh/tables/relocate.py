@@ -48,7 +48,7 @@ def relocate(
         for i in range(3):
             here[i] = vertices[own, i]
         step = steps[k]
-        badness = _badness(vertices, cells, places, around, here, slope, True)
+        badness = _badness(vertices, cells, places, around, here, slope)
         for _ in range(times):
             for i in range(3):
                 down[i] = -(
@@ -63,7 +63,7 @@ def relocate(
             while step > _SHORTEST * steps[k]:
                 for i in range(3):
                     here[i] = vertices[own, i] + step / length * down[i]
-                found = _badness(vertices, cells, places, around, here, slope, False)
+                found = _badness(vertices, cells, places, around, here, slope)
                 if found < badness:
                     break
                 step *= 0.4
@@ -71,7 +71,7 @@ def relocate(
                 break
             for i in range(3):
                 vertices[own, i] = here[i]
-            badness = _badness(vertices, cells, places, around, here, slope, True)
+            badness = found
             step *= 1.5
 
 
@@ -83,9 +83,8 @@ def _badness(
     around: Any,
     at: Any,
     slope: Any,
-    sloping: bool,
 ) -> float:
-    """Sum over elements with one corner at a point; also its gradient, if wanted.
+    """Sum over elements with one corner at a point; also its gradient.
 
     Parameters
     ----------
@@ -117,15 +116,14 @@ def _badness(
         square += cx * cx + cy * cy + cz * cz
         badness = square**3 / (432.0 * volume * volume)
         total += badness
-        if sloping:
-            near, far = 6.0 * badness / square, 2.0 * badness / volume
-            slope[0] += far * nx - near * (ax + bx + cx)
-            slope[1] += far * ny - near * (ay + by + cy)
-            slope[2] += far * nz - near * (az + bz + cz)
+        near, far = 6.0 * badness / square, 2.0 * badness / volume
+        slope[0] += far * nx - near * (ax + bx + cx)
+        slope[1] += far * ny - near * (ay + by + cy)
+        slope[2] += far * nz - near * (az + bz + cz)
     return total
 
 
-@compiled(inline="always")
+@compiled()
 def _from(start: Any, end: Any) -> Any:
     """Return the three components of a difference."""
     return end[0] - start[0], end[1] - start[1], end[2] - start[2]

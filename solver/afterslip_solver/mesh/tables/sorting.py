@@ -45,39 +45,6 @@ def renumber(
 
 
 @compiled()
-def _arrange(places: Any, keys: Any, first: int, last: int) -> None:
-    """Sort places first..last by their keys; they are few (insertion)."""
-    for i in range(first + 1, last):
-        place = places[i]
-        j = i
-        while j > first and keys[places[j - 1]] > keys[place]:
-            places[j] = places[j - 1]
-            j -= 1
-        places[j] = place
-
-
-@compiled()
-def single_pairs(low: Any, high: Any, n: int) -> Any:
-    """(m,) bool, pairs that occur once.
-
-    Parameters
-    ----------
-    low, high : (m,) integers; low from 0 to n - 1, each few times.
-    """
-    starts, places = by_number(low, n)
-    single = np.zeros(len(low), np.bool_)
-    for k in range(n):
-        first, last = starts[k], starts[k + 1]
-        _arrange(places, high, first, last)
-        for i in range(first, last):
-            key = high[places[i]]
-            before = i > first and high[places[i - 1]] == key
-            behind = i + 1 < last and high[places[i + 1]] == key
-            single[places[i]] = not (before or behind)
-    return single
-
-
-@compiled()
 def _root(parent: Any, i: int) -> Any:
     while parent[i] != i:
         # halving the path keeps it short
