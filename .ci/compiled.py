@@ -32,10 +32,9 @@ from afterslip_solver.operators import Space
 
 PACKAGE = "afterslip_solver"
 WARM = "--warm"
-# packages; one function of the backend takes longest, and else what a campaign needs
-# last comes first, as another process has begun with its mesh and compiles what that
-# takes
-ORDER = ("backend", "greens", "operators", "mesh")
+# packages, as campaigns need them: while Gmsh works what goes on with its mesh is
+# compiled; one function of the backend takes longest
+ORDER = ("mesh", "materials", "backend", "operators", "greens")
 
 
 def make_tables() -> None:

@@ -20,16 +20,19 @@ from afterslip_solver.greens.space_error import (
 from afterslip_solver.jit.ahead import compile_listed
 from afterslip_solver.materials import restoring_force
 from afterslip_solver.mesh import (
+    Box,
     Geometry,
+    Interface,
     boundary_conditions,
     coarsened,
     surface_trace,
 )
 from afterslip_solver.mesh.imported import imported_geometry
+from afterslip_solver.mesh.smoothing import on_walls, smoothed
 from afterslip_solver.model import Materials, Model, SolverSettings
 from afterslip_solver.multigrid import Cycle, MultigridSettings
 from afterslip_solver.multigrid.local_smoothing import smooth_slow_elements
-from afterslip_solver.testing.box import box_with_fault
+from afterslip_solver.testing.box import box_mesh, box_with_fault
 
 _SHEAR, _VISCOSITY = 30e9, 1e19
 _TIMES = np.array([10 * YEAR])
@@ -60,6 +63,7 @@ def solve_samples(backend: str = "cpu") -> None:
     On a GPU also a box that was refined as often as stencils need, beside the mesh
     that it was refined from.
     """
+    move_vertices()
     box = box_with_fault(
         (6, 6, 4), (60e3, 60e3, 40e3), 45.0, length=20e3, top=10e3, width=14.142135e3
     )
@@ -76,6 +80,21 @@ def solve_samples(backend: str = "cpu") -> None:
     space_error_between(found, _TIMES, coarse, *itself, BUILT)
     if backend != "cpu":
         solve_nested(backend)
+
+
+def move_vertices() -> None:
+    """Move the vertices of a mesh as beside curved faults; find depths of a surface."""
+    size = 60 * KM
+    mesh = box_mesh((4, 4, 4), (size, size, size))
+    vertices = mesh.nodes[: mesh.n_vertex].copy()
+    box = Box((-size / 2, size / 2), (-size / 2, size / 2), size)
+    inner = np.asarray(~on_walls(vertices, box).any(axis=1))
+    # so far that elements beside one are poor
+    vertices[np.flatnonzero(inner)[0]] += 0.45 * size / 4 * np.array([1.0, 0.0, 1.0])
+    smoothed(vertices, mesh.cells.copy(), inner, box, [])
+    points = vertices.copy()
+    points[:, 2] = 0.3 * points[:, 0] - size
+    Interface.fit(points).depth_and_dip(*points.T[:2])
 
 
 def small_refined(refine: int = _REFINE) -> Model:
