@@ -1,8 +1,8 @@
 """The process that compiles a GPU's kernels for tasks to come.
 
-Started as ``python -m afterslip_workers.compiling PARENT_PID`` beside the first task,
-which imports, and builds or reads a model, meanwhile: what it compiles lies on disk.
-What runs on the host is compiled by further ones, which end with it.
+Started as ``python -m afterslip_workers.compiling PARENT_PID`` by a worker that starts:
+what it compiles lies on disk before the first task has imported, and made a mesh. What
+runs on the host is compiled by further ones, which end with it.
 """
 
 from __future__ import annotations
