@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
@@ -46,7 +47,10 @@ def linear_levels(operator: Elasticity, nested: bool = True) -> list[Linear]:
     nested : go on to what the mesh was refined from, if it was.
     """
     space = operator.space
-    matrix = operator.on_linear_elements()
+    with ThreadPoolExecutor(1) as beside:
+        # one thread's work for a good part
+        beside.submit(lambda: (space.embedding, space.parents if nested else ()))
+        matrix = operator.on_linear_elements()
     found = [Linear(matrix, space.vertices, space.embedding)]
     fixed = space.fixed[space.vertices]
     for level in space.parents if nested else ():

@@ -30,8 +30,9 @@ class ModelError(InputError, ValueError):
 def check_model(model: Model) -> None:
     """Raise `ModelError` unless materials, mesh and constraints allow a solve."""
     mesh = model.mesh
-    bad = ~np.isfinite(mesh.nodes).all(axis=1)
-    if bad.any():
+    finite = np.isfinite(mesh.nodes)
+    if not finite.all():
+        bad = ~finite.all(axis=1)
         raise ModelError(
             f"{int(bad.sum())} nodes of the mesh have coordinates that are not finite "
             f"(first: node {int(np.argmax(bad))})"
@@ -171,13 +172,16 @@ def rigid_motions(nodes: Float, body: Float | None = None) -> Float:
 
 def _check_constraints(mesh: TetMesh, fixed: Bool) -> None:
     """Each connected piece of the mesh must be fixed against all rigid motions."""
-    count, piece = pieces(mesh.elements, len(mesh.nodes))
-    constrained = fixed.any(axis=1)
+    count, piece = pieces(mesh.cells, mesh.n_vertex)
+    constrained = fixed[:, 0] | fixed[:, 1] | fixed[:, 2]
+    # of millions of nodes, nearly always all
+    of_node = np.zeros(len(mesh.nodes), np.int64)
+    if count > 1:
+        of_node[mesh.elements] = piece[mesh.cells[:, :1]]
+    vertices = mesh.nodes[: mesh.n_vertex]
     for number in range(count):
-        # of millions of nodes, nearly always all
-        inside = piece == number if count > 1 else slice(None)
-        own = constrained & (piece == number) if count > 1 else constrained
-        modes = rigid_motions(mesh.nodes[own], mesh.nodes[inside])[fixed[own]]
+        own = constrained & (of_node == number)
+        modes = rigid_motions(mesh.nodes[own], vertices[piece == number])[fixed[own]]
         _, values, motions = np.linalg.svd(
             np.vstack([modes, np.zeros((6, 6))]), full_matrices=False
         )

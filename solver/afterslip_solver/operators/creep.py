@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from afterslip_solver.backend import LANES, Backend
 from afterslip_solver.backend.base import Tets
+from afterslip_solver.jit.threads import take_rows
 from afterslip_solver.model import Float
 from afterslip_solver.operators.space import Space
 from afterslip_solver.rheology import Branch, RelaxationRates
@@ -81,11 +82,8 @@ class Creep:
         self.which = np.flatnonzero(count)
         self.which = self.which[np.argsort(-count[self.which], kind="stable")]
         self.mu = mu[self.which]
-        self.tets = Tets(
-            backend.asarray(space.elements[self.which]),
-            backend.asarray(space.gradients[self.which]),
-            backend.asarray(space.volume[self.which]),
-        )
+        arrays = space.elements, space.gradients, space.volume
+        self.tets = Tets(*(backend.asarray(take_rows(a, self.which)) for a in arrays))
         found, energy, start = list[BranchRows](), list[Float](), 0
         for k in range(len(viscosity)):
             own = self.which[count[self.which] > k]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from afterslip_solver.jit.compiling import compiled
+from afterslip_solver.jit.threads import over
 from afterslip_solver.model import TET_EDGES
 
 _EDGES = np.array(TET_EDGES)
@@ -26,10 +28,21 @@ def interpolation(ends: Any, n: int) -> csr_array:
     indptr = np.zeros(len(ends) + 1, dtype=np.int32)
     np.cumsum(count, out=indptr[1:])
     indices = np.empty(indptr[-1], dtype=np.int32)
-    indices[indptr[:-1]] = ends[:, 0]
-    indices[indptr[1:] - 1] = ends[:, 1]
-    weights = np.repeat(1.0 / count, count)
+    weights = np.empty(len(indices))
+    over(len(ends), partial(_put_ends, ends, indptr, indices, weights))
     return csr_array((weights, indices, indptr), shape=(len(ends), n))
+
+
+@compiled()
+def _put_ends(
+    ends: Any, indptr: Any, indices: Any, weights: Any, first: int, last: int
+) -> None:
+    """Fill rows first..last of `interpolation`."""
+    for i in range(first, last):
+        count = indptr[i + 1] - indptr[i]
+        for k in range(count):
+            indices[indptr[i] + k] = ends[i, k]
+            weights[indptr[i] + k] = 1.0 / count
 
 
 @compiled()
