@@ -21,6 +21,7 @@ from afterslip_solver.operators.elasticity import (
     Elasticity,
     HostMatrix,
     diagonal_blocks,
+    traces,
 )
 
 
@@ -150,7 +151,7 @@ def _balanced_linear(
     indptr, indices, data = matrix.indptr, matrix.indices, matrix.data
     n = len(indptr) - 1
     diagonal = diagonal_blocks(indptr, indices, data)
-    size = np.sqrt(np.trace(diagonal, axis1=1, axis2=2) / (3.0 * unit))
+    size = np.sqrt(traces(diagonal) / (3.0 * unit))
     diagonal /= (unit * size * size)[:, None, None]
     single = np.empty(data.shape, dtype=np.float32)
     over(n, partial(assembly.balance, indptr, indices, data, size, unit, single))

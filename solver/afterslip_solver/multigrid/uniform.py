@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from afterslip_solver.model import Bool, Float, Int
-from afterslip_solver.operators.elasticity import HostMatrix
+from afterslip_solver.operators.elasticity import HostMatrix, traces
 
 _BISECTIONS = 24
 
@@ -81,7 +81,7 @@ def coarse_matrix(
     indptr = np.searchsorted(coarse_row, np.arange(n + 1))
     own = coarse_row == column
     diagonal = data[own]
-    size = float(np.trace(diagonal, axis1=1, axis2=2).mean()) / 3.0
+    size = float(traces(diagonal).mean()) / 3.0
     diagonal[all_fixed[:, :, None] & np.eye(3, dtype=bool)] = size
     data[own] = diagonal
     return HostMatrix(indptr, column.astype(np.int32), data, diagonal), all_fixed

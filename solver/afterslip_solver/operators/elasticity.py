@@ -80,10 +80,15 @@ def uncoupled(indptr: Any, indices: Any, data: Float, fixed: Bool) -> HostMatrix
     """Matrix of blocks (n_block, 3, 3), from which ``fixed`` (n, 3) are taken out."""
     n = len(indptr) - 1
     diagonal = diagonal_blocks(indptr, indices, data)
-    mean = float(np.trace(diagonal, axis1=1, axis2=2).mean() / 3.0)
+    mean = float(traces(diagonal).mean() / 3.0)
     flat, fixed = data.reshape(-1), np.ascontiguousarray(fixed)
     over(n, partial(assembly.hold, indptr, indices, flat, fixed, mean, diagonal))
     return HostMatrix(indptr, indices, data, diagonal)
+
+
+def traces(blocks: Float) -> Float:
+    """(n,) sums of the diagonals of blocks (n, 3, 3), in less time than NumPy's."""
+    return np.asarray(blocks[:, 0, 0] + blocks[:, 1, 1] + blocks[:, 2, 2])
 
 
 def diagonal_blocks(indptr: Any, indices: Any, data: Float) -> Float:
@@ -172,13 +177,15 @@ class Elasticity:
         couples = ~(fixed[:, :, None] | fixed[:, None, :])
         out[space.constrained] *= couples | np.eye(3, dtype=bool)
         entries = out.reshape(-1, 9)[:, ::4]
-        entries[entries <= 0.0] = entries.mean()
+        bad = entries <= 0.0
+        if bad.any():
+            entries[bad] = entries.mean()
         return out
 
     @cached_property
     def unit(self) -> float:
         """Mean entry of the diagonal, N/m: K over it is of the order of one."""
-        return float(np.trace(self.diagonal, axis1=1, axis2=2).mean() / 3.0)
+        return float(traces(self.diagonal).mean() / 3.0)
 
     def stiffness(self, unit: float, real: type[np.floating[Any]]) -> Blocks:
         """K / unit on the backend in another precision."""

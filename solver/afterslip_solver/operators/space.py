@@ -107,7 +107,8 @@ class Space:
     @cached_property
     def constrained(self) -> Int:
         """Nodes with fixed components."""
-        return np.flatnonzero(self.fixed.any(axis=1))
+        # ``any`` takes twenty times as long for millions of rows
+        return np.flatnonzero(self.fixed[:, 0] | self.fixed[:, 1] | self.fixed[:, 2])
 
     @cached_property
     def embedding(self) -> csr_array:

@@ -42,7 +42,7 @@ from afterslip_solver.multigrid.smoother import (
     random_vector,
 )
 from afterslip_solver.operators import Elasticity
-from afterslip_solver.operators.elasticity import HostMatrix
+from afterslip_solver.operators.elasticity import HostMatrix, traces
 from afterslip_solver.parallel.coordinator import (
     LEVELS,
     SLOW,
@@ -108,7 +108,7 @@ def build_part(
     halo = backend.halo(space.n_node)
     diagonal = halo.sum_host(operator.diagonal)
     own = diagonal[: halo.owned]
-    trace, count = backend.total([np.trace(own, axis1=1, axis2=2).sum(), len(own)])
+    trace, count = backend.total([traces(own).sum(), len(own)])
     unit = trace / (3.0 * count)
     linear = operator.beside_matrix(operator.on_linear_elements)
     cause = space.cache.keyed(*operator.moduli, settings).cause
