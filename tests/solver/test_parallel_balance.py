@@ -114,3 +114,22 @@ def test_parts_of_a_large_mesh_have_the_settings_of_large_ones(fine, monkeypatch
     DistributedModel(fine, SolverSettings(), ranks)
     cycles, share = expected.local_cycles, expected.local_share
     assert sorted(used) == [share, cycles, cycles]
+
+
+def visits(cycle):
+    return [level.visits for level in cycle.levels]
+
+
+def visits_of(endpoint):
+    return visits(endpoint.stored["prepared"].elastic.system.cycle)
+
+
+def test_parts_visit_aggregates_as_often_as_one_device(small, monkeypatch):
+    few = MultigridSettings(max_coarse=8)
+    monkeypatch.setattr(MultigridSettings, "suiting", lambda _: few)
+    model = small.box_model((8, 8, 8))
+    one = visits(prepare(model, SolverSettings(), "cpu").elastic.system.cycle)
+    assert one[2] == few.visits > 1
+    ranks = ThreadRankGroup(2, lambda: CpuBackend(1))
+    DistributedModel(model, SolverSettings(), ranks)
+    assert ranks.call(visits_of, [()] * 2, {}) == [one] * 2

@@ -89,14 +89,19 @@ def build(operator: Elasticity, settings: MultigridSettings | None = None) -> Cy
         for level in host.levels.below
     ]
     if not host.levels.linear:
-        for second in levels[2:3]:
-            second.visits = settings.visits
+        visit_often(levels, settings)
     coarsest = host.levels.coarsest
     lowest = coarsest_inverse(backend, coarsest, unit)
     cycle = Cycle(backend, levels, lowest, coarsest.blocksize[0], unit)
     if settings.local_degree:
         smooth_slow_elements(operator, cycle, settings, cache)
     return cycle
+
+
+def visit_often(levels: list[Level], settings: MultigridSettings) -> None:
+    """Have the first level of aggregates corrected from below as often as is set."""
+    for level in levels[2:3]:
+        level.visits = settings.visits
 
 
 def _nodal_transfers(space: Space, sizes: list[Float]) -> list[Nodal]:

@@ -76,12 +76,14 @@ class Share:
     sizes : (n_vertex,) scale of each of the part's vertices.
     prolongation : from all of the next level to the part's vertices.
     below, coarsest : the whole's levels, scaled by `balanced` but the coarsest.
+    nested : whether the first of these is of what the mesh was refined from.
     """
 
     sizes: Float
     prolongation: bsr_array
     below: list[HostLevel]
     coarsest: bsr_array
+    nested: bool
 
 
 class Coordinator:
@@ -134,8 +136,9 @@ class Coordinator:
             return [None] * len(pieces)
         host = HostLevels.of_arrays(found)
         (sizes,), (top, *below) = host.sizes, host.below
+        rest = below, host.coarsest, bool(self._parents)
         return [
-            Share(sizes[rows], block_rows(top.prolongation, rows), below, host.coarsest)
+            Share(sizes[rows], block_rows(top.prolongation, rows), *rest)
             for rows in numbers
         ]
 

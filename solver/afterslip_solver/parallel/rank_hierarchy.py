@@ -32,6 +32,7 @@ from afterslip_solver.multigrid.hierarchy import (
     coarsest_inverse,
     free_inverse,
     inverse_blocks,
+    visit_often,
 )
 from afterslip_solver.multigrid.local_smoothing import rows_of_stiffness, slow_energy
 from afterslip_solver.multigrid.settings import MultigridSettings
@@ -134,6 +135,8 @@ def build_part(
     levels += [
         aggregated_level(inner, host, 1.0, settings, store) for host in share.below
     ]
+    if not share.nested:
+        visit_often(levels, settings)
     inverse = coarsest_inverse(inner, share.coarsest, unit)
     cycle = Cycle(backend, levels, inverse, share.coarsest.blocksize[0], unit)
     if settings.local_degree and inner.capabilities.local_rows:
