@@ -48,7 +48,7 @@ KERNELS = {
 CAMPAIGN = {
     "campaign_372_s": ("request to closed store; published, A100", "145 / 110"),
     "campaign_model_s": ("before it the model, not counted", "15 / 8"),
-    "campaign_compile_s": ("before that, where nothing is compiled, the compilers", ""),
+    "campaign_compile_s": ("compiling before that, once on a new machine", ""),
     "campaign_before_groups_s": ("until the first group begins", "6 / 3"),
     "campaign_first_group_s": ("the first group, which sets the model up", ""),
     "campaign_pace_s": ("from one group's begin to the next one's", ""),

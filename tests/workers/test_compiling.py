@@ -1,4 +1,4 @@
-"""The process that compiles beside the first task compiles all that is listed."""
+"""The process that compiles for tasks to come compiles all that is listed."""
 
 from __future__ import annotations
 

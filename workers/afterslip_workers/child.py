@@ -94,8 +94,8 @@ def _import_ahead() -> None:
     """Import what models and groups need, in seconds that nobody waits for.
 
     Where processors solve, their kernels are compiled too, or loaded if they were; on a
-    GPU `compiling` does that beside the first task. What fails here fails again in the
-    first task, whose attempt says so.
+    GPU `compiling` does that. What fails here fails again in the first task, whose
+    attempt says so.
     """
     try:
         from afterslip_workers.tasks import greens, model  # noqa: F401

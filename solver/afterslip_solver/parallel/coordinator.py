@@ -99,10 +99,9 @@ class Coordinator:
         self,
         mesh: TetMesh,
         fixed: Bool,
-        settings: MultigridSettings | None = None,
         cache: CacheScope = NO_CACHE,
     ) -> None:
-        self._settings = settings or MultigridSettings.suiting(len(mesh.cells))
+        self._settings = MultigridSettings.suiting(len(mesh.cells))
         self._cache = cache
         vertices = mesh.nodes[: mesh.n_vertex]
         order = compact_order(vertices, _BLOCK)
