@@ -63,7 +63,7 @@ def solve_samples(backend: str = "cpu") -> None:
     On a GPU also a box that was refined as often as stencils need, beside the mesh
     that it was refined from.
     """
-    move_vertices()
+    _move_vertices()
     box = box_with_fault(
         (6, 6, 4), (60e3, 60e3, 40e3), 45.0, length=20e3, top=10e3, width=14.142135e3
     )
@@ -82,7 +82,7 @@ def solve_samples(backend: str = "cpu") -> None:
         solve_nested(backend)
 
 
-def move_vertices() -> None:
+def _move_vertices() -> None:
     """Move the vertices of a mesh as beside curved faults; find depths of a surface."""
     size = 60 * KM
     mesh = box_mesh((4, 4, 4), (size, size, size))

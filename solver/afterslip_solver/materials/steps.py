@@ -57,14 +57,14 @@ def describe_misfits(
         extent is given too, and decides on whether there are steps.
     edge : m, asked for on the faults: says whether a body is too thin for it.
     """
-    looked = [partial(_of_layer, mesh, layer, bodies, faults) for layer in layers]
-    for number, body in enumerate(bodies):
-        over_it = bodies[number + 1 :]
-        looked.append(partial(_of_body, mesh, body, over_it, faults, edge))
     # most of what each does is one thread's where there are millions of elements
     with ThreadPoolExecutor() as pool:
-        for found in pool.map(lambda look: look(), looked):
-            yield from found
+        found = [pool.submit(_of_layer, mesh, one, bodies, faults) for one in layers]
+        for number, body in enumerate(bodies, start=1):
+            over_it = bodies[number:]
+            found.append(pool.submit(_of_body, mesh, body, over_it, faults, edge))
+    for misfits in found:
+        yield from misfits.result()
 
 
 def _of_layer(

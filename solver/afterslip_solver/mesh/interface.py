@@ -254,9 +254,10 @@ class Interface:
     def depth_at(self, s: Float, d: Float) -> Float:
         """Depth as ``depth`` gives it, at distances along and across strike, m."""
         shape = np.broadcast_shapes(np.shape(s), np.shape(d))
-        whole = (np.broadcast_to(value, shape).ravel() for value in (s, d))
         # what is broadcast cannot be written to, for which functions are compiled anew
-        s, d = (np.require(value, requirements="W") for value in whole)
+        s, d = (
+            np.require(np.broadcast_to(v, shape).ravel(), None, "W") for v in (s, d)
+        )
         depth = np.empty(len(s))
         at = (*self._table, s, d, depth)
         over(len(s), lambda *part: depth_from_table(*at, *part))

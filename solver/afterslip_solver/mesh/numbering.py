@@ -11,7 +11,7 @@ from afterslip_solver.jit.threads import over
 from afterslip_solver.mesh.tables import tetrahedra
 from afterslip_solver.mesh.tables.edges import number_edges, put_middles
 from afterslip_solver.mesh.topology import any_corner, cell_edges, edge_keys
-from afterslip_solver.model import Float, Int, TetMesh
+from afterslip_solver.model import Bool, Float, Int, TetMesh
 
 
 def signed_volumes(vertices: Float, cells: Int) -> Float:
@@ -19,6 +19,13 @@ def signed_volumes(vertices: Float, cells: Int) -> Float:
     out = np.empty(len(cells))
     over(len(cells), partial(tetrahedra.six_volumes, vertices, cells, out))
     out /= 6.0
+    return out
+
+
+def flat_elements(vertices: Float, cells: Int, least: float) -> Bool:
+    """(n_elem,) whether volumes are not above ``least``, see `tetrahedra.mark_flat`."""
+    out = np.empty(len(cells), dtype=np.bool_)
+    over(len(cells), partial(tetrahedra.mark_flat, vertices, cells, least, out))
     return out
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from afterslip_common.errors import MeshError
 from afterslip_solver.jit.threads import over
-from afterslip_solver.mesh.numbering import triple_product
-from afterslip_solver.mesh.tables import tetrahedra
+from afterslip_solver.mesh.numbering import flat_elements, triple_product
 from afterslip_solver.mesh.topology import any_corner
 from afterslip_solver.model import TET_EDGES, Float, Int, TetMesh
 
@@ -143,10 +141,7 @@ def check_quality(mesh: TetMesh) -> None:
 
     Raises MeshError with their number, the worst and its place.
     """
-    suspect = np.empty(len(mesh.cells), np.bool_)
-    mark = partial(tetrahedra.mark_flat, mesh.nodes, mesh.cells, _SUSPECT, suspect)
-    over(len(suspect), mark)
-    some = np.flatnonzero(suspect)
+    some = np.flatnonzero(flat_elements(mesh.nodes, mesh.cells, _SUSPECT))
     volume, gamma, _ = element_shapes(mesh.nodes, mesh.cells[some])
     bad = (volume <= 0.0) | (gamma < _DEGENERATE)
     if not bad.any():

@@ -49,11 +49,12 @@ def linear_levels(operator: Elasticity, nested: bool = True) -> list[Linear]:
     space = operator.space
     with ThreadPoolExecutor(1) as beside:
         # one thread's work for a good part
-        beside.submit(lambda: (space.embedding, space.parents if nested else ()))
+        made = beside.submit(lambda: (space.embedding, space.parents if nested else ()))
         matrix = operator.on_linear_elements()
-    found = [Linear(matrix, space.vertices, space.embedding)]
+    embedding, parents = made.result()
+    found = [Linear(matrix, space.vertices, embedding)]
     fixed = space.fixed[space.vertices]
-    for level in space.parents if nested else ():
+    for level in parents:
         coarse = space.fixed[level.vertices]
         matrix = galerkin(matrix, level, fixed, coarse)
         found.append(Linear(matrix, level.vertices, level.embedding))

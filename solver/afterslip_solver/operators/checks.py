@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from afterslip_common.errors import InputError
-from afterslip_solver.jit.threads import over
-from afterslip_solver.mesh.tables import tetrahedra
+from afterslip_solver.mesh.numbering import flat_elements
 from afterslip_solver.mesh.tables.sorting import pieces
 from afterslip_solver.model import Bool, Float, Materials, Model, Restoring, TetMesh
+from afterslip_solver.operators.space import in_any_component
 from afterslip_solver.rheology import Branch
 
 MOTIONS = (
@@ -60,13 +58,10 @@ def _check_restoring(restoring: Restoring) -> None:
 
 def _check_elements(mesh: TetMesh) -> None:
     """No element may be flat or inside out."""
-    cells = mesh.cells
-    bad = np.empty(len(cells), dtype=np.bool_)
-    # rounding of coordinates leaves a flat element a volume of this order
-    over(len(cells), partial(tetrahedra.mark_flat, mesh.nodes, cells, 1e-14, bad))
     _refuse(
         mesh,
-        bad,
+        # rounding of coordinates leaves a flat element a volume of this order
+        flat_elements(mesh.nodes, mesh.cells, 1e-14),
         "no positive volume: they are inverted or flat",
         "mesh again, or list the vertices of each so that its volume is positive",
     )
@@ -173,7 +168,7 @@ def rigid_motions(nodes: Float, body: Float | None = None) -> Float:
 def _check_constraints(mesh: TetMesh, fixed: Bool) -> None:
     """Each connected piece of the mesh must be fixed against all rigid motions."""
     count, piece = pieces(mesh.cells, mesh.n_vertex)
-    constrained = fixed[:, 0] | fixed[:, 1] | fixed[:, 2]
+    constrained = in_any_component(fixed)
     # of millions of nodes, nearly always all
     of_node = np.zeros(len(mesh.nodes), np.int64)
     if count > 1:

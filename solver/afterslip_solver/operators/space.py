@@ -107,8 +107,7 @@ class Space:
     @cached_property
     def constrained(self) -> Int:
         """Nodes with fixed components."""
-        # ``any`` takes twenty times as long for millions of rows
-        return np.flatnonzero(self.fixed[:, 0] | self.fixed[:, 1] | self.fixed[:, 2])
+        return np.flatnonzero(in_any_component(self.fixed))
 
     @cached_property
     def embedding(self) -> csr_array:
@@ -134,6 +133,11 @@ class Space:
     def n_node(self) -> int:
         """Number of P2 nodes."""
         return len(self.nodes)
+
+
+def in_any_component(fixed: Bool) -> Bool:
+    """(n,) rows of (n, 3) with one that is true, in a twentieth of ``any``'s time."""
+    return fixed[:, 0] | fixed[:, 1] | fixed[:, 2]
 
 
 def along_curve(nodes: Float, elements: Int) -> tuple[Int, Int]:
