@@ -23,7 +23,7 @@ from afterslip_solver.parallel import (
     divide,
     rank_hierarchy,
 )
-from afterslip_solver.parallel.distributed_model import expected_work
+from afterslip_solver.parallel.distributed_model import FINE, expected_work
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def visits(cycle):
 
 
 def visits_of(endpoint):
-    return visits(endpoint.stored["prepared"].elastic.system.cycle)
+    return visits(endpoint.stored[FINE].elastic.system.cycle)
 
 
 def test_parts_visit_aggregates_as_often_as_one_device(small, monkeypatch):

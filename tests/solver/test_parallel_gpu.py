@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))
+from test_parallel import refined
+
 from afterslip_common.terms import YEAR
 from afterslip_solver.backend import BackendError
 from afterslip_solver.greens import evaluate_curve, prepare
+from afterslip_solver.greens.nested_guess import Solutions
+from afterslip_solver.materials import restoring_force
+from afterslip_solver.mesh import coarsened
 from afterslip_solver.model import SolverSettings
 from afterslip_solver.parallel import (
     DistributedModel,
+    PartNestedGuess,
     ProcessRankGroup,
     gpu_rank_group,
 )
@@ -118,3 +127,25 @@ def test_curves_agree_with_one_cpu(small, ranks, changes):
     np.testing.assert_allclose(found, expected, atol=1e-7 * scale)
     for one, other in zip(parts.history, whole.history, strict=True):
         assert abs(one["iterations"] - other["iterations"]) <= 1
+
+
+def test_guesses_come_from_the_mesh_that_was_refined(small, ranks):
+    fine = refined(small.box_model((8, 8, 4)), small.held_sides)
+    coarse = coarsened(fine, restoring_force)
+    assert coarse is not None
+    on_coarse, on_fine = (
+        small.patch_slip(model.faults["main"]) for model in (coarse, fine)
+    )
+    settings = SolverSettings(times=(0.0, YEAR), until=YEAR, tolerance=1e-10)
+    whole = DistributedModel(fine, settings, ranks)
+    without = whole.solve(on_fine, fine.surface.nodes)
+    parts = whole.beside(coarse, settings, nested=True)
+    keep = Solutions()
+    parts.solve(on_coarse, coarse.surface.nodes, keep=keep)
+    guesses = PartNestedGuess(parts, whole).guesses(keep)
+    found = whole.solve(on_fine, fine.surface.nodes, guesses=guesses)
+    assert found.outcome == "converged"
+    assert found.iterations < without.iterations
+    times = np.array([0.0, 0.1 * YEAR, YEAR])
+    here, there = (evaluate_curve(result, times) for result in (found, without))
+    np.testing.assert_allclose(here, there, atol=1e-6 * np.abs(there).max())

@@ -369,7 +369,6 @@ def test_model_of_a_campaign_is_measured_by_its_sources(tmp_path):
         ({"accuracy": "1 %", "refine": 1}, {}, "model.mesh.refine"),
         ({"accuracy": "1 %", "size": {"fault": 1, "far": 9}}, {}, "model.mesh"),
         ({"accuracy": "1 %"}, {"space_error": False}, "solver.space_error"),
-        ({"accuracy": "1 %"}, {"gpus": 2}, "solver.gpus"),
     ],
 )
 def test_accuracy_that_cannot_be_is_refused(mesh, solver, path):
@@ -378,3 +377,9 @@ def test_accuracy_that_cannot_be_is_refused(mesh, solver, path):
     with pytest.raises(SpecError) as refused:
         parse_forward({**spec, "solver": solver})
     assert [problem.path for problem in refused.value.problems] == [path]
+
+
+def test_accuracy_goes_with_several_gpus():
+    spec = copy.deepcopy(test_forward.SPEC)
+    spec["model"]["mesh"] = {"accuracy": "1 %"}
+    assert parse_forward({**spec, "solver": {"gpus": 2}}).solver.gpus == 2

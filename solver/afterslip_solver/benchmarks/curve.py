@@ -31,6 +31,21 @@ PAPER_GROUP_S = 448.0
 REFERENCE = 1e-9
 
 
+def coarse_slip(coarse: Model, fine: Model, slip: dict[str, Float]) -> dict[str, Float]:
+    """Return the slip of a model on the mesh that it was refined from.
+
+    Parameters
+    ----------
+    slip : fault name → (n_fault_node, 3, lane) m.
+    """
+    # nodes have the same numbers in both
+    rows = {
+        name: np.searchsorted(fine.faults[name].nodes, fault.nodes)
+        for name, fault in coarse.faults.items()
+    }
+    return {name: values[rows[name]] for name, values in slip.items()}
+
+
 class Nested:
     """The coarse curve of a group, whose solutions are guesses of the fine one's.
 
@@ -44,11 +59,7 @@ class Nested:
         self, coarse: Prepared, fine: Prepared, slip: dict[str, Float]
     ) -> None:
         self.coarse, self._guess = coarse, NestedGuess(coarse.elastic, fine.elastic)
-        # nodes have the same numbers in both
-        all_nodes = {name: fault.nodes for name, fault in fine.model.faults.items()}
-        own = {name: fault.nodes for name, fault in coarse.model.faults.items()}
-        at = {name: np.searchsorted(all_nodes[name], own[name]) for name in slip}
-        self._slip = {name: slip[name][at[name]] for name in slip}
+        self._slip = coarse_slip(coarse.model, fine.model, slip)
         self.iterations: list[int] = []
 
     def guesses(self) -> Guesses:

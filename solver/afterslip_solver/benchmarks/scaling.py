@@ -13,10 +13,21 @@ import numpy as np
 
 from afterslip_common.record import Record, record
 from afterslip_solver.backend import LANES
+from afterslip_solver.benchmarks.curve import coarse_slip
+from afterslip_solver.greens.nested_guess import Solutions
+from afterslip_solver.greens.space_error import loosened
+from afterslip_solver.materials import restoring_force
+from afterslip_solver.mesh import coarsened
 from afterslip_solver.model import Float, GroupResult, Int, Model, SolverSettings
 from afterslip_solver.multigrid import MultigridSettings
-from afterslip_solver.parallel import DistributedModel, RankGroup, gpu_rank_group
+from afterslip_solver.parallel import (
+    DistributedModel,
+    PartNestedGuess,
+    RankGroup,
+    gpu_rank_group,
+)
 from afterslip_solver.parallel.coordinator import Coordinator
+from afterslip_solver.parallel.distributed_model import FINE
 from afterslip_solver.parallel.rank_backend import RankBackend
 from afterslip_solver.parallel.rank_group import RankEndpoint
 
@@ -31,6 +42,8 @@ class _Measured:
     elastic: float
     curve: float
     wall: float
+    nested: float
+    nested_iterations: list[int]
     exchange: float
     rows: int
     bytes: int
@@ -107,6 +120,7 @@ def _measure(
         # the one in the middle of three
         runs = sorted((_timed(parts, slip, trace) for _ in range(3)), key=itemgetter(0))
         wall, found = runs[1]
+        nested = sorted(_nested(parts, model, slip, settings), key=itemgetter(0))[1]
         costs = ranks.call(_exchange, [()] * ranks.size, {})
     finally:
         parts.close()
@@ -118,6 +132,8 @@ def _measure(
         elastic=own[0],
         curve=sum(own),
         wall=wall,
+        nested=nested[0],
+        nested_iterations=[entry["iterations"] for entry in nested[1].history],
         exchange=float(prices @ _calls(applies)),
         rows=max(rows for _, rows in costs),
         bytes=max(parts.bytes_by_part),
@@ -131,6 +147,36 @@ def _timed(
     started = time.perf_counter()
     found = parts.solve(slip, trace)
     return time.perf_counter() - started, found
+
+
+def _nested(
+    parts: DistributedModel,
+    model: Model,
+    slip: dict[str, Float],
+    settings: SolverSettings,
+) -> list[tuple[float, GroupResult]]:
+    """Solve three times as campaigns do, on the mesh before the last refinement first.
+
+    Returns
+    -------
+    Seconds of both meshes, and the result of the fine one.
+    """
+    coarse = coarsened(model, restoring_force)
+    if coarse is None:
+        message = "the mesh was not refined"
+        raise ValueError(message)
+    on_coarse = coarse_slip(coarse, model, slip)
+    other = parts.beside(coarse, loosened(settings), nested=True)
+    nested = PartNestedGuess(other, parts)
+    traces, found = (coarse.surface.nodes, model.surface.nodes), []
+    # the first run compiles
+    for _ in range(4):
+        started = time.perf_counter()
+        keep = Solutions()
+        other.solve(on_coarse, traces[0], keep=keep)
+        result = parts.solve(slip, traces[1], guesses=nested.guesses(keep))
+        found.append((time.perf_counter() - started, result))
+    return found[1:]
 
 
 def _calls(iterations: int) -> Float:
@@ -147,7 +193,7 @@ def _calls(iterations: int) -> Float:
 
 def _exchange(endpoint: RankEndpoint) -> tuple[list[float], int]:
     """Seconds of one exchange of each kind, and the rows that this rank sends."""
-    prepared = endpoint.stored["prepared"]
+    prepared = endpoint.stored[FINE]
     backend: RankBackend = prepared.backend
     n, xp = prepared.space.n_node, backend.xp
     n_vertex = len(prepared.space.vertices)
@@ -198,6 +244,14 @@ def _describe(
             None if one is None else one.wall / count,
             "the whole curve, with loads, creep and what comes back to the host",
         ),
+        record(
+            f"group_nested_{count}_gpus_s",
+            m.nested,
+            "s",
+            None if one is None else one.nested / count,
+            "the same with the coarse mesh's curve before it, which tells the mesh's "
+            f"error; iterations {m.nested_iterations}",
+        ),
         record(f"group_setup_{count}_gpus_s", m.seconds, "s", None, size),
     ]
     if count == 1:
@@ -209,6 +263,7 @@ def _describe(
             ("solve", m.elastic, one.elastic),
             ("curve", m.curve, one.curve),
             ("wall", m.wall, one.wall),
+            ("nested", m.nested, one.nested),
         ):
             name = f"efficiency_{what}_{count}_gpus"
             note = f"{size}; response differs by {differ:.1e} from one GPU's"

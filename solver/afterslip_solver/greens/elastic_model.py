@@ -152,6 +152,13 @@ class ElasticModel:
         found: Int = self.space.rank[nodes]
         return found
 
+    def fault_nodes(self, name: str) -> Int:
+        """Return the mesh nodes on a fault, of those that this device has."""
+        return self.model.faults[name].nodes
+
+    def agree(self, u: Any) -> None:
+        """Give a nodal vector one value at nodes that several devices have."""
+
     def preconditioner(self, operator: Elasticity) -> Preconditioner:
         """Set up the preconditioner of a stiffness of this model."""
         return make_preconditioner(self._kind, operator)

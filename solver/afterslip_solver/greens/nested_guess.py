@@ -70,7 +70,9 @@ class NestedGuess:
         real = np.float32
         mask = (~fine.space.fixed).astype(real)
         self._free = self._backend.asarray(mask)
-        self._offsets = {name: self._offset(coarse, name) for name in fine.model.faults}
+        # a part of a model may have nothing of a fault
+        found = {name: self._offset(coarse, name) for name in fine.model.faults}
+        self._offsets = {name: own for name, own in found.items() if len(own[0])}
         del self._middle, self._meshes
 
     def guesses(self, solutions: Solutions) -> Guesses:
@@ -87,6 +89,8 @@ class NestedGuess:
             self._backend.scale_into(found, solutions.norms[solve], out)
             if solve == 0:
                 self._add_offsets(solutions.slip, out)
+            # two of its elements interpolate a node's value with different rounding
+            self._fine.agree(out)
             return out
 
         return guess
@@ -107,12 +111,10 @@ class NestedGuess:
 
     def _offset(self, coarse: ElasticModel, name: str) -> tuple[Any, Any, Any]:
         """Fine nodes, weights of the slip at them, and a mask of ones."""
-        split, known = (
-            coarse.model.splits[name],
-            np.zeros(len(self._middle), dtype=bool),
-        )
+        split = coarse.model.splits[name]
+        known = np.zeros(len(self._middle), dtype=bool)
         # on the fault the offsets of both sides cancel
-        known[self._fine.model.faults[name].nodes] = True
+        known[self._fine.fault_nodes(name)] = True
         nodes, columns, weights = tables.inside(
             *self._meshes,
             self._middle,
@@ -132,10 +134,11 @@ class NestedGuess:
 
     def _add_offsets(self, slip: dict[str, Float], out: Any) -> None:
         xp, backend = self._backend.xp, self._backend
-        for name, values in slip.items():
-            at, matrix, ones = self._offsets[name]
+        for name, (at, matrix, ones) in self._offsets.items():
+            if name not in slip:
+                continue
             offset = xp.empty((len(at), 3, LANES), dtype=np.float32)
-            given = backend.asarray(values.astype(np.float32))
+            given = backend.asarray(slip[name].astype(np.float32))
             backend.transfer(matrix, ones, given, offset, False)
             out[at] += offset
         out *= self._fine.system.operator.free

@@ -93,6 +93,11 @@ class Coordinator:
     ----------
     mesh : of the model. fixed : (n_node, 3) bool.
     cache : arrays keyed by both.
+
+    Raises
+    ------
+    PartitionError
+        If the mesh has too few vertices for a hierarchy.
     """
 
     def __init__(
@@ -111,6 +116,10 @@ class Coordinator:
         cells = self._number[mesh.cells].astype(np.int32)
         self._cells = cells
         self._parents = ancestors(cells, np.arange(len(order)))
+        # all would be on the level that is inverted
+        if not self._parents and len(order) <= self._settings.max_coarse:
+            message = f"{len(order)} vertices are too few for several devices"
+            raise PartitionError(message)
 
     def shares(self, pieces: Sequence[Piece]) -> Sequence[Share | None]:
         """Sum the pieces, go down, and cut the prolongation for each part.
@@ -123,10 +132,6 @@ class Coordinator:
 
         def make(matrices: list[HostMatrix]) -> Arrays:
             levels, coarsest = self.aggregates(lambda: self._sum(matrices, numbers))
-            if not levels:
-                count = len(self._number)
-                message = f"{count} vertices are too few for several devices"
-                raise PartitionError(message)
             scaled, sizes = balanced(levels, pieces[0].unit, len(self._number))
             return HostLevels([], [sizes], scaled, coarsest).as_arrays()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from afterslip_solver.array_cache import ArrayCache, Arrays, CacheScope
-from afterslip_solver.greens.checkpoint import Checkpointer, State, StateError
-from afterslip_solver.greens.elastic_model import ElasticModel
-from afterslip_solver.greens.group_solve import GroupSolve
-from afterslip_solver.greens.prepared import Prepared
+from afterslip_solver.greens.checkpoint import Checkpointer, State
+from afterslip_solver.greens.nested_guess import Solutions
 from afterslip_solver.greens.settings import SettingsError, check_settings
 from afterslip_solver.greens.source import Slip
 from afterslip_solver.jit.threads import over
+from afterslip_solver.mesh.lattice import CHILDREN
 from afterslip_solver.model import (
     Bool,
     Float,
@@ -27,168 +26,28 @@ from afterslip_solver.model import (
     ShouldStop,
     SolverSettings,
 )
-from afterslip_solver.multigrid import MultigridSettings, Preconditioner
-from afterslip_solver.operators import Elasticity, Space, check_model
+from afterslip_solver.multigrid import MultigridSettings
+from afterslip_solver.operators import check_model
 from afterslip_solver.parallel.balance import Ancestor, ancestor
 from afterslip_solver.parallel.coordinator import LEVELS, SLOW, Coordinator
-from afterslip_solver.parallel.operators import RankCreep, RankSprings
-from afterslip_solver.parallel.partition import Part, divide, split
-from afterslip_solver.parallel.rank_backend import RankBackend
+from afterslip_solver.parallel.partition import divide, split
 from afterslip_solver.parallel.rank_group import RankEndpoint, RankGroup
-from afterslip_solver.parallel.rank_hierarchy import build_part
+from afterslip_solver.parallel.rank_model import (
+    DUE,
+    LOAD,
+    REPORT,
+    SAVE,
+    STOP,
+    Rows,
+    Wishes,
+    connect_parts,
+    each,
+    prepare_part,
+    solve_part,
+)
 
-_REPORT, _STOP, _LOAD, _DUE, _SAVE = "report", "stop", "load", "due", "save"
-
-
-class RankSolve(GroupSolve):
-    """A run on one part, which has only the trace nodes that it owns."""
-
-    def __init__(self, backend: Any, *limits: Any) -> None:
-        tolerance, max_iterations, trace, *hooks = limits
-        self._parts: RankBackend = backend
-        super().__init__(backend, tolerance, max_iterations, trace[trace >= 0], *hooks)
-
-    def sizes_of(self, values: list[Any]) -> Any:
-        """See `GroupSolve`; of all parts."""
-        found = super().sizes_of(values)
-        self._parts.communicator.maximise(found)
-        return found
-
-
-class RankElasticModel(ElasticModel):
-    """One rank's part of an elastic model.
-
-    Parameters
-    ----------
-    part : of the model. endpoint : the rank's.
-    """
-
-    _springs_kind = RankSprings
-
-    def __init__(
-        self, part: Part, endpoint: RankEndpoint, cache: ArrayCache | None
-    ) -> None:
-        self._part = part
-        self._endpoint = endpoint
-        self._known: tuple[NDArray[np.integer], Int] | None = None
-        self._ranks = RankBackend(endpoint.backend, endpoint.communicator, part)
-        super().__init__(part.model, self._ranks, cache=cache)
-
-    def _numbered(self, cache: CacheScope) -> Space:
-        """See `ElasticModel`; nodes are ordered by who shares them."""
-        space = super()._numbered(cache.keyed(self._part.sharing))
-        self._ranks.share(space.order)
-        return space
-
-    def preconditioner(self, operator: Elasticity) -> Preconditioner:
-        """See `ElasticModel`; all ranks make it together."""
-        nodes = self._part.nodes[self.space.order]
-        settings = MultigridSettings.suiting(self._part.whole)
-        vertices = nodes[self.space.vertices]
-        return build_part(operator, self._endpoint, vertices, settings)
-
-    def places(self, nodes: NDArray[np.integer]) -> Int:
-        """See `ElasticModel`; nodes of the whole mesh."""
-        # groups of a campaign have the same trace
-        if self._known is not None and np.array_equal(self._known[0], nodes):
-            return self._known[1]
-        own = self._part.nodes
-        at = np.minimum(np.searchsorted(own, nodes), len(own) - 1)
-        mine = (own[at] == nodes) & (self._part.sharing[at] < 2)
-        places = np.where(mine, self.space.rank[at], -1)
-        self._known = nodes, places
-        return places
-
-
-class _RankCheckpointer:
-    """A rank's way to the checkpointer of the whole; see `Checkpointer`."""
-
-    def __init__(self, endpoint: RankEndpoint) -> None:
-        self._endpoint = endpoint
-
-    def load(self) -> State | None:
-        """See `Checkpointer`."""
-        state: State | None = self._endpoint.ask(_LOAD, None)
-        return state
-
-    def due(self) -> bool:
-        """See `Checkpointer`."""
-        return bool(self._endpoint.ask(_DUE, None))
-
-    def save(self, state: State) -> None:
-        """See `Checkpointer`."""
-        self._endpoint.ask(_SAVE, state)
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """An array by its rows that are not zero: of a source's slip there are few."""
-
-    shape: tuple[int, ...]
-    rows: Int
-    values: Float
-
-    @classmethod
-    def of(cls, whole: Float) -> _Rows:
-        rows = np.flatnonzero(whole.reshape(len(whole), -1).any(axis=1))
-        return cls(whole.shape, rows, whole[rows])
-
-    def whole(self) -> Float:
-        out = np.zeros(self.shape)
-        out[self.rows] = self.values
-        return out
-
-
-def _each(slip: Any, change: Callable[[Any], Any]) -> Any:
-    """Change the arrays of `Slip`."""
-    if isinstance(slip, Mapping):
-        return {name: change(values) for name, values in slip.items()}
-    if isinstance(slip, np.ndarray | _Rows):
-        return change(slip)
-    return [change(values) for values in slip]
-
-
-def _prepare_part(
-    endpoint: RankEndpoint,
-    part: Part,
-    settings: SolverSettings,
-    cache: ArrayCache | None,
-) -> tuple[int, str]:
-    elastic = RankElasticModel(part, endpoint, cache)
-    prepared = Prepared(elastic, settings, RankCreep, RankSolve)
-    endpoint.stored["prepared"] = prepared
-    return prepared.bytes, prepared.scheme
-
-
-def _solve_part(
-    endpoint: RankEndpoint,
-    slip: Any,
-    trace_nodes: NDArray[np.integer],
-    reports: bool,
-    stops: bool,
-    keeps: bool,
-) -> tuple[GroupResult, Int] | Exception:
-    """Solve on a part; returns what it found and which trace nodes are its own."""
-    prepared: Prepared = endpoint.stored["prepared"]
-
-    def report(news: dict[str, Any]) -> None:
-        endpoint.ask(_REPORT, news)
-
-    def asked_to_stop() -> bool:
-        return bool(endpoint.ask(_STOP, None))
-
-    try:
-        found = prepared.solve(
-            _each(slip, _Rows.whole),
-            trace_nodes,
-            report if reports else None,
-            asked_to_stop if stops else None,
-            _RankCheckpointer(endpoint) if keeps else None,
-        )
-    except (SettingsError, StateError) as error:
-        # all ranks see the same before they compute, and are ready for another job
-        return error
-    return found, np.flatnonzero(prepared.elastic.places(trace_nodes) >= 0)
+# what ranks store the two models as
+FINE, COARSE = "fine", "coarse"
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +58,7 @@ class Device:
 
 
 class DistributedModel:
-    """A model ready to be solved by a ranks, group after group.
+    """A model ready to be solved by ranks, group after group.
 
     Parameters
     ----------
@@ -207,6 +66,14 @@ class DistributedModel:
     ranks : the ranks; one part for each.
     whole : makes the aggregates; a new one where left out.
     cache : where the set-up's arrays are stored from one process to the next.
+    membership : (n_elem,) part of each element; found where left out.
+    label : what ranks store their parts as.
+
+    Attributes
+    ----------
+    ranks, membership, label : as given.
+    backend : kind of the ranks' devices. n_unknowns : displacement components.
+    bytes_by_part : memory of each. scheme : see `greens.Prepared`.
 
     Raises
     ------
@@ -223,24 +90,48 @@ class DistributedModel:
         ranks: RankGroup,
         whole: Coordinator | None = None,
         cache: ArrayCache | None = None,
+        membership: Int | None = None,
+        label: str = FINE,
     ) -> None:
         check_model(model)
         check_settings(settings)
         _check_parallel(settings)
         self.ranks = ranks
         self.backend = Device(ranks.device)
+        self.label, self._cache = label, cache
         mesh = model.mesh
         self.n_unknowns = 3 * len(mesh.nodes)
         stored = CacheScope(cache).keyed(mesh.nodes, mesh.elements, model.fixed)
         whole = whole or Coordinator(mesh, model.fixed, cache=stored)
-        parts = split(model, _membership(model, ranks, stored))
+        if membership is None:
+            membership = _membership(model, ranks, stored)
+        self.membership = membership
         sizes = ranks.call(
-            _prepare_part,
-            [(part, settings, cache) for part in parts],
+            prepare_part,
+            [(label, part, settings, cache) for part in split(model, membership)],
             {LEVELS: whole.shares, SLOW: whole.slow},
         )
         self.bytes_by_part = [size for size, _ in sizes]
         self.scheme = sizes[0][1]
+
+    def beside(
+        self, coarse: Model, settings: SolverSettings, nested: bool
+    ) -> DistributedModel:
+        """Set up a coarse model on the same ranks.
+
+        Parameters
+        ----------
+        nested : this model was refined from that one; its parts then have the parents
+            of this one's.
+
+        Raises
+        ------
+        PartitionError
+            If it is too small to be cut; the ranks are as they were.
+        """
+        parts = self.membership[::CHILDREN] if nested else None
+        given = coarse, settings, self.ranks, None, self._cache
+        return DistributedModel(*given, membership=parts, label=COARSE)
 
     @property
     def bytes(self) -> int:
@@ -254,8 +145,16 @@ class DistributedModel:
         progress: Progress | None = None,
         should_stop: ShouldStop | None = None,
         checkpointer: Checkpointer | None = None,
+        guesses: PartGuesses | None = None,
+        keep: Solutions | None = None,
     ) -> GroupResult:
-        """See `greens.Prepared.solve`."""
+        """See `greens.Prepared.solve`.
+
+        Parameters
+        ----------
+        guesses : of `PartNestedGuess.guesses`.
+        keep : solutions are to be stored; they stay on the ranks.
+        """
         size = self.ranks.size
 
         def report(news: list[Any]) -> list[None]:
@@ -266,14 +165,16 @@ class DistributedModel:
         def stop(_: list[Any]) -> list[bool]:
             return [should_stop is not None and should_stop()] * size
 
-        hooks = (
-            progress is not None,
-            should_stop is not None,
-            checkpointer is not None,
+        wishes = Wishes(
+            reports=progress is not None,
+            stops=should_stop is not None,
+            checkpoints=checkpointer is not None,
+            stores=keep is not None,
+            guessed=guesses is not None,
         )
-        answers = {_REPORT: report, _STOP: stop, **_keeping(checkpointer, size)}
-        given = [(_each(slip, _Rows.of), trace_nodes, *hooks)] * size
-        found = self.ranks.call(_solve_part, given, answers)
+        answers = {REPORT: report, STOP: stop, **_keeping(checkpointer, size)}
+        given = self.label, each(slip, Rows.of), trace_nodes, wishes
+        found = self.ranks.call(solve_part, [given] * size, answers)
         if isinstance(found[0], Exception):
             raise found[0]
         first: GroupResult = found[0][0]
@@ -283,6 +184,29 @@ class DistributedModel:
     def close(self) -> None:
         """Let the ranks go."""
         self.ranks.close()
+
+
+@dataclass(frozen=True, slots=True)
+class PartGuesses:
+    """Guesses that each rank makes of the solutions that it stores."""
+
+
+class PartNestedGuess:
+    """`greens.nested_guess.NestedGuess` on every part of two models.
+
+    Parameters
+    ----------
+    coarse, fine : the former was set up `beside` the latter, which was refined from it.
+    """
+
+    def __init__(self, coarse: DistributedModel, fine: DistributedModel) -> None:
+        size = fine.ranks.size
+        labels = coarse.label, fine.label
+        fine.ranks.call(connect_parts, [labels] * size, {})
+
+    def guesses(self, _: Solutions) -> PartGuesses:
+        """Return what guesses the solves of the group that was solved last."""
+        return PartGuesses()
 
 
 def _joined(parts: list[tuple[Float, Int]]) -> Float:
@@ -359,4 +283,4 @@ def _keeping(checkpointer: Checkpointer | None, size: int) -> dict[str, Any]:
         checkpointer.save(whole)
         return [None] * size
 
-    return {_LOAD: load, _DUE: lambda _: [checkpointer.due()] * size, _SAVE: save}
+    return {LOAD: load, DUE: lambda _: [checkpointer.due()] * size, SAVE: save}

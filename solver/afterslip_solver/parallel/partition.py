@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 from afterslip_common.errors import InputError
 from afterslip_solver.backend.cuda.stencils import DESCENDANTS, TIMES
-from afterslip_solver.mesh.lattice import corners_of_children
+from afterslip_solver.mesh.lattice import CHILDREN, corners_of_children
 from afterslip_solver.mesh.tables.bisection import centres, compact_order
 from afterslip_solver.model import (
     Bool,
@@ -134,25 +134,38 @@ def divide(mesh: TetMesh, n_part: int, work: Float | None = None) -> Int:
 
 
 def _clusters(mesh: TetMesh, n_part: int) -> Int:
-    """Cluster of every element: what it was refined from, or compact ones."""
+    """Cluster of every element: what it was refined from, or compact ones.
+
+    Children of an element are never divided: parts of the mesh that a model was refined
+    from then have the parents of the model's parts.
+    """
     n_elem = len(mesh.elements)
-    if n_elem >= DESCENDANTS * _ENOUGH * n_part and _halved(mesh.cells, TIMES):
+    many = n_elem >= DESCENDANTS * _ENOUGH * n_part
+    if many and _parents(mesh.cells, TIMES) is not None:
         return np.asarray(np.arange(n_elem) // DESCENDANTS)
-    size = -(-n_elem // _CLUSTERS)
-    order = compact_order(centres(mesh.nodes, mesh.cells), size)
-    cluster = np.empty(n_elem, dtype=np.int64)
-    cluster[order] = np.arange(n_elem) // size
+    parents = _parents(mesh.cells, 1)
+    if parents is not None:
+        return np.repeat(_compact(mesh.nodes, parents), CHILDREN)
+    return _compact(mesh.nodes, mesh.cells)
+
+
+def _compact(nodes: Float, cells: Int) -> Int:
+    """Compact cluster of every element."""
+    size = -(-len(cells) // _CLUSTERS)
+    order = compact_order(centres(nodes, cells), size)
+    cluster = np.empty(len(cells), dtype=np.int64)
+    cluster[order] = np.arange(len(cells)) // size
     return cluster
 
 
-def _halved(cells: Int, times: int) -> bool:
-    """Whether cells (n_elem, 4) come from elements that were halved so often."""
+def _parents(cells: Int, times: int) -> Int | None:
+    """Cells (n, 4) that were halved so often, or None."""
     for _ in range(times):
         corners = corners_of_children(cells)
         if corners is None:
-            return False
-        cells = corners[:, np.arange(4), np.arange(4)]
-    return True
+            return None
+        cells = np.ascontiguousarray(corners[:, np.arange(4), np.arange(4)])
+    return cells
 
 
 def split(model: Model, membership: Int) -> list[Part]:

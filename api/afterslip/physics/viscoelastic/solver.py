@@ -63,9 +63,6 @@ class Solver(Schema):
         if not self.space_error:
             message = "is needed for mesh.accuracy"
             yield Problem("space_error", False, message, f"write true, {hint}")
-        if self.gpus > 1:
-            message = "estimate no error, which mesh.accuracy needs"
-            yield Problem("gpus", self.gpus, message, f"write gpus: 1, {hint}")
 
     def steps_problems(self, until: Duration) -> Iterator[Problem]:
         """Refuse more steps than anybody waits for.

@@ -238,7 +238,7 @@ def _error_times(spec: ViscoelasticCampaign, model: Model, modes: int) -> int:
     # what has an accuracy was refined
     refined = mesh.refine > 0 or mesh.accuracy is not None
     comparable = model.coarser is not None or refined
-    if not (spec.solver.space_error and comparable) or spec.solver.gpus > 1:
+    if not (spec.solver.space_error and comparable):
         return 0
     later = error_times([float(time) for time in spec.times.output])
     return 1 + (len(later) if modes > 1 else 0)

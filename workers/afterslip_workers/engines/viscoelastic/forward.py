@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from afterslip.error_class import ErrorClass
 from afterslip.identity import canonical_spec, digest, model_digest
+from afterslip.physics.viscoelastic.solver import Solver
 from afterslip.physics.viscoelastic.spec import ViscoelasticForward
 from afterslip.readers.places import Points
 from afterslip.schemas.forward import SlipFile
@@ -21,12 +21,13 @@ from afterslip.spec.files import Files, LocalFiles
 from afterslip.spec.inputs import Inputs, resolve
 from afterslip_common.terms import SLIP_COMPONENTS, YEAR
 from afterslip_solver.greens import Prepared
-from afterslip_solver.greens.nested_guess import NestedGuess, Solutions
-from afterslip_solver.greens.space_error import space_error
+from afterslip_solver.greens.nested_guess import Solutions
+from afterslip_solver.greens.space_error import BUILT, space_error
 from afterslip_solver.inversion import magnitude_of
 from afterslip_solver.mesh import placed, placed_slip
 from afterslip_solver.mesh.split import elements_beside
-from afterslip_solver.model import Float, GroupResult, Model
+from afterslip_solver.model import Float, GroupResult, Model, SolverSettings
+from afterslip_solver.parallel import DistributedModel
 from afterslip_solver.sources import interpolated_slip, potency, uniform_slip
 from afterslip_workers.engines.forward import place_coordinates, write
 from afterslip_workers.engines.variables import variable
@@ -45,6 +46,7 @@ from afterslip_workers.engines.viscoelastic.places import (
 from afterslip_workers.engines.viscoelastic.settings import prepared_for, settings_of
 from afterslip_workers.engines.viscoelastic.space import (
     coarse_model,
+    nested_guess,
     prepared_coarse,
     richardson_of,
 )
@@ -113,8 +115,7 @@ def run_forward(
             return errors
 
         def room(model: Model) -> float:
-            settings = settings_of(forward.times, forward.solver)
-            device = backend or forward.solver.backend
+            settings, _, device = _how(forward, backend)
             return preflight.room(model, settings, device)
 
         walls = walls_of_slip(forward, inputs, say, backend)
@@ -172,11 +173,14 @@ def _solved(
     places = locate(model, points, inputs.topography)
     times = np.array([float(time) for time in forward.times.output])
     coarse = coarse_model(model, forward.solver)
+    prepared = prepared_for(model, *_how(forward, backend))
     there = None
     if coarse is not None:
         say({"phase": "estimating the error of the mesh"})
-        there = _coarse(forward, inputs, coarse, times, say, backend)
-    found = _solve(forward, model, slip, places, say, backend, there)
+        fine = prepared, richardson_of(model)
+        there = _coarse(forward, inputs, coarse, times, say, backend, *fine)
+    say({"phase": "solving"})
+    found = _solve(prepared, slip, places, say, there and there.guesses)
     motion = at_points(found, model, slip, places, times)
     motion = local_motion(motion, inputs.frame, places.xy)
     result = _dataset(inputs, points, times, motion)
@@ -255,25 +259,23 @@ def _size(model: Model, slip: dict[str, Float]) -> dict[str, float]:
     }
 
 
+def _how(
+    forward: ViscoelasticForward, backend: str | None
+) -> tuple[SolverSettings, Solver, str]:
+    """Return settings, the spec's part that says more, and the backend."""
+    solver = forward.solver
+    return settings_of(forward.times, solver), solver, backend or solver.backend
+
+
 def _solve(
-    forward: ViscoelasticForward,
-    model: Model,
+    prepared: Prepared | DistributedModel,
     slip: dict[str, Float],
     places: Places,
     report: Report,
-    backend: str | None,
-    coarse: _Coarse | None,
+    guesses: Any,
 ) -> GroupResult:
-    settings = settings_of(forward.times, forward.solver)
-    device = backend or forward.solver.backend
-    prepared = prepared_for(model, settings, forward.solver, device)
-    report({"phase": "solving"})
-    solve = partial(prepared.solve, slip, places.trace, report)
-    if coarse is not None and model.coarser is None and isinstance(prepared, Prepared):
-        nested = NestedGuess(coarse.prepared.elastic, prepared.elastic)
-        guesses = nested.guesses(coarse.solutions)
-        solve = partial(prepared.solve, slip, places.trace, report, guesses=guesses)
-    found = solve()
+    """Solve the model; see `Prepared.solve`."""
+    found = prepared.solve(slip, places.trace, report, guesses=guesses)
     if found.outcome != "converged":
         bad = found.outcome == "nan"
         kind = ErrorClass.NAN if bad else ErrorClass.NOT_CONVERGED
@@ -286,13 +288,12 @@ class _Coarse:
     """A coarse model, solved.
 
     ``motion`` (1 + n_time, n_point, 3) m is `elastic_and_change`; NaN where there is no
-    solution.
+    solution. ``guesses`` are those of the fine model's solves, or None.
     """
 
-    prepared: Prepared
-    solutions: Solutions
     motion: Float
     iterations: int
+    guesses: Any
 
 
 def _coarse(
@@ -302,22 +303,25 @@ def _coarse(
     times: Float,
     report: Report,
     backend: str | None,
+    fine: Prepared | DistributedModel | None = None,
+    richardson: float = BUILT,
 ) -> _Coarse:
-    """Solve a coarse model, before the fine one."""
+    """Solve a coarse model, before the fine one; see `prepared_coarse`."""
     points = inputs.points
     assert points is not None  # noqa: S101 - resolve reads them for forward specs
     slip = placed_slip(coarse, _slip(forward, inputs, coarse))
     places = locate(coarse, points, inputs.topography)
-    device = backend or forward.solver.backend
-    settings = settings_of(forward.times, forward.solver)
-    prepared = prepared_coarse(coarse, settings, forward.solver, device)
-    keep = Solutions()
+    how = _how(forward, backend)
+    prepared = prepared_coarse(coarse, *how, fine, richardson)
+    nested = None if fine is None else nested_guess(prepared, fine, richardson)
+    keep = None if nested is None else Solutions()
     found = prepared.solve(slip, places.trace, report, keep=keep)
     there = elastic_and_change(found, coarse, slip, places, times)
     if found.outcome != "converged":
         there[:] = np.nan
     there = local_motion(there, inputs.frame, places.xy)
-    return _Coarse(prepared, keep, there, found.iterations)
+    guesses = nested.guesses(keep) if nested and keep else None
+    return _Coarse(there, found.iterations, guesses)
 
 
 def _error_variable(error: Float) -> xr.Variable:

@@ -122,7 +122,7 @@ def _memory(spec: ViscoelasticCampaign, count: float, backend: str) -> dict[str,
         time_tolerance=settings.time_tolerance,
         predictor=settings.predictor,
         span=scheme.span,
-        compared=spec.solver.space_error and gpus == 1 and comparable,
+        compared=spec.solver.space_error and comparable,
     )
     least = found
     if creeping:

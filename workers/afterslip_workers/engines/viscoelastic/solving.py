@@ -18,12 +18,11 @@ from afterslip.frame import Frame
 from afterslip.physics.viscoelastic import physics
 from afterslip.physics.viscoelastic.store import error_times
 from afterslip.schemas.fault import Sources
-from afterslip_solver.greens import Prepared, StateError, evaluate_curve
+from afterslip_solver.greens import StateError, evaluate_curve
 from afterslip_solver.jit.threads import copy_rows
 from afterslip_solver.mesh import placed_slip
 from afterslip_solver.mesh.slit_surface import Trace, two_sided
 from afterslip_solver.model import Float, GroupResult, Int, Model
-from afterslip_solver.parallel import DistributedModel
 from afterslip_workers.engines.base import GroupWork, Phase, Solved
 from afterslip_workers.engines.viscoelastic import preflight
 from afterslip_workers.engines.viscoelastic.ground import local_motion
@@ -33,13 +32,14 @@ from afterslip_workers.engines.viscoelastic.settings import (
     settings_of,
     stricter,
 )
-from afterslip_workers.engines.viscoelastic.solvers import Solvers
+from afterslip_workers.engines.viscoelastic.solvers import Solver, Solvers
 from afterslip_workers.engines.viscoelastic.sources import UnitSources, unit_slip
 from afterslip_workers.engines.viscoelastic.space import (
     Coarse,
     CoarseGroup,
     coarse_model,
     prepared_coarse,
+    richardson_of,
     slipping,
 )
 from afterslip_workers.errors import CancelledError, TaskError
@@ -190,7 +190,7 @@ def _keeper(work: GroupWork) -> Checkpoints:
 def _run(
     work: GroupWork,
     ready: _Ready,
-    prepared: Prepared | DistributedModel,
+    prepared: Solver,
     slip: dict[str, Float],
     keeper: Checkpoints,
     coarse: CoarseGroup | None,
@@ -203,9 +203,8 @@ def _run(
         send(news)
 
     arguments = slip, ready.trace.nodes, report, work.should_stop, keeper
-    solve = partial(prepared.solve, *arguments)
-    if coarse is not None and isinstance(prepared, Prepared):
-        solve = partial(prepared.solve, *arguments, coarse.guesses)
+    guesses = None if coarse is None else coarse.guesses
+    solve = partial(prepared.solve, *arguments, guesses)
     try:
         return solve()
     except StateError as error:
@@ -228,20 +227,21 @@ def _ready(work: GroupWork) -> _Ready:
             model, settings, backend, gpus, work.warm.clear, compared=compared
         )
 
-        def second() -> tuple[Trace, Coarse | None]:
+        def comparison(fine: Solver | None = None) -> tuple[Trace, Coarse | None]:
             trace = two_sided(model)
             like = coarse_model(model, solver) if compared else None
             if like is None:
                 return trace, None
-            prepared = prepared_coarse(like, settings, solver, backend)
+            given = settings, solver, backend, fine, richardson_of(model)
+            second = prepared_coarse(like, *given)
             frame = Frame.of(work.spec.model.frame)
-            return trace, Coarse.of(like, prepared, model, trace, frame)
+            return trace, Coarse.of(like, second, model, trace, frame)
 
-        # small beside the fine one
         with ThreadPoolExecutor(1) as beside:
-            found = beside.submit(second)
+            # small beside the fine one, but several GPUs set up one model at a time
+            found = beside.submit(comparison) if gpus == 1 else None
             prepared = prepared_for(model, settings, solver, backend)
-        trace, coarse = found.result()
+            trace, coarse = found.result() if found else comparison(prepared)
         coarse = coarse and coarse.guessing(prepared)
         twice = preflight.fits_twice(needed, backend, gpus)
         return _Ready(model, Solvers(prepared, twice), trace, coarse)
@@ -305,7 +305,7 @@ def _at_stations(found: GroupResult, times: Float, nodes: Int, weights: Float) -
     return np.asarray(np.einsum("sk,ltskc->ltsc", weights, curve))
 
 
-def _stats(found: GroupResult, prepared: Prepared | DistributedModel) -> dict[str, Any]:
+def _stats(found: GroupResult, prepared: Solver) -> dict[str, Any]:
     return {
         "solves": found.solves,
         "iterations": found.iterations,

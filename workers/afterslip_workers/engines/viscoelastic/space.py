@@ -16,7 +16,7 @@ from afterslip.archive.tables import POLYGON_ORDER
 from afterslip.frame import Frame
 from afterslip.physics.viscoelastic.solver import Solver
 from afterslip_solver.greens import Prepared, prepare
-from afterslip_solver.greens.nested_guess import Guesses, NestedGuess, Solutions
+from afterslip_solver.greens.nested_guess import NestedGuess, Solutions
 from afterslip_solver.greens.space_error import (
     BUILT,
     NESTED,
@@ -37,7 +37,11 @@ from afterslip_solver.model import (
     ShouldStop,
     SolverSettings,
 )
-from afterslip_solver.parallel import DistributedModel
+from afterslip_solver.parallel import (
+    DistributedModel,
+    PartitionError,
+    PartNestedGuess,
+)
 from afterslip_workers.engines.viscoelastic.ground import local_motion
 from afterslip_workers.engines.viscoelastic.settings import backend_of
 from afterslip_workers.engines.viscoelastic.sources import UnitSources, unit_slip
@@ -46,7 +50,7 @@ from afterslip_workers.machine.setup_cache import SetupCache
 
 def coarse_model(model: Model, solver: Solver) -> Model | None:
     """Return the model to compare with; None where there is none, or none is asked."""
-    if not solver.space_error or solver.gpus > 1:
+    if not solver.space_error:
         return None
     if model.coarser is not None:
         return model.coarser
@@ -64,11 +68,45 @@ def richardson_of(model: Model) -> float:
 
 
 def prepared_coarse(
-    model: Model, settings: SolverSettings, solver: Solver, backend: str
-) -> Prepared:
-    """Prepare the coarse model; its solves need not be exact."""
+    model: Model,
+    settings: SolverSettings,
+    solver: Solver,
+    backend: str,
+    fine: Prepared | DistributedModel | None = None,
+    richardson: float = NESTED,
+) -> Prepared | DistributedModel:
+    """Prepare the coarse model; its solves need not be exact.
+
+    Parameters
+    ----------
+    fine : the fine model where that is prepared already; GPUs that share it share the
+        coarse one, too.
+    richardson : of the fine model.
+    """
+    on_earth, loose = placed(model), loosened(settings)
     chosen = backend_of(solver, backend)
-    return prepare(placed(model), loosened(settings), chosen, SetupCache.here())
+    if isinstance(fine, DistributedModel):
+        try:
+            return fine.beside(on_earth, loose, richardson == NESTED)
+        except PartitionError:
+            # a hundred vertices are no work
+            chosen = "cpu"
+    return prepare(on_earth, loose, chosen, SetupCache.here())
+
+
+def nested_guess(
+    coarse: Prepared | DistributedModel,
+    fine: Prepared | DistributedModel,
+    richardson: float,
+) -> NestedGuess | PartNestedGuess | None:
+    """Return what takes solutions to the fine model; None if it was not refined."""
+    if richardson != NESTED:
+        return None
+    if isinstance(coarse, DistributedModel) and isinstance(fine, DistributedModel):
+        return PartNestedGuess(coarse, fine)
+    if isinstance(coarse, Prepared) and isinstance(fine, Prepared):
+        return NestedGuess(coarse.elastic, fine.elastic)
+    return None
 
 
 def slipping(found: GroupResult) -> Float:
@@ -84,11 +122,12 @@ class CoarseGroup:
     ----------
     curve : of (n_lane, 1 + n_time, n_coarse_trace, 3) float64, m,
         `elastic_and_change`; None where the solves did not converge.
-    guesses : of the same solves on the fine model; None where it was not refined.
+    guesses : of the same solves on the fine model, as its ``solve`` takes them; None
+        where it was not refined.
     """
 
     curve: Future[Float] | None
-    guesses: Guesses | None
+    guesses: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +148,7 @@ class Coarse:
     """
 
     model: Model
-    prepared: Prepared
+    prepared: Prepared | DistributedModel
     trace: Trace
     nodes: Int
     weights: Float
@@ -117,7 +156,7 @@ class Coarse:
     on_fault: Int
     richardson: float
     frame: Frame
-    nested: NestedGuess | None = None
+    nested: NestedGuess | PartNestedGuess | None = None
     beside: ThreadPoolExecutor = field(default_factory=partial(ThreadPoolExecutor, 1))
     solving: Lock = field(default_factory=Lock)
 
@@ -125,7 +164,7 @@ class Coarse:
     def of(
         cls,
         coarse: Model,
-        prepared: Prepared,
+        prepared: Prepared | DistributedModel,
         unplaced: Model,
         fine_trace: Trace,
         frame: Frame,
@@ -157,9 +196,7 @@ class Coarse:
 
     def guessing(self, fine: Prepared | DistributedModel) -> Coarse:
         """Return the same that also makes guesses for the fine model."""
-        if self.richardson != NESTED or not isinstance(fine, Prepared):
-            return self
-        nested = NestedGuess(self.prepared.elastic, fine.elastic)
+        nested = nested_guess(self.prepared, fine, self.richardson)
         return replace(self, nested=nested)
 
     def solve(
