@@ -19,7 +19,10 @@ from afterslip.errors import SpecError
 from afterslip.identity import model_digest
 from afterslip.physics.viscoelastic.elements import elements
 from afterslip.physics.viscoelastic.sizing import ENDS, scaled, sized
-from afterslip.physics.viscoelastic.spec import ViscoelasticCampaign
+from afterslip.physics.viscoelastic.spec import (
+    ViscoelasticCampaign,
+    ViscoelasticForward,
+)
 from afterslip.spec import parse_campaign, parse_forward
 from afterslip.spec.files import LocalFiles
 from afterslip.spec.inputs import resolve
@@ -382,4 +385,6 @@ def test_accuracy_that_cannot_be_is_refused(mesh, solver, path):
 def test_accuracy_goes_with_several_gpus():
     spec = copy.deepcopy(test_forward.SPEC)
     spec["model"]["mesh"] = {"accuracy": "1 %"}
-    assert parse_forward({**spec, "solver": {"gpus": 2}}).solver.gpus == 2
+    parsed = parse_forward({**spec, "solver": {"gpus": 2}})
+    assert isinstance(parsed, ViscoelasticForward)
+    assert parsed.solver.gpus == 2
