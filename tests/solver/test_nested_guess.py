@@ -93,8 +93,9 @@ def test_quadratic_fields_stay_what_they_are(nested):
 
     keep = Solutions()
     # the second solve: slip is no part of it
-    for _ in range(2):
-        keep.add(coarse.backend, coarse.backend.asarray(field(coarse.space.nodes)))
+    for solve in range(2):
+        values = coarse.backend.asarray(field(coarse.space.nodes))
+        keep.add(coarse.backend, solve, values)
     found = fine.backend.to_host(guess.guesses(keep)(1))
     expected = field(fine.space.nodes) * ~fine.space.fixed[:, :, None]
     np.testing.assert_allclose(found, expected, atol=2e-6 * abs(expected).max())
@@ -180,3 +181,15 @@ def test_a_guess_is_taken_as_far_as_it_helps(small, shaken_box):
     assert far.iterations <= pcg(k, cycle, f, tolerance=1e-8).iterations + 1
     nothing = pcg(k, cycle, f, guess=np.zeros_like(f), fitted=True, tolerance=1e-8)
     assert (nothing.relative <= 1e-8).all()
+
+
+def test_steps_that_are_predicted_are_not_stored_as_guesses(small):
+    settings = replace(SETTINGS, integrator="stepping", step=YEAR / 12)
+    coarse = model(small)
+    keep = Solutions()
+    slip = small.patch_slip(coarse.faults["main"])
+    prepared = prepare(coarse, settings, "cpu")
+    found = prepared.solve(slip, coarse.surface.nodes, keep=keep)
+    assert found.solves == 13
+    # the elastic solve, and the first step, before which there is no past
+    assert sorted(keep.values) == [0, 1]

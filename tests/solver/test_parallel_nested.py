@@ -25,7 +25,7 @@ from afterslip_solver.parallel import (
     divide,
 )
 from afterslip_solver.parallel.distributed_model import COARSE, FINE
-from afterslip_solver.parallel.rank_model import NESTED
+from afterslip_solver.parallel.rank_model import GUESS, SOLUTIONS
 
 SETTINGS = SolverSettings(times=(0.0, YEAR), until=YEAR, tolerance=1e-9)
 
@@ -75,7 +75,7 @@ def test_guesses_are_those_of_one_device(small, models, size):
 
 def guess_of(endpoint):
     """Return a part's guess of the first solve, with the nodes of the whole mesh."""
-    fine, nested = endpoint.stored[FINE], endpoint.stored[NESTED]
+    fine, nested = endpoint.stored[FINE], endpoint.stored[GUESS]
     keep = Solutions()
     coarse = endpoint.stored[COARSE]
     n = coarse.space.n_node
@@ -84,7 +84,7 @@ def guess_of(endpoint):
     # one value a node, as a solution has it, in digits that round
     values[...] = random.standard_normal((n, 3, 1))
     coarse.elastic.agree(values)
-    keep.add(coarse.backend, values)
+    keep.add(coarse.backend, 0, values)
     part = fine.elastic._part
     return part.nodes[fine.space.order], nested.guesses(keep)(0)
 
@@ -134,3 +134,36 @@ def test_ranks_outlive_a_coarse_mesh_that_is_too_small_for_them(small, models):
         whole.beside(tiny, SETTINGS, nested=False)
     slip = small.patch_slip(fine.faults["main"])
     assert whole.solve(slip, fine.surface.nodes).outcome == "converged"
+
+
+def stored_solutions(endpoint):
+    """Return which solves' solutions a rank holds."""
+    return sorted(endpoint.stored[SOLUTIONS].values)
+
+
+def test_ranks_hold_solutions_from_the_coarse_solve_to_the_fine_one(small, models):
+    coarse, fine = models
+    on_coarse, on_fine = slips(small, models)
+    group = ranks(2)
+    whole = DistributedModel(fine, SETTINGS, group)
+    parts = whole.beside(coarse, SETTINGS, nested=True)
+    nested = PartNestedGuess(parts, whole)
+
+    def held():
+        first, second = group.call(stored_solutions, [()] * 2, {})
+        assert first == second
+        return first
+
+    traces, keep = (coarse.surface.nodes, fine.surface.nodes), Solutions()
+    solves = parts.solve(on_coarse, traces[0], keep=keep).solves
+    assert held() == list(range(solves))
+    assert keep.values == {}
+    whole.solve(on_fine, traces[1], guesses=nested.guesses(keep))
+    assert held() == []
+    # a group that was cancelled leaves nothing either
+    stopped = parts.solve(on_coarse, traces[0], should_stop=lambda: True, keep=keep)
+    assert stopped.outcome == "stopped"
+    assert held() == []
+    parts.solve(on_coarse, traces[0], keep=keep)
+    whole.solve(on_fine, traces[1])
+    assert held() == []

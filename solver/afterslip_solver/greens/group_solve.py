@@ -45,7 +45,8 @@ class GroupSolve:
     digest : makes the digest of the problem, for the checkpointer.
     precision : of the iterations, see `pcg`.
     guesses : of solves that are given no other guess, by their number; or None.
-    keep : called with every solution, or None.
+    keep : called with the number of each solve that was given no guess and its
+        solution, or None.
 
     Attributes
     ----------
@@ -64,7 +65,7 @@ class GroupSolve:
         digest: Callable[[], NDArray[np.uint8]],
         precision: Precision = "mixed",
         guesses: Callable[[int], Any] | None = None,
-        keep: Callable[[Any], None] | None = None,
+        keep: Callable[[int, Any], None] | None = None,
     ) -> None:
         self.backend = backend
         self._guesses, self._keep = guesses, keep
@@ -124,9 +125,10 @@ class GroupSolve:
             self._report(phase, iteration, counted(relative))
             return self._should_stop is not None and self._should_stop()
 
-        nested = guess is None and self._guesses is not None
+        alone, number = guess is None, len(self.history)
+        nested = alone and self._guesses is not None
         if nested and self._guesses is not None:
-            guess = self._guesses(len(self.history))
+            guess = self._guesses(number)
         result = pcg(
             system.operator,
             system.cycle,
@@ -141,8 +143,9 @@ class GroupSolve:
             precision=self._precision,
             fitted=nested,
         )
-        if self._keep is not None:
-            self._keep(result.values)
+        # the others, steps, are many
+        if self._keep is not None and alone:
+            self._keep(number, result.values)
         # what was not enough for one solve would be tried in vain by the next ones
         self._precision = result.precision
         self.iterations += result.iterations

@@ -32,26 +32,26 @@ Guesses = Callable[[int], Any]
 
 @dataclass(slots=True)
 class Solutions:
-    """Those of a group's solves, the elastic one first.
+    """Those of a group's solves that were given no guess.
 
     Attributes
     ----------
     slip : by fault (n_fault_node, 3, LANES) m, that was solved for.
-    values : (n_node, 3, lane) float32, of norm one. norms : (lane,) theirs.
+    values : by the number of the solve, the elastic one's is 0, (n_node, 3, lane)
+        float32, of norm one. norms : (lane,) theirs.
     """
 
     slip: dict[str, Float] = field(default_factory=dict)
-    values: list[Any] = field(default_factory=list)
-    norms: list[Float] = field(default_factory=list)
+    values: dict[int, Any] = field(default_factory=dict)
+    norms: dict[int, Float] = field(default_factory=dict)
 
-    def add(self, backend: Backend, values: Any) -> None:
+    def add(self, backend: Backend, solve: int, values: Any) -> None:
         """Store a solution (n_node, 3, lane) in half its precision."""
         norm = np.sqrt(backend.dot(values, values))
         norm = np.where(norm > 0.0, norm, 1.0)
         out = backend.xp.empty(values.shape, dtype=np.float32)
         backend.scale_into(values, 1.0 / norm, out)
-        self.values.append(out)
-        self.norms.append(norm)
+        self.values[solve], self.norms[solve] = out, norm
 
 
 class NestedGuess:
@@ -79,11 +79,11 @@ class NestedGuess:
         """Return what guesses the solves of a group by those of the coarse model."""
 
         def guess(solve: int) -> Any:
-            if solve >= len(solutions.values):
+            values = solutions.values.get(solve)
+            if values is None:
                 return None
             xp, shape = self._backend.xp, (*self._fine.space.nodes.shape, LANES)
             found = xp.empty(shape, dtype=np.float32)
-            values = solutions.values[solve]
             self._backend.transfer(self._embedding, self._free, values, found, False)
             out = xp.empty(shape)
             self._backend.scale_into(found, solutions.norms[solve], out)

@@ -86,9 +86,8 @@ class _Lockstep:
         self.preconditioner = preconditioner
         self.backend = operator.backend
         self.f = f
-        norm = np.sqrt(self.backend.dot(f, f))
+        self.norm = norm = np.sqrt(self.backend.dot(f, f))
         self.reference = norm if reference is None else np.asarray(reference)
-        self.idle = norm == 0.0
         # lanes that were found exact enough
         self.enough = np.zeros(len(norm), dtype=np.bool_)
         # an idle lane may not divide by zero nor ever be waited for
@@ -103,14 +102,15 @@ class _Lockstep:
     ) -> SolveResult:
         xp = self.backend.xp
         u = xp.zeros_like(self.f)
-        r = self.f.copy()
+        r, norm = self.f.copy(), self.norm
         if guess is not None:
             u[...] = guess
             r = self.operator.check(u, self.f)
             if fitted:
                 self._fit(u, r)
+            norm = np.sqrt(self.backend.dot(r, r))
         ending: Ending = "converged"
-        initial = relative = np.sqrt(self.backend.dot(r, r)) / self.unit
+        initial = relative = norm / self.unit
         while True:
             if not np.isfinite(relative).all():
                 ending = "nan"

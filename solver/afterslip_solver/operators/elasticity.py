@@ -233,4 +233,6 @@ class Elasticity:
         force = self.backend.elastic_forces(self.tets, self.lam, self.mu, u)
         if self.springs is not None:
             self.springs.add(u, force)
-        return (f - force) * self.free
+        self.backend.xp.subtract(f, force, out=force)
+        force *= self.free
+        return force

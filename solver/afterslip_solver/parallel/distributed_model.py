@@ -90,7 +90,7 @@ class DistributedModel:
         ranks: RankGroup,
         whole: Coordinator | None = None,
         cache: ArrayCache | None = None,
-        membership: Int | None = None,
+        membership: NDArray[np.integer] | None = None,
         label: str = FINE,
     ) -> None:
         check_model(model)
@@ -225,7 +225,9 @@ def _joined(parts: list[tuple[Float, Int]]) -> Float:
     return response
 
 
-def _membership(model: Model, ranks: RankGroup, cache: CacheScope) -> Int:
+def _membership(
+    model: Model, ranks: RankGroup, cache: CacheScope
+) -> NDArray[np.integer]:
     """Part of every element, see `divide`; ``cache`` is keyed by the mesh."""
 
     def make() -> Arrays:
@@ -235,7 +237,7 @@ def _membership(model: Model, ranks: RankGroup, cache: CacheScope) -> Int:
     moduli = model.materials.lam, model.materials.mu
     cache = cache.keyed(*moduli, MultigridSettings.suiting(len(model.mesh.cells)))
     found = cache.keyed(ranks.size, ranks.device).get("parts", make)
-    return found["part"].astype(np.int64)
+    return found["part"]
 
 
 def expected_work(model: Model, ranks: RankGroup) -> Float | None:

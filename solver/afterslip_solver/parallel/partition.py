@@ -168,7 +168,7 @@ def _parents(cells: Int, times: int) -> Int | None:
     return cells
 
 
-def split(model: Model, membership: Int) -> list[Part]:
+def split(model: Model, membership: NDArray[np.integer]) -> list[Part]:
     """Cut a model into the parts that ``membership`` (n_elem,) names."""
     mesh, n_part = model.mesh, int(membership.max()) + 1
     n_node = len(mesh.nodes)

@@ -32,7 +32,7 @@ from afterslip_solver.parallel.rank_hierarchy import build_part
 
 REPORT, STOP, LOAD, DUE, SAVE = "report", "stop", "load", "due", "save"
 # what a rank stores beside its models
-NESTED, SOLUTIONS = "nested", "solutions"
+GUESS, SOLUTIONS = "guess", "solutions"
 
 
 class RankSolve(GroupSolve):
@@ -195,7 +195,7 @@ def prepare_part(
 def connect_parts(endpoint: RankEndpoint, coarse: str, fine: str) -> None:
     """Store what makes guesses on a fine part of solutions on the coarse one."""
     parts = (endpoint.stored[label].elastic for label in (coarse, fine))
-    endpoint.stored[NESTED] = NestedGuess(*parts)
+    endpoint.stored[GUESS] = NestedGuess(*parts)
 
 
 def solve_part(
@@ -224,13 +224,13 @@ def solve_part(
             report if wishes.reports else None,
             asked_to_stop if wishes.stops else None,
             _RankCheckpointer(endpoint) if wishes.checkpoints else None,
-            stored[NESTED].guesses(stored[SOLUTIONS]) if wishes.guessed else None,
+            stored[GUESS].guesses(stored[SOLUTIONS]) if wishes.guessed else None,
             stored[SOLUTIONS] if wishes.stores else None,
         )
     except (SettingsError, StateError) as error:
         # all ranks see the same before they compute, and are ready for another job
         return error
-    if wishes.guessed:
-        # the next group needs their memory
+    if not wishes.stores or found.outcome != "converged":
+        # nobody will ask for guesses any more, and their memory is needed
         stored[SOLUTIONS] = Solutions()
     return found, np.flatnonzero(prepared.elastic.places(trace_nodes) >= 0)

@@ -130,9 +130,10 @@ class GraphIteration:
         self._state.set(state)
         # whatever a solve before left, broken numbers too
         self.p.fill(0.0)
-        self._q.fill(0.0)
         if self._name == "advance_single":
             self.x.fill(0.0)
+            return
+        self._q.fill(0.0)
         # alpha is zero: this only puts the scaled residual where it is wanted
         self._advance()
 

@@ -217,7 +217,7 @@ def _built(
     settings = settings_of(spec.times, spec.solver)
 
     def room(model: Model) -> float:
-        return preflight.room(model, settings, backend)
+        return preflight.room(model, settings, backend, spec.solver.gpus)
 
     return adapted(
         spec.model,

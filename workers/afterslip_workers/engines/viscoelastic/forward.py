@@ -22,7 +22,7 @@ from afterslip.spec.inputs import Inputs, resolve
 from afterslip_common.terms import SLIP_COMPONENTS, YEAR
 from afterslip_solver.greens import Prepared
 from afterslip_solver.greens.nested_guess import Solutions
-from afterslip_solver.greens.space_error import BUILT, space_error
+from afterslip_solver.greens.space_error import space_error
 from afterslip_solver.inversion import magnitude_of
 from afterslip_solver.mesh import placed, placed_slip
 from afterslip_solver.mesh.split import elements_beside
@@ -49,6 +49,7 @@ from afterslip_workers.engines.viscoelastic.space import (
     nested_guess,
     prepared_coarse,
     richardson_of,
+    was_refined,
 )
 from afterslip_workers.errors import TaskError
 from afterslip_workers.versions import versions
@@ -115,8 +116,8 @@ def run_forward(
             return errors
 
         def room(model: Model) -> float:
-            settings, _, device = _how(forward, backend)
-            return preflight.room(model, settings, device)
+            settings, solver, device = _how(forward, backend)
+            return preflight.room(model, settings, device, solver.gpus)
 
         walls = walls_of_slip(forward, inputs, say, backend)
         given = forward.model, inputs, files, phase, measure
@@ -177,7 +178,7 @@ def _solved(
     there = None
     if coarse is not None:
         say({"phase": "estimating the error of the mesh"})
-        fine = prepared, richardson_of(model)
+        fine = prepared, was_refined(model)
         there = _coarse(forward, inputs, coarse, times, say, backend, *fine)
     say({"phase": "solving"})
     found = _solve(prepared, slip, places, say, there and there.guesses)
@@ -304,7 +305,7 @@ def _coarse(
     report: Report,
     backend: str | None,
     fine: Prepared | DistributedModel | None = None,
-    richardson: float = BUILT,
+    refined: bool = False,
 ) -> _Coarse:
     """Solve a coarse model, before the fine one; see `prepared_coarse`."""
     points = inputs.points
@@ -312,15 +313,17 @@ def _coarse(
     slip = placed_slip(coarse, _slip(forward, inputs, coarse))
     places = locate(coarse, points, inputs.topography)
     how = _how(forward, backend)
-    prepared = prepared_coarse(coarse, *how, fine, richardson)
-    nested = None if fine is None else nested_guess(prepared, fine, richardson)
+    prepared = prepared_coarse(coarse, *how, fine, refined)
+    nested = nested_guess(prepared, fine) if fine and refined else None
     keep = None if nested is None else Solutions()
     found = prepared.solve(slip, places.trace, report, keep=keep)
     there = elastic_and_change(found, coarse, slip, places, times)
     if found.outcome != "converged":
         there[:] = np.nan
     there = local_motion(there, inputs.frame, places.xy)
-    guesses = nested.guesses(keep) if nested and keep else None
+    guesses = None
+    if nested and keep and found.outcome == "converged":
+        guesses = nested.guesses(keep)
     return _Coarse(there, found.iterations, guesses)
 
 

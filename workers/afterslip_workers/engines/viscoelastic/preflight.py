@@ -78,16 +78,20 @@ def fits_twice(needed: Estimate, backend: str, gpus: int = 1) -> bool:
     return free is not None and free >= needed.beside
 
 
-def room(model: Model, settings: SolverSettings, backend: str) -> float:
+def room(model: Model, settings: SolverSettings, backend: str, gpus: int = 1) -> float:
     """Return how many times larger a model may be than this one; infinite: unknown.
 
     The coarser model of the estimate of its error is counted.
+
+    Parameters
+    ----------
+    gpus : how many share the model.
     """
     chosen = _chosen(backend)
-    free = _free(chosen, 1)
+    free = _free(chosen, gpus)
     if free is None:
         return np.inf
-    return free / predict_memory(model, settings, chosen, compared=True).needed
+    return free / predict_memory(model, settings, chosen, gpus, compared=True).needed
 
 
 def _chosen(backend: str) -> str:

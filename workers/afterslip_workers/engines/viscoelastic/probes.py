@@ -12,7 +12,7 @@ from scipy.spatial import cKDTree
 from afterslip.frame import Frame
 from afterslip.physics.viscoelastic.spec import ViscoelasticCampaign
 from afterslip.schemas import earth
-from afterslip_solver.greens.space_error import elastic_and_change
+from afterslip_solver.greens.space_error import elastic_and_change, loosened
 from afterslip_solver.materials import restoring_force
 from afterslip_solver.mesh import coarsened, opposite_conditions, placed_slip
 from afterslip_solver.mesh.slit_surface import two_sided
@@ -20,7 +20,7 @@ from afterslip_solver.model import Float, Model
 from afterslip_solver.sources import element_width
 from afterslip_workers.engines.viscoelastic.accuracy import Measure, Walls
 from afterslip_workers.engines.viscoelastic.error_shares import Errors
-from afterslip_workers.engines.viscoelastic.settings import settings_of
+from afterslip_workers.engines.viscoelastic.settings import prepared_for, settings_of
 from afterslip_workers.engines.viscoelastic.sources import UnitSources, unit_slip
 from afterslip_workers.engines.viscoelastic.space import (
     Coarse,
@@ -92,8 +92,9 @@ def of_sources(spec: ViscoelasticCampaign, backend: str) -> Measure:
         units = UnitSources.of(spec.grids, model)
         settings = settings_of(spec.times, spec.solver)
         times = _moments(spec)
-        prepared = prepared_coarse(model, settings, spec.solver, backend)
-        second = prepared_coarse(coarse, settings, spec.solver, backend)
+        prepared = prepared_for(model, loosened(settings), spec.solver, backend)
+        given = settings, spec.solver, backend, prepared
+        second = prepared_coarse(coarse, *given)
         trace = two_sided(model)
         frame = Frame.of(spec.model.frame)
         compared = Coarse.of(coarse, second, model, trace, frame).guessing(prepared)

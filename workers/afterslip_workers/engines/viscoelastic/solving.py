@@ -39,8 +39,8 @@ from afterslip_workers.engines.viscoelastic.space import (
     CoarseGroup,
     coarse_model,
     prepared_coarse,
-    richardson_of,
     slipping,
+    was_refined,
 )
 from afterslip_workers.errors import CancelledError, TaskError
 from afterslip_workers.machine import device
@@ -232,7 +232,7 @@ def _ready(work: GroupWork) -> _Ready:
             like = coarse_model(model, solver) if compared else None
             if like is None:
                 return trace, None
-            given = settings, solver, backend, fine, richardson_of(model)
+            given = settings, solver, backend, fine, was_refined(model)
             second = prepared_coarse(like, *given)
             frame = Frame.of(work.spec.model.frame)
             return trace, Coarse.of(like, second, model, trace, frame)

@@ -57,6 +57,11 @@ def coarse_model(model: Model, solver: Solver) -> Model | None:
     return coarsened(model, restoring_force)
 
 
+def was_refined(model: Model) -> bool:
+    """Say whether a model was refined from its coarse one; else both were built."""
+    return model.coarser is None
+
+
 def richardson_of(model: Model) -> float:
     """Return the factor between the difference of two meshes and the finer one's error.
 
@@ -64,7 +69,7 @@ def richardson_of(model: Model) -> float:
     ----------
     model : the fine one.
     """
-    return NESTED if model.coarser is None else BUILT
+    return NESTED if was_refined(model) else BUILT
 
 
 def prepared_coarse(
@@ -73,7 +78,7 @@ def prepared_coarse(
     solver: Solver,
     backend: str,
     fine: Prepared | DistributedModel | None = None,
-    richardson: float = NESTED,
+    nested: bool = True,
 ) -> Prepared | DistributedModel:
     """Prepare the coarse model; its solves need not be exact.
 
@@ -81,13 +86,13 @@ def prepared_coarse(
     ----------
     fine : the fine model where that is prepared already; GPUs that share it share the
         coarse one, too.
-    richardson : of the fine model.
+    nested : the fine model was refined from this one.
     """
     on_earth, loose = placed(model), loosened(settings)
     chosen = backend_of(solver, backend)
     if isinstance(fine, DistributedModel):
         try:
-            return fine.beside(on_earth, loose, richardson == NESTED)
+            return fine.beside(on_earth, loose, nested)
         except PartitionError:
             # a hundred vertices are no work
             chosen = "cpu"
@@ -95,13 +100,12 @@ def prepared_coarse(
 
 
 def nested_guess(
-    coarse: Prepared | DistributedModel,
-    fine: Prepared | DistributedModel,
-    richardson: float,
+    coarse: Prepared | DistributedModel, fine: Prepared | DistributedModel
 ) -> NestedGuess | PartNestedGuess | None:
-    """Return what takes solutions to the fine model; None if it was not refined."""
-    if richardson != NESTED:
-        return None
+    """Return what takes solutions to the model that was refined from the coarse one.
+
+    None if they are on different devices.
+    """
     if isinstance(coarse, DistributedModel) and isinstance(fine, DistributedModel):
         return PartNestedGuess(coarse, fine)
     if isinstance(coarse, Prepared) and isinstance(fine, Prepared):
@@ -196,8 +200,9 @@ class Coarse:
 
     def guessing(self, fine: Prepared | DistributedModel) -> Coarse:
         """Return the same that also makes guesses for the fine model."""
-        nested = nested_guess(self.prepared, fine, self.richardson)
-        return replace(self, nested=nested)
+        if self.richardson != NESTED:
+            return self
+        return replace(self, nested=nested_guess(self.prepared, fine))
 
     def solve(
         self,
