@@ -6,7 +6,9 @@ The layout (names, dimensions, units) is written down in ``docs/files.md``.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import IO, Any
 
@@ -98,6 +100,13 @@ def labels(result: xr.Dataset, name: str) -> NDArray[np.str_]:
     if values.dtype.kind == "S":
         return np.char.decode(values, "utf-8")
     return values.astype(str)
+
+
+def datasets_of(result: xr.Dataset) -> NDArray[np.str_]:
+    """(n_obs,) name of each datum's data set; empty where the result has none."""
+    if "obs_dataset" not in result:
+        return np.full(result.sizes["obs"], "")
+    return labels(result, "obs_dataset")
 
 
 def is_geographic(result: xr.Dataset) -> bool:
@@ -228,12 +237,13 @@ def fit_by_dataset(result: xr.Dataset) -> list[FitRow]:
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """Data of one kind regrouped as one vector per station and epoch.
+    """Data of one kind regrouped as one vector per station, data set and epoch.
 
     Attributes
     ----------
     station : (n,) position in the result's stations.
     kind : (n,) data type.
+    dataset : (n,) name of the data set; empty where the result does not name it.
     epoch : (n,) yr.
     observed, predicted, sigma : (n, 3) m, east north up; nan where missing.
     model_sigma : the same, of the predictions for the mesh's sake; 0 where unknown.
@@ -241,6 +251,7 @@ class Vectors:
 
     station: NDArray[np.int64]
     kind: NDArray[np.str_]
+    dataset: NDArray[np.str_]
     epoch: Float
     observed: Float
     predicted: Float
@@ -249,15 +260,7 @@ class Vectors:
 
     def __getitem__(self, rows: Any) -> Vectors:
         """Return some of the vectors."""
-        return Vectors(
-            self.station[rows],
-            self.kind[rows],
-            self.epoch[rows],
-            self.observed[rows],
-            self.predicted[rows],
-            self.sigma[rows],
-            self.model_sigma[rows],
-        )
+        return Vectors(*(getattr(self, item.name)[rows] for item in fields(self)))
 
     @property
     def residual(self) -> Float:
@@ -266,17 +269,15 @@ class Vectors:
 
 
 def vectors(result: xr.Dataset) -> Vectors:
-    """East, north and up of the data, one line per station, epoch and type.
+    """East, north and up of the data, one line per station, data set, epoch and type.
 
-    Line-of-sight data are left out: they have no such components. So are series of
-    ground motion, which `afterslip.plot.motion_fit` draws.
+    Repeated solutions of a station have lines of their own. Line-of-sight data are left
+    out: they have no such components. So are series of ground motion, which
+    `afterslip.plot.motion_fit` draws.
     """
     component = np.asarray(result["obs_component"].values)
-    keep = (component < 3) & ~moving(result)
-    station = np.asarray(result["obs_station"].values)[keep].astype(np.int64)
-    kind = labels(result, "obs_type")[keep]
-    epoch = np.asarray(result["obs_epoch"].values, dtype=np.float64)[keep]
-    keys = list(zip(station.tolist(), kind.tolist(), epoch.tolist(), strict=True))
+    keep = np.flatnonzero((component < 3) & ~moving(result))
+    keys = list(_vector_keys(result, keep))
     place = {key: i for i, key in enumerate(dict.fromkeys(keys))}
     row = np.array([place[key] for key in keys], dtype=np.int64)
     tables = []
@@ -289,9 +290,31 @@ def vectors(result: xr.Dataset) -> Vectors:
     return Vectors(
         np.array([k[0] for k in heads], dtype=np.int64),
         np.array([k[1] for k in heads], dtype=str),
-        np.array([k[2] for k in heads], dtype=np.float64),
+        np.array([k[2] for k in heads], dtype=str),
+        np.array([k[3] for k in heads], dtype=np.float64),
         *tables,
     )
+
+
+def _vector_keys(
+    result: xr.Dataset, rows: NDArray[np.int64]
+) -> Iterator[tuple[int, str, str, float, int]]:
+    """Yield of each datum the vector that it is part of.
+
+    The last number counts solutions of one station, data set and epoch.
+    """
+    found: Counter[tuple[int, str, str, float, int]] = Counter()
+    for station, kind, dataset, epoch, component in zip(
+        np.asarray(result["obs_station"].values)[rows].tolist(),
+        labels(result, "obs_type")[rows].tolist(),
+        datasets_of(result)[rows].tolist(),
+        np.asarray(result["obs_epoch"].values, dtype=np.float64)[rows].tolist(),
+        np.asarray(result["obs_component"].values)[rows].tolist(),
+        strict=True,
+    ):
+        datum = (int(station), kind, dataset, epoch, int(component))
+        yield (*datum[:4], found[datum])
+        found[datum] += 1
 
 
 def mesh_error(result: xr.Dataset) -> str:

@@ -295,3 +295,13 @@ def example_result(
     power = float(np.sum((result.observed / result.sigma) ** 2))
     result.attrs["variance_reduction"] = 1.0 - misfit / power
     return result
+
+
+def two_solutions(result: xr.Dataset) -> xr.Dataset:
+    """Add a second data set, of the same data and 1 m more."""
+    more = result.assign(observed=result["observed"] + 1.0)
+    per_datum = [name for name in result if "obs" in result[name].dims]
+    both = xr.concat([result[per_datum], more[per_datum]], "obs")
+    names = np.repeat(["first", "second"], result.sizes["obs"])
+    rest = result.drop_vars(per_datum)
+    return rest.merge(both).assign(obs_dataset=("obs", names.astype(object)))

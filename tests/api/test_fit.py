@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import xarray as xr
-from example_result import example_result
+from example_result import example_result, two_solutions
 
 from afterslip.result import check, fit_by_type, variance_reduction, vectors
 
@@ -60,6 +60,24 @@ def test_vectors_gather_the_components_of_a_station(result):
     mine = data.observed[data.station == row]
     assert np.isnan(mine[0, :2]).all()
     assert np.isfinite(mine[0, 2])
+
+
+def test_solutions_of_a_station_in_two_data_sets_are_two_vectors(result):
+    both = two_solutions(result)
+    data = vectors(both)
+    assert len(data.station) == 2 * len(vectors(result).station)
+    mine = data.station == both["station"].values.tolist().index("J000")
+    assert data.dataset[mine].tolist() == ["first", "second"]
+    np.testing.assert_allclose(np.diff(data.observed[mine], axis=0), 1.0)
+    assert data[mine].dataset.tolist() == ["first", "second"]
+
+
+def test_repeated_solutions_of_a_data_set_are_two_vectors(result):
+    both = two_solutions(result).drop_vars("obs_dataset")
+    data = vectors(both)
+    assert len(data.station) == 2 * len(vectors(result).station)
+    mine = data.station == both["station"].values.tolist().index("J000")
+    np.testing.assert_allclose(np.diff(data.observed[mine], axis=0), 1.0)
 
 
 def test_what_is_no_result_is_reported_by_name(result):

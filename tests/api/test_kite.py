@@ -13,8 +13,9 @@ from afterslip.errors import SpecError
 from afterslip.frame import Frame
 from afterslip.readers.kite import write_pixels
 from afterslip.readers.observations import read_observations
-from afterslip.schemas.observation import Dataset
+from afterslip.schemas.observation import Dataset, Sigma
 from afterslip.schemas.validation import validate
+from afterslip.spec.data import gather
 
 DATA = Path(__file__).parent / "data"
 LEAVES = (DATA / "kite-leaves.csv").read_bytes()
@@ -42,6 +43,18 @@ def test_leaves_lie_where_the_scene_moved(tmp_path):
     flat = np.cos(np.deg2rad(52))
     exact = [look[0] * flat, look[1] * flat, np.sin(np.deg2rad(52))]
     assert np.abs(found.look - exact).max() < 1e-6
+
+
+def test_leaves_of_two_scenes_are_places_of_their_own(tmp_path):
+    parts = []
+    for name, lon in (("ascending", b"13.0"), ("descending", b"13.1")):
+        path = tmp_path / f"{name}.csv"
+        write_pixels(LEAVES, SCENE.replace(b"llLon: 13.0", b"llLon: " + lon), path)
+        frame, sigma = Frame("geographic", 13.4, 42.9), Sigma(los=0.01)
+        parts.append(read_observations(path.read_bytes(), frame, sigma).rows(name))
+    found = gather(parts)
+    assert len(found.stations) == 2 * 84
+    assert found.x.tolist() == [*parts[0].x, *parts[1].x]
 
 
 def test_errors_are_those_that_kite_has_fitted(tmp_path):

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from example_result import example_result
+from example_result import example_result, two_solutions
 
 from afterslip.exports import write_slip
 from afterslip.report import write_report
@@ -18,7 +18,7 @@ from afterslip.report.page import (
     model_facts,
     render,
 )
-from afterslip.report.tables import station_rows
+from afterslip.report.tables import station_rows, write_fit
 from afterslip.result import fit_by_dataset, open_result
 from afterslip.units import power_of_ten
 
@@ -189,6 +189,24 @@ def test_the_fit_table_holds_every_datum(folder, result):
     residual = [float(r["observed"]) - float(r["predicted"]) for r in rows]
     written = [float(row["residual"]) for row in rows]
     np.testing.assert_allclose(written, residual, atol=2e-5)
+
+
+def test_tables_name_the_data_sets_of_two_solutions_of_a_station(tmp_path, result):
+    both = two_solutions(result)
+    rows, number = station_rows(both, most=1000)
+    assert number == len(rows) == 2 * station_rows(result)[1]
+    mine = [row for row in rows if row["name"] == "J000"]
+    assert [row["dataset"] for row in mine] == ["first", "second"]
+    assert mine[0]["observed"] != mine[1]["observed"]
+    page = render(both, [])
+    assert '<td class="text">second</td>' in page
+    head = '<th rowspan="2" class="text">data set</th>'
+    assert head in page
+    single = np.full(result.sizes["obs"], "all", dtype=object)
+    assert head not in render(result.assign(obs_dataset=("obs", single)), [])
+    with write_fit(both, tmp_path / "fit.csv").open() as file:
+        written = [row["dataset"] for row in csv.DictReader(file)]
+    assert written == both["obs_dataset"].values.tolist()
 
 
 def test_a_result_survives_the_file(tmp_path, result):

@@ -12,7 +12,7 @@ from afterslip.schemas.inversion import Inversion
 from afterslip.schemas.observation import Dataset
 from afterslip.schemas.validation import validate
 from afterslip.spec import load, parse_campaign
-from afterslip.spec.data import data_problems
+from afterslip.spec.data import data_problems, gather
 from afterslip.spec.files import LocalFiles
 from afterslip.spec.inputs import read_dataset, resolve
 
@@ -31,10 +31,10 @@ def stations(n, name="d", dataset=""):
     return rows("\n".join(lines), name=dataset or name)
 
 
-def pixels(n):
-    rng = np.random.default_rng(1)
+def pixels(n, name="d", seed=1):
+    rng = np.random.default_rng(seed)
     lines = [f"{x:.3f},{y:.3f},{v:.4f},.01,.6,0,.8" for x, y, v in rng.random((n, 3))]
-    return rows("\n".join(lines), PIXELS)
+    return rows("\n".join(lines), PIXELS, name=name)
 
 
 def said(tables, fault=FAULT, settings=None, faults=None, **request):
@@ -79,6 +79,25 @@ def test_station_at_two_places_of_two_data_sets():
     assert "a0: is a station in d, 9000 m from" in said(
         {"a": stations(8, "a"), "b": moved}
     )
+
+
+def test_pixels_of_two_scenes_are_places_of_their_own():
+    one, two = pixels(3, "ascending"), pixels(4, "descending", seed=2)
+    assert said({"ascending": one, "descending": two}) == ""
+    found = gather([one, two])
+    assert found.stations[2:4] == ("ascending pixel 4", "descending pixel 2")
+    assert found.station.tolist() == list(range(7))
+    assert found.x.tolist() == [*one.x, *two.x]
+    assert found.y.tolist() == [*one.y, *two.y]
+
+
+def test_named_pixels_at_two_places_are_refused():
+    head = f"station,{PIXELS}"
+    one = rows("pixel 2,1,1,.1,.01,.6,0,.8", head, "one")
+    two = rows("pixel 2,9,1,.2,.01,.6,0,.8", head, "two")
+    text = said({"one": one, "two": two}, folds=2)
+    assert "pixel 2: is a station in two, 8000 m from where one has it" in text
+    assert "a file of pixels needs no column station" in text
 
 
 def test_data_of_another_earthquake():

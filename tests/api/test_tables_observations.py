@@ -93,6 +93,38 @@ def test_times_may_carry_units_and_default_to_the_epoch() -> None:
     assert "not a time" in problems("A,142,38,1,,,.1,,,gnss,soon", head)
 
 
+@pytest.mark.parametrize(
+    "column",
+    ["epoch", "Date", "days", "years", "yr", "decimal_year", "decyr", "mjd", "t",
+     "t_yr", "time_days", "time(yr)"],
+)  # fmt: skip
+def test_a_column_of_times_under_another_name_is_refused(column: str) -> None:
+    lines = "A,142,38,1,,,.1,,,gnss,0.5\nA,142,38,2,,,.1,,,gnss,1.5"
+    text = problems(lines, f"{HEAD},{column}")
+    assert f"d line 2, column {column.lower()} = 0.5: looks like a time" in text
+    assert "name the column time_yr (years), time_d (days), time_s (seconds)" in text
+    # beside a column that is read, or without a single time, it changes nothing
+    read(lines.replace("5\n", "5,1\n") + ",2", f"{HEAD},{column},time")
+    read("A,142,38,1,,,.1,,,gnss,", f"{HEAD},{column}")
+
+
+def test_columns_whose_names_only_begin_like_a_time_are_left_out() -> None:
+    head = f"{HEAD},theta,timing,dataset"
+    assert len(read("A,142,38,1,,,.1,,,gnss,0.5,x,y", head)) == 1
+
+
+def test_repeated_solutions_of_a_station_need_no_time() -> None:
+    found = read("A,142,38,1,,,.1,,,gnss\nA,142,38,1.1,,,.2,,,gnss", epoch=7.0)
+    assert found.rows().value.tolist() == [1, 1.1]
+    assert found.time.tolist() == [7.0, 7.0]
+
+
+def test_times_are_in_the_unit_of_their_column() -> None:
+    for column, unit in {"time_yr": YEAR, "time_d": DAY, "time_s": 1.0}.items():
+        found = read("A,142,38,1,,,.1,,,gnss,3", f"{HEAD},{column}")
+        assert found.time.tolist() == [3 * unit]
+
+
 def test_kinds_have_the_names_that_files_use() -> None:
     for text, kind in {
         "gnss": "gnss",
@@ -131,6 +163,7 @@ def test_pixels_need_neither_name_nor_type() -> None:
     text = b"lon,lat,los,sigma_los,los_e,los_n,los_u\n142,38,-0.5,0.02,0.6,0,0.8\n"
     data = read_observations(text, GEO)
     assert data.name == ("pixel 2",)
+    assert data.rows("ascending").stations == ("ascending pixel 2",)
     assert data.rows().kind.tolist() == ["insar"]
     assert data.rows().direction.tolist() == [[0.6, 0.0, 0.8]]
     assert data.rows().value.tolist() == [-0.5]

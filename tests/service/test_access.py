@@ -202,6 +202,21 @@ def test_own_dataset_comes_before_anothers_newer_one(sign):
     assert bob.get("/v1/datasets/gnss").json()["id"] == his["id"]
 
 
+def test_anothers_upload_does_not_make_a_name_of_the_campaign_ambiguous(sign):
+    ada, bob = sign("ada"), sign("bob")
+    csv = "station,x_km,y_km,east,north,up\nA,0,0,1,1,1\nB,9,3,1,1,1\n"
+    sigma = {"horizontal": 0.1, "vertical": 0.1}
+    ref = ada.post("/v1/files", content=csv.encode()).json()["ref"]
+    spec = tiny_worker.spec(datasets=[{"name": "gnss", "file": ref, "sigma": sigma}])
+    made = ada.post("/v1/campaigns", json=spec).json()
+    body = {"name": "gnss", "csv": csv.replace("1,1,1", "2,2,2"), "sigma": sigma}
+    ask = {"campaign": made["id"], "name": "i", "datasets": ["gnss"]}
+    assert bob.post("/v1/datasets", json=body).status_code == 201
+    assert ada.post("/v1/inversions", json=ask).status_code == 201
+    assert ada.post("/v1/datasets", json=body).status_code == 201
+    assert ada.post("/v1/inversions", json=ask).status_code == 422
+
+
 def test_greens_can_be_read_by_range_and_opened_with_a_token(sign, server):
     from afterslip.client import Client
 

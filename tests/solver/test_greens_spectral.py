@@ -12,7 +12,6 @@ from scipy.sparse.linalg import splu
 
 from afterslip_common.terms import YEAR
 from afterslip_solver.greens import SettingsError, evaluate_curve, prepare
-from afterslip_solver.greens.spectral import Spectral
 from afterslip_solver.model import (
     TET_EDGES,
     FaultMesh,
@@ -57,35 +56,6 @@ def test_creep_operator_is_self_adjoint_with_bounded_spectrum(small):
     energy = dot(a, creep.weighted(apply(a)))
     assert (energy > 0).all()
     assert (energy < creep.rate.max() * dot(a, creep.weighted(a))).all()
-
-
-@pytest.mark.parametrize(("part", "passes"), [(1.0, 1), (1e-7, 2)])
-def test_directions_stay_orthogonal_to_those_before(small, monkeypatch, part, passes):
-    prepared = prepare(small.box_model((4, 4, 4)), curve_settings(YEAR), "cpu")
-    spectral, creep = prepared.relaxation.integrator, prepared.relaxation.creep
-    assert isinstance(spectral, Spectral)
-    rng = np.random.default_rng(0)
-    basis = []
-    for _ in range(3):
-        q = rng.standard_normal(creep.shape)
-        if basis:
-            spectral._orthogonalise(q, basis)
-        basis.append(q / creep.norm(q))
-    combined = []
-    combine = spectral.backend.combine
-
-    def counted(*given):
-        combined.append(1)
-        combine(*given)
-
-    monkeypatch.setattr(type(spectral.backend), "combine", staticmethod(counted))
-    other = rng.standard_normal(creep.shape)
-    r = part * other / creep.norm(other) + 2.0 * basis[0] - 0.5 * basis[2]
-    alpha, left = spectral._orthogonalise(r, basis)
-    assert len(combined) == passes
-    np.testing.assert_allclose(alpha, -0.5, atol=0.5 * part)
-    np.testing.assert_allclose(left, part, rtol=0.05)
-    assert np.abs(creep.energy_dots(basis, r)).max() < 1e-14 * left.min()
 
 
 def sheared_column(small, h=1000.0):

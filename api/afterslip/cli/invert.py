@@ -14,6 +14,7 @@ from afterslip.cli.watch import found
 from afterslip.errors import one_problem
 
 if TYPE_CHECKING:
+    from afterslip.client.campaign import CampaignHandle
     from afterslip.client.inversion import Inversion
 
 
@@ -83,20 +84,16 @@ def invert(
     motion = None if series is None else {"quantity": series, "lowpass": lowpass}
     with connect(server, token) as client:
         campaign = client.campaign(which)
-        names = []
-        for item in dataset:
-            if "=" in item:
-                title, file = _pair("--dataset", item)
+        named = [_named(item, campaign) for item in dataset]
+        for title, file in named:
+            if file is not None:
                 client.add_dataset(
                     title, file, epoch=epoch, sigma=errors, series=motion
                 )
-                names.append(title)
-            else:
-                names.append(item)
         frame = campaign.spec["model"].get("frame", {})
         rupture = _windows(windows, rupture_speed, hypocentre, frame)
         inversion = campaign.invert(
-            names,
+            [title for title, _ in named],
             name=name,
             smoothness=weights[0],
             sparsity=weights[1],
@@ -121,6 +118,19 @@ def _say(inversion: Inversion) -> None:
     )
     for sentence in inversion.warnings:
         typer.echo(f"doubt: {sentence}")
+
+
+def _named(text: str, campaign: CampaignHandle) -> tuple[str, str | None]:
+    """Return the name of a data set, and the file to send where one is given."""
+    if "=" not in text:
+        return text, None
+    title, file = _pair("--dataset", text)
+    if any(own["name"] == title for own in campaign.spec.get("datasets") or []):
+        # an inversion that names it could mean either
+        said = f"{title} is the campaign's own data set"
+        hint = "give the new data another name: --dataset NAME=FILE"
+        raise one_problem("--dataset", text, said, hint)
+    return title, file
 
 
 def _weight(option: str, text: str) -> float | Literal["auto"]:

@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 
 from afterslip.errors import one_problem
-from afterslip.exports.linear import linear_problem, write_parameters
+from afterslip.exports.linear import Numbers, linear_problem, write_parameters
 
 
 def write_altar(
@@ -26,7 +26,8 @@ def write_altar(
     greens : the campaign's ``greens.zarr``, of which the result is.
     folder : made if it is not there. ``static.gf.h5`` (observation, parameter; m per
         m), ``static.data.h5`` (observation; m, less what was estimated beside slip) and
-        ``static.Cd.h5`` (observation, observation; m²) have one dataset each.
+        ``static.Cd.h5`` (observation, observation; m²) have one dataset each; data
+        that weigh less in a robust inversion have as much larger variances.
         Parameters are first all strike slips, then all dip slips: the parameter sets
         ``strikeslip`` and ``dipslip``; ``parameters.csv`` has a line for each.
 
@@ -36,12 +37,11 @@ def write_altar(
         The store is of another campaign; the inversion has increments, or data whose
         errors are correlated: its result does not hold their covariance.
     """
-    _refuse(result)
+    sigma = independent_sigma(result)
     matrix, beside = linear_problem(result, greens, "AlTar's static model")
     order = np.argsort(result["source_component"].values, kind="stable")
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    sigma = np.asarray(result["sigma"].values, dtype=np.float64)
     for name, values in (
         ("gf", matrix[:, order]),
         ("data", result["observed"].values - beside),
@@ -53,7 +53,27 @@ def write_altar(
     return folder
 
 
-def _refuse(result: xr.Dataset) -> None:
+def independent_sigma(result: xr.Dataset) -> Numbers:
+    """Return the standard deviations with which data weigh as in the inversion.
+
+    Returns
+    -------
+    (n_obs,) m.
+
+    Raises
+    ------
+    SpecError
+        The errors of some data are correlated.
+    """
+    _refuse_correlated(result)
+    sigma = np.asarray(result["sigma"].values, dtype=np.float64)
+    if "obs_weight" in result:
+        # else a datum far off, which hardly weighed, would count in full elsewhere
+        sigma = sigma / np.sqrt(result["obs_weight"].values)
+    return sigma
+
+
+def _refuse_correlated(result: xr.Dataset) -> None:
     used = set(map(str, result["obs_dataset"].values))
     known = {d["name"]: d for d in json.loads(result.attrs.get("datasets", "[]"))}
     # results of before this was recorded: the campaign's own data sets alone
@@ -65,4 +85,5 @@ def _refuse(result: xr.Dataset) -> None:
                 f"datasets {name}",
                 None,
                 "has correlated errors, whose covariance a result does not hold",
+                "export an inversion of the other data sets alone",
             )

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from afterslip.exports.linear import linear_problem, write_parameters
+from afterslip.exports.altar import independent_sigma
+from afterslip.exports.linear import Numbers, linear_problem, write_parameters
 
 # of a reference source with a rake of 90°: along it is reverse slip, at -90° from it
 # left-lateral slip
@@ -42,13 +43,16 @@ def write_beat(
         (patch, datum) in m per m of reverse slip, ``geodetic_uperp_static_0`` of
         left-lateral slip, each with its ``.yaml``; ``uparr.csv`` and ``uperp.csv`` have
         a line for each patch, ``data.csv`` one for each datum: m, less what was
-        estimated beside slip.
+        estimated beside slip; data that weigh less in a robust inversion have a larger
+        ``sigma_m``.
 
     Raises
     ------
     SpecError
-        The store is of another campaign; the inversion has increments.
+        The store is of another campaign; the inversion has increments, or data whose
+        errors are correlated: ``data.csv`` would call them independent.
     """
+    sigma = independent_sigma(result)
     matrix, beside = linear_problem(result, greens, "BEAT's geodetic library")
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -65,14 +69,13 @@ def write_beat(
             DESCRIPTION.format(component=name, **facts), encoding="utf-8"
         )
         write_parameters(result, order, folder / f"{name}.csv")
-    _write_data(result, result["observed"].values - beside, folder / "data.csv")
+    values = result["observed"].values - beside
+    _write_data(result, values, sigma, folder / "data.csv")
     return folder
 
 
 def _write_data(
-    result: xr.Dataset,
-    values: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
-    path: Path,
+    result: xr.Dataset, values: Numbers, sigma: Numbers, path: Path
 ) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         lines = csv.writer(file)
@@ -90,6 +93,6 @@ def _write_data(
                     f"{float(result['station_y'].values[station]) / 1e3:.4f}",
                     f"{float(result['obs_epoch'].values[number]):.6f}",
                     f"{value:.6e}",
-                    f"{float(result['sigma'].values[number]):.6e}",
+                    f"{sigma[number]:.6e}",
                 )
             )

@@ -16,14 +16,14 @@ import numpy as np
 import yaml
 
 from afterslip.errors import one_problem
-from afterslip.readers.cells import guarded
-from afterslip.readers.delimited import Table, read_table
+from afterslip.readers.delimited import read_table
 from afterslip.units import KM
 
 LEAST_SHARE = 0.01
 """Of the correlated variance, that each leaf has of its own at least: a covariance
 without any would say that near leaves differ by no error at all."""
-_COLUMNS = ("station", "lon", "lat", "los", "los_e", "los_n", "los_u")
+# no station: scenes call their leaves by the same names
+_COLUMNS = ("lon", "lat", "los", "los_e", "los_n", "los_u")
 
 
 def write_pixels(
@@ -50,21 +50,21 @@ def write_pixels(
     corner = _corner(config)
     table = read_table(leaves, label, "focal_point_E,focal_point_N,unitE,...")
     names = ("focal_point_e", "focal_point_n", "los", "los_e", "los_n", "los_u")
-    if not table.require("station", *names):
+    if not table.require(*names):
         table.check()
     numbers = np.column_stack([table.numbers(name, needed=True) for name in names])
     table.check()
-    _write(Path(path), table, corner, numbers)
+    _write(Path(path), corner, numbers)
     return _errors(config)
 
 
-def _write(path: Path, table: Table, corner: tuple[float, float], numbers: Any) -> None:
+def _write(path: Path, corner: tuple[float, float], numbers: Any) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         out = csv.writer(file)
         out.writerow(_COLUMNS)
-        for name, (e, n, *rest) in zip(table.texts("station"), numbers, strict=True):
-            place = [f"{corner[0] + e:.7f}", f"{corner[1] + n:.7f}"]
-            out.writerow([guarded(name), *place, *(f"{value:.7f}" for value in rest)])
+        for e, n, *rest in numbers:
+            place = corner[0] + e, corner[1] + n
+            out.writerow([f"{value:.7f}" for value in (*place, *rest)])
 
 
 class _Loader(yaml.SafeLoader):

@@ -17,8 +17,8 @@ from afterslip.readers.kinds import kinds
 from afterslip.readers.places import header, positions, station_names
 from afterslip.readers.rows import Rows, Sampled
 from afterslip.readers.series_format import is_series
+from afterslip.readers.times import times
 from afterslip.schemas.observation import Sigma
-from afterslip.units import DAY, YEAR, UnitError, parse_time
 
 COMPONENT_COLUMNS = (("east", "sigma_e"), ("north", "sigma_n"), ("up", "sigma_u"))
 _SIGMA_COLUMNS = [column for _, column in COMPONENT_COLUMNS]
@@ -27,7 +27,6 @@ _SIGMA_COLUMNS = [column for _, column in COMPONENT_COLUMNS]
 LARGEST = 100.0
 # m; its weight 1/sigma² is still far from overflow
 SMALLEST_SIGMA = 1e-9
-LATEST = 1e6 * YEAR
 SAME_PLACE = 50.0  # m; rounded coordinates of one station differ by less
 
 
@@ -50,6 +49,7 @@ class Observations:
     correlation : (n, 3) of the errors of east-north, east-up, north-up; zero where
         the file says nothing.
     sampled : of series of ground motion; None: of displacements.
+    unnamed : the file has no names; those here are made of line numbers.
     """
 
     name: tuple[str, ...]
@@ -69,6 +69,7 @@ class Observations:
     correlation: Float
     label: str = "observations"
     sampled: Sampled | None = None
+    unnamed: bool = False
 
     def __len__(self) -> int:
         return len(self.name)
@@ -78,7 +79,11 @@ class Observations:
         return f"{self.label} line {self.line[row]}"
 
     def rows(self, dataset: str = "") -> Rows:
-        """Return the data that are there, one number each, line by line."""
+        """Return the data that are there, one number each, line by line.
+
+        Lines without names are called by their data set, too: the same line of another
+        one is another place.
+        """
         values = np.column_stack([self.displacement, self.los])
         sigmas = np.column_stack([self.sigma, self.los_sigma])
         entry, component = np.nonzero(np.isfinite(values))
@@ -87,8 +92,9 @@ class Observations:
         number = {name: i for i, name in enumerate(dict.fromkeys(self.name))}
         station = np.array([number[name] for name in self.name], dtype=np.int64)
         first = np.unique(station, return_index=True)[1]
+        of = f"{dataset} " if self.unnamed and dataset else ""
         return Rows(
-            stations=tuple(number),
+            stations=tuple(f"{of}{name}" for name in number),
             x=self.x[first],
             y=self.y[first],
             station=station[entry],
@@ -133,9 +139,10 @@ def read_observations(
     Columns: ``station``, a position, ``east,north,up`` and ``sigma_e,sigma_n,sigma_u``
     in m, ``corr_en,corr_eu,corr_nu`` (correlations of their errors), ``type`` (gnss
     where there is no such column), for insar ``los,sigma_los,los_e,los_n,los_u``, and
-    ``time`` (yr, or with its unit; also ``time_d``). An empty field is missing data.
-    Of ``obp`` only ``up`` is taken. A table with ``los`` and neither ``east`` nor
-    ``up`` needs no ``station`` and no ``type``: its lines are pixels.
+    ``time`` (yr, or with its unit), ``time_yr``, ``time_d`` or ``time_s``. An empty
+    field is missing data. Of ``obp`` only ``up`` is taken. A table with ``los`` and
+    neither ``east`` nor ``up`` needs no ``station`` and no ``type``: its lines are
+    pixels.
 
     Parameters
     ----------
@@ -179,11 +186,12 @@ def read_observations(
         los,
         _deviation(table, "sigma_los", np.isfinite(los), along, "los"),
         look,
-        _times(table, epoch),
+        times(table, epoch),
         table.lines,
         np.column_stack(given),
         correlations(table, displacement),
         label,
+        unnamed=not table.has("station"),
     )
     table.check()
     return observations
@@ -295,30 +303,6 @@ def _line_of_sight(table: Table, kind: NDArray[np.str_]) -> tuple[Float, Float]:
     )
     unit = look / np.where(length > 0, length, np.nan)[:, None]
     return los, np.where(there[:, None], unit, np.nan)
-
-
-def _times(table: Table, epoch: float) -> Float:
-    columns = {"time": YEAR, "time_yr": YEAR, "time_d": DAY, "time_s": 1.0}
-    column = next((name for name in columns if table.has(name)), None)
-    if column is None:
-        return np.full(len(table), epoch)
-    texts = table.texts(column)
-    if column == "time" and any(t[-1:].isalpha() and t.lower() != "nan" for t in texts):
-        values, wrong = np.full(len(table), np.nan), np.zeros(len(table), bool)
-        for row, text in enumerate(texts):
-            try:
-                values[row] = parse_time(text) if text else np.nan
-            except UnitError:
-                wrong[row] = True
-        table.refuse(wrong, column, "is not a time with its unit", 'e.g. "30 d"')
-    else:
-        # a time that is too large to be one need not be exact
-        values = np.clip(table.numbers(column), -1e300, 1e300 / YEAR) * columns[column]
-    table.refuse(values < 0, column, "is before the event", "times count from it")
-    table.refuse(
-        values > LATEST, column, "is more than a million years", "see its unit"
-    )
-    return np.where(np.isnan(values), epoch, values)
 
 
 def _same_place(table: Table, names: tuple[str, ...], x: Float, y: Float) -> None:

@@ -26,6 +26,7 @@ from afterslip.report.tables import (
 )
 from afterslip.result import (
     check,
+    datasets_of,
     facts,
     fit_by_dataset,
     fit_by_type,
@@ -51,7 +52,8 @@ FIGURES: tuple[tuple[str, Callable[..., Figure], str, str], ...] = (
         plot.data_fit,
         "Data and fit",
         "Left: observed displacements with 95 % errors, and predicted ones. Right: "
-        "what is left, in a scale of its own.",
+        "what is left, in a scale of its own. Of each station the first epoch, and "
+        "the first of several data sets.",
     ),
     (
         "scene_fit",
@@ -218,6 +220,7 @@ def render(
         stations=rows,
         station_total=total,
         with_epochs=len({row["epoch"] for row in rows}) > 1,
+        with_datasets=len(set(datasets_of(result).tolist())) > 1,
         caveats=list(map(str, facts(result, "warnings") or [])),
         model=model_facts(result, greens),
         request=facts(result, "request"),

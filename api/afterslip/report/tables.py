@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from afterslip.readers.cells import guarded
 from afterslip.result import (
     TYPE_NAMES,
+    datasets_of,
     facts,
     labels,
     normalised_residual,
@@ -24,8 +25,13 @@ _WORDS = ("east", "north", "up", "los")
 
 
 def write_fit(result: xr.Dataset, path: str | Path) -> Path:
-    """Write each datum as CSV: observed, predicted, residual, sigma (m)."""
+    """Write each datum as CSV: observed, predicted, residual, sigma (m).
+
+    The last column names the data set where there are several.
+    """
     names = labels(result, "station")
+    datasets = datasets_of(result)
+    several = len(set(datasets.tolist())) > 1
     station = np.asarray(result["obs_station"].values).astype(np.int64)
     component = np.asarray(result["obs_component"].values).astype(np.int64)
     word = np.array(_WORDS)
@@ -34,7 +40,8 @@ def write_fit(result: xr.Dataset, path: str | Path) -> Path:
         out = csv.writer(file)
         out.writerow(
             ["station", "type", "component", "epoch_yr", "observed", "predicted",
-             "residual", "sigma", *(["time_s"] if "obs_time" in result else [])]
+             "residual", "sigma", *(["time_s"] if "obs_time" in result else []),
+             *(["dataset"] if several else [])]
         )  # fmt: skip
         seconds = result.get("obs_time")
         after = [()] * result.sizes["obs"] if seconds is None else _seconds(seconds)
@@ -48,11 +55,13 @@ def write_fit(result: xr.Dataset, path: str | Path) -> Path:
             (result["observed"].values - result["predicted"].values).tolist(),
             result["sigma"].values.tolist(),
             after,
+            datasets.tolist(),
             strict=True,
         ):
             words = [guarded(str(word)) for word in row[:3]]
             numbers = (f"{v:.5f}" for v in row[4:8])
-            out.writerow([*words, f"{row[3]:.6g}", *numbers, *row[8]])
+            last = [guarded(row[9])] if several else []
+            out.writerow([*words, f"{row[3]:.6g}", *numbers, *row[8], *last])
     return path
 
 
@@ -64,7 +73,7 @@ def _seconds(times: xr.DataArray) -> list[tuple[str, ...]]:
 def station_rows(
     result: xr.Dataset, most: int = 60
 ) -> tuple[list[dict[str, Any]], int]:
-    """Rows of the page's table: one for each station and epoch.
+    """Rows of the page's table: one for each station, data set and epoch.
 
     Parameters
     ----------
@@ -72,8 +81,8 @@ def station_rows(
 
     Returns
     -------
-    rows with name, kind, epoch, observed, predicted and z (texts, for east, north,
-    up) and ``bad`` (some |z| above 3); and the number of all rows.
+    rows with name, kind, dataset, epoch, observed, predicted and z (texts, for east,
+    north, up) and ``bad`` (some |z| above 3); and the number of all rows.
     """
     data = vectors(result)
     names = labels(result, "station")
@@ -86,6 +95,7 @@ def station_rows(
         {
             "name": str(names[data.station[i]]),
             "kind": TYPE_NAMES.get(str(data.kind[i]), str(data.kind[i])),
+            "dataset": str(data.dataset[i]),
             "epoch": f"{data.epoch[i]:.4g}",
             "observed": _texts(data.observed[i], 3),
             "predicted": _texts(data.predicted[i], 3),

@@ -24,6 +24,7 @@ FARTHEST = 5.0
 MOST_CORRELATED = 8000
 LEAST_FOR_VARIOGRAM = 30
 _AXES = ("east", "north", "up", "los")
+_PIXELS = "; a file of pixels needs no column station"
 # columns that each term of a series needs
 TERM_COLUMNS = {"offset": 1, "rate": 1, "annual": 2, "semiannual": 2}
 
@@ -50,13 +51,13 @@ def together(parts: Sequence[Rows]) -> Iterator[Problem]:
         for station, x, y in zip(rows.stations, rows.x, rows.y, strict=True):
             x0, y0, first = places.setdefault(station, (float(x), float(y), name))
             apart = float(np.hypot(x - x0, y - y0))
-            # pixels are named by their lines, which say nothing across files
-            if apart > SAME_PLACE and not station.startswith("pixel "):
+            if apart > SAME_PLACE:
                 yield Problem(
                     "datasets",
                     station,
                     f"is a station in {name}, {apart:.0f} m from where {first} has it",
-                    "rename one of them",
+                    "rename one of them"
+                    + (_PIXELS if (rows.component == 3).all() else ""),
                 )
     if len(parts) > 1:  # within one data set they are found when it is read
         yield from duplicates(joined(parts))

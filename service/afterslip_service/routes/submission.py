@@ -14,7 +14,7 @@ from afterslip.schemas.campaign import Campaign
 from afterslip.schemas.constraints import constraint_problems
 from afterslip.schemas.inversion import Inversion
 from afterslip.schemas.observation import Dataset
-from afterslip.schemas.validation import nearest, validate
+from afterslip.schemas.validation import validate
 from afterslip.spec import parse_campaign, parse_stored
 from afterslip.spec.inputs import (
     Inputs,
@@ -26,16 +26,15 @@ from afterslip.spec.inputs import (
 from afterslip.spec.reach import moment_problems
 from afterslip.spec.references import contents
 from afterslip_service import clock
-from afterslip_service.db import awaited, campaigns, datasets, inversions, jobs
-from afterslip_service.db.campaigns import Campaign as Stored
+from afterslip_service.db import awaited, campaigns, inversions, jobs
 from afterslip_service.db.jobs import NewJob
 from afterslip_service.db.session import Connection
 from afterslip_service.engine.access import Principal
 from afterslip_service.engine.states import JobKind
-from afterslip_service.errors import ConflictError, MissingError
+from afterslip_service.errors import ConflictError
 from afterslip_service.http.access import must_own
 from afterslip_service.http.deps import Service
-from afterslip_service.routes import limits, named_earths
+from afterslip_service.routes import limits, named_datasets, named_earths
 from afterslip_workers import entry
 
 # alternatives of one change together
@@ -256,7 +255,7 @@ def check_inversion(
             text = f"has Green's functions of {campaign.physics}: they are not inverted"
             hint = "name a campaign of another physics, as its spec says"
             raise SpecError([Problem("campaign", identity, text, hint)])
-        found = _find_datasets(connection, campaign, request, principal.user)
+        found = named_datasets.uploaded(connection, campaign, request, principal.user)
         named_there = named_earths.specs(connection, principal, request)
     spec = parse_stored(campaign.canonical)
     problems = [
@@ -333,32 +332,6 @@ def write_inversion(connection: Connection, checked: CheckedInversion) -> str:
         checked.extra,
         checked.owner,
     )
-
-
-def _find_datasets(
-    connection: Connection,
-    campaign: Stored,
-    request: Inversion,
-    user: str | None,
-) -> list[Dataset]:
-    """Return the uploaded data sets that a request names beside the spec's own."""
-    own = [item["name"] for item in campaign.canonical.get("datasets", [])]
-    found, problems = [], []
-    for index, name in enumerate(request.datasets):
-        if name in own:
-            continue
-        try:
-            content = {**datasets.find(connection, name, user).content, "name": name}
-            found.append(validate(Dataset, content))
-        except MissingError:
-            near = nearest(name, own)
-            hint = f"did you mean {near}?" if near else "upload it as a data set first"
-            problems.append(
-                Problem(f"datasets[{index}]", name, "is not a data set", hint)
-            )
-    if problems:
-        raise SpecError(problems)
-    return found
 
 
 def _write_inversion(
