@@ -286,3 +286,14 @@ def test_worker_with_a_gpu_and_two_threads_solves_one_at_a_time(
     assert pool.limit == limit
     pool.close()
     compilers.close()
+
+
+def test_worker_imports_little_before_it_starts_its_computing_process():
+    program = (
+        "import sys, distributed, afterslip_workers.lifecycle\n"
+        "late = {'pydantic', 'structlog', 'afterslip_workers.process.supervisor'}\n"
+        "sys.exit(', '.join(late & set(sys.modules)) or 0)"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -8,17 +8,11 @@ from typing import Any
 
 from distributed import Worker, WorkerPlugin
 
-from afterslip_common.observe import logs, telemetry
 from afterslip_workers.machine import device
-from afterslip_workers.process.children import Pool
-from afterslip_workers.process.delivery import deliverer
 from afterslip_workers.process.drain import LIMIT_S, drain, requested
-from afterslip_workers.process.supervisor import pool, writers
-from afterslip_workers.process.use import measure
+from afterslip_workers.process.pools import compilers, pool, writers
 
 _LOOK_EVERY_S = 0.5
-# its child ends when it has compiled
-compilers = Pool(("-m", "afterslip_workers.compiling"))
 
 atexit.register(pool.close)
 atexit.register(compilers.close)
@@ -67,8 +61,6 @@ async def _await_drain(worker: Any) -> None:
 
 async def dask_setup(worker: Any) -> None:
     """Preload hook: ``dask worker --preload afterslip_workers.lifecycle``."""
-    logs.inherit()
-    telemetry.start("worker")
     if device.graphics():
         if worker.state.nthreads > 1:
             # one process solves for all, others write what it solved
@@ -76,6 +68,13 @@ async def dask_setup(worker: Any) -> None:
         # where only processors solve, the service, which starts now, needs them
         pool.start_ahead()
         compilers.start_ahead()
+    # these import what the computing process, which is needed first, imports meanwhile
+    from afterslip_common.observe import logs, telemetry
+    from afterslip_workers.process.delivery import deliverer
+    from afterslip_workers.process.use import measure
+
+    logs.inherit()
+    telemetry.start("worker")
     # Dask itself looks at this process alone, which only supervises
     worker.metrics["afterslip"] = lambda _: measure()
     # what an earlier worker on this machine could not deliver

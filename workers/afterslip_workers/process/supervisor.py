@@ -21,7 +21,7 @@ from afterslip_workers.messages import (
     Stats,
     failed,
 )
-from afterslip_workers.process import ending, memory
+from afterslip_workers.process import ending, memory, pools
 from afterslip_workers.process.answer import Answer
 from afterslip_workers.process.children import (
     Child,
@@ -47,9 +47,7 @@ _WRITERS = 2
 _ASK_BUCKET_S = 1.0
 GRACE_S = 5.0  # from SIGTERM to SIGKILL
 
-pool = Pool()
-# where attempts outnumber the children that solve, others write what those solved
-writers = Pool()
+pool, writers = pools.pool, pools.writers
 _asking = ThreadPoolExecutor(thread_name_prefix="beside")
 log = structlog.get_logger()
 
