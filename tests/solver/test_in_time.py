@@ -149,3 +149,16 @@ def test_a_sum_that_is_known_is_of_all_blocks_together(problem, design):
     assert np.tile(row, 4) @ slip == pytest.approx(50.0, abs=0.05)
     free = invert(in_blocks(problem, design), settings).slip
     assert abs(np.tile(row, 4) @ free - 50.0) > 5.0
+
+
+def test_total_detects_slip_above_the_errors_that_were_estimated(problem, design):
+    """Stated a tenth as large, they are found to be as large as they are."""
+    settings = InversionSettings(
+        folds=0, draws=200, regulariser=InTime(Laplacian(), DAYS)
+    )
+    found = []
+    for factor in (1.0, 0.1):
+        posed = replace(problem, sigma=factor * problem.sigma)
+        solution = invert(in_blocks(posed, design), settings)
+        found.append(total(posed, design, solution).detectable_slip)
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-6)

@@ -264,6 +264,24 @@ def test_given_smoothness_means_what_it_meant_and_its_draws_scale_the_errors(thr
     assert ratio == pytest.approx(2.0)
 
 
+def test_variances_that_draws_estimate_are_there_however_smoothness_was_chosen(thrust):
+    """Errors stated a tenth as large; slip still weighs against them as stated."""
+    posed = dataclasses.replace(thrust, sigma=0.1 * thrust.sigma)
+    for settings in (
+        InversionSettings(smoothness=100.0, folds=0, draws=200),
+        InversionSettings(choice="cross_validation", folds=3, draws=200),
+        InversionSettings(folds=0, draws=200),
+    ):
+        stated, small = (invert(p, settings) for p in (thrust, posed))
+        ratio = small.estimated_variance / stated.estimated_variance
+        if settings.smoothness == "auto":
+            assert ratio == pytest.approx(100.0, rel=1e-3)
+        # chosen otherwise than by evidence, weights are of the errors as stated
+        assert (small.variance == small.estimated_variance) == settings.by_evidence
+    bare = invert(posed, InversionSettings(smoothness=1.0, folds=0, draws=0))
+    assert bare.estimated_variance == bare.variance
+
+
 def test_optimality_gap_bounds_the_excess_of_a_worse_value():
     from afterslip_solver.inversion.convex import duality_gap, minimise
 

@@ -4,12 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.integrate
 import scipy.optimize
+import scipy.stats
 
-from afterslip_solver.inversion import Block, InversionProblem
-from afterslip_solver.inversion.normal import independent_rows
+from afterslip_solver.inversion import Block, InversionError, InversionProblem
+from afterslip_solver.inversion.normal import independent_rows, quadratics
 from afterslip_solver.inversion.robust import (
+    CUT_SQUARE,
     KNEE,
+    cut,
     huber_weights,
     reweighted,
     robust_weights,
@@ -124,3 +128,36 @@ def test_errors_in_common_are_no_outliers():
     np.testing.assert_allclose(weight, limit, atol=0.02)
     assert (weight[[5, 30]] < 0.02).all()
     assert np.median(weight[x > 0.5]) == 1.0
+
+
+def test_cut_gaussian_data_count_as_many_as_their_mean_square():
+    """Against the integral of min(z², knee²) under the Gaussian density."""
+
+    def cut_square(z):
+        return min(z * z, KNEE**2) * scipy.stats.norm.pdf(z)
+
+    ends = {"points": (-KNEE, KNEE), "limit": 200}
+    expected, _ = scipy.integrate.quad(cut_square, -12.0, 12.0, **ends)
+    assert pytest.approx(expected, rel=1e-9) == CUT_SQUARE
+
+
+def test_data_far_off_count_in_variances_by_the_knee_however_far_they_are(outliers):
+    every = np.ones(60, dtype=bool)
+    sums = []
+    for factor in (1.0, 100.0):
+        residual = np.random.default_rng(4).normal(size=60) * 0.1
+        residual[[5, 30]] += factor * np.array([4.0, -3.0])
+        posed = replace(outliers, data=residual)
+        weight = huber_weights(posed, residual, every)
+        (cut_sums,) = quadratics(cut(posed, weight, every))
+        sums.append(cut_sums.power)
+        assert cut_sums.count == pytest.approx(60 * CUT_SQUARE)
+    assert sums[1] == pytest.approx(sums[0])
+    some = np.arange(60) < 20
+    (cut_sums,) = quadratics(cut(posed, np.ones(60), some))
+    assert cut_sums.count == pytest.approx(40 + 20 * CUT_SQUARE)
+
+
+def test_counts_that_are_not_of_every_datum_are_refused(outliers):
+    with pytest.raises(InversionError, match="counted has shape"):
+        replace(outliers, counted=np.ones(3)).check()

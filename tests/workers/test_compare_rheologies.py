@@ -99,6 +99,18 @@ def solved(tmp_path_factory):
     entry.close_children()
 
 
+def test_one_station_cannot_be_held_out_of_a_comparison(solved):
+    root, specs, table = solved
+    head, *lines = table.splitlines()
+    alone = "\n".join([head, *(x for x in lines if x.startswith(f"{NAMES[0]},"))])
+    runs = {
+        name: posed(root, name, specs[name], alone, smoothness=1.0)
+        for name in ("weak", "true")
+    }
+    with pytest.raises(SpecError, match="leaves no stations to hold out"):
+        compare(runs, (0.0, 1.0), lambda _phase: None)
+
+
 def test_the_rheology_of_the_data_has_the_evidence_and_the_score(solved):
     root, specs, table = solved
     sign = {"dip": "positive"}

@@ -8,9 +8,11 @@ from afterslip.readers.observations import read_observations
 from afterslip.schemas.observation import Dataset
 from afterslip.schemas.validation import validate
 from afterslip.spec.data import gather
+from afterslip_workers.errors import TaskError
 from afterslip_workers.inverting.data import (
     dataset_facts,
     problem_terms,
+    refuse_degenerate_ramps,
     unknowns,
     with_errors,
 )
@@ -121,6 +123,52 @@ def test_ramp_is_a_plane_about_the_middle_of_each_scene():
     quadratic = posed(radar={"ramp": "quadratic", "translation": True})
     names = [u.name for u in unknowns(*quadratic)]
     assert names[2:] == ["ramp x", "ramp y", "ramp xx", "ramp xy", "ramp yy"] * 2
+
+
+def pixels(places, **settings):
+    """Unknowns beside slip of one scene with pixels at places in km."""
+    head, *_ = RADAR.splitlines()
+    lines = "\n".join(f"{x},{y},.5,.1,.6,0,.8,1" for x, y in places)
+    rows = read(f"{head}\n{lines}", "radar")
+    item = {"name": "radar", "file": "f", **settings}
+    sets = {"radar": validate(Dataset, item)}
+    return unknowns(rows, sets), sets
+
+
+PROFILE = [(x, 0.5 * x) for x in range(-40, 41, 8)]
+SCENE = [(x, y) for x in (-20, 0, 15) for y in (-30, 5, 20)]
+
+
+@pytest.mark.parametrize(
+    ("places", "settings"),
+    [
+        (PROFILE, {"ramp": "linear"}),
+        (PROFILE, {"ramp": "quadratic"}),
+        (PROFILE, {"ramp": "linear", "translation": True}),
+        (SCENE[:5], {"ramp": "quadratic"}),
+    ],
+)
+def test_a_ramp_that_its_pixels_do_not_determine_is_refused_by_name(places, settings):
+    said = f"datasets radar, ramp: {settings['ramp']}: the {len(places)} pixels at 1 yr"
+    with pytest.raises(
+        TaskError, match=f"{said} .*leave ramp out, or give translation"
+    ):
+        refuse_degenerate_ramps(*pixels(places, **settings))
+
+
+@pytest.mark.parametrize(
+    ("places", "settings"),
+    [
+        (SCENE, {"ramp": "linear"}),
+        (SCENE, {"ramp": "quadratic", "translation": True}),
+        # 100 m beside a line of 80 km
+        ([*PROFILE, (0, 0.1)], {"ramp": "linear"}),
+        (PROFILE[:1], {"translation": True}),
+        (PROFILE, {}),
+    ],
+)
+def test_a_ramp_that_its_pixels_determine_passes(places, settings):
+    refuse_degenerate_ramps(*pixels(places, **settings))
 
 
 def test_terms_of_a_series_are_functions_of_the_years_after_the_event():

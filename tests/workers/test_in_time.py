@@ -228,3 +228,35 @@ def test_afterslip_far_smaller_than_coseismic_slip_is_smoothed_on_its_own_scale(
     assert chosen.amplitude < 1.0
     error = [np.std(found.slip[1] - slip[1]) for found in (as_large, chosen)]
     assert error[1] < 0.5 * error[0]
+
+
+def test_data_far_off_say_less_of_the_slip_that_all_increments_would_show():
+    rng = np.random.default_rng(5)
+    design = rng.normal(size=(40, 2, 4))
+    problem = InversionProblem(
+        G=np.zeros((40, 4)),
+        data=rng.normal(size=40),
+        sigma=np.full(40, 0.1),
+        station=np.arange(40),
+        kind=np.full(40, "gnss"),
+        grid=np.array([[0, 1, i, 0] for i in range(4)]),
+        area=np.full(4, 1e8),
+        rigidity=np.full(4, 3e10),
+        sign=np.zeros(4, dtype=np.int64),
+        spacing=np.array([[1e4, 1e4]]),
+        open_top=np.array([False]),
+    )
+
+    def detectable(weight):
+        solution, _, _ = solve_in_time(
+            problem,
+            InversionSettings(smoothness=1.0, folds=0, draws=0),
+            (design, design),
+            [YEAR],
+            (0.0,),
+            (1.0,),
+            lambda posed, settings: (invert(posed, settings), np.full(40, weight)),
+        )
+        return solution.detectable_slip
+
+    np.testing.assert_allclose(detectable(0.25), 2.0 * detectable(1.0))

@@ -320,3 +320,70 @@ def test_restoration_in_the_result_is_that_of_the_command(solved, tmp_path):
     assert made["test"].values.tolist() == names
     assert np.isfinite(made["test_restored"]).all()
     assert (tmp_path / "out" / "restoration.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("asked", [{"smoothness": 1.0}, {"choice": "cross_validation"}])
+def test_errors_stated_too_small_narrow_no_interval_beside_errors_of_the_mesh(
+    solved, asked
+):
+    """A tenth of what they are, where the evidence does not choose the smoothness."""
+    land = motion(solved, X_KM, Y_KM, [0.0])[0]
+    land += np.random.default_rng(3).normal(0, 0.02, land.shape)
+    datasets = [{"name": "land", "file": "land.csv"}]
+    files = {"land.csv": observations(land, 0.002)}
+    width = []
+    for mesh in (True, False):
+        name = f"e{len(asked)}{mesh}{next(iter(asked))}"
+        found, _, _ = invert(
+            solved, name, datasets, files, model_error={"mesh": mesh}, **asked
+        )
+        # 48 data: the variance is known to a factor of 1.2
+        assert found.attrs["variance_factors"] == pytest.approx(100.0, rel=0.7)
+        low, high = found["slip_interval"].values.T
+        width.append((high - low).mean())
+        if mesh:
+            assert ((low <= TRUTH) & (high >= TRUTH)).all()
+    # as stated they would be a tenth; folds may choose another smoothness
+    assert width[0] > 0.5 * width[1]
+
+
+def test_a_factor_on_all_errors_leaves_slip_of_a_given_smoothness_as_it_is(solved):
+    """Also beside errors of the mesh, which do not scale with those of the data."""
+    land = motion(solved, X_KM, Y_KM, [0.0])[0]
+    land += np.random.default_rng(3).normal(0, 0.02, land.shape)
+    datasets = [{"name": "land", "file": "land.csv"}]
+    slips = []
+    for name, sigma, smoothness in (("s1", 0.02, 0.01), ("s2", 0.002, 1.0)):
+        files = {"land.csv": observations(land, sigma)}
+        found, _, _ = invert(solved, name, datasets, files, smoothness=smoothness)
+        slips.append(found["slip"].values)
+    # as exact as the median of the draws of their factor
+    np.testing.assert_allclose(slips[1], slips[0], atol=2e-3)
+
+
+def one_station(solved):
+    datasets, files = land_of(solved)
+    head, first, *_ = files["land.csv"].splitlines()
+    return datasets, {"land.csv": f"{head}\n{first}\n"}
+
+
+def test_data_of_one_station_are_inverted_without_folds(solved):
+    datasets, files = one_station(solved)
+    found, summary, _ = invert(solved, "o1", datasets, files, smoothness=0.1)
+    assert "obs_fold" not in found
+    assert "score" not in summary
+    assert summary["magnitude"] == pytest.approx(7.6, abs=0.2)
+
+
+@pytest.mark.parametrize(
+    "asked", [{"choice": "cross_validation"}, {"sparsity": "auto"}]
+)
+def test_a_choice_by_folds_of_one_station_is_bad_input(solved, asked):
+    datasets, files = one_station(solved)
+    request = {"name": "co", "datasets": ["land"], **asked}
+    spec = copy.deepcopy(SPEC) | {"datasets": datasets, "inversions": [request]}
+    posed = SmallCampaign(solved.root, spec, files=files)
+    full = {**posed.spec["inversions"][0], "id": "o2", "extra_datasets": []}
+    receipt = entry.execute(posed.envelope("inversion", "o2", inversion=full))
+    assert receipt["error"]["class"] == "bad_input", receipt["error"]
+    assert "give data of more stations" in receipt["error"]["message"]

@@ -40,7 +40,7 @@ from afterslip_solver.inversion.regularisers import (
     make_regulariser,
 )
 from afterslip_solver.inversion.restoration import with_data_of
-from afterslip_solver.inversion.robust import reweighted, robust_weights
+from afterslip_solver.inversion.robust import cut, reweighted, robust_weights
 from afterslip_solver.inversion.rupture import moment_rate, share_times
 from afterslip_solver.inversion.settings import InversionSettings
 from afterslip_solver.inversion.solution import (
@@ -72,6 +72,7 @@ __all__ = [
     "SourceGrid",
     "Variogram",
     "VonKarman",
+    "cut",
     "deal_stations",
     "earth_error",
     "exponential",

@@ -32,7 +32,7 @@ class Bilinear:
     matrix: Float
     right: Float
     power: float
-    count: int
+    count: float
 
     def at(self, earth: Float) -> Quadratic:
         """Return the data set in one earth (n_change,)."""

@@ -119,7 +119,7 @@ def total(
 
     Parameters
     ----------
-    problem : for one block.
+    problem : for one block, the weights of data far off in its errors.
     design : as for `in_blocks`.
     solution : of the problem in blocks.
     """
@@ -127,7 +127,9 @@ def total(
     slip = solution.slip.reshape(blocks, n).sum(axis=0)
     covariance = _block_sum(solution.covariance, blocks)
     resolution = _block_sum(solution.resolution, blocks) / blocks
-    mean = whiten(problem.covariance, problem.sigma, design.mean(axis=1))
+    # detectable above the noise of the data, not above what was stated of it
+    posed = problem.reweighted(solution.variance)
+    mean = whiten(posed.covariance, posed.sigma, design.mean(axis=1))
     with np.errstate(divide="ignore"):
         detectable = 1.0 / np.sqrt((mean**2).sum(axis=0))
     posterior = solution.posterior

@@ -27,13 +27,13 @@ class Quadratic:
     matrix : (n, n) float64, G' W G of all unknowns.
     right : (n,) float64, G' W d.
     power : d' W d.
-    count : number of rows.
+    count : number of rows, less where data far off are cut.
     """
 
     matrix: Float
     right: Float
     power: float
-    count: int
+    count: float
 
     def misfit(self, value: Float) -> float:
         """Sum of squared whitened residuals, never below zero."""
@@ -161,16 +161,17 @@ def quadratics(
         )
         (whole,) = quadratics(wide, rows)
         return (_integrated(whole, len(problem.common)),)
+    taken = slice(None) if rows is None else rows
     n, sets = problem.n_unknown, len(problem.free_variances)
     matrix, right = [np.zeros((n, n)) for _ in range(sets)], np.zeros((sets, n))
-    power, count = np.zeros(sets), np.zeros(sets, dtype=int)
+    power = np.zeros(sets)
     for k, design, data in independent_rows(problem, rows):
         matrix[k] += design.T @ design
         right[k] += design.T @ data
         power[k] += data @ data
-        count[k] += len(data)
+    count = np.bincount(problem.dataset_of_row[taken], problem.counts[taken], sets)
     return tuple(
-        Quadratic(matrix[k], right[k], float(power[k]), int(count[k]))
+        Quadratic(matrix[k], right[k], float(power[k]), float(count[k]))
         for k in range(sets)
     )
 

@@ -64,6 +64,8 @@ class InversionProblem:
     common : (n_cause, n_obs) float64, m, errors beside these: what one standard
         deviation of something does to all rows. Causes are independent, so that
         common' common adds to the covariance; variances hold as they are then.
+    counted : (n_obs,) float64, independent data as which each row counts where
+        variances are estimated; all one where empty.
     basis : (n_par, n_coefficient) float64, slip is this times the unknown coefficients:
         rakes instead of components. The identity where empty.
     lower, upper : (n_coefficient,) float64, m, bounds of the coefficients; those that
@@ -91,6 +93,7 @@ class InversionProblem:
     variance_free: Bool = field(default_factory=lambda: np.zeros(0, dtype=bool))
     covariance: tuple[Block, ...] = ()
     common: Float = field(default_factory=lambda: np.zeros((0, 0)))
+    counted: Float = field(default_factory=lambda: np.zeros(0))
     basis: Float = field(default_factory=lambda: np.zeros((0, 0)))
     lower: Float = field(default_factory=lambda: np.zeros(0))
     upper: Float = field(default_factory=lambda: np.zeros(0))
@@ -128,6 +131,11 @@ class InversionProblem:
         if self.dataset.size:
             return self.dataset
         return np.zeros(len(self.data), dtype=np.int64)
+
+    @property
+    def counts(self) -> Float:
+        """(n_obs,) float64, data as which rows count where variances are estimated."""
+        return self.counted if self.counted.size else np.ones(len(self.data))
 
     @property
     def free_variances(self) -> Bool:
@@ -294,6 +302,11 @@ def _check_errors(p: InversionProblem) -> None:
         wrong = (p.dataset < 0) | (p.dataset >= n)
         if wrong.any():
             raise InversionError(f"dataset is unknown in row {_rows(wrong)}")
+    if p.counted.size and p.counted.shape != p.data.shape:
+        raise InversionError(
+            f"counted has shape {p.counted.shape}, expected {p.data.shape}: give each "
+            "datum the number that it counts as, or none"
+        )
     if p.common.size and (p.common.shape[1] != len(p.data) or any(p.free_variances)):
         raise InversionError(
             "errors in common need a value for every row, and variances that are fixed"

@@ -1,4 +1,7 @@
-"""Data far off the others weigh less: Huber's loss by reweighting (Huber 1964)."""
+"""Data far off the others weigh less: Huber's loss by reweighting.
+
+Huber 1964, Ann. Math. Stat. 35, 73; Huber 1981, Robust Statistics, Wiley.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import scipy.special
 
 from afterslip_solver.inversion.covariance import Block, whiten
 from afterslip_solver.inversion.problem import InversionProblem
@@ -14,6 +18,15 @@ from afterslip_solver.model import Bool, Float
 # residuals beyond this many standard deviations count by their size, not its square;
 # 95 % efficient where the errors are Gaussian
 KNEE = 1.345
+_WITHIN = 2.0 * float(scipy.special.ndtr(KNEE)) - 1.0
+CUT_SQUARE = (
+    _WITHIN
+    - 2.0 * KNEE * float(np.exp(-0.5 * KNEE**2) / np.sqrt(2.0 * np.pi))
+    + KNEE**2 * (1.0 - _WITHIN)
+)
+"""Mean of min(|z|, KNEE)² of Gaussian z, 0.710: a datum that is cut at the knee counts
+as so many, so that the variance of Gaussian errors stays as it is (proposal 2 of Huber
+1964; Huber 1981, section 6.4)."""
 ROUNDS = 20
 SETTLED = 0.01  # change of the weights
 
@@ -70,6 +83,24 @@ def reweighted(problem: InversionProblem, weight: Float) -> InversionProblem:
         for b in problem.covariance
     )
     return replace(problem, sigma=problem.sigma * root, covariance=blocks)
+
+
+def cut(problem: InversionProblem, weight: Float, robust: Bool) -> InversionProblem:
+    """Return the problem in which data beyond the knee count in variances by the knee.
+
+    With errors over the root of Huber's weight, a single blunder would grow in the sum
+    of squares, and with it every interval. Over the weight itself its square is that
+    of the knee, however far off it is; and draws with these errors and the variance of
+    `CUT_SQUARE` are 1 % wider than Huber's estimate scatters (Huber 1981, section 7.6)
+    where errors are Gaussian.
+
+    Parameters
+    ----------
+    weight : (n_obs,) float64, Huber's.
+    robust : (n_obs,) bool, rows that may weigh less.
+    """
+    posed = reweighted(problem, weight**2)
+    return replace(posed, counted=np.where(robust, CUT_SQUARE, 1.0))
 
 
 def robust_weights(

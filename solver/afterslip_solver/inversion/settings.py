@@ -69,7 +69,9 @@ class InversionSettings:
                 )
         if self.folds < 0 or self.folds == 1 or (self.by_folds and self.folds == 0):
             raise InversionError(
-                f"folds is {self.folds}: choosing a weight needs at least 2 folds"
+                f"folds is {self.folds}: choosing a weight needs at least 2 folds, of "
+                "whole stations: give data of more stations, or smoothness and "
+                "sparsity as numbers"
             )
         if self.by_evidence and self.draws < 1:
             raise InversionError("draws is 0: choosing by evidence needs some")

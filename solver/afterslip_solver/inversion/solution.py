@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from afterslip_solver.inversion.choice import CrossValidation
-from afterslip_solver.inversion.posterior import Posterior
+from afterslip_solver.inversion.posterior import Posterior, medians
 from afterslip_solver.inversion.problem import InversionProblem
 from afterslip_solver.model import Bool, Float
 
@@ -91,6 +91,15 @@ class InversionSolution:
     detectable_slip: Float
     unseen: Bool
     near_bound: Bool
+
+    @property
+    def estimated_variance(self) -> Float:
+        """(n_dataset,) float64, factors of the stated variances that the draws found.
+
+        Their medians; ``variance`` where nothing was drawn. The two differ where the
+        smoothness was not chosen by evidence: its weight is of errors as stated.
+        """
+        return self.variance if self.posterior is None else medians(self.posterior)[0]
 
 
 def fit_of(data: Float, residual: Float, sigma: Float) -> Fit:

@@ -17,6 +17,10 @@ from afterslip_solver.inversion import Block, Variogram, exponential, fit_variog
 from afterslip_solver.model import Bool, Float, Int
 from afterslip_workers.errors import TaskError
 
+# singular values of a ramp's columns of length one, below which a part is unknown: as
+# squares, those of the normal equations, they are lost in the rounding of the data's
+DEGENERATE = 1e-6
+
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
@@ -179,6 +183,42 @@ def _ramp(
         unit = "m" if not power else f"m/(100 km)^{power}"
         column = _column(rows, scene, values)
         yield Unknown(f"ramp {part}", name, -1, 3, epoch, unit, column)
+
+
+def refuse_degenerate_ramps(
+    beside: Sequence[Unknown], settings: Mapping[str, Dataset]
+) -> None:
+    """Refuse ramps that the places of the pixels do not determine.
+
+    A straight profile says nothing of the slope across it, whatever slipped.
+
+    Parameters
+    ----------
+    beside : as of `unknowns`.
+    settings : by name, of every data set.
+
+    Raises
+    ------
+    TaskError
+        Where a scene's pixels lie on a line, or are fewer than its ramp's parts.
+    """
+    scenes: dict[tuple[str, float], list[Float]] = {}
+    for item in beside:
+        if item.component == 3 and item.station < 0:
+            scenes.setdefault((item.dataset, item.epoch), []).append(item.column)
+    for (name, epoch), columns in scenes.items():
+        shape = np.column_stack(columns)
+        pixels = int(shape.any(axis=1).sum())
+        shape = shape / np.maximum(np.linalg.norm(shape, axis=0), 1e-300)
+        if np.linalg.matrix_rank(shape, tol=DEGENERATE) == len(columns):
+            continue
+        ramp = settings[name].ramp
+        raise TaskError(
+            ErrorClass.BAD_INPUT,
+            f"datasets {name}, ramp: {ramp}: the {pixels} pixels at "
+            f"{epoch / YEAR:g} yr are too few, or too nearly on one line, to determine "
+            "it: leave ramp out, or give translation: true instead for an offset alone",
+        )
 
 
 def _terms(rows: Rows, name: str, mine: Bool, dataset: Dataset) -> Iterator[Unknown]:

@@ -207,7 +207,8 @@ def solve_in_time(
         coupling=chosen.coupling,
         amplitude=chosen.amplitude,
     )
-    return total(problem, design[0], solution), weight, history
+    weighed = reweighted(problem, weight)
+    return total(weighed, design[0], solution), weight, history
 
 
 def best_prior(

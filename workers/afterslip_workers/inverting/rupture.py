@@ -24,6 +24,7 @@ from afterslip_solver.inversion import (
     in_blocks,
     limits,
     moment_rate,
+    reweighted,
     share_times,
     total,
 )
@@ -152,7 +153,8 @@ def solve_in_windows(
     chosen = best_prior(priors, posed, settings, solve)
     solution, weight = solve(posed, replace(settings, regulariser=chosen))
     rupture = _followed(problem, solution, windows, chosen.coupling)
-    return total(problem, windows.design, solution), weight, rupture
+    weighed = reweighted(problem, weight)
+    return total(weighed, windows.design, solution), weight, rupture
 
 
 def _followed(

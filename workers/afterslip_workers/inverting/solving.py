@@ -17,6 +17,7 @@ from afterslip_solver.inversion import (
     InversionSettings,
     InversionSolution,
     ModelError,
+    cut,
     earth_error,
     invert,
     reweighted,
@@ -34,6 +35,8 @@ from afterslip_workers.inverting.model_error import (
 )
 
 FEW_DRAWS = 300
+ROUNDS = 6  # of weights, and smoothness and variances with them
+SETTLED = 0.01  # change of the weights
 
 log = logging.getLogger(__name__)
 
@@ -98,18 +101,36 @@ def solve(
     if not (request.model_error.mesh and estimates_error(store)):
         found = once(problem, settings)
         return replace(found, model_error=_of_earths(problem, found.solution))
-    # the first slip needs neither sharp limits nor the folds' opinion
-    quick = settings
-    if settings.by_evidence:
-        quick = replace(settings, folds=0, draws=min(settings.draws, FEW_DRAWS))
-    first = once(problem, quick)
+    first = once(problem, _quick(settings, in_time=bool(ends) or windows is not None))
     error = _model_error(store, rows, first, ends)
     posed = with_model_error(problem.reweighted(first.variance), error)
-    second = once(posed, settings)
+    second = once(posed, beside_errors(settings, first.variance))
     earths = _of_earths(problem, second.solution)
     if earths is not None:
         error = replace(error, difference=earths.difference)
     return replace(second, variance=first.variance, model_error=error)
+
+
+def _quick(settings: InversionSettings, in_time: bool = False) -> InversionSettings:
+    """Return settings that need neither sharp limits nor the folds' opinion.
+
+    Parameters
+    ----------
+    in_time : a prior in time is to be chosen, which folds do.
+    """
+    folds = settings.folds if settings.by_folds or in_time else 0
+    return replace(settings, folds=folds, draws=min(settings.draws, FEW_DRAWS))
+
+
+def beside_errors(settings: InversionSettings, variance: Float) -> InversionSettings:
+    """Return settings of the same slip where errors have the estimated variances.
+
+    A number for smoothness weighs against errors as stated, and their common factor
+    leaves slip as it is.
+    """
+    if settings.smoothness == "auto":
+        return settings
+    return replace(settings, smoothness=settings.smoothness / float(variance[0]))
 
 
 def _of_earths(
@@ -134,8 +155,7 @@ def _once(
     def one(
         posed: InversionProblem, settings: InversionSettings
     ) -> tuple[InversionSolution, Float]:
-        weight = _robust_weights(posed, settings, robust)
-        found = invert(reweighted(posed, weight), settings, report)
+        found, weight = _far_off(posed, settings, robust, report)
         if found.outcome != "converged":
             raise TaskError(ErrorClass.NOT_CONVERGED, found.advice)
         return found, weight
@@ -145,11 +165,11 @@ def _once(
         solution, weight, followed = rupture.solve_in_windows(
             problem, settings, windows, weight_of, one
         )
-        variance = solution.variance
+        variance = solution.estimated_variance
         return Solved(problem, solution, weight, None, variance, rupture=followed)
     if request.increments is None or design is None:
         solution, weight = one(problem, settings)
-        return Solved(problem, solution, weight, None, solution.variance)
+        return Solved(problem, solution, weight, None, solution.estimated_variance)
     asked = request.increments
     tried = (
         in_time.COUPLINGS if asked.smoothness == "auto" else (float(asked.smoothness),),
@@ -158,17 +178,64 @@ def _once(
     solution, weight, history = in_time.solve_in_time(
         problem, settings, design, ends, *tried, one
     )
-    return Solved(problem, solution, weight, history, solution.variance)
+    return Solved(problem, solution, weight, history, solution.estimated_variance)
+
+
+def _far_off(
+    problem: InversionProblem,
+    settings: InversionSettings,
+    robust: Bool,
+    report: Report | None = None,
+) -> tuple[InversionSolution, Float]:
+    """Return the solution in which data far off weigh less, and their weights.
+
+    Slip is Huber's estimate; scales and draws are of data that are cut at his knee.
+    """
+    weight = _robust_weights(problem, settings, robust)
+    if not robust.any():
+        return invert(reweighted(problem, weight), settings, report), weight
+    drawn = invert(cut(problem, weight, robust), settings, report)
+    if drawn.outcome != "converged":
+        return drawn, weight
+    posed, given = _at_scales(problem, settings, drawn)
+    found = invert(reweighted(posed, weight), given)
+    scales = {
+        name: getattr(drawn, name)
+        for name in ("variance", "posterior", "cross_validation")
+    }
+    return replace(found, **scales), weight
 
 
 def _robust_weights(
     problem: InversionProblem, settings: InversionSettings, robust: Bool
 ) -> Float:
-    """Reweight at the smoothness of a first solution, which is chosen anew later."""
-    if not robust.any():
-        return np.ones(len(problem.data))
-    first = invert(problem, settings)
-    held = replace(
+    """Reweight at scales that are estimated anew with the weights, until these settle.
+
+    Scales of all data as they are would be those of the largest blunder.
+    """
+    weight, quick = np.ones(len(problem.data)), _quick(settings)
+    if not (settings.by_evidence or problem.changes.size):
+        quick = replace(quick, draws=0)
+    for _ in range(ROUNDS if robust.any() else 0):
+        first = invert(cut(problem, weight, robust), quick)
+        posed, given = _at_scales(problem, settings, first)
+
+        def residual(part: InversionProblem, given: InversionSettings = given) -> Float:
+            return invert(part, given).residual
+
+        fresh = robust_weights(posed, robust, residual)
+        settled = float(np.abs(fresh - weight).max()) < SETTLED
+        weight = fresh
+        if settled:
+            break
+    return weight
+
+
+def _at_scales(
+    problem: InversionProblem, settings: InversionSettings, first: InversionSolution
+) -> tuple[InversionProblem, InversionSettings]:
+    """Return the problem and how to solve it at the scales of a solution."""
+    given = replace(
         settings,
         smoothness=first.smoothness,
         sparsity=first.sparsity,
@@ -182,7 +249,7 @@ def _robust_weights(
         drawn = first.posterior
         mean = first.slip if drawn is None else drawn.slip.mean(axis=0)
         posed = with_earths(posed, mean)
-    return robust_weights(posed, robust, lambda part: invert(part, held).residual)
+    return posed, given
 
 
 def _model_error(

@@ -34,6 +34,7 @@ from afterslip_workers.inverting.model_error import (
     mesh_sigma,
     shared_errors,
 )
+from afterslip_workers.inverting.solving import beside_errors
 from afterslip_workers.tasks.posing import Posed, settings_of
 
 EVIDENCE_DRAWS = 4000
@@ -96,11 +97,13 @@ def compare(
         models[name] = _Model(posed, ends, problem, solution)
     error = _model_error(models) if first.request.model_error.mesh else None
     if error is not None:
-        models = _with_model_error(models, settings, error, report)
+        variance = _least_variance(models)
+        settings = beside_errors(settings, variance)
+        models = _with_model_error(models, settings, error, variance, report)
     found = {**_evidence(models, settings, report), **_figures(models)}
     best = models[list(models)[int(np.argmax(found["log_evidence"][1]))]]
     report("data held out")
-    found |= _held_out(models, settings, best.solution.variance)
+    found |= _held_out(models, settings, best.solution.estimated_variance)
     report("motion of stations")
     found |= _motion(models)
     return xr.Dataset(
@@ -138,25 +141,30 @@ def _model_error(models: Mapping[str, _Model]) -> ModelError | None:
     return ModelError(sigma, shared_errors(rows))
 
 
+def _least_variance(models: Mapping[str, _Model]) -> Float:
+    """Return the data's variances as the model with the least of them finds them."""
+    counts = np.bincount(next(iter(models.values())).problem.dataset_of_row)
+
+    def size(model: _Model) -> float:
+        return float(counts @ np.log(model.solution.estimated_variance))
+
+    return min(models.values(), key=size).solution.estimated_variance
+
+
 def _with_model_error(
     models: Mapping[str, _Model],
     settings: InversionSettings,
     error: ModelError,
+    variance: Float,
     report: Callable[[str], None],
 ) -> dict[str, _Model]:
     """Return the models solved again with errors of the predictions in the covariance.
 
-    Those stand beside the data's errors as the model with the least of them has found
-    them. The size of both together is each model's own to find, as it is without errors
-    of predictions: a fixed one would count whatever a model misses at the errors of the
-    model that misses least.
+    Those stand beside the data's errors of `_least_variance`. The size of both
+    together is each model's own to find, as it is without errors of predictions: a
+    fixed one would count whatever a model misses at the errors of the model that
+    misses least.
     """
-    counts = np.bincount(next(iter(models.values())).problem.dataset_of_row)
-
-    def size(model: _Model) -> float:
-        return float(counts @ np.log(model.solution.variance))
-
-    variance = min(models.values(), key=size).solution.variance
     found = {}
     for name, model in models.items():
         report(f"{name}: slip, with errors of the predictions")
@@ -199,6 +207,10 @@ def _settings(
     posed: Posed, ends: list[float], prior: tuple[float, ...]
 ) -> InversionSettings:
     settings = settings_of(posed.request, len(np.unique(posed.problem.station)))
+    if settings.folds == 0:
+        said = "leaves no stations to hold out, by which models are compared"
+        hint = "give data of two stations or more, and 2 folds or more"
+        raise one_problem("folds", posed.request.folds, said, hint)
     if not ends:
         return settings
     durations = tuple(np.diff([0.0, *ends]).tolist())

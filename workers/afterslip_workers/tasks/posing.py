@@ -100,6 +100,7 @@ def pose(
     datasets = _datasets(campaign, request, extra)
     rows, variograms = data_of.with_errors(_rows(files, campaign, datasets), datasets)
     beside = data_of.unknowns(rows, datasets)
+    data_of.refuse_degenerate_ramps(beside, datasets)
     store = GreensStore(reading.greens(backend, identity))
     phase("sampling Green's functions")
     known = data_of.problem_terms(rows, datasets, beside)
@@ -131,7 +132,7 @@ def pose(
 
 
 def settings_of(request: Inversion, n_station: int) -> InversionSettings:
-    """Return how to solve; more folds than stations become as many.
+    """Return how to solve; more folds than stations become as many, of one none.
 
     Raises
     ------
@@ -139,11 +140,13 @@ def settings_of(request: Inversion, n_station: int) -> InversionSettings:
         The prior cannot be made of its parameters.
     """
     ((prior, parameters),) = request.prior.items()
+    folds = min(request.folds, n_station)
     return InversionSettings(
         smoothness=request.smoothness,
         sparsity=request.sparsity,
         choice=request.choice,
-        folds=min(request.folds, n_station),
+        # a single station cannot be held out: a weight that needs no folds has none
+        folds=folds if folds > 1 else 0,
         repeats=request.repeats,
         grouping="blocks" if request.blocks else "scattered",
         seed=request.seed,
