@@ -51,16 +51,34 @@ def test_snippets_of_the_concepts_hold():
 HOW_TO = ("several-faults", "insar", "postseismic")
 
 
-@pytest.mark.parametrize("topic", HOW_TO)
-def test_campaign_of_a_how_to_passes_the_checks(topic, tmp_path):
+def campaign_of(topic, folder):
+    """Return the campaign of a how-to and what its files hold, written to a folder."""
     for _, title, text in blocks(f"how-to/invert-{topic}.md"):
         if title:
-            (tmp_path / title).write_text(text)
-    campaign = parse_campaign(load(tmp_path / "campaign.yaml"), tmp_path)
-    inputs = resolve(campaign, LocalFiles(tmp_path))
+            (folder / title).write_text(text)
+    campaign = parse_campaign(load(folder / "campaign.yaml"), folder)
+    return campaign, resolve(campaign, LocalFiles(folder))
+
+
+@pytest.mark.parametrize("topic", HOW_TO)
+def test_campaign_of_a_how_to_passes_the_checks(topic, tmp_path):
+    campaign, inputs = campaign_of(topic, tmp_path)
     (name,) = inputs.datasets
     assert len(inputs.datasets[name]) > 5
     assert campaign.inversions[0].datasets == [name]
+
+
+def test_faults_of_the_how_to_touch_in_its_mesh(tmp_path):
+    from afterslip_workers.engines.viscoelastic.building import build_model
+
+    campaign, inputs = campaign_of("several-faults", tmp_path)
+    files = LocalFiles(tmp_path)
+    model, facts = build_model(campaign.model, inputs, files, lambda _: None)
+    assert facts["notes"] == []
+    thrust, splay = (set(model.faults[name].nodes) for name in ("thrust", "splay"))
+    assert len(thrust & splay) > 10
+    shared = model.mesh.nodes[sorted(thrust & splay)]
+    assert shared[:, 2] == pytest.approx(-15.05e3, abs=50.0)
 
 
 def test_mesh_of_the_how_to_is_one_that_its_campaign_takes(tmp_path, monkeypatch):

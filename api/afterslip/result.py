@@ -6,6 +6,7 @@ The layout (names, dimensions, units) is written down in ``docs/files.md``.
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -15,6 +16,8 @@ from typing import IO, Any
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
+
+from afterslip.errors import ArchiveError
 
 Float = NDArray[np.float64]
 
@@ -81,11 +84,23 @@ def open_result(path: str | Path | IO[bytes]) -> xr.Dataset:
 
     Raises
     ------
+    FileNotFoundError, IsADirectoryError, PermissionError
+        of the file.
+    ArchiveError
+        It is no NetCDF file, or a damaged one.
     ValueError
-        when the file is not an inversion's result.
+        It is not an inversion's result.
     """
-    with xr.open_dataset(path, engine="h5netcdf", decode_times=False) as stored:
-        return check(stored.load())
+    try:
+        with xr.open_dataset(path, engine="h5netcdf", decode_times=False) as stored:
+            found = stored.load()
+    except (OSError, ValueError) as error:
+        name = str(path) if isinstance(path, str | Path) else "the result"
+        if code := getattr(error, "errno", None):
+            # in the system's words instead of the library's
+            raise OSError(code, os.strerror(code), name) from None
+        raise ArchiveError(f"{name} is no NetCDF file, or a damaged one") from error
+    return check(found)
 
 
 def facts(result: xr.Dataset, name: str) -> Any:

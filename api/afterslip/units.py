@@ -74,8 +74,9 @@ def parse_time(text: str) -> float:
     """
     number, unit = _split(text, "30 d")
     if not unit:
+        given = text.strip()
         raise UnitError(
-            "is a time without a unit", f'write e.g. "{text.strip()} d" or "... yr"'
+            "is a time without a unit", f'write "{given} d" or "{given} yr"'
         )
     factor = _TIME_UNITS.get(unit) or _TIME_UNITS.get(unit.lower())
     if factor is None:

@@ -33,6 +33,7 @@ from afterslip.archive import (
     open_greens,
     set_attributes,
 )
+from afterslip.archive.verified import VerifiedStore
 from afterslip.errors import ArchiveError, DamagedError, SpecError
 from afterslip.units import YEAR
 from afterslip_common.curve import spectral_weights
@@ -273,6 +274,24 @@ def test_a_group_that_does_not_fit_is_refused_before_it_is_written(
 def test_what_is_no_store_is_refused_in_our_words(tmp_path: Path) -> None:
     with pytest.raises(ArchiveError, match="cannot be opened"):
         open_greens(tmp_path / "nothing.zarr")
+
+
+def test_a_folder_that_is_no_store_is_refused_before_zarr_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    async def get(_store: object, key: str, *_: object, **__: object) -> None:
+        asked.append(key)
+
+    monkeypatch.setattr(VerifiedStore, "get", get)
+    with pytest.raises(ArchiveError, match=r"has no zarr\.json: it is not a store$"):
+        open_greens(tmp_path)
+    (tmp_path / "greens.zarr").mkdir()
+    with pytest.raises(ArchiveError) as error:
+        open_greens(tmp_path)
+    assert f"(give {tmp_path / 'greens.zarr'})" in str(error.value)
+    assert asked == []
 
 
 def first_release(path: Path) -> None:

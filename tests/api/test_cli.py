@@ -220,6 +220,28 @@ def test_what_the_server_refuses_for_its_state_is_a_failure(capsys, server):
     assert err == "afterslip: nothing has failed in this campaign\n"
 
 
+@pytest.mark.parametrize("verb", ["cancel", "invalidate", "retry", "uncancel"])
+def test_a_group_that_is_not_there_is_bad_input_and_nothing_is_done(
+    capsys, monkeypatch, verb
+):
+    done = []
+
+    def without(request):
+        if request.method == "POST":
+            done.append(request.url.path)
+        return answer(request)
+
+    monkeypatch.setattr(
+        "afterslip.cli.actions.connect",
+        lambda url, token: Client(url, token, transport=httpx.MockTransport(without)),
+    )
+    code, out, err = run(capsys, verb, "c7f3", "--group", "99")
+    assert code == 2
+    assert "groups/99" in err
+    assert out == ""
+    assert done == []
+
+
 def test_a_cancel_under_way_is_reported_as_such(capsys, server):
     assert "c7f3: cancelling" in run(capsys, "cancel", "c7f3")[1]
 

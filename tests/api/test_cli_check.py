@@ -28,7 +28,7 @@ PLANNED = {
 
 class Server:
     def __init__(self):
-        self.sent, self.refuse = [], False
+        self.sent, self.refuse, self.trial = [], False, None
 
     def __call__(self, request):
         if self.refuse:
@@ -37,7 +37,8 @@ class Server:
         if request.url.path == "/v1/files":
             return httpx.Response(201, json={"ref": f"sha256:{'0' * 64}"})
         shape = {"stations": [{"name": "A", "x": 0, "y": 0}]}
-        return httpx.Response(200, json=PLANNED | {"geometry": shape})
+        found = PLANNED | {"geometry": shape, "trial": self.trial}
+        return httpx.Response(200, json=found)
 
 
 @pytest.fixture
@@ -95,6 +96,33 @@ def test_a_wrong_spec_is_refused_before_anything_is_sent(run, server, tmp_path):
     code, _, err = run(tmp_path / "bad.json")
     assert code == 2
     assert "model.layers[0].vs = 9.0" in err
+    assert server.sent == []
+
+
+@pytest.mark.parametrize(
+    ("coarser", "which"), [(1.0, "the mesh"), (2.5, "a mesh 2.5 times coarser")]
+)
+@pytest.mark.parametrize("form", [[], ["--json"]], ids=str)
+def test_a_mesh_that_cannot_be_made_is_a_problem(run, server, coarser, which, form):
+    failed = "faults a and b come closer than their margins"
+    server.trial = {"coarser": coarser, "failed": failed}
+    code, out, err = run(SPECS / "tohoku.yaml", "--mesh", *form)
+    assert code == 2
+    assert err == f"afterslip: model: {which} could not be made: {failed}\n"
+    assert "no problem found" not in out
+    if form:
+        assert json.loads(out)["trial"] == server.trial
+    else:
+        assert "144 in 36 groups" in out
+
+
+@pytest.mark.parametrize("name", ["plan.xyz", "plan"])
+def test_a_figure_of_no_known_kind_is_refused_first(run, server, tmp_path, name):
+    pytest.importorskip("matplotlib", reason="needs the extra plot")
+    code, _, err = run(SPECS / "tohoku.yaml", "--figure", tmp_path / name)
+    assert code == 2
+    assert f"--figure = {tmp_path / name}: is no kind of figure" in err
+    assert ".png, .pdf or .svg" in err
     assert server.sent == []
 
 

@@ -269,6 +269,12 @@ def test_sampling_reads_stations_from_csv(client, spec):
     assert found["station"].values.tolist() == ["A"]
 
 
+def test_a_single_time_is_no_list_of_letters(client, spec):
+    campaign = client.submit(spec)
+    one = campaign.sample({"A": (1.0, 2.0)}, "30 d")
+    xr.testing.assert_identical(one, campaign.sample({"A": (1.0, 2.0)}, ["30 d"]))
+
+
 @pytest.mark.parametrize(
     ("stations", "times", "message"),
     [

@@ -288,12 +288,16 @@ def test_the_verb_writes_beside_the_result(name, result, tmp_path, capsys):
         (["--format", "surface"], "--greens: is needed"),
         (["--format", "fsp", "--hypocentre", "142"], "must be LON,LAT,DEPTH_KM"),
         (["--format", "fsp", "--hypocentre", "142,99,3"], "is no place"),
+        (["--format", "fsp", "--date", "2011-03-11"], "2011-03-11: must be mm/dd/yyyy"),
+        (["--format", "fsp", "--date", "3/11/2011"], "3/11/2011: must be mm/dd/yyyy"),
+        (["--format", "fsp", "--date", "02/30/2011"], "must be mm/dd/yyyy"),
     ],
 )
 def test_wrong_options_are_one_clear_line(args, says, result, tmp_path, capsys):
     result.to_netcdf(tmp_path / "result.nc", engine="h5netcdf")
     assert run(tmp_path / "result.nc", *args) == 2
     assert says in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["result.nc"]
 
 
 def test_what_is_no_result_is_reported(tmp_path, capsys):

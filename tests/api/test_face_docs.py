@@ -1,10 +1,13 @@
 """The user's pages name every key, verb, public name and variable, as they are."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from example_result import example_result
+from small_store import TIMES, sources, square, stations
 
 import afterslip
 from afterslip import spec
@@ -143,6 +146,27 @@ def test_every_variable_of_the_store_is_documented():
         *store.layout_of(sizes, "stepping").grouped,
     ]
     assert [a.name for a in arrays if f"`{a.name}`" not in text] == []
+
+
+def names_of(layout, values):
+    return {a.name for a in layout.grouped} | {array.name for array, _ in values}
+
+
+def test_what_a_store_may_lack_is_marked_on_the_page():
+    geographic, local = square(), replace(square(), lon=None, lat=None)
+    places = replace(stations(), lon=np.ones(2), lat=np.ones(2))
+    full = store.Sizes(6, 3, 49, len(local.faces), station=2, time=3, error_time=2)
+    least = replace(full, station=0, error_time=0)
+    known = sources(), geographic, places, TIMES, 3
+    fixed = store.fixed_arrays
+    spectral = names_of(store.layout_of(full), fixed(*known, errors_at=TIMES[1:]))
+    stepping = names_of(store.layout_of(full, "stepping"), fixed(*known, TIMES))
+    poor = names_of(store.layout_of(least), fixed(sources(), local, None, TIMES, 3))
+    optional = (spectral | stepping | poor) - (spectral & stepping & poor)
+    _, _, table = page("files.md").partition("### greens.zarr")
+    rows = re.findall(r"^\| (`.*?) \|", table.partition("### result.nc")[0], re.M)
+    marked = {n for r in rows if r.endswith("(o)") for n in re.findall(r"`(\w+)`", r)}
+    assert marked == optional - {"station"}
 
 
 def test_links_between_the_pages_lead_somewhere():

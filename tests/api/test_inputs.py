@@ -91,18 +91,24 @@ def test_everything_wrong_is_reported_at_once(folder: Path) -> None:
     assert "x -700 to 700 km" in found[1].hint
 
 
-def test_swapped_coordinates_that_both_fit_are_noticed(folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("origin", "station"), [((15.0, 42.0), "42.4,13.4"), ((42.0, 15.0), "13.4,42.4")]
+)
+def test_coordinates_swapped_in_the_file_or_the_frame_are_noticed(
+    folder: Path, origin: tuple[float, float], station: str
+) -> None:
     def move(data: dict) -> None:
-        data["model"]["frame"].update(lon0=15.0, lat0=42.0)
+        data["model"]["frame"].update(lon0=origin[0], lat0=origin[1])
         for key in ("stations", "datasets", "inversions"):
             data.pop(key)
         data["model"].update(bodies=[], faults=[])
         data["model"]["faults"] = [{"name": "main", "plane": PLANE}]
         data["stations"] = {"file": "stations.csv"}
 
-    (folder / "stations.csv").write_text("station,lon,lat\nAQUI,42.4,13.4\n")
+    (folder / "stations.csv").write_text(f"station,lon,lat\nAQUI,{station}\n")
     (problem,) = problems(folder, change=move)
-    assert problem.hint == "lon and lat look swapped"
+    assert "lon and lat look swapped in the file" in problem.hint
+    assert "or lon0 and lat0 in model.frame" in problem.hint
 
 
 PLANE = {"x": 0, "y": 0, "top": 5, "strike": 0, "dip": 30, "length": 80, "width": 60}

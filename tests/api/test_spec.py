@@ -258,6 +258,8 @@ def test_every_mistake_has_its_path_and_hint(
         ("slip[0].fault", "mani", "slip[0].fault", "not the name of a fault"),
         ("slip[0].dip", 1000, "slip[0].dip", "at most 200 m"),
         ("slip", [], "slip", "at least 1"),
+        ("slip", [{"fault": "main"}], "slip[0]", "has neither strike nor dip"),
+        ("slip", [{"fault": "main", "dip": 0}], "slip[0]", "neither strike nor dip"),
         ("slip", {"fiel": "x.csv", "file": "y.csv"}, "slip.fiel", "not a known key"),
         ("slip", 3, "slip", "must be a list"),
         ("points", [[1, 2], [3]], "points[1]", "[x, y]"),

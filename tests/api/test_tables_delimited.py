@@ -79,6 +79,16 @@ def test_many_problems_are_counted_not_listed() -> None:
     assert "980 more" in str(caught.value)
 
 
+def test_decimal_commas_are_one_problem_of_each_column() -> None:
+    lines = "".join(f"S{i};12,{i + 10};42,5\n" for i in range(221))
+    lon, lat = problems_of(b"station;lon;lat\n" + lines.encode())
+    assert lon == (
+        "t line 2, column lon and 220 more lines = 12,10: is not a finite number "
+        "(write 12.10 with a point)"
+    )
+    assert lat.endswith("= 42,5: is not a finite number (write 42.5 with a point)")
+
+
 def test_local_frames_want_kilometres() -> None:
     found = read_stations(b"station,x_km,y_km\nA,1.5,-2\n", LOCAL)
     assert (found.x[0], found.y[0]) == (1500.0, -2000.0)

@@ -113,6 +113,33 @@ def test_columns_whose_names_only_begin_like_a_time_are_left_out() -> None:
     assert len(read("A,142,38,1,,,.1,,,gnss,0.5,x,y", head)) == 1
 
 
+@pytest.mark.parametrize(
+    ("rule", "odd", "hint"),
+    [
+        ("0.5", "30 d", "write a number of years, without a unit"),
+        ("30 d", "0.5", 'other lines have one: write e.g. "30 d"'),
+    ],
+)
+def test_one_time_written_otherwise_is_one_problem(rule, odd, hint) -> None:
+    times = [rule] * 20
+    times[7] = odd
+    lines = [f"S{k},142,38,1,,,.1,,,gnss,{time}" for k, time in enumerate(times)]
+    text = problems("\n".join(lines), HEAD + ",time")
+    assert text.startswith(f"d line 9, column time = {odd}: ")
+    assert hint in text
+
+
+def test_times_without_units_among_others_are_counted() -> None:
+    lines = [f"S{k},142,38,1,,,.1,,,gnss,{'30 d' if k > 4 else k}" for k in range(20)]
+    text = problems("\n".join(lines), HEAD + ",time")
+    assert text.startswith("d line 2, column time and 4 more lines = 0: is not a time")
+
+
+def test_a_sigma_that_is_no_number_is_one_problem() -> None:
+    text = problems("A,142,38,1,2,3,nan,.1,.1,gnss")
+    assert text.startswith("d line 2, column sigma_e = nan: is not a finite number")
+
+
 def test_repeated_solutions_of_a_station_need_no_time() -> None:
     found = read("A,142,38,1,,,.1,,,gnss\nA,142,38,1.1,,,.2,,,gnss", epoch=7.0)
     assert found.rows().value.tolist() == [1, 1.1]

@@ -44,6 +44,12 @@ def test_what_is_no_time_is_refused(text: str) -> None:
         parse_time(text)
 
 
+def test_a_time_without_a_unit_is_shown_with_one() -> None:
+    with pytest.raises(UnitError) as caught:
+        parse_time(" 30 ")
+    assert caught.value.hint == 'write "30 d" or "30 yr"'
+
+
 def test_numbers_may_carry_a_unit_of_their_kind() -> None:
     assert parse_number("35000 m", "km") == 35.0
     assert parse_number("6400 m/s", "km/s") == 6.4

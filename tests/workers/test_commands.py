@@ -1,6 +1,7 @@
 """The verbs forward and verify, as a user runs them."""
 
 import json
+from pathlib import Path
 
 import pytest
 import typer
@@ -8,10 +9,13 @@ import xarray as xr
 import yaml
 from typer.testing import CliRunner
 
+from afterslip.errors import SpecError
 from afterslip_solver import verification
 from afterslip_solver.verification import Check
 from afterslip_solver.verification.check import not_run
 from afterslip_workers import commands
+from afterslip_workers.engines.forward import engine_of, write
+from afterslip_workers.engines.viscoelastic.forward import run_forward
 
 SPEC = """
 model:
@@ -50,6 +54,79 @@ def test_forward_refuses_a_wrong_spec_and_leaves_nothing(tmp_path):
     assert done.exit_code != 0
     assert "layers[0].vs" in str(done.exception)
     assert not (tmp_path / "u.nc").exists()
+
+
+@pytest.mark.parametrize("physics", ["viscoelastic", "waves"])
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--out", "."], "--out = .: is a folder"),
+        (["--out", "spec.yaml/u.nc"], "--out = spec.yaml/u.nc: cannot be written: "),
+        (["--noise", "much"], "--noise = much: must be two numbers"),
+    ],
+)
+def test_forward_refuses_bad_options_before_the_solve(
+    tmp_path, monkeypatch, physics, options, says
+):
+    solved = refused(tmp_path, monkeypatch, physics, options, says)
+    assert solved == []
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--observations", "."], "--observations = .: is a folder"),
+        (["--observations", "spec.yaml/d.csv"], "cannot be written: "),
+        (["--observations", "d.csv", "--noise", "0,0"], "must be more than zero"),
+        (["--observations", "d.csv", "--noise", "0.1,nan"], "must be more than zero"),
+        (["--observations", "forward.nc"], "is the file of --out too"),
+    ],
+)
+def test_forward_refuses_data_that_cannot_be_before_the_solve(
+    tmp_path, monkeypatch, options, says
+):
+    solved = refused(tmp_path, monkeypatch, "viscoelastic", options, says)
+    assert solved == []
+
+
+def refused(tmp_path, monkeypatch, physics, options, says):
+    """Run forward in a folder with a spec; return what was solved before the error."""
+    monkeypatch.chdir(tmp_path)
+    spec = Path("spec.yaml")
+    spec.write_text(f"physics: {physics}\n{SPEC}")
+    solved = []
+    engine = type(engine_of(spec))
+    monkeypatch.setattr(engine, "forward", lambda *given: solved.append(given))
+    done = run(commands.forward, spec, *options)
+    assert isinstance(done.exception, SpecError), done.output
+    assert says in str(done.exception)
+    assert [path.name for path in tmp_path.iterdir()] == ["spec.yaml"]
+    return solved
+
+
+def test_a_table_without_slip_is_refused_before_the_solve(tmp_path):
+    rows = [f"{x},{y},{5 + x / 3**0.5},0,0" for x in (0, 50) for y in (-40, 40)]
+    text = "\n".join(["x_km,y_km,depth_km,strike,dip", *rows])
+    (tmp_path / "slip.csv").write_text(text)
+    spec = yaml.safe_load(SPEC) | {"slip": {"file": "slip.csv"}}
+    phases = []
+    with pytest.raises(SpecError, match=r"slip\.file = slip\.csv: is zero on all"):
+        run_forward(spec, None, lambda x: phases.append(x["phase"]), base=tmp_path)
+    assert "solving" not in phases
+
+
+def test_a_result_is_not_written_over_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(IsADirectoryError, match=r"'\.'"):
+        write(xr.Dataset(), Path())
+
+
+def test_forward_makes_the_folders_above_its_file(tmp_path):
+    (tmp_path / "spec.yaml").write_text(SPEC)
+    out = tmp_path / "new/folder/u.nc"
+    done = run(commands.forward, tmp_path / "spec.yaml", "--out", out)
+    assert done.exit_code == 0, done.output
+    assert out.is_file()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Slip through time with what a request leaves out: priors and smoothness are chosen."""
+"""Slip through time with what a request leaves out: priors and weights are chosen."""
 
 import sys
 from pathlib import Path

@@ -54,15 +54,15 @@ def forward(
 
     Exit code 4: it is written, but misses mesh.accuracy or solver.time_tolerance.
     """
-    from afterslip_workers.engines.forward import engine_of
+    from afterslip_workers.engines.forward import engine_of, require_writable
     from afterslip_workers.engines.registry import failures_of
     from afterslip_workers.engines.viscoelastic import synthetic
 
     engine = engine_of(spec)
-    if observations is not None and engine.physics.name != DEFAULT:
-        text = f"are not made of {engine.physics.name}"
-        raise one_problem("--observations", str(observations), text, "leave it out")
+    require_writable("--out", out)
     errors = _noise(noise)
+    if observations is not None:
+        _require_data(engine.physics.name, out, observations, errors)
     console = Console(stderr=True)
     started = time.monotonic()
     bars = Progress(
@@ -90,6 +90,23 @@ def forward(
         typer.echo(f"wrote {observations}: {lines} lines, errors of seed {seed}")
     if any(note.startswith("warning") for note in json.loads(result.attrs["notes"])):
         raise typer.Exit(NOT_MET)
+
+
+def _require_data(
+    physics: str, out: Path, observations: Path, errors: tuple[float, float]
+) -> None:
+    """Refuse synthetic data that cannot be made, before the solve."""
+    from afterslip_workers.engines.forward import require_writable
+    from afterslip_workers.engines.viscoelastic import synthetic
+
+    if physics != DEFAULT:
+        text = f"are not made of {physics}"
+        raise one_problem("--observations", str(observations), text, "leave it out")
+    synthetic.require_noise(errors)
+    require_writable("--observations", observations)
+    if observations.absolute() == out.absolute():
+        text, hint = "is the file of --out too", "give them different names"
+        raise one_problem("--observations", str(observations), text, hint)
 
 
 def _noise(text: str) -> tuple[float, float]:

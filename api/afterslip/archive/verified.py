@@ -16,6 +16,7 @@ from zarr.storage import LocalStore, WrapperStore
 from afterslip.errors import AfterslipError, ArchiveError, DamagedError
 from afterslip.integrity import (
     DAMAGED,
+    FIXED,
     FOLDER,
     PROBLEM,
     ROOT,
@@ -68,7 +69,15 @@ class VerifiedStore(WrapperStore[Store]):
     def of_folder(
         cls, path: Path, name: str = "", store_id: str | None = None
     ) -> VerifiedStore:
-        """Return the store in a folder."""
+        """Return the store in a folder.
+
+        Raises
+        ------
+        ArchiveError
+            The folder holds no store.
+        """
+        if store_id is None and path.is_dir():
+            _require_store(path, name or str(path))
         inner = LocalStore(path, read_only=True)
         return cls(inner, name or str(path), store_id=store_id, folder=path)
 
@@ -195,6 +204,19 @@ class VerifiedStore(WrapperStore[Store]):
         assert self._loop is not None  # noqa: S101 - set before a thread is started
         found = self._fetch(key, default_buffer_prototype(), part)
         return asyncio.run_coroutine_threadsafe(found, self._loop).result()
+
+
+def _require_store(path: Path, name: str) -> None:
+    """Refuse a folder that holds neither a root nor checksums of one.
+
+    Zarr asks for several files at once and takes the first error. The others are
+    printed with their traces where the program ends before they are collected.
+    """
+    if any((path / key).is_file() for key in (ROOT, FIXED)):
+        return
+    inner = path / "greens.zarr"
+    hint = f" (give {inner})" if inner.is_dir() else ""
+    raise ArchiveError(f"{name} has no {ROOT}: it is not a store{hint}")
 
 
 def _again(

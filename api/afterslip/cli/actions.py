@@ -34,6 +34,9 @@ def _act_on_groups(
 ) -> None:
     with connect(server, token) as client:
         campaign = client.campaign(which)
+        for index in groups or []:
+            # an action passes over numbers that no group has
+            campaign.group(index)
         done = campaign.act_on_groups(action, groups, error_class=error_class)
         typer.echo(
             f"{campaign.name} {campaign.id}: {action} changed {done['changed']} "

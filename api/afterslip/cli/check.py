@@ -9,6 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from afterslip.cli.server import DEFAULT, AsJson, Server, Token, connect
+from afterslip.errors import one_problem
+from afterslip.extras import require
 
 
 def check(
@@ -33,6 +35,8 @@ def check(
     from afterslip.client.errors import NoServerError
     from afterslip.schemas.campaign import Campaign
 
+    if figure is not None:
+        _require_format(figure)
     campaign = Campaign.from_yaml(spec)
     found = _here(campaign)
     if figure is not None:
@@ -48,11 +52,23 @@ def check(
             found["server"] = str(error)
     if as_json:
         typer.echo(json.dumps(found, indent=2))
-        return
-    for line in lines(found):
-        typer.echo(line)
-    if figure is not None:
-        typer.echo(f"drew {figure}")
+    else:
+        for line in lines(found):
+            typer.echo(line)
+        if figure is not None:
+            typer.echo(f"drew {figure}")
+    if failure := _failure(found):
+        raise one_problem("model", None, failure)
+
+
+def _require_format(figure: Path) -> None:
+    """Refuse a figure whose kind its name does not say, before there is one."""
+    require("drawing figures", "plot", "matplotlib")
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    if figure.suffix[1:].lower() not in FigureCanvasBase.get_supported_filetypes():
+        hint = "end its name in .png, .pdf or .svg"
+        raise one_problem("--figure", str(figure), "is no kind of figure", hint)
 
 
 def _here(campaign: Any) -> dict[str, Any]:
@@ -102,8 +118,9 @@ def lines(found: dict[str, Any]) -> list[str]:
     from afterslip.units import several
 
     shape = found["geometry"]
+    verdict = "a problem was found" if _failure(found) else "no problem found"
     out = [
-        f"{found['name']}: no problem found",
+        f"{found['name']}: {verdict}",
         f"  sources     {found['sources']:,} in {several(found['groups'], 'group')}",
         f"  stations    {len(shape['stations']):,}",
         *_runs(found),
@@ -191,14 +208,21 @@ def _mesh(size: dict[str, float], accuracy: float | None) -> str:
     )
 
 
+def _failure(found: dict[str, Any]) -> str:
+    """Say why a mesh that was tried cannot be made; empty where it can."""
+    trial = found.get("trial") or {}
+    if "failed" not in trial:
+        return ""
+    # a small mesh is made as it is
+    coarser = trial["coarser"]
+    which = "the mesh" if coarser < 1.05 else f"a mesh {coarser:.1f} times coarser"
+    return f"{which} could not be made: {trial['failed']}"
+
+
 def _trial(found: dict[str, Any]) -> str:
     trial = found.get("trial")
-    if not trial:
+    if not trial or "failed" in trial:
         return ""
-    if "failed" in trial:
-        return (
-            f"; a mesh {trial['coarser']:.1f} times coarser failed: {trial['failed']}"
-        )
     return (
         f", counted by a mesh {trial['coarser']:.1f} times coarser with "
         f"{trial['n_elements']:,}"

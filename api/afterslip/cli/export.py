@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from afterslip.cli import results
 from afterslip.errors import one_problem
 
 if TYPE_CHECKING:
@@ -83,8 +84,8 @@ def export(
     if format not in known:
         hint = f"use one of {', '.join(known)}"
         raise one_problem("--format", format, "is no format of an export", hint)
-    file = _source(result)
-    found = _opened(file)
+    file = results.source(result)
+    found = results.opened(file)
     path = out or file.parent / ENDINGS.get(format, f"slip.{format}")
     if format in NEED_GREENS and greens is None:
         raise one_problem("--greens", None, f"is needed for {format}")
@@ -118,33 +119,6 @@ def _waves(path: Path) -> xr.Dataset:
         text = "is no file of a forward run"
         hint = "give what afterslip forward wrote, or greens.zarr of a campaign"
         raise one_problem(str(path), None, text, hint) from None
-
-
-def _source(result: Path) -> Path:
-    """Return the file of a result, or say where one is."""
-    source = result / "result.nc" if result.is_dir() else result
-    if source.is_file():
-        return source
-    inner = sorted(path.parent.name for path in result.glob("*/result.nc"))
-    hint = f"there are {', '.join(inner)} in it: name one of them" if inner else ""
-    raise one_problem(str(source), None, "there is no such file", hint)
-
-
-def _opened(file: Path) -> xr.Dataset:
-    """Open the result of an inversion."""
-    from afterslip.result import open_result
-
-    try:
-        return open_result(file)
-    except ValueError as error:
-        raise one_problem(str(file), None, str(error)) from None
-    except OSError:
-        raise one_problem(
-            str(file),
-            None,
-            "is no result of an inversion: it is not a NetCDF file",
-            "give result.nc, or the folder that run, fetch or invert --out wrote",
-        ) from None
 
 
 def _only(times: list[str]) -> float:

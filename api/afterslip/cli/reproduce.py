@@ -8,11 +8,12 @@ from typing import Annotated
 
 import typer
 
+from afterslip.cli.results import Result, opened, source
 from afterslip.cli.server import DEFAULT, AsJson, Server, Token, connect
 
 
 def reproduce(
-    result: Annotated[Path, typer.Argument(help="result.nc of an inversion.")],
+    result: Result,
     tolerance: Annotated[
         float, typer.Option(min=0.0, help="Largest relative change that passes.")
     ] = 1e-3,
@@ -25,9 +26,9 @@ def reproduce(
 ) -> None:
     """Invert again from a result's own record, and compare: 0 the same, 1 not."""
     from afterslip.reproduction import compare, record_of
-    from afterslip.result import facts, open_result
+    from afterslip.result import facts
 
-    stored = open_result(result)
+    stored = opened(source(result))
     campaign, request = record_of(stored)
     with connect(server, token) as client:
         inversion = client.campaign(campaign).ask(request).wait()

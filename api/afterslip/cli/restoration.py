@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
+from afterslip.cli.results import Result, opened, source
 from afterslip.errors import one_problem
 
 
 def restoration(
-    result: Annotated[Path, typer.Argument(help="result.nc of an inversion.")],
+    result: Result,
     cells: Annotated[
         int, typer.Option(min=1, help="Sources along a square of the checkerboard.")
     ] = 2,
@@ -33,9 +34,8 @@ def restoration(
     """Invert slip that is known: checkerboard, spikes and the result's own slip."""
     from afterslip import plot
     from afterslip import restoration as known
-    from afterslip.result import open_result
 
-    found = open_result(result)
+    found = opened(source(result))
     grid, sign = known.grid_of(found), known.sign_of(found)
     tests = {f"checkerboard of {cells}": known.checkerboard(grid, sign, cells)}
     for text in spike or []:

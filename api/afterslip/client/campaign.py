@@ -236,7 +236,7 @@ class CampaignHandle(Handle):
         return open_greens(url, self._transport.headers)
 
     def sample(
-        self, stations: Any, times: Sequence[str], *, most: int = 1_000_000
+        self, stations: Any, times: Sequence[str] | str, *, most: int = 1_000_000
     ) -> xr.DataArray:
         """Evaluate the Green's functions at any place and time; nothing is solved.
 
@@ -245,7 +245,7 @@ class CampaignHandle(Handle):
         stations : a CSV file with ``station,lon,lat`` or ``station,x_km,y_km``; or
             a list of such mappings (with ``name``); or ``{name: (lon, lat)}``, in
             km for a local frame.
-        times : such as ``["30 d", "1 yr"]``.
+        times : such as ``["30 d", "1 yr"]``, or one, ``"30 d"``.
         most : values asked for at once; more are fetched in parts.
 
         Returns
@@ -256,7 +256,9 @@ class CampaignHandle(Handle):
         """
         from afterslip.client.sampling import sample
 
-        return sample(self, self._transport, stations, list(times), most)
+        # a text is a sequence, too: of its letters
+        wanted = [times] if isinstance(times, str) else list(times)
+        return sample(self, self._transport, stations, wanted, most)
 
     def invert(
         self,

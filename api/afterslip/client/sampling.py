@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ def _rows(stations: Any, campaign: CampaignProtocol) -> Iterator[dict[str, Any]]
         frame = campaign.spec["model"].get("frame", {}).get("kind")
         keys = PLACES[1] if frame == "local" else PLACES[0]
         for name, place in stations.items():
-            yield {"name": str(name), **_place(f"stations.{name}", place, keys)}
+            yield {"name": str(name), **_place("stations", str(name), place, keys)}
     elif isinstance(stations, Sequence):
         for number, row in enumerate(stations):
             yield _from_mapping(f"stations[{number}]", row)
@@ -84,11 +85,17 @@ def _rows(stations: Any, campaign: CampaignProtocol) -> Iterator[dict[str, Any]]
         )  # fmt: skip
 
 
-def _place(path: str, place: Any, keys: tuple[str, str]) -> dict[str, float]:
+def _place(path: str, name: str, place: Any, keys: tuple[str, str]) -> dict[str, float]:
+    pair = ", ".join(keys)
     try:
         first, second = (float(v) for v in place)
-    except (TypeError, ValueError):
-        raise one_problem(path, place, f"is not a pair ({', '.join(keys)})") from None
+    except (TypeError, ValueError, OverflowError):
+        message = f"is not a pair ({pair})"
+        raise one_problem(f"{path}.{name}", place, message) from None
+    if not (isfinite(first) and isfinite(second)):
+        message = f"must be finite numbers ({pair})"
+        hint = "fill in the position, or leave the station out"
+        raise one_problem(f"{path}.{name}", [first, second], message, hint)
     return {keys[0]: first, keys[1]: second}
 
 
@@ -97,7 +104,8 @@ def _from_mapping(path: str, row: Any) -> dict[str, Any]:
         name = row.get("name", row.get("station"))
         for keys in PLACES:
             if all(key in row for key in keys) and name is not None:
-                return {"name": str(name), **_place(path, [row[k] for k in keys], keys)}
+                place = [row[k] for k in keys]
+                return {"name": str(name), **_place(path, str(name), place, keys)}
     raise one_problem(
         path, row, "is not a station", "write {name, lon, lat} or {name, x_km, y_km}"
     )
@@ -125,7 +133,7 @@ def _from_csv(path: Path) -> Iterator[dict[str, Any]]:
             found = _from_mapping("", row)
             rows.append({**found, "name": restored(found["name"])})
         except SpecError:
-            values = ",".join(str(row[k]) for k in keys)
+            values = ",".join(str(row[k]) for k in ("station", *keys))
             problems.append(
                 Problem(f"{path.name} line {number}", values, "is not a position")
             )

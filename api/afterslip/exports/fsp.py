@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +51,10 @@ def write_fsp(result: xr.Dataset, path: str | Path, event: Event | None = None) 
     Raises
     ------
     SpecError
-        The result has no longitudes and latitudes.
+        The result has no longitudes and latitudes, or the date is not of its form.
     """
+    event = event or Event()
+    _require_date(event.date)
     if not is_geographic(result):
         raise one_problem(
             "result",
@@ -57,7 +62,6 @@ def write_fsp(result: xr.Dataset, path: str | Path, event: Event | None = None) 
             "has no longitudes and latitudes, which FSP needs",
             "use frame: {kind: geographic} in the spec",
         )
-    event = event or Event()
     parts = subfaults(result)
     frame = Frame.of(earth.Frame(**_frame(result)))
     centre, said = _hypocentre(parts, frame, event)
@@ -78,6 +82,16 @@ def write_fsp(result: xr.Dataset, path: str | Path, event: Event | None = None) 
     path = Path(path)
     path.write_text("\n".join(lines) + "\n")
     return path
+
+
+def _require_date(text: str) -> None:
+    """Refuse a date that readers of the format would misread."""
+    parts = re.fullmatch("([0-9]{2})/([0-9]{2})/([0-9]{4})", text)
+    with suppress(ValueError):
+        if not text or (parts and date(int(parts[3]), int(parts[1]), int(parts[2]))):
+            return
+    hint = "write month, day and year, such as 03/11/2011"
+    raise one_problem("date", text, "must be mm/dd/yyyy", hint)
 
 
 def _frame(result: xr.Dataset) -> dict[str, Any]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from afterslip.errors import Problem, SpecError, one_problem, show
-from afterslip.schemas.validation import nearest
+from afterslip.schemas.validation import ADVICE, nearest
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -21,6 +22,14 @@ MAX_PROBLEMS = 20
 # more are no table of stations, data or points
 MAX_COLUMNS = 1000
 
+# words that stand for a standard deviation before or after those of a component
+_DEVIATIONS = ("sigma", "sig", "std", "sd", "err", "error")
+_COMPONENTS = {
+    "e": ("e", "east"),
+    "n": ("n", "north"),
+    "u": ("u", "up", "vert", "vertical"),
+    "los": ("los",),
+}
 ALIASES = {
     "longitude": "lon",
     "lon_deg": "lon",
@@ -36,17 +45,26 @@ ALIASES = {
     "de": "east",
     "dn": "north",
     "du": "up",
+    "vert": "up",
+    "vertical": "up",
+    "uplift": "up",
     "east_m": "east",
     "north_m": "north",
     "up_m": "up",
     "se": "sigma_e",
     "sn": "sigma_n",
     "su": "sigma_u",
-    "sigma_east": "sigma_e",
-    "sigma_north": "sigma_n",
-    "sigma_up": "sigma_u",
+    **{
+        name: f"sigma_{component}"
+        for component, words in _COMPONENTS.items()
+        for word in words
+        for deviation in _DEVIATIONS
+        for name in (f"{deviation}_{word}", f"{word}_{deviation}")
+    },
+    "corr_ne": "corr_en",
+    "corr_ue": "corr_eu",
+    "corr_un": "corr_nu",
     "los_m": "los",
-    "los_sigma": "sigma_los",
     "los_east": "los_e",
     "los_north": "los_n",
     "los_up": "los_u",
@@ -61,6 +79,8 @@ ALIASES = {
     "strike_slip": "strike",
     "dip_slip": "dip",
 }
+_EMPTY = {"nan", "na", "-"}
+_DECIMAL_COMMA = re.compile(r"[+-]?\d{1,20},\d{1,20}")
 
 
 class Table:
@@ -99,6 +119,7 @@ class Table:
                 near = nearest(name, self.columns)
                 known = ", ".join(show(column) for column in self.columns[:20])
                 hint = f"rename {show(near)}?" if near else f"columns are: {known}"
+                hint = ADVICE.get(near or "", hint)
                 self.problems.append(
                     Problem(self.label, None, f"has no column {name}", hint)
                 )
@@ -108,13 +129,15 @@ class Table:
         """Return a column's fields without blanks around them."""
         return self._cells[name]
 
-    def numbers(self, name: str, needed: bool = False) -> Float:
+    def numbers(self, name: str, needed: bool = False, unit_hint: str = "") -> Float:
         """Return a column as finite numbers, NaN where a field is empty.
 
         Parameters
         ----------
         name : the column; one that is not there is all NaN.
         needed : note empty fields as problems.
+        unit_hint : what to do about a field that is no number, where its text does
+            not say.
 
         Returns
         -------
@@ -130,7 +153,7 @@ class Table:
         empty = np.array([not c for c in cells], dtype=bool)
         wrong = ~np.isfinite(values) & ~empty
         wrong |= np.array(["_" in c for c in cells], dtype=bool)
-        self.refuse(wrong, name, "is not a finite number", _number_hint)
+        self._refuse_numbers(wrong, name, unit_hint)
         if needed:
             self.refuse(empty, name, "is missing")
         return np.where(wrong, np.nan, values)
@@ -140,7 +163,7 @@ class Table:
         rows: Bool,
         column: str,
         message: str,
-        hint: str | Mapping[str, str] = "",
+        hint: str | Callable[[str], str] = "",
         *,
         one_cause: bool = False,
     ) -> None:
@@ -150,21 +173,29 @@ class Table:
         ----------
         rows : (n_row,) bool.
         column : where; empty: the whole line.
-        hint : what to do, or what to do by the field's text in lower case.
+        hint : what to do, or what to do by the field's text.
         one_cause : all rows have it from one mistake: name the first and count them.
         """
         marked = np.flatnonzero(rows)
         for index in marked[:1] if one_cause else marked:
             cells = self._cells.get(column)
             text = cells[index] if cells else None
-            if isinstance(hint, str):
-                help_text = hint
-            else:
-                help_text = hint.get((text or "").lower(), hint.get("", ""))
+            help_text = hint if isinstance(hint, str) else hint(text or "")
             place = self.place(int(index), column)
             if one_cause and len(marked) > 1:
                 place += f" and {len(marked) - 1} more lines"
             self.problems.append(Problem(place, text or None, message, help_text))
+
+    def _refuse_numbers(self, wrong: Bool, name: str, otherwise: str) -> None:
+        """Note fields that are no numbers; decimal commas have one cause."""
+        if not wrong.any():
+            return
+        cells, says = self._cells[name], "is not a finite number"
+        commas = np.array([bool(_DECIMAL_COMMA.fullmatch(c)) for c in cells])
+        self.refuse(wrong & commas, name, says, _with_point, one_cause=True)
+        self.refuse(
+            wrong & ~commas, name, says, lambda text: _empty_hint(text) or otherwise
+        )
 
     def place(self, row: int, column: str = "") -> str:
         """Return the label of a row, e.g. ``stations.csv line 7, column lat``."""
@@ -183,11 +214,13 @@ class Table:
             raise SpecError(shortened(self.problems, self.label))
 
 
-_number_hint = {
-    "nan": "leave the field empty where there are no data",
-    "na": "leave the field empty where there are no data",
-    "-": "leave the field empty where there are no data",
-}
+def _with_point(text: str) -> str:
+    return f"write {text.replace(',', '.')} with a point"
+
+
+def _empty_hint(text: str) -> str:
+    missing = text.lower() in _EMPTY
+    return "leave the field empty where there are no data" if missing else ""
 
 
 def shortened(problems: list[Problem], label: str) -> list[Problem]:
@@ -238,7 +271,9 @@ def read_table(
     columns = [ALIASES.get(name.lower(), name.lower()) for name in names]
     twice = next((name for name, n in Counter(columns).items() if n > 1), None)
     if twice is not None:
-        raise SpecError([Problem(place, twice, "is the name of two columns")])
+        same = [n for n, column in zip(names, columns, strict=True) if column == twice]
+        hint = f"remove or rename all but one of {', '.join(map(show, same[:5]))}"
+        raise one_problem(place, twice, "is the name of two columns", hint)
     if len(lines) == start:
         raise SpecError([Problem(label, None, "has no lines after the header")])
     rows, problems = [], []

@@ -11,17 +11,24 @@ from numpy.typing import NDArray
 
 from afterslip.errors import Problem, one_problem
 from afterslip.frame import Frame
+from afterslip.readers.correlation import COLUMNS as CORRELATIONS
 from afterslip.readers.correlation import correlations
 from afterslip.readers.delimited import Bool, Float, Int, Table, read_table
 from afterslip.readers.kinds import kinds
+from afterslip.readers.misspelt import refuse_misspelt
 from afterslip.readers.places import header, positions, station_names
 from afterslip.readers.rows import Rows, Sampled
 from afterslip.readers.series_format import is_series
-from afterslip.readers.times import times
+from afterslip.readers.times import COLUMNS as TIMES
+from afterslip.readers.times import LIKE_TIME, times
 from afterslip.schemas.observation import Sigma
 
 COMPONENT_COLUMNS = (("east", "sigma_e"), ("north", "sigma_n"), ("up", "sigma_u"))
-_SIGMA_COLUMNS = [column for _, column in COMPONENT_COLUMNS]
+_SIGMAS = {**dict(COMPONENT_COLUMNS), "los": "sigma_los"}
+_KNOWN = {
+    "station", "lon", "lat", "x_km", "y_km", "type", "los_e", "los_n", "los_u",
+    *_SIGMAS, *_SIGMAS.values(), *CORRELATIONS, *TIMES,
+}  # fmt: skip
 
 # no displacement of an earthquake reached this, so the file is in millimetres
 LARGEST = 100.0
@@ -173,7 +180,7 @@ def read_observations(
         table.problems.append(Problem(label, None, "has no displacements", columns))
     _same_place(table, names, x, y)
     along = sigma.los if sigma is not None else None
-    given = [np.isfinite(table.numbers(c)) for c in (*_SIGMA_COLUMNS, "sigma_los")]
+    _refuse_misspelt(table)
     observations = Observations(
         names,
         lon,
@@ -188,13 +195,29 @@ def read_observations(
         look,
         times(table, epoch),
         table.lines,
-        np.column_stack(given),
+        np.column_stack([_filled(table, column) for column in _SIGMAS.values()]),
         correlations(table, displacement),
         label,
         unnamed=not table.has("station"),
     )
     table.check()
     return observations
+
+
+def _refuse_misspelt(table: Table) -> None:
+    """Note misspelt columns that a table may do without."""
+    sigmas = [sigma for data, sigma in _SIGMAS.items() if table.has(data)]
+    optional = ["east", "north", "up", "type", *sigmas, *CORRELATIONS]
+    known = set(_KNOWN)
+    if not any(table.has(name) for name in TIMES):
+        optional += TIMES
+        # these are refused with the times
+        known.update(filter(LIKE_TIME.fullmatch, table.columns))
+    meant = {name: name for name in optional if not table.has(name)}
+    for sigma in sigmas:
+        if sigma in meant:
+            meant.setdefault("sigma", sigma)
+    refuse_misspelt(table, known, meant)
 
 
 def _of_pixels(table: Table) -> bool:
@@ -240,6 +263,13 @@ def _sigmas(table: Table, displacement: Float, sigma: Sigma | None) -> Float:
     )
 
 
+def _filled(table: Table, column: str) -> Bool:
+    """(n_row,) bool, the field of a column that may be missing holds something."""
+    if not table.has(column):
+        return np.zeros(len(table), bool)
+    return np.array([bool(text) for text in table.texts(column)], bool)
+
+
 def _deviation(
     table: Table, column: str, there: Bool, fallback: float | None, word: str
 ) -> Float:
@@ -259,10 +289,8 @@ def _deviation(
     if fallback is not None:
         values = np.where(empty, fallback, values)
     else:
-        bad = np.zeros(len(table), bool)
-        if table.has(column):  # fields that were refused already
-            bad = np.array([bool(cell) for cell in table.texts(column)], bool)
-        rows = np.flatnonzero(empty & ~bad)
+        # fields that are not empty were refused already
+        rows = np.flatnonzero(empty & ~_filled(table, column))
         if len(rows):
             more = f" and {len(rows) - 1} more lines" if len(rows) > 1 else ""
             table.problems.append(

@@ -10,9 +10,11 @@ from afterslip.errors import Problem
 from afterslip.frame import Frame
 from afterslip.readers.cells import LONGEST_NAME, NAME_ADVICE, restored
 from afterslip.readers.delimited import Float, Int, Table, read_table
+from afterslip.readers.misspelt import refuse_misspelt
 from afterslip.units import KM
 
 FARTHEST_KM = 20000.0
+SWAPPED = "lon and lat look swapped in the file, or lon0 and lat0 in model.frame"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +197,9 @@ def read_points(content: bytes, frame: Frame, label: str = "points") -> Points:
     """
     table = read_table(content, label, header(frame))
     lon, lat, x, y = positions(table, frame)
+    if not table.has("depth_km"):  # all would be at the ground
+        meant = dict.fromkeys(("depth_km", "depth"), "depth_km")
+        refuse_misspelt(table, ("station", "lon", "lat", "x_km", "y_km"), meant)
     depth = depths(table, needed=False)
     names = station_names(table) if table.has("station") else _numbered(len(table))
     table.check()

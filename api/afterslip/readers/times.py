@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,7 +14,8 @@ from afterslip.units import DAY, YEAR, UnitError, parse_time
 LATEST = 1e6 * YEAR
 COLUMNS = {"time": YEAR, "time_yr": YEAR, "time_d": DAY, "time_s": 1.0}
 """Columns that are read, the first that is there, and s in their units."""
-_LIKE_TIME = re.compile(
+_WORDS = {YEAR: "years", DAY: "days", 1.0: "seconds"}
+LIKE_TIME = re.compile(
     r"epochs?|date|datetime|days?|years?|yrs?|decimal_?years?|decyr|mjd"
     r"|t|(?:t|time)[\W_].*"
 )
@@ -25,23 +27,47 @@ def times(table: Table, epoch: float) -> Float:
     if column is None:
         _refuse_other_times(table)
         return np.full(len(table), epoch)
-    texts = table.texts(column)
-    if column == "time" and any(t[-1:].isalpha() and t.lower() != "nan" for t in texts):
-        values, wrong = np.full(len(table), np.nan), np.zeros(len(table), bool)
-        for row, text in enumerate(texts):
-            try:
-                values[row] = parse_time(text) if text else np.nan
-            except UnitError:
-                wrong[row] = True
-        table.refuse(wrong, column, "is not a time with its unit", 'e.g. "30 d"')
+    if column == "time" and _mostly_with_units(table.texts(column)):
+        values = _with_units(table, column)
     else:
+        factor = COLUMNS[column]
+        hint = f"write a number of {_WORDS[factor]}, without a unit"
+        numbers = table.numbers(column, unit_hint=hint)
         # a time that is too large to be one need not be exact
-        values = np.clip(table.numbers(column), -1e300, 1e300 / YEAR) * COLUMNS[column]
+        values = np.clip(numbers, -1e300, 1e300 / YEAR) * factor
     table.refuse(values < 0, column, "is before the event", "times count from it")
     table.refuse(
         values > LATEST, column, "is more than a million years", "see its unit"
     )
     return np.where(np.isnan(values), epoch, values)
+
+
+def _has_unit(text: str) -> bool:
+    return text[-1:].isalpha() and text.lower() != "nan"
+
+
+def _mostly_with_units(texts: Sequence[str]) -> bool:
+    """Tell which way of writing is the rule, so that others are the mistakes."""
+    with_unit = sum(map(_has_unit, texts))
+    return 0 < with_unit >= 0.5 * sum(map(bool, texts))
+
+
+def _with_units(table: Table, column: str) -> Float:
+    """(n_row,) s of a column of times with units; NaN where a field is empty."""
+    texts = table.texts(column)
+    values, wrong = np.full(len(table), np.nan), np.zeros(len(table), bool)
+    for row, text in enumerate(texts):
+        try:
+            values[row] = parse_time(text) if text else np.nan
+        except UnitError:
+            wrong[row] = True
+    plain = wrong & ~np.array([_has_unit(text) for text in texts], bool)
+    says = "is not a time with its unit"
+    table.refuse(wrong & ~plain, column, says, 'e.g. "30 d"')
+    table.refuse(
+        plain, column, says, 'other lines have one: write e.g. "30 d"', one_cause=True
+    )
+    return values
 
 
 def _refuse_other_times(table: Table) -> None:
@@ -51,7 +77,7 @@ def _refuse_other_times(table: Table) -> None:
     """
     for name in table.columns:
         texts = table.texts(name)
-        if _LIKE_TIME.fullmatch(name) and any(texts):
+        if LIKE_TIME.fullmatch(name) and any(texts):
             first = next(row for row, text in enumerate(texts) if text)
             table.problems.append(
                 Problem(

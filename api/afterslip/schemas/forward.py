@@ -28,6 +28,12 @@ class UniformSlip(Schema):
         default=None, description="true: falls to zero at buried edges"
     )
 
+    def problems(self) -> Iterator[Problem]:
+        """Require slip: where nothing moves there is nothing to solve."""
+        if self.strike == self.dip == 0.0:
+            hint = "give one of them in m, not zero, or leave this fault out"
+            yield Problem("", None, "has neither strike nor dip", hint)
+
 
 class SlipFile(Schema):
     """Slip from a table, interpolated linearly on the fault, zero outside."""

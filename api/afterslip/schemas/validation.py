@@ -12,9 +12,14 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from afterslip.errors import Problem, SpecError, show
+from afterslip.units import SLIP_COMPONENTS
 
 M = TypeVar("M", bound=BaseModel)
 
+# words of others for what is written otherwise here
+ADVICE = {
+    "rake": "rake is of slip, in m: strike = slip cos(rake), dip = slip sin(rake)"
+}
 # problems that one answer lists
 MOST = 100
 # of a word that is compared with the known ones
@@ -55,6 +60,8 @@ def _problems(detail: ErrorDetails, model: type[BaseModel]) -> Iterator[Problem]
     # last part of an unknown key is the user's own
     named = detail["loc"][-1:] if detail["type"] == "extra_forbidden" else ()
     inner = detail["loc"][: len(detail["loc"]) - len(named)]
+    if inner[-1:] == ("[key]",):  # pydantic's word: the key before it is wrong
+        inner = inner[:-1]
     loc = [*(part for part in inner if not str(part).startswith("<")), *named]
     kind = detail["type"]
     context = detail.get("ctx", {})
@@ -77,9 +84,10 @@ def _plain(kind: str, value: Any, context: dict[str, Any]) -> tuple[str, str]:
         options = str(context["expected"]).replace("'", "").replace(" or ", ", ")
         known = options.split(", ")
         near = difflib.get_close_matches(show(value), known, n=1)
+        did_you = f"did you mean {near[0]}?" if near else ""
         return (
             f"must be {'one of ' if len(known) > 1 else ''}{options}",
-            f"did you mean {near[0]}?" if near else "",
+            _advice(value, known) or did_you,
         )
     if kind in {"model_type", "dict_type", "model_attributes_type"}:
         return "must be a mapping of keys to values", "write {key: value}"
@@ -122,8 +130,16 @@ def _unknown_hint(loc: Sequence[str | int], model: type[BaseModel]) -> str:
     if parent is None:
         return ""
     known = list(parent.model_fields)
+    if advice := _advice(loc[-1], known):
+        return advice
     near = nearest(str(loc[-1]), known)
     return f"did you mean {near}?" if near else f"known here: {', '.join(known)}"
+
+
+def _advice(word: Any, known: Sequence[str]) -> str:
+    """Say how to write what another word means, where it is about slip."""
+    about_slip = set(SLIP_COMPONENTS) <= set(known)
+    return ADVICE.get(show(word).lower(), "") if about_slip else ""
 
 
 def nearest(word: str, known: Sequence[str]) -> str | None:

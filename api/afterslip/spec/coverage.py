@@ -12,7 +12,7 @@ from afterslip.errors import Problem
 from afterslip.frame import Frame
 from afterslip.readers.delimited import MAX_PROBLEMS
 from afterslip.readers.observations import Observations
-from afterslip.readers.places import Points, Stations
+from afterslip.readers.places import SWAPPED, Points, Stations
 from afterslip.schemas.fault import Plane
 from afterslip.units import KM
 from afterslip_common.geometry import Box, PlaneFault
@@ -82,11 +82,11 @@ def places_outside(
         message = f"is outside the domain, like {len(swapped) - 1} more {noun}s"
         name = None if isinstance(places, Points) else places.name[swapped[0]]
         place = places.place(swapped[0])
-        return [Problem(place, name, message, "lon and lat look swapped")]
+        return [Problem(place, name, message, SWAPPED)]
     for row in outside[:MAX_PROBLEMS].tolist():
         hint = f"the domain is {extent(box)}: make it larger or remove the {noun}"
         if row in swapped:
-            hint = "lon and lat look swapped"
+            hint = SWAPPED
         x, y = places.x[row] / KM, places.y[row] / KM
         message = f"{noun} outside the domain, at x {x:.1f} km, y {y:.1f} km"
         name = None if isinstance(places, Points) else places.name[row]

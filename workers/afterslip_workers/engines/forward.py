@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 from afterslip.errors import one_problem
@@ -56,6 +57,31 @@ def place_coordinates(frame: Frame, points: Points) -> dict[str, Any]:
         coords["lon"] = ("point", points.lon, lon)
         coords["lat"] = ("point", points.lat, lat)
     return coords
+
+
+def require_writable(field: str, path: Path) -> None:
+    """Refuse a file that cannot be written, before the work for it.
+
+    Folders that are missing above it are made when it is written.
+
+    Parameters
+    ----------
+    field : that names the file, for messages.
+
+    Raises
+    ------
+    SpecError
+    """
+    if path.is_dir():
+        raise one_problem(field, str(path), "is a folder", "name a file in it")
+    folder = next(above for above in path.absolute().parents if above.exists())
+    try:
+        # what a file system allows is known only when it is tried
+        TemporaryFile(dir=folder).close()
+    except OSError as error:
+        text = f"cannot be written: {folder}: {str(error.strerror).lower()}"
+        hint = "name a file in a folder that you can write to"
+        raise one_problem(field, str(path), text, hint) from None
 
 
 def write(result: xr.Dataset, path: Path) -> None:

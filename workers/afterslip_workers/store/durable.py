@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import uuid
+from errno import EISDIR
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,8 @@ def checksums(root: Path) -> dict[str, str]:
 
 def scratch_beside(path: Path) -> Path:
     """Return a fresh name beside ``path``, on the same file system."""
+    if not path.name:
+        raise IsADirectoryError(EISDIR, os.strerror(EISDIR), str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     return path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.partial")
 

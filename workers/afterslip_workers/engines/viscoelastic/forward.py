@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from afterslip.error_class import ErrorClass
+from afterslip.errors import one_problem
 from afterslip.identity import canonical_spec, digest, model_digest
 from afterslip.physics.viscoelastic.solver import Solver
 from afterslip.physics.viscoelastic.spec import ViscoelasticForward
@@ -212,9 +213,12 @@ def _slip(
         name = forward.slip.fault or forward.model.faults[0].name
         table = inputs.slip_table
         assert table is not None  # noqa: S101 - resolve reads it for forward specs
-        values = interpolated_slip(
-            model.faults[name], model.mesh, table.points, table.slip
-        )
+        fault = model.faults[name]
+        values = interpolated_slip(fault, model.mesh, table.points, table.slip)
+        if not values.any():
+            text = f"is zero on all of the fault {name!r}"
+            hint = "give slip in m, not zero, at places on this fault"
+            raise one_problem("slip.file", forward.slip.file, text, hint)
         return {name: values[:, :, None]}
     return {
         item.fault: uniform_slip(
@@ -253,11 +257,7 @@ def _size(model: Model, slip: dict[str, Float]) -> dict[str, float]:
         mu = model.materials.mu[beside].mean(axis=1)
         moment += float(mu @ potency(length, fault, mesh))
         peak = max(peak, float(length.max()))
-    return {
-        "moment": moment,
-        "magnitude": magnitude_of(moment),
-        "peak_slip": peak,
-    }
+    return {"moment": moment, "magnitude": magnitude_of(moment), "peak_slip": peak}
 
 
 def _how(

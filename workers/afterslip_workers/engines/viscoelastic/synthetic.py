@@ -18,6 +18,18 @@ if TYPE_CHECKING:
 COLUMNS = ("east", "north", "up", "sigma_e", "sigma_n", "sigma_u", "type", "time")
 
 
+def require_noise(noise: tuple[float, float]) -> None:
+    """Refuse standard deviations, of `write_observations`, that are not positive.
+
+    Raises
+    ------
+    SpecError
+    """
+    if not all(0 < value < np.inf for value in noise):
+        hint = "give the deviations of the errors in m, such as 0.003,0.01"
+        raise one_problem("--noise", list(noise), "must be more than zero", hint)
+
+
 def write_observations(
     result: xr.Dataset, path: Path, noise: tuple[float, float], seed: int
 ) -> int:
@@ -39,9 +51,7 @@ def write_observations(
     SpecError
         A deviation is not positive, or a point is below the ground.
     """
-    if not all(0 < value < np.inf for value in noise):
-        hint = "give the deviations of the errors in m, such as 0.003,0.01"
-        raise one_problem("--noise", list(noise), "must be more than zero", hint)
+    require_noise(noise)
     deep = np.flatnonzero(result["depth"].values > 0)
     if len(deep):
         text = f"is {result['depth'].values[deep[0]]:.0f} m below the ground"
