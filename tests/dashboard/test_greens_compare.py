@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import slip_page
 from axe import violations
-from test_page import count
+from greens_page import choose, click
+from test_page import count, has, press
 
 ARROWS = "document.querySelector('.map .arrows')?.getAttribute('d')?.length > 10"
 BOTH = "document.querySelectorAll('.twins .map').length === 2"
@@ -146,3 +149,129 @@ def test_a_difference_that_is_read_late_is_not_shown_under_another_choice(view, 
     shown.run("release()")
     shown.run(wait.format(1500))
     assert shown.run(DRAWN) == alone
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_sources_of_the_chosen_component_alone_are_picked_and_coloured(
+    view, slip_client, pair
+):
+    """Those of strike slip and of dip slip stand at the same places."""
+    shown = view("?source=1&place=8,-4&all=1&colours=2")
+    shown.until(f"{count('.map .source[fill]')} > 0")
+    labels = shown.run(
+        "[...document.querySelector('.choices select').options].map((o) => o.text)"
+    )
+    rows = [i for i, label in enumerate(labels) if label.endswith("dip slip")]
+    assert 1 in rows
+    assert len(rows) == len(labels) / 2
+    assert shown.run(count(".map .source[fill]")) == len(rows)
+    stations = [{"name": "here", "x_km": 8, "y_km": -4}]
+    found = slip_client.campaign(pair[0]).sample(stations, ["0 d", "1 yr"])
+    most = np.abs(found.values[rows, :, 0, 2]).max()
+    said = shown.run("document.querySelector('.ends + .sub + .sub').textContent")
+    assert said.startswith("unit sources of dip slip: ")
+    assert float(said.split("at most ")[1].split()[0]) == pytest.approx(most, rel=5e-3)
+    # white alone is not visible on pale colours
+    assert shown.run(count(".map .rim")) == len(rows)
+    rim = "getComputedStyle(document.querySelector('.map .rim')).stroke"
+    assert max(map(int, re.findall(r"\d+", shown.run(rim)))) < 30
+    choose(shown, "A click", 1)
+    for row, part in enumerate(
+        shown.run(
+            "(() => { const m = document.querySelector('.map svg').viewBox.baseVal;"
+            "return [...document.querySelectorAll('.map .source:not(.chosen)')].map("
+            "(c) => [c.getAttribute('cx') / m.width,"
+            " c.getAttribute('cy') / m.height]); })()"
+        )
+    ):
+        click(shown, *part)
+        shown.until(f"document.querySelector('.choices select').value == {rows[row]}")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_key_arrow_is_as_long_as_the_map_draws_its_value(view, tmp_path):
+    shown = view()
+    value, pixels, drawn = shown.run(
+        "import('/dashboard/elements/surface-map.js').then(({ SurfaceMap }) => {"
+        "const key = document.querySelector('.ends .all');"
+        "const [from, to] = key.querySelector('path').getAttribute('d')"
+        ".match(/M([\\d.]+) 5H([\\d.]+)/).slice(1).map(Number);"
+        "const wide = key.querySelector('svg');"
+        "const scale = wide.getBoundingClientRect().width / wide.viewBox.baseVal.width;"
+        "const field = { values: [1.5, 0, 0], longest: 3 };"
+        "const begin = [{ column: 10, row: 9, weights: [1], nodes: [0] }];"
+        "const half = SurfaceMap.prototype.arrows.call({ field, begin });"
+        "return [key.textContent, scale * (to - from), half]; })"
+    )
+    assert re.fullmatch(r"this long: [\d.e-]+ m/m", value)
+    # an arrow of half the value
+    assert drawn.startswith(f"M10 9L{10 + pixels / 2:.1f} 9.0")
+    saved = shown.saved("Save as SVG", tmp_path, "small thrust.svg").read_text()
+    assert value in saved
+    assert f"M1 5H{1 + pixels:g}" in saved
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_why_a_campaign_is_not_compared_is_said_beside_a_time_series(view, pair):
+    shown = view("?place=8,-4")
+    shown.until(f"{count('table')} === 1")
+    shown.run(
+        "const real = window.fetch; window.fetch = (path, ...rest) =>"
+        f" (path.url ?? String(path)).includes('{pair[1]}/greens') ? Promise.resolve("
+        'new Response(\'{"detail": "It is not there."}\', { status: 410 }))'
+        " : real(path, ...rest); 0"
+    )
+    options = (
+        "[...[...document.querySelectorAll('.choices label')].find((l) => l.textContent"
+        ".startsWith('Compare')).querySelector('select').options].map((o) => o.text)"
+    )
+    (row,) = (i for i, text in enumerate(shown.run(options)) if pair[1] in text)
+    choose(shown, "Compare with", row)
+    shown.until(f"{count('.choices [role=alert]')} === 1")
+    # the campaign's own motion is read and shown again
+    shown.until(f"{has('Displacement in m per m of slip')} && {count('table')} === 1")
+    shown.run("new Promise((done) => { setTimeout(done, 300); })")
+    assert "It is not there." in shown.run(
+        "document.querySelector('.choices [role=alert]').textContent"
+    )
+    choose(shown, "Compare with", 0)
+    shown.until(f"{count('.choices [role=alert]')} === 0")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_error_of_the_mesh_is_said_to_be_shown_of_one_campaign_alone(view, pair):
+    shown = view(f"?with={pair[1]}&which=3&source=1")
+    shown.until(BOTH)
+    visible = "document.querySelector('.colours').checkVisibility()"
+    assert shown.run(visible)
+    choose(shown, "Colours", 4)
+    assert shown.run(has("is not shown while two campaigns are compared"))
+    # no colours are beside a map without them
+    assert not shown.run(visible)
+    choose(shown, "Shown", 0)
+    shown.until(f"{visible} && {has('estimated error')}")
+    assert not shown.run(has("while two campaigns are compared"))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_each_axis_of_a_map_has_several_numbers_at_any_scale(view):
+    shown = view()
+    texts = (
+        "[...document.querySelectorAll('.map svg text')].filter((t) => t.textContent"
+        " !== 'km east, north').map((t) => t.getAttribute('text-anchor'))"
+    )
+    for _ in range(6):
+        anchors = shown.run(texts)
+        assert 2 <= anchors.count("middle") <= 8
+        assert 2 <= anchors.count(None) <= 8
+        shown.run(press("Closer"))
+    steps = shown.run(
+        "import('/dashboard/elements/ticks.js').then(({ tickStep }) =>"
+        " [3, 5.9, 6, 14.9, 15, 29.9, 0.3, 3000].map(tickStep))"
+    )
+    assert steps == pytest.approx([1, 1, 2, 2, 5, 5, 0.1, 1000])

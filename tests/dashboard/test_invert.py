@@ -115,7 +115,10 @@ def test_each_thing_that_is_wrong_is_named(browser, service):
         assert name in said
     give(shown, "folds", "{")
     shown.run(press("Invert"))
-    shown.until("document.querySelector('[role=alert]').innerText.includes('folds:')")
+    shown.until(has("folds: A mapping is not closed: } is missing"))
+    give(shown, "folds", "many")
+    shown.run(press("Invert"))
+    shown.until(has("folds: many is no whole number; write e.g. 5"))
     shown.close()
 
 

@@ -189,6 +189,39 @@ def test_what_was_written_is_there_after_a_look_elsewhere(page):
 
 
 @pytest.mark.slow
+def test_what_is_being_written_survives_a_reload(page):
+    shown = page("#/new")
+    shown.until(READY, WAIT)
+    # what the page shows beside the spec does not take its place
+    assert shown.run("document.querySelector('a[href=\"/docs\"]').target") == "_blank"
+    write(shown, text_of(shown).replace("normal-fault", "mine"))
+    shown.until(has("mine can be submitted"), WAIT)
+    shown.run("window.before = true; location.reload(); 0")
+    shown.until(f"!window.before && {has('mine can be submitted')}", WAIT)
+    assert shown.run("document.querySelector('select').value") == "own"
+    assert shown.run(has("Files beside the spec: offsets.csv"))
+    # what is submitted is no draft any more
+    shown.run("document.querySelector('button.primary').click()")
+    shown.until("location.hash.startsWith('#/campaigns/')")
+    assert shown.run("sessionStorage.length") == 0
+
+
+@pytest.mark.slow
+def test_a_file_that_nobody_chose_is_named_at_its_line(browser, service):
+    # the browser itself notes each refusal of the service
+    shown = browser.page(f"{service.url}/#/new")
+    shown.until(READY, WAIT)
+    good = text_of(shown)
+    write(shown, good.replace("offsets.csv}", "ofsets.csv}"))
+    said = "is ofsets.csv, and no such file is chosen; choose it under Single files"
+    shown.until(has(said))
+    (line,) = (i for i, s in enumerate(good.splitlines(), 1) if "offsets.csv}" in s)
+    assert shown.run(has(f"Line {line} datasets[0].file {said}"))
+    assert "sha256" not in shown.text()
+    shown.close()
+
+
+@pytest.mark.slow
 def test_a_folder_replaces_the_files_of_the_example(page, tmp_path):
     folder = tmp_path / "italy"
     folder.mkdir()

@@ -310,7 +310,8 @@ def test_a_cancelled_campaign_is_taken_up_again_and_another_deleted(
     shown.until(has("Cancel"))
     shown.run("window.confirm = () => true")
     shown.run(press("Cancel"))
-    shown.until(has("Take up again"))
+    # the reason says what the button says
+    shown.until(f"{has('Take up again')} && {has('cancelled: take it up again')}")
     worker.gate.set()
     shown.run(press("Take up again"))
     shown.until(f"{count('h1 .badge.complete')} > 0")

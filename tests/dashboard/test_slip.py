@@ -163,8 +163,9 @@ def test_a_score_leads_to_the_slip_of_its_weights(view, client):
     )
     shown.until(f"{count('.panels .map')} === 2", 300)
     items = httpx.get(client.url + "/v1/inversions").json()["items"]
-    (made,) = (one for one in items if one["name"].startswith("tried-"))
-    assert made["request"]["smoothness"] == pytest.approx(smoothness, rel=0.06)
+    near = pytest.approx(smoothness, rel=0.06)
+    (made,) = (one for one in items if one["name"].startswith("tried-")
+               if one["request"]["smoothness"] == near)  # fmt: skip
     assert made["name"] in shown.text()
     # the same point again is the same inversion
     shown.run("document.querySelector('.scores circle').dispatchEvent("

@@ -25,17 +25,21 @@ export const act = (id, action) => (action === "delete" ? remove(`/v1/campaigns/
 /** @param {string} id @param {{name?: string, priority?: number, tags?: string[]}} change */
 export const change = (id, change) => patch(`/v1/campaigns/${id}`, change);
 
-/** Ask for a priority; null where none, or no number, was given. @param {number} now */
+/** Ask for a priority; null where none was given. @param {number} now */
 export function askPriority(now) {
   const given = window.prompt("Priority, from -1000 to 1000; higher ones are served first", String(now));
-  return given === null || !/^\s*[+-]?\d+\s*$/.test(given) ? null : Number(given);
+  if (given === null) return null;
+  if (!/^\s*[+-]?\d+\s*$/.test(given) || Math.abs(Number(given)) > 1000) throw new Error(`${given} is no priority: that is a whole number from -1000 to 1000.`);
+  return Number(given);
 }
 
-/** Ask for tags; null where none were given, or a word is none. @param {string[]} now */
+/** Ask for tags; null where none were given. @param {string[]} now */
 export function askTags(now) {
   const given = window.prompt("Tags, with spaces between: small letters, digits and . _ : -", now.join(" "));
-  const tags = given?.toLowerCase().split(/[\s,]+/).filter(Boolean);
-  return tags?.every((tag) => /^[a-z0-9][a-z0-9._:-]{0,39}$/.test(tag)) ? tags : null;
+  const tags = given?.toLowerCase().split(/[\s,]+/).filter(Boolean) ?? null;
+  const wrong = tags?.find((tag) => !/^[a-z0-9][a-z0-9._:-]{0,39}$/.test(tag));
+  if (wrong) throw new Error(`${wrong} is no tag: that begins with a letter or a digit, goes on with letters, digits and . _ : -, and has at most 40 of them.`);
+  return tags;
 }
 
 const SORTS = /** @type {Record<string, (a: any, b: any) => number>} */ ({

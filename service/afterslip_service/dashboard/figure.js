@@ -48,19 +48,22 @@ export function standalone(drawing, title) {
  * @param {string[]} colours
  * @param {string[]} words at the left, in the middle and at the right of the scale
  * @param {string} last below them
+ * @param {{mark: Element, words: string}[]} [marks] what arrows mean
  */
-export function withField(figure, canvas, colours, words, last) {
+export function withField(figure, canvas, colours, words, last, marks = []) {
   const { width, height } = canvas, [title, ground] = figure.children;
   ground.setAttribute("fill", "#fff");
   title.after(ground, svg("image", { width, height, href: canvas.toDataURL() }));
-  withLegend(figure, [{ colours, words }], [], [last], INK);
+  // the page's own ink may be light
+  for (const { mark } of marks) for (const path of mark.children) path.setAttribute("stroke", INK);
+  withLegend(figure, [{ colours, words }], marks, [last], INK);
 }
 
 /**
  * Put scales of colours, what marks mean, and words under a drawing.
  * @param {SVGElement} figure of `standalone`
  * @param {{colours: string[], words: string[]}[]} scales with words at the left, in the middle and at the right
- * @param {{mark: Element, words: string}[]} marks with styles of their own, in boxes of 22 x 10
+ * @param {{mark: Element, words: string}[]} marks with styles of their own, 10 pixels high
  * @param {string[]} texts a paragraph each
  * @param {string} ink colour of the words
  */
@@ -75,7 +78,7 @@ export function withLegend(figure, scales, marks, texts, ink) {
     y += SCALE;
   }
   for (const { mark, words } of marks) {
-    figure.append(svg("g", { transform: `translate(${EDGE} ${y + 2})` }, mark), svg("text", { ...text, x: EDGE + 28, y: y + 12 }, words));
+    figure.append(svg("g", { transform: `translate(${EDGE} ${y + 2})` }, mark), svg("text", { ...text, x: EDGE + Number(mark.getAttribute("width")) + 6, y: y + 12 }, words));
     y += LINE;
   }
   for (const line of texts.flatMap((paragraph) => wrapped(paragraph, Math.floor((width - 2 * EDGE) / LETTER)))) {

@@ -31,9 +31,12 @@ export const tiny = (value) =>
 export function duration(seconds) {
   if (!Number.isFinite(seconds)) return "–";
   const s = /** @type {number} */ (seconds);
-  if (s < 60) return `${s.toFixed(s < 10 ? 1 : 0)} s`;
-  if (s < 3600) return `${Math.floor(s / 60)} min ${Math.round(s % 60)} s`;
-  return `${Math.floor(s / 3600)} h ${Math.round((s % 3600) / 60)} min`;
+  if (s < 9.95) return `${s.toFixed(1)} s`;
+  // rounded first, so that no part of it becomes a whole 60
+  const whole = Math.round(s), minutes = Math.round(s / 60);
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
 /** @param {string | null} time */

@@ -118,7 +118,11 @@ def why_waiting(s: Situation) -> list[Reason]:
     Empty where nothing waits.
     """
     if s.state is CampaignState.CANCELLED or s.cancelling:
-        return [Reason("cancelled", "the campaign is cancelled: uncancel takes it up")]
+        return [
+            Reason(
+                "cancelled", "the campaign is cancelled: take it up again (uncancel)"
+            )
+        ]
     if s.waiting == 0 and not s.paused:
         return []
     return list(_hindrances(s))

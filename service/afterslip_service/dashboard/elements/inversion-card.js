@@ -10,14 +10,14 @@ const NAMES = {
   cv_curve: "cross-validation", resolution: "resolution", misfit: "misfit",
 };
 
-/** @param {any} inversion */
-export async function inversionCard(inversion) {
+/** @param {any} inversion @param {boolean} complete whether its campaign is */
+export async function inversionCard(inversion, complete) {
   const card = h("div.inversion", {},
     h("div.head", {}, h("h3", {}, inversion.name), h(`span.badge.${inversion.state}`, {}, inversion.state)));
   if (inversion.error) {
     card.append(h("div.note.bad", {}, h("b", {}, inversion.error.class), inversion.error.message));
   }
-  if (inversion.state === "waiting") {
+  if (inversion.state === "waiting" && !complete) {
     card.append(h("div.sub", {}, "begins when all Green's functions are accepted"));
   }
   if (inversion.state !== "accepted") return card;

@@ -3,6 +3,7 @@
 
 import { h, put, svg } from "/dashboard/dom.js";
 import { coast, drawn } from "/dashboard/elements/coast.js";
+import { tickStep } from "/dashboard/elements/ticks.js";
 
 /** @typedef {[number, number, number, number]} Box west, south, east, north, km */
 
@@ -139,18 +140,16 @@ export class KmMap {
   }
 
   #ticks() {
-    const rough = (this.km * this.width) / 5;
-    const power = 10 ** Math.floor(Math.log10(rough));
-    const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough) ?? rough;
+    const [across, along] = [this.width - 64, this.height - 54].map((pixels) => tickStep(this.km * pixels));
     const [west, south, east, north] = this.part;
     const found = [];
-    for (let x = Math.ceil(west / step) * step; x < east; x += step) {
+    for (let x = Math.ceil(west / across) * across; x < east; x += across) {
       const [column] = this.toPixel(x, 0);
       if (column < 40 || column > this.width - 24) continue;
       found.push(svg("path", { class: "tick", d: `M${f(column)} ${this.height}v-6` }),
         svg("text", { x: f(column), y: this.height - 9, "text-anchor": "middle" }, plain(x)));
     }
-    for (let y = Math.ceil(south / step) * step; y < north; y += step) {
+    for (let y = Math.ceil(south / along) * along; y < north; y += along) {
       const [, row] = this.toPixel(0, y);
       if (row < 14 || row > this.height - 40) continue;
       found.push(svg("path", { class: "tick", d: `M0 ${f(row)}h6` }), svg("text", { x: 9, y: f(row + 4) }, plain(y)));

@@ -4,13 +4,16 @@
 import { h, put, svg } from "/dashboard/dom.js";
 import { coast, drawn } from "/dashboard/elements/coast.js";
 import { css, table } from "/dashboard/elements/colours.js";
+import { tickStep } from "/dashboard/elements/ticks.js";
 
-const SPACING = 30, LONGEST = 34;
+// pixels of the longest arrow
+export const LONGEST = 34;
+const SPACING = 30;
 
 export class SurfaceMap {
   /**
    * @param {import("/dashboard/surface.js").Surface} surface
-   * @param {{index: number, label: string, x: number, y: number}[]} sources
+   * @param {{index: number, label: string, component: string, x: number, y: number}[]} sources
    * @param {(x: number, y: number) => void} picked called with metres
    */
   constructor(surface, sources, picked) {
@@ -35,7 +38,7 @@ export class SurfaceMap {
     this.above = svg("g", {});
     this.over = svg("svg", { role: "img", "aria-label": "Map of the ground in km east and north" },
       this.fixed, this.halo, this.arrow, this.above);
-    /** colours of the unit sources, null: none @type {string[] | null} */
+    /** colours of the unit sources by their index, null: none @type {(string | undefined)[] | null} */
     this.shades = null;
     this.element = h("div.map", {
       onclick: (/** @type {MouseEvent} */ event) => {
@@ -135,12 +138,16 @@ export class SurfaceMap {
     this.move();
   }
 
+  /** Unit sources of the component of the chosen one: those of another stand at the same places. */
+  get alike() { return this.sources.filter(({ component }) => component === this.source.component); }
+
   /** The unit sources and the chosen place. */
   mark() {
     const [cx, cy] = this.toPixel(this.source.x, this.source.y), { shades } = this;
-    const marks = this.sources.map(({ x, y }, i) => {
-      const [column, row] = this.toPixel(x, y);
-      return svg("circle", { class: "source", cx: column, cy: row, r: shades ? 6 : 3, fill: shades?.[i] });
+    const marks = this.alike.flatMap(({ index, x, y }) => {
+      const [column, row] = this.toPixel(x, y), at = { cx: column, cy: row, r: shades ? 6 : 3 };
+      // white alone is not visible where the colours of the field are pale
+      return [svg("circle", { class: "rim", ...at }), svg("circle", { class: "source", ...at, fill: shades?.[index] })];
     });
     put(this.above, ...marks, svg("circle", { class: "source chosen", cx, cy, r: shades ? 9 : 7 }), this.place && this.cross(this.place));
   }
@@ -258,18 +265,16 @@ export class SurfaceMap {
 
   /** Kilometres along the lower and the left edge. */
   ticks() {
-    const rough = (this.metres * this.width) / 4;
-    const power = 10 ** Math.floor(Math.log10(rough));
-    const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough) ?? rough;
+    const [across, along] = [this.width - 80, this.height - 44].map((pixels) => tickStep(this.metres * pixels));
     const found = [];
     const [west, south] = this.toPlace(0, this.height), [east, north] = this.toPlace(this.width, 0);
-    for (let x = Math.ceil(west / step) * step; x < east; x += step) {
+    for (let x = Math.ceil(west / across) * across; x < east; x += across) {
       const [column] = this.toPixel(x, 0);
       if (column < 50 || column > this.width - 30) continue;
       found.push(svg("path", { class: "tick", d: `M${f(column)} ${this.height}v-6` }),
         svg("text", { x: column, y: this.height - 9, "text-anchor": "middle" }, km(x)));
     }
-    for (let y = Math.ceil(south / step) * step; y < north; y += step) {
+    for (let y = Math.ceil(south / along) * along; y < north; y += along) {
       const [, row] = this.toPixel(0, y);
       if (row < 14 || row > this.height - 30) continue;
       found.push(svg("path", { class: "tick", d: `M0 ${f(row)}h6` }), svg("text", { x: 9, y: row + 4 }, km(y)));

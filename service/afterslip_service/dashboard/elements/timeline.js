@@ -14,7 +14,8 @@ import { duration, moment } from "/dashboard/format.js";
 const LANE = 14, BAR = 11, TICKS = 5;
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400];
 const OUTCOMES = ["running", "stored", "accepted", "failed", "cancelled", "replaced"];
-const UNKNOWN = "worker not reported yet";
+// where no worker is named: one may still be, of what has ended none will
+const UNNAMED = ["worker not reported yet", "worker not known"];
 
 export class Timeline {
   /** @param {(group: number) => void} chosen called when a bar of a group is pressed */
@@ -43,7 +44,7 @@ export class Timeline {
    */
   show(spans, facts, busy, now = Date.now()) {
     this.bars = spans.filter((span) => span.started_at ?? span.finished_at).map((span) => ({
-      span, worker: span.worker ?? busy(span) ?? UNKNOWN, lane: 0, number: 0,
+      span, worker: span.worker ?? busy(span) ?? UNNAMED[Number(Boolean(span.finished_at))], lane: 0, number: 0,
       // what failed at once is a mark at its end
       begin: Date.parse(/** @type {string} */ (span.started_at ?? span.finished_at)), end: span.finished_at ? Date.parse(span.finished_at) : now,
     })).sort((a, b) => a.begin - b.begin);
@@ -51,7 +52,7 @@ export class Timeline {
     this.element.hidden = !this.bars.length;
     if (!this.bars.length) return;
     const first = this.bars[0].begin, last = this.bars.reduce((most, { end }) => Math.max(most, end), first + 1000);
-    const names = [...new Set(this.bars.map(({ worker }) => worker))].sort((a, b) => Number(a === UNKNOWN) - Number(b === UNKNOWN) || a.localeCompare(b, "en", { numeric: true }));
+    const names = [...new Set(this.bars.map(({ worker }) => worker))].sort((a, b) => UNNAMED.indexOf(a) - UNNAMED.indexOf(b) || a.localeCompare(b, "en", { numeric: true }));
     put(this.rows, names.map((name) => this.#row(name, facts.get(name), first, last)), axis(first, last));
   }
 
@@ -74,7 +75,7 @@ export class Timeline {
       return shape;
     }));
     const used = facts ? use(facts) : "";
-    return h("div", {}, h("div.line", {}, h("span", {}, ...(name === UNKNOWN ? [name] : ["Worker ", h("span.mono", {}, name)])),
+    return h("div", {}, h("div.line", {}, h("span", {}, ...(UNNAMED.includes(name) ? [name] : ["Worker ", h("span.mono", {}, name)])),
       used ? h("span.dim", { title: "of its processes; what is reported of a GPU is the whole GPU, whichever processes use it" }, used) : null), drawing);
   }
 }

@@ -9,10 +9,6 @@ import { fixed, interval, percent } from "/dashboard/format.js";
 export const colourBar = (name) => svg("svg", { class: "colours", viewBox: "0 0 100 4", preserveAspectRatio: "none", "aria-hidden": "true" },
   Array.from(table(name), (colour, i) => svg("rect", { x: (i * 100) / 256, width: 1, y: 0, height: 4, fill: css(colour) })));
 
-/** @param {string} name @param {string} words */
-export const mark = (name, words) => h("span", {}, svg("svg", { viewBox: "0 0 22 10", width: 22, height: 10, "aria-hidden": "true", class: "km" },
-  svg("path", { class: name, d: "M1 5H20M15 2L20 5L15 8" })), words);
-
 /** What is known of the slip of an inversion. @param {any} inversion */
 export function caption({ name, summary }) {
   const of = summary ?? {}, about = of.peak_slip_interval ? `, mean over ${fixed(of.peak_slip_length / 1e3, 1)} km about it `

@@ -7,7 +7,10 @@ import { KmMap, f } from "/dashboard/elements/km-map.js";
 import { fixed } from "/dashboard/format.js";
 import { contour } from "/dashboard/slip/contours.js";
 
-const CLASSES = 32, LONGEST = 46, NEAR = 14, PIXELS = 3, LINE = 14, LETTER = 6.2;
+// pixels of the longest arrow
+export const LONGEST = 46;
+const CLASSES = 32, NEAR = 14, PIXELS = 3, LINE = 14, LETTER = 6.2;
+const KINDS = /** @type {("observed" | "predicted")[]} */ (["observed", "predicted"]);
 
 /**
  * @typedef {object} Look the same for maps side by side
@@ -22,7 +25,7 @@ const CLASSES = 32, LONGEST = 46, NEAR = 14, PIXELS = 3, LINE = 14, LETTER = 6.2
  * @property {string} station
  * @property {number} turn degrees, in three dimensions: 0 is looked at from the south
  * @property {number} tilt degrees: 90 is from above
- * @property {number} longest m, of the longest arrow
+ * @property {number} longest m, of the longest arrow, observed or predicted
  * @property {number} sight m, at the ends of the colours of lines of sight
  */
 
@@ -140,11 +143,10 @@ export class SlipMap {
         marks.push(svg("circle", { class: "sight", cx: f(at[0]), cy: f(at[1]), r: this.pixels ? PIXELS + 1 : PIXELS, fill }));
       } else {
         marks.push(svg("circle", { class: "place", cx: f(at[0]), cy: f(at[1]), r: 2.2 }, svg("title", {}, name)));
-        for (const kind of /** @type {("observed" | "predicted")[]} */ (Object.keys(both))) {
-          const [east, north, up] = [0, 1, 2].map((axis) => now.find((datum) => datum.axis === axis)?.[kind] ?? 0);
+        for (const kind of KINDS) {
           // two bars of the vertical stand beside each other
           const from = arrows === "up" ? [at[0] + (kind === "observed" ? -2.5 : 2.5), at[1]] : at;
-          if (arrows !== "none" && !this.pixels) both[kind] += arrow(from, arrows === "up" ? [0, up] : [east, north], LONGEST / (longest || 1));
+          if (arrows !== "none" && !this.pixels) both[kind] += arrow(from, vector(now, kind, arrows), LONGEST / (longest || 1));
         }
       }
       if (name === chosen) marks.push(svg("circle", { class: "chosen", cx: f(at[0]), cy: f(at[1]), r: 9 }), ...this.#label(at, name, now));
@@ -152,6 +154,21 @@ export class SlipMap {
     return [svg("path", { class: "halo", d: both.observed }), svg("path", { class: "observed", d: both.observed }),
       svg("path", { class: "predicted", d: both.predicted }), ...marks];
   }
+}
+
+/** What a station's data of an epoch say of its arrow; what was not observed is not drawn. @param {import("/dashboard/slip/result.js").Datum[]} now @param {"observed" | "predicted"} kind @param {Look["arrows"]} arrows @returns {number[]} east, north on the map */
+function vector(now, kind, arrows) {
+  const [east, north, up] = [0, 1, 2].map((axis) => now.find((datum) => datum.axis === axis)?.[kind] ?? 0);
+  return arrows === "up" ? [0, up] : [east, north];
+}
+
+/** Length of the longest arrow, m. @param {import("/dashboard/slip/result.js").Station[]} stations @param {number} epoch @param {Look["arrows"]} arrows */
+export function longest(stations, epoch, arrows) {
+  const lengths = stations.flatMap(({ data }) => {
+    const now = data.filter((datum) => datum.epoch === epoch);
+    return KINDS.map((kind) => Math.hypot(...vector(now, kind, arrows)));
+  });
+  return lengths.reduce((most, length) => Math.max(most, length), 0);
 }
 
 /** @param {number[]} from pixels @param {number[]} vector east, north @param {number} scale pixels for one */

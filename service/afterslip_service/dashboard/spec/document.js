@@ -23,7 +23,7 @@ const WORDS = [
 ];
 
 /** @param {string} message of the parser, with its place */
-function plainly(message) {
+export function plainly(message) {
   const [said] = message.split(" at line");
   return WORDS.find(([pattern]) => pattern.test(said))?.[1] ?? said;
 }
@@ -31,6 +31,9 @@ function plainly(message) {
 /** @param {string} path e.g. `model.layers[1].vs` @returns {(string | number)[]} */
 export const steps = (path) => [...path.matchAll(/\[(\d+)\]|[^.[\]]+/g)]
   .map(([whole, index]) => (index === undefined ? whole : Number(index)));
+
+/** @param {(string | number)[]} path @returns {string} as `steps` reads it */
+export const dotted = (path) => path.reduce((/** @type {string} */ text, step) => (typeof step === "number" ? `${text}[${step}]` : `${text}${text && "."}${step}`), "");
 
 export class SpecDocument {
   /** @param {string} text */

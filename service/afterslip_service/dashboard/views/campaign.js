@@ -142,13 +142,18 @@ class CampaignView {
     this.soonTimes();
   }
 
+  /** Whether something is under way; a complete campaign may have an inversion that runs. */
+  get live() {
+    return ["building", "running"].includes(this.campaign?.state) || this.watch.spans.some(({ finished_at: end }) => !end);
+  }
+
   /** Now and then, while something is under way. */
   beat() {
-    if (!document.hidden && ["building", "running"].includes(this.campaign?.state)) this.soonTimes();
+    if (!document.hidden && this.live) this.soonTimes();
   }
 
   async drawTimes() {
-    await this.watch.refresh(["building", "running"].includes(this.campaign.state));
+    await this.watch.refresh(this.live);
     const { spans, workers } = this.watch;
     this.timeline.show(spans, workers, (span) => this.watch.busy(span));
     this.drawPace();
@@ -311,13 +316,13 @@ class CampaignView {
 
   /** @param {any[]} inversions */
   async drawInversions(inversions) {
-    const shape = JSON.stringify(inversions);
+    const complete = this.campaign.state === "complete", shape = JSON.stringify([complete, inversions]);
     if (this.shown === shape) return;
     this.shown = shape;
     // what was found comes first, what is still to come last
-    if (this.campaign.state === "complete") this.left.prepend(this.parts.inversions);
+    if (complete) this.left.prepend(this.parts.inversions);
     else this.left.append(this.parts.inversions);
-    const cards = await Promise.all(inversions.map(inversionCard));
+    const cards = await Promise.all(inversions.map((inversion) => inversionCard(inversion, complete)));
     put(this.parts.inversions, cards.length
       ? h("section.card", {}, h("h2", {}, cards.length > 1 ? "Inversions" : "Inversion"), cards) : null,
     invertible(this.campaign) && mayChange(this.campaign) ? h("p", {}, h("a.button", { href: `#/campaigns/${this.campaign.id}/invert` }, "New inversion")) : null);

@@ -1,15 +1,16 @@
 // @ts-check
 /** The Green's functions of a campaign, computed here from its store. */
 
-import { get, Problem, send, session } from "/dashboard/api.js";
+import { get, Problem, session } from "/dashboard/api.js";
 import { copyAddress, h, put } from "/dashboard/dom.js";
+import { known } from "/dashboard/elements/key.js";
 import { select } from "/dashboard/elements/select.js";
 import { mark } from "/dashboard/elements/series.js";
-import { SurfaceMap } from "/dashboard/elements/surface-map.js";
+import { LONGEST, SurfaceMap } from "/dashboard/elements/surface-map.js";
 import { explorable } from "/dashboard/views/campaign.js";
 import { figures } from "/dashboard/views/greens-figures.js";
 import { follow, written } from "/dashboard/views/greens-link.js";
-import { css, table } from "/dashboard/elements/colours.js";
+import { coloured, sampled } from "/dashboard/views/greens-sources.js";
 import { savePdf, saveSvg } from "/dashboard/figure.js";
 import { Greens, YEAR, comparable } from "/dashboard/physics/viscoelastic/greens.js";
 import { Difference, Pair, less } from "/dashboard/physics/viscoelastic/motion.js";
@@ -65,13 +66,14 @@ export class GreensView {
     this.twin = null;
     this.panels = h("div.twins", {}, this.map.element);
     this.source = select("Unit source", greens.sources.map(({ label }) => label), (row) => this.choose(row));
-    this.clicks = select("A click on the map picks", ["a place", "a unit source"], () => {});
+    this.clicks = select("A click on the map picks", ["a place", "a unit source of the same component"], () => {});
     this.shown = select("Colours", ["east", "north", "up", "length of the vector",
       ...(greens.moments ? ["estimated error of the mesh"] : [])], () => this.fields(), 3);
     this.part = select("Displacement", ["all", "only the change since the event"], () => this.fields());
     this.other = select("Compare with", ["no other campaign", ...others.map(({ name, id: other }) => `${name} · ${other}`)], (row) => this.compare(row));
     this.which = select("Shown", ["this campaign", "the other", "this less the other", "both, side by side"], () => this.choose(Number(this.source.field.value)));
     this.which.label.hidden = true;
+    this.refused = h("div", { hidden: true });
     this.every = h("input", { type: "checkbox", onchange: () => this.sense() });
     this.time = h("input", {
       type: "range", min: 0, max: greens.times.length - 1, value: 0, id: "time",
@@ -108,7 +110,7 @@ export class GreensView {
             press("Save as PDF", () => savePdf(figures(this).map(({ figure }) => figure), this.campaign.name).catch((error) => this.say(error.message))))),
         h("div", {},
           h("section.card.choices", { "aria-label": "What is shown" }, this.source.label, this.clicks.label, this.shown.label, this.part.label,
-            others.length ? [this.other.label, this.which.label] : null),
+            others.length ? [this.other.label, this.refused, this.which.label] : null),
           h("section.card", {}, h("h2", {}, "Time series at a place"),
             h("div.place", {}, h("label", {}, "km east", this.east), h("label", {}, "km north", this.north)),
             h("label.check", {}, this.every, "Colour every unit source by what it does here"), this.status, this.chart))));
@@ -180,9 +182,16 @@ export class GreensView {
     return first && second ? new (which === BOTH ? Pair : Difference)(first, second) : first ?? second ?? null;
   }
 
+  /** Say why a campaign is not compared, beside its choice: the time series has words of its own. @param {string} words */
+  refuse(words) {
+    this.refused.hidden = !words;
+    put(this.refused, words && h("div.note.bad", { role: "alert" }, words));
+  }
+
   /** @param {number} row 0: with none @param {string} [which] of them is shown */
   async compare(row, which = "2") {
     this.second = null;
+    this.refuse("");
     try {
       const other = row ? await Greens.open(this.others[row - 1].links.greens) : null;
       if (other && !comparable(this.greens, other)) throw new Problem(0, "It has other nodes or unit sources: only campaigns that differ in their rock alone are compared.");
@@ -193,52 +202,33 @@ export class GreensView {
     } catch (error) {
       if (this.other.field.value !== String(row)) return;
       this.other.field.value = "0";
-      this.say(/** @type {Error} */ (error).message);
+      this.refuse(/** @type {Error} */ (error).message);
     }
     this.which.label.hidden = !this.second;
     await this.choose(Number(this.source.field.value));
   }
 
-  /** What every unit source does at the place, sampled by the service: it need not be read here. */
+  /** What every unit source does at the place. */
   async sense() {
     const { place } = this.map, number = this.pending += 1;
     this.all = null;
     if (this.every.checked && place) {
-      const times = [0, ...this.greens.times].map((t) => `${t / YEAR} yr`);
-      const request = { stations: [{ name: "here", x_km: place.x / 1e3, y_km: place.y / 1e3 }], times };
-      const ids = [this.campaign.id, ...(this.second ? [this.others[Number(this.other.field.value) - 1].id] : [])];
-      const found = await Promise.all(ids.map((id) => send(`/v1/campaigns/${id}/sample`, request))).catch((error) => { this.say(error.message); return null; });
+      const found = await sampled(this, place).catch((error) => { this.say(error.message); return null; });
       // another place may have been chosen meanwhile
       if (number !== this.pending || !found) return;
-      const which = this.second && this.which.field.value !== BOTH ? Number(this.which.field.value) : 0;
-      this.all = times.map((_, t) => this.greens.sources.map((__, source) => [0, 1, 2].map((axis) => {
-        const [first, second] = found.map(({ data }) => data[source][t][0][axis]);
-        return which === 0 ? first : which === 1 ? second : first - second;
-      })));
+      this.all = found;
     }
     this.shade();
   }
 
-  /** Colour the unit sources, all times on one scale. */
+  /** Colour the unit sources of the component that is looked at. */
   shade() {
-    const { all } = this, axis = Math.min(this.axis, 3);
-    let words = "";
+    const { all, map: { alike, source } } = this, axis = Math.min(this.axis, 3);
+    const found = all && coloured(all, alike, axis, this.step, this.firsts.length > 0);
     for (const map of this.maps) map.shades = null;
-    if (all) {
-      const value = (/** @type {number} */ t, /** @type {number} */ source) => {
-        const moved = all[t][source].map((v, i) => v - (this.firsts.length ? all[0][source][i] : 0));
-        return axis === 3 ? Math.hypot(...moved) : moved[axis];
-      };
-      const most = Math.max(...all.slice(1).flatMap((row, t) => row.map((_, source) => Math.abs(value(t + 1, source))))) || 1;
-      const colours = table(axis === 3 ? "one" : "two");
-      this.map.shades = all[0].map((_, source) => {
-        const share = value(this.step + 1, source) / most;
-        return css(colours[Math.round(255 * (axis === 3 ? share : (share + 1) / 2))]);
-      });
-      words = `unit sources: by what they do at the place, ${SHOWN[axis]}, at most ${most.toPrecision(3)} m/m`;
-    }
+    this.map.shades = found && found.shades;
     for (const map of this.maps) map.mark();
-    put(this.sensitivity, words);
+    put(this.sensitivity, found && `unit sources of ${source.component} slip: by what they do at the place, ${SHOWN[axis]}, at most ${found.most.toPrecision(3)} m/m`);
     this.remember();
   }
 
@@ -282,7 +272,9 @@ export class GreensView {
     this.axis = Number(this.shown.field.value);
     const length = this.axis >= 3;
     this.most = this.longest = 0;
-    if (this.unknown()) { this.frame(); this.series(); return; }
+    // the colours of what is not shown would be taken for those of the map
+    this.map.scale.toggleAttribute("hidden", this.unknown());
+    if (this.unknown()) { this.frame(); this.series(); this.gaps(); return; }
     const { times } = this.greens, every = Math.ceil(times.length / RANGED);
     for (const t of times.filter((_, i) => (times.length - 1 - i) % every === 0)) {
       for (const field of this.shownFields(t)) {
@@ -299,7 +291,7 @@ export class GreensView {
     // once for all times: what a frame changes has to be drawn in it
     const end = `${this.most.toPrecision(3)} m/m`;
     put(this.legend, h("span", {}, length ? "0" : `−${end}`), h("span", {}, SHOWN[this.axis]), h("span", {}, end),
-      this.longest > 0 && h("span.all", {}, `longest arrow: ${this.longest.toPrecision(3)} m/m`));
+      this.longest > 0 && h("span.all", {}, known("observed", LONGEST, this.longest, "m/m")));
     this.frame();
     this.series();
     this.gaps();
@@ -328,15 +320,15 @@ export class GreensView {
 
   frame() {
     if (!this.curve) return;
+    this.when.value = `${Number((this.greens.times[this.step] / YEAR).toPrecision(4))} yr`;
+    this.time.setAttribute("aria-valuetext", this.when.value);
     if (this.unknown()) {
       for (const map of this.maps) map.clear();
-      put(this.legend, h("span", {}, this.curve.errors === undefined ? "Reading…" : "not estimated for this unit source"));
+      put(this.legend, h("span", {}, this.curve instanceof Pair ? "The estimated error of the mesh is not shown while two campaigns are compared."
+        : this.curve.errors === undefined ? "Reading…" : "not estimated for this unit source"));
       this.now();
       return;
     }
-    const years = this.greens.times[this.step] / YEAR;
-    this.when.value = `${Number(years.toPrecision(4))} yr`;
-    this.time.setAttribute("aria-valuetext", this.when.value);
     const fields = this.shownFields(this.greens.times[this.step]);
     this.maps.forEach((map, i) => map.show(fields[i], Math.min(this.axis, 3), this.most, this.longest));
     this.now();
@@ -347,7 +339,7 @@ export class GreensView {
   click(x, y) {
     if (this.clicks.field.value === "0") { this.pick(x, y); return; }
     const far = (/** @type {any} */ source) => Math.hypot(source.x - x, source.y - y);
-    const nearest = this.greens.sources.reduce((best, source) => (far(source) < far(best) ? source : best));
+    const nearest = this.map.alike.reduce((best, source) => (far(source) < far(best) ? source : best));
     this.choose(nearest.index);
   }
 

@@ -4,6 +4,7 @@
 import { all, get, key, send, upload } from "/dashboard/api.js";
 import { h, put } from "/dashboard/dom.js";
 import { count, sentence } from "/dashboard/format.js";
+import { plainly } from "/dashboard/spec/document.js";
 import { Schema } from "/dashboard/spec/schema.js";
 import { parseDocument } from "/dashboard/vendor/editor.js";
 
@@ -158,8 +159,10 @@ function option(name, property, schema, changed) {
   const value = () => {
     if (input.value.trim() === "") return undefined;
     const read = parseDocument(input.value);
-    if (read.errors.length) throw new Error(`${name}: ${read.errors[0].message.split(" at line")[0]}`);
-    return read.toJS({ maxAliasCount: 0 });
+    if (read.errors.length) throw new Error(`${name}: ${plainly(read.errors[0].message)}`);
+    const given = read.toJS({ maxAliasCount: 0 });
+    if (property.type === "integer" && !Number.isInteger(given)) throw new Error(`${name}: ${input.value} is no whole number; write e.g. ${usual}`);
+    return given;
   };
   // false where it is the default
   const begin = (/** @type {any} */ given) => {

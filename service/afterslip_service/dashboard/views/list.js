@@ -111,15 +111,26 @@ class ListView {
     ] : length ? [press(`Choose ${length === 1 ? "it" : `all ${count(length)}`}`, () => { for (const { id } of this.able) this.chosen.add(id); this.draw(); })] : []));
   }
 
+  /** What was asked for; null where nothing was given, or what cannot be, which is said. @template T @param {() => T | null} ask */
+  asked(ask) {
+    try {
+      put(this.status);
+      return ask();
+    } catch (error) {
+      put(this.status, h("div.note.bad", { role: "alert" }, /** @type {Error} */ (error).message));
+      return null;
+    }
+  }
+
   /** @param {any[]} chosen */
   priority(chosen) {
-    const priority = askPriority(chosen[0].priority);
+    const priority = this.asked(() => askPriority(chosen[0].priority));
     if (priority !== null) this.each(chosen, "Priority", ({ id }) => change(id, { priority }));
   }
 
   /** @param {any[]} chosen */
   tag(chosen) {
-    const more = askTags([]);
+    const more = this.asked(() => askTags([]));
     if (more?.length) this.each(chosen, "Tags", ({ id, tags }) => change(id, { tags: [...new Set([...tags, ...more])] }));
   }
 

@@ -7,13 +7,14 @@ import { planFacts } from "/dashboard/elements/plan-facts.js";
 import { PlanMap } from "/dashboard/elements/plan-map.js";
 import { specEditor } from "/dashboard/elements/spec-editor.js";
 import { again } from "/dashboard/spec/again.js";
-import { SpecDocument, renamed } from "/dashboard/spec/document.js";
+import { SpecDocument, dotted, renamed } from "/dashboard/spec/document.js";
+import { store, stored } from "/dashboard/spec/draft.js";
 import { Schema, choices, placeOf } from "/dashboard/spec/schema.js";
 
 const QUIET = 700;
 const EXAMPLES = "/dashboard/examples";
 
-/** What was written when the view was left: a look elsewhere costs no work, and the next campaign is often the last one changed. @type {{text: string, files: Map<string, any>, start: string, from: string | null, own: boolean} | null} */
+/** What was written when the view was left: a look elsewhere costs no work, and the next campaign is often the last one changed. @type {(import("/dashboard/spec/draft.js").Draft & {files: Map<string, any> | null, own: boolean}) | null} files null: to be read again */
 let draft = null;
 
 /** @param {HTMLElement} main @param {string} [from] the campaign that it begins as */
@@ -21,9 +22,11 @@ export async function newView(main, from) {
   document.title = "New campaign · afterslip";
   const [schema, examples, model] = await Promise.all([get("/openapi.json"), get(`${EXAMPLES}/index.json`), from ? get(`/v1/campaigns/${from}`) : null]);
   const view = new NewView(main, new Schema(schema.components.schemas), examples);
+  const before = draft ? null : stored();
+  if (before) draft = { ...before, files: null, own: true };
   const fresh = model && draft?.from !== from && (!draft?.own || window.confirm(`Replace what is written on the page by the spec of ${model.name}?`));
-  if (fresh) view.follow(model);
-  else if (draft) view.resume(draft);
+  if (fresh) await view.follow(model);
+  else if (draft) await view.resume(draft);
   else await view.example(0);
   return () => view.leave();
 }
@@ -37,6 +40,8 @@ class NewView {
     this.files = new Map();
     /** the campaign that the spec began as @type {string | null} */
     this.from = null;
+    /** whose files these are @type {number | null} */
+    this.shipped = null;
     /** what nobody has written here yet */
     this.opened = "";
     this.key = key();
@@ -44,7 +49,7 @@ class NewView {
     this.map = new PlanMap();
     this.abort = new AbortController();
     const host = h("div.editor", {});
-    this.editor = specEditor(host, () => { this.begun("own"); this.changed(); }, (...at) => this.complete(...at));
+    this.editor = specEditor(host, () => { this.begun("own"); this.changed(); this.remember(); }, (...at) => this.complete(...at));
     this.own = h("option", { value: "own", hidden: true }, "your own");
     this.start = h("select", { onchange: () => this.restart() },
       examples.map(({ title }, i) => h("option", { value: i }, title)), this.own);
@@ -82,15 +87,23 @@ class NewView {
 
   /** @param {number} row */
   async example(row) {
-    const { folder, spec, files } = this.examples[row];
-    const read = async (/** @type {string} */ name) => {
-      const answer = await fetch(`${EXAMPLES}/${folder}/${name}`);
-      if (!answer.ok) throw new Problem(answer.status, `The example's ${name} cannot be read: ${answer.statusText}`);
-      return answer.blob();
-    };
-    const [text, ...blobs] = await Promise.all([spec, ...files].map(read));
-    this.files = new Map(files.map((/** @type {string} */ name, /** @type {number} */ i) => [name, { blob: blobs[i] }]));
+    const [text] = await Promise.all([this.read(row, this.examples[row].spec), this.ship(row)]);
     this.open(await text.text(), String(row));
+  }
+
+  /** @param {number} row of the example @param {string} name */
+  async read(row, name) {
+    const answer = await fetch(`${EXAMPLES}/${this.examples[row].folder}/${name}`);
+    if (!answer.ok) throw new Problem(answer.status, `The example's ${name} cannot be read: ${answer.statusText}`);
+    return answer.blob();
+  }
+
+  /** Have the files of an example, and no others. @param {number | null} row */
+  async ship(row) {
+    const names = /** @type {string[]} */ (row === null ? [] : this.examples[row]?.files ?? []);
+    const blobs = await Promise.all(names.map((name) => this.read(Number(row), name)));
+    this.files = new Map(names.map((name, i) => [name, { blob: blobs[i] }]));
+    this.shipped = row;
   }
 
   /** Take what was chosen; a folder's spec is opened. @param {File[]} chosen */
@@ -102,7 +115,7 @@ class NewView {
     const spec = specs.find(([name]) => /^campaign\.ya?ml$/.test(name)) ?? specs[0];
     const folder = chosen.some((file) => file.webkitRelativePath);
     // a folder is all that a campaign has: nothing of an example stays beside it
-    if (spec && folder) this.files.clear();
+    if (spec && folder) await this.ship(null);
     for (const [name, blob] of named) if (name !== spec?.[0]) this.files.set(name, { blob });
     if (spec) this.open(await spec[1].text(), "own");
     else if (folder) this.say(new Error("The folder holds no .yaml file."));
@@ -116,16 +129,18 @@ class NewView {
   }
 
   /** @param {NonNullable<typeof draft>} left */
-  resume({ text, files, start, from, own }) {
-    this.files = files;
+  async resume({ text, files, start, from, example, own }) {
+    await this.ship(files ? null : example);
+    if (files) Object.assign(this, { files, shipped: example });
     this.open(text, start);
     this.from = from;
     if (own) this.opened = "";
+    this.remember();
   }
 
   /** Begin as another campaign, whose files the service has. @param {any} campaign */
-  follow(campaign) {
-    this.files = new Map();
+  async follow(campaign) {
+    await this.ship(null);
     this.open(again(campaign), "own");
     this.from = campaign.id;
   }
@@ -136,6 +151,12 @@ class NewView {
     this.from = null;
     this.begun(start);
     this.changed();
+  }
+
+  /** In this tab, what differs from what was opened. */
+  remember() {
+    const { editor: { text }, start: { value: start }, from, shipped: example } = this;
+    store(text === this.opened ? null : { text, start, from, example });
   }
 
   changed() {
@@ -165,6 +186,19 @@ class NewView {
       (this.schema.isFile(path, value?.physics) && refs.get(text.replace(/^\.\//, ""))) || text);
   }
 
+  /** Files that the spec names and that nobody has chosen. @param {any} value */
+  missing(value) {
+    const found = /** @type {{path: string, message: string, hint: string}[]} */ ([]);
+    renamed(value, (text, path) => {
+      const name = text.replace(/^\.\//, "");
+      if (name && !name.startsWith("sha256:") && !this.files.has(name) && this.schema.isFile(path, value?.physics)) {
+        found.push({ path: dotted(path), message: `is ${name}, and no such file is chosen`, hint: "choose it under Single files" });
+      }
+      return text;
+    });
+    return found;
+  }
+
   /** Ask the service what this would need. @param {boolean} [mesh] with a coarser mesh made */
   async check(mesh = false) {
     const abort = this.abort = new AbortController();
@@ -187,7 +221,9 @@ class NewView {
     } catch (error) {
       if (abort.signal.aborted) return;
       const { errors = [] } = /** @type {Problem} */ (error);
-      if (errors.length) this.refused(written, written.marks(errors));
+      // the service knows of no files beside a spec, and would say how it takes them
+      const missing = errors.length ? this.missing(written.value()) : [], others = errors.filter(({ path }) => !missing.some((one) => one.path === path));
+      if (errors.length) this.refused(written, written.marks([...missing, ...others]));
       else this.say(/** @type {Error} */ (error));
     }
   }
@@ -215,6 +251,7 @@ class NewView {
       // pressed twice, or sent again after a lost answer: one campaign
       const { id } = await send("/v1/campaigns", this.spec, undefined, this.key);
       this.opened = this.editor.text;
+      this.remember();
       location.hash = `#/campaigns/${id}`;
     } catch (error) {
       this.submit.disabled = false;
@@ -233,7 +270,7 @@ class NewView {
 
   leave() {
     const { text } = this.editor;
-    draft = { text, files: this.files, start: this.start.value, from: this.from, own: text !== this.opened };
+    draft = { text, files: this.files, example: this.shipped, start: this.start.value, from: this.from, own: text !== this.opened };
     this.abort.abort();
     clearTimeout(this.timer);
     this.map.map.resized.disconnect();

@@ -3,6 +3,7 @@
 
 import { Problem, get, mayChange, send } from "/dashboard/api.js";
 import { copyAddress, h, put, row } from "/dashboard/dom.js";
+import { known, mark } from "/dashboard/elements/key.js";
 import { around } from "/dashboard/elements/km-map.js";
 import { select } from "/dashboard/elements/select.js";
 import { series } from "/dashboard/elements/series.js";
@@ -11,10 +12,11 @@ import { step } from "/dashboard/slip/contours.js";
 import { FaultView } from "/dashboard/slip/fault-view.js";
 import { savePdf, saveSvg } from "/dashboard/figure.js";
 import { figures } from "/dashboard/slip/figures.js";
-import { caption, colourBar, mark } from "/dashboard/slip/legend.js";
+import { caption, colourBar } from "/dashboard/slip/legend.js";
+import { alike, labels } from "/dashboard/slip/requests.js";
 import { SlipResult } from "/dashboard/slip/result.js";
 import { scores } from "/dashboard/slip/scores.js";
-import { SlipMap } from "/dashboard/slip/slip-map.js";
+import { LONGEST, SlipMap, longest } from "/dashboard/slip/slip-map.js";
 
 const SHADES = /** @type {Record<string, {words: string, needs: string, unit: string}>} */ ({
   slip: { words: "slip", needs: "fault_slip", unit: " m" },
@@ -101,7 +103,7 @@ export class SlipView {
   #choices() {
     const { look, result, others } = this, { epochs } = result;
     const beside = this.asked.get("with");
-    this.with = select("Beside it", ["nothing", ...others.map(({ name }) => name)], () => this.beside().catch((error) => this.say(error.message)),
+    this.with = select("Beside it", ["nothing", ...labels(others, result.inversion.name)], () => this.beside().catch((error) => this.say(error.message)),
       1 + others.findIndex(({ id }) => id === beside));
     const change = (/** @type {any} */ values) => { Object.assign(look, values); this.redraw(); };
     const names = Object.keys(ARROWS);
@@ -148,7 +150,7 @@ export class SlipView {
   async at(smoothness, sparsity) {
     const { id, campaign, name, request } = this.result.inversion;
     const asked = { ...request, smoothness, sparsity, name: `${name.slice(0, 40)}-${smoothness.toExponential(2)}-${sparsity.toExponential(1)}`.replace(/[^\w-]/g, "_") };
-    let row = this.others.findIndex((other) => other.request.name === asked.name);
+    let row = this.others.findIndex((other) => alike(other.request, asked));
     if (row < 0) {
       this.say(`Inverting with smoothness ${Number(smoothness.toPrecision(3))}…`);
       let made = await send("/v1/inversions", { ...asked, campaign });
@@ -160,7 +162,10 @@ export class SlipView {
       if (!location.hash.includes(id)) return;
       if (made.state !== "accepted") throw new Problem(0, made.error?.message ?? `The inversion was ${made.state}.`);
       row = this.others.push(made) - 1;
-      /** @type {any} */ (this.with).field.append(h("option", { value: row + 1 }, made.name));
+      const { field } = /** @type {any} */ (this.with);
+      field.append(h("option", { value: row + 1 }));
+      // a name may be that of another one by now
+      labels(this.others, name).forEach((label, i) => { field.options[i + 1].textContent = label; });
     }
     /** @type {any} */ (this.with).field.value = String(row + 1);
     await this.beside();
@@ -199,11 +204,10 @@ export class SlipView {
     // a probability has its own scale
     look.most = look.shade === "exceeds" ? 1 : most;
     look.step = step(look.most);
-    const data = results.flatMap((r) => r.stations.flatMap((s) => s.data.filter((d) => d.epoch === look.epoch)));
-    const values = (/** @type {(axis: number) => boolean} */ axes) => data.filter(({ axis }) => axes(axis)).flatMap((d) => [d.observed, d.predicted]);
-    const largest = (/** @type {number[]} */ found) => found.reduce((least, v) => Math.max(least, Math.abs(v)), 0);
-    look.longest = look.arrows === "up" ? largest(values((axis) => axis === 2)) : largest(values((axis) => axis < 2));
-    look.sight = largest(values((axis) => axis === 3));
+    const stations = results.flatMap((r) => r.stations);
+    look.longest = longest(stations, look.epoch, look.arrows);
+    look.sight = stations.flatMap(({ data }) => data.filter((d) => d.epoch === look.epoch && d.axis === 3))
+      .reduce((least, d) => Math.max(least, Math.abs(d.observed), Math.abs(d.predicted)), 0);
     for (const { map } of this.maps) map.redraw();
     for (const fault of this.faults) fault.redraw();
     this.#scale();
@@ -218,7 +222,8 @@ export class SlipView {
       ...(look.sight ? [colourBar("two"),
       h("div.ends", {}, h("span", {}, `−${Number(look.sight.toPrecision(3))} m`), h("span", {}, "towards the satellite, along the line of sight"), h("span", {}, `${Number(look.sight.toPrecision(3))} m`))] : []),
       h("div.key", {}, look.arrows === "none" ? null : [
-        mark("observed", `observed, ${ARROWS[look.arrows]}; the longest is ${Number(look.longest.toPrecision(3))} m`), mark("predicted", "predicted")],
+        mark("observed", `observed, ${ARROWS[look.arrows]}`), mark("predicted", "predicted"),
+        look.longest ? known("observed", LONGEST, look.longest, "m") : null],
       look.rake ? mark("rake", "motion of the side above") : null));
   }
 
