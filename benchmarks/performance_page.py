@@ -204,14 +204,17 @@ def gpus() -> list[str]:
         found = by_metric(f"scaling-x{n}-h200")
         unknowns = int(found[f"group_solve_{n}_gpus_s"]["note"].split()[0])
         cells = []
-        for kind in ("solve", "curve", "wall"):
+        for kind in ("solve", "curve", "wall", "nested"):
+            if f"efficiency_{kind}_{n}_gpus" not in found:
+                cells.append(DASH)
+                continue
             seconds = [found[f"group_{kind}_{k}_gpus_s"]["value"] for k in (1, n)]
             share = found[f"efficiency_{kind}_{n}_gpus"]["value"]
             one, more = (number(value, "s") for value in seconds)
             cells.append(f"{one} to {more}, {100 * share:.1f} %")
         rows.append((millions(unknowns), n, *cells))
     head = ("unknowns", "GPUs", "elastic solve, efficiency", "solves of a curve")
-    return lines((*head, "whole group"), rows)
+    return lines((*head, "whole group", "with the mesh's error"), rows)
 
 
 def groups() -> list[str]:
