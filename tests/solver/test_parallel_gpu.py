@@ -130,7 +130,7 @@ def test_curves_agree_with_one_cpu(small, ranks, changes):
 
 
 def test_guesses_come_from_the_mesh_that_was_refined(small, ranks):
-    fine = refined(small.box_model((8, 8, 4)), small.held_sides)
+    fine = refined(small.box_model((4, 4, 4)), small.held_sides)
     coarse = coarsened(fine, restoring_force)
     assert coarse is not None
     on_coarse, on_fine = (

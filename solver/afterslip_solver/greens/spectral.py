@@ -35,8 +35,6 @@ from afterslip_solver.operators import Creep, Resolvent
 
 # a new direction this small against the last product is rounding
 _BREAKDOWN = 1e-10
-# what is left of a product where it has lost a digit to the directions before
-_CANCELLED = 0.1
 # entries of the recurrence before the number of solves is guessed
 _KNOWN = 3
 Solve = Callable[[Any], Any]
@@ -179,23 +177,18 @@ class Spectral:
 
         Solves are accurate to their tolerance only, which Lanczos amplifies once a
         Ritz value has converged; full orthogonalisation costs far less than a solve.
-        Rounding leaves of the basis what is small against r, but not against what is
-        left of an r that nearly lay in it: that is done twice (Daniel et al. 1976,
-        Math. Comput. 30, 772-795).
+        Directions in FP32 are not quite of norm one, nor orthogonal: once is not enough.
         """
         creep = self.creep
         alpha, taken = np.zeros(LANES), np.zeros(LANES)
-        left = whole = alpha
         for _ in range(2):
             factors = creep.energy_dots(basis, r)
             alpha += factors[-1]
             taken += (factors**2).sum(axis=0)
             self.backend.combine(r, -factors, basis)
-            left = creep.norm(r)
-            # the norm of r before: the basis is orthonormal
-            whole = np.sqrt(left**2 + taken)
-            if (left >= _CANCELLED * whole).all():
-                break
+        left = creep.norm(r)
+        # the norm of r before: the basis is orthonormal
+        whole = np.sqrt(left**2 + taken)
         return alpha, np.where(left > _BREAKDOWN * whole, left, 0.0)
 
     def _scaled(
