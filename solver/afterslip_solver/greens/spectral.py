@@ -177,7 +177,7 @@ class Spectral:
 
         Solves are accurate to their tolerance only, which Lanczos amplifies once a
         Ritz value has converged; full orthogonalisation costs far less than a solve.
-        Directions in FP32 are not quite of norm one, nor orthogonal: once is not enough.
+        Directions in FP32 are not quite orthogonal, for which once is not enough.
         """
         creep = self.creep
         alpha, taken = np.zeros(LANES), np.zeros(LANES)
