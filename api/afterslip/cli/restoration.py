@@ -32,10 +32,11 @@ def restoration(
     ] = Path("restoration"),
 ) -> None:
     """Invert slip that is known: checkerboard, spikes and the result's own slip."""
+    # what is wrong with the file is said first, where figures cannot be drawn either
+    found = opened(source(result))
     from afterslip import plot
     from afterslip import restoration as known
 
-    found = opened(source(result))
     grid, sign = known.grid_of(found), known.sign_of(found)
     tests = {f"checkerboard of {cells}": known.checkerboard(grid, sign, cells)}
     for text in spike or []:
