@@ -11,6 +11,7 @@ from afterslip.archive import (
     StationTable,
     SurfaceTable,
     chunk_file,
+    create_group_store,
     create_store,
 )
 from afterslip.physics.viscoelastic.store import (
@@ -113,6 +114,23 @@ def create_campaign_store(
         crc32c=crc32c,
     )
     return layout
+
+
+def create_whole_store(path: Path, **changes) -> None:
+    """Create a store whose two groups are accepted."""
+    given = {
+        "sources": sources(),
+        "surface": square(),
+        "stations": stations(),
+        "times": TIMES,
+        "until": 10 * YEAR,
+        "n_mode": N_MODE,
+    }
+    layout = create_campaign_store(path, **(given | changes))
+    for index, lanes in enumerate((4, 2)):
+        group = path.with_name(f"g{index}.zarr")
+        create_group_store(group, layout, group_values(lanes, seed=index))
+        accept(group, path, index, layout)
 
 
 def accept(group: Path, campaign: Path, index: int, layout) -> None:

@@ -7,22 +7,11 @@ import h5py
 import numpy as np
 import pytest
 import xarray as xr
-from small_store import (
-    N_MODE,
-    N_SOURCE,
-    TIMES,
-    accept,
-    create_campaign_store,
-    group_values,
-    sources,
-    square,
-    stations,
-)
+from small_store import N_SOURCE, create_whole_store, sources
 
-from afterslip.archive import GreensStore, create_group_store
+from afterslip.archive import GreensStore
 from afterslip.errors import SpecError
 from afterslip.exports import write_altar, write_beat
-from afterslip.units import YEAR
 
 TRUTH = np.array([0.5, 1.0, -0.5, 2.0, 0.2, 1.5])
 N_STATION, BLUNDER = 8, 7
@@ -32,19 +21,7 @@ WEIGHT = np.where(np.arange(3 * N_STATION) == BLUNDER, 1e-6, 1.0)
 @pytest.fixture
 def greens(tmp_path):
     path = tmp_path / "greens.zarr"
-    sizes = create_campaign_store(
-        path,
-        sources=sources(),
-        surface=square(),
-        stations=stations(),
-        times=TIMES,
-        until=10 * YEAR,
-        n_mode=N_MODE,
-    )
-    for index, count in enumerate((4, 2)):
-        group = tmp_path / f"g{index}.zarr"
-        create_group_store(group, sizes, group_values(count, seed=index))
-        accept(group, path, index, sizes)
+    create_whole_store(path)
     return path
 
 

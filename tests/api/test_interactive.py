@@ -4,35 +4,21 @@ import numpy as np
 import pytest
 from example_result import example_result
 from small_store import (
-    N_MODE,
     TIMES,
-    accept,
-    create_campaign_store,
-    group_values,
-    sources,
-    square,
-    stations,
+    create_whole_store,
 )
 
 pytest.importorskip("plotly", reason="comes with the extra interactive")
 
 from afterslip import interactive
-from afterslip.archive import GreensStore, create_group_store
+from afterslip.archive import GreensStore
 from afterslip.result import vectors
-from afterslip.units import YEAR
 
 
 @pytest.fixture
 def store(tmp_path):
     path = tmp_path / "greens.zarr"
-    layout = create_campaign_store(
-        path, sources=sources(), surface=square(), stations=stations(),
-        times=TIMES, until=10 * YEAR, n_mode=N_MODE,
-    )  # fmt: skip
-    for index, lanes in enumerate((4, 2)):
-        group = tmp_path / f"g{index}.zarr"
-        create_group_store(group, layout, group_values(lanes, seed=index))
-        accept(group, path, index, layout)
+    create_whole_store(path)
     return path
 
 

@@ -11,23 +11,15 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "api"))
 
 import buckets
 from small_store import (
-    TIMES,
-    accept,
-    create_campaign_store,
-    group_values,
-    sources,
-    square,
-    stations,
+    create_whole_store,
 )
 
 from afterslip.archive import (
     GreensStore,
-    create_group_store,
     open_greens,
     set_attributes,
 )
 from afterslip.errors import DamagedError
-from afterslip.units import YEAR
 from afterslip_workers import entry
 from afterslip_workers.store import paths, reading
 
@@ -38,20 +30,7 @@ ROOT = paths.greens("c1")
 def made(tmp_path_factory):
     """A complete store of two groups, and what is in it."""
     path = tmp_path_factory.mktemp("made") / "greens.zarr"
-    sizes = create_campaign_store(
-        path,
-        sources=sources(),
-        surface=square(),
-        stations=stations(),
-        times=TIMES,
-        until=10 * YEAR,
-        n_mode=4,
-        store_id="c1",
-    )
-    for index, lanes in enumerate((4, 2)):
-        part = path.with_name(f"g{index}.zarr")
-        create_group_store(part, sizes, group_values(lanes, seed=index))
-        accept(part, path, index, sizes)
+    create_whole_store(path, n_mode=4, store_id="c1")
     set_attributes(path, status="complete")
     with open_greens(path) as data:
         return path, data.load()

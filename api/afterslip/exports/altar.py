@@ -5,15 +5,17 @@ Layout: AlTar 2.0, Static Slip Inversion, https://altar2.readthedocs.io.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import h5py
 import numpy as np
 import xarray as xr
 
-from afterslip.errors import one_problem
-from afterslip.exports.linear import Numbers, linear_problem, write_parameters
+from afterslip.exports.linear import (
+    independent_sigma,
+    linear_problem,
+    write_parameters,
+)
 
 
 def write_altar(
@@ -51,39 +53,3 @@ def write_altar(
             file.create_dataset(f"static.{name}", data=values)
     write_parameters(result, order, folder / "parameters.csv")
     return folder
-
-
-def independent_sigma(result: xr.Dataset) -> Numbers:
-    """Return the standard deviations with which data weigh as in the inversion.
-
-    Returns
-    -------
-    (n_obs,) m.
-
-    Raises
-    ------
-    SpecError
-        The errors of some data are correlated.
-    """
-    _refuse_correlated(result)
-    sigma = np.asarray(result["sigma"].values, dtype=np.float64)
-    if "obs_weight" in result:
-        # else a datum far off, which hardly weighed, would count in full elsewhere
-        sigma = sigma / np.sqrt(result["obs_weight"].values)
-    return sigma
-
-
-def _refuse_correlated(result: xr.Dataset) -> None:
-    used = set(map(str, result["obs_dataset"].values))
-    known = {d["name"]: d for d in json.loads(result.attrs.get("datasets", "[]"))}
-    # results of before this was recorded: the campaign's own data sets alone
-    spec = json.loads(result.attrs.get("spec", "{}")).get("datasets") or []
-    old = {d["name"] for d in spec if d.get("covariance")}
-    for name in sorted(used):
-        if known.get(name, {}).get("correlated", name in old):
-            raise one_problem(
-                f"datasets {name}",
-                None,
-                "has correlated errors, whose covariance a result does not hold",
-                "export an inversion of the other data sets alone",
-            )

@@ -13,8 +13,12 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from afterslip.exports.altar import independent_sigma
-from afterslip.exports.linear import Numbers, linear_problem, write_parameters
+from afterslip.exports.linear import (
+    Numbers,
+    independent_sigma,
+    linear_problem,
+    write_parameters,
+)
 
 # of a reference source with a rake of 90°: along it is reverse slip, at -90° from it
 # left-lateral slip

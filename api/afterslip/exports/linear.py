@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
@@ -101,4 +102,40 @@ def write_parameters(result: xr.Dataset, order: Order, path: Path) -> None:
                     *(f"{value:.4f}" for value in place),
                     f"{float(result['source_area'].values[source]) / 1e6:.4f}",
                 )
+            )
+
+
+def independent_sigma(result: xr.Dataset) -> Numbers:
+    """Return the standard deviations with which data weigh as in the inversion.
+
+    Returns
+    -------
+    (n_obs,) m.
+
+    Raises
+    ------
+    SpecError
+        The errors of some data are correlated.
+    """
+    _refuse_correlated(result)
+    sigma = np.asarray(result["sigma"].values, dtype=np.float64)
+    if "obs_weight" in result:
+        # else a datum far off, which hardly weighed, would count in full elsewhere
+        sigma = sigma / np.sqrt(result["obs_weight"].values)
+    return sigma
+
+
+def _refuse_correlated(result: xr.Dataset) -> None:
+    used = set(map(str, result["obs_dataset"].values))
+    known = {d["name"]: d for d in json.loads(result.attrs.get("datasets", "[]"))}
+    # results of before this was recorded: the campaign's own data sets alone
+    spec = json.loads(result.attrs.get("spec", "{}")).get("datasets") or []
+    old = {d["name"] for d in spec if d.get("covariance")}
+    for name in sorted(used):
+        if known.get(name, {}).get("correlated", name in old):
+            raise one_problem(
+                f"datasets {name}",
+                None,
+                "has correlated errors, whose covariance a result does not hold",
+                "export an inversion of the other data sets alone",
             )
