@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -52,6 +54,12 @@ def space(refined):
     return Space.build(refined, fixed, numbering)
 
 
+def symmetric(rng, n):
+    """Blocks (n, 3, 3) as those of a diagonal are."""
+    a = rng.standard_normal((n, 3, 3))
+    return a + a.swapaxes(1, 2)
+
+
 def elasticity(backend, space, moduli):
     parts = (space.elements, space.gradients, space.volume)
     tets = Tets(*(backend.asarray(part) for part in parts))
@@ -59,15 +67,27 @@ def elasticity(backend, space, moduli):
 
 
 # rounding in sums of some ten products
+ROUNDING = {np.float16: 2e-3, np.float32: 5e-7, np.float64: 1e-13}
+
+
 @pytest.mark.parametrize(
-    ("real", "rounding"), [(np.float32, 5e-7), (np.float64, 1e-13)]
+    ("real", "smoothing"),
+    [
+        (np.float32, np.float16),
+        (np.float32, np.float32),
+        (np.float64, np.float64),
+    ],
 )
 @pytest.mark.parametrize("many", [0, 100], ids=["coloured", "at-once"])
 def test_stencils_beside_elements_give_the_product(
-    space, moduli, real, rounding, many, monkeypatch
+    space, moduli, real, smoothing, many, monkeypatch
 ):
     monkeypatch.setattr(colouring, "MANY", many)
-    gpu, cpu = backends.get("gpu"), backends.get("cpu")
+    rounding = ROUNDING[real]
+    # where there is a GPU
+    gpu: Any = type(backends.get("gpu"))
+    gpu = gpu(half=smoothing is np.float16)
+    cpu = backends.get("cpu")
     lam, mu = (values[space.element_order] for values in moduli)
     matrix = gpu.stiffness(space, lam, mu, real, lambda: ((), (), ()))
     operator = matrix.parts[0]
@@ -79,7 +99,7 @@ def test_stencils_beside_elements_give_the_product(
     tets = Tets(space.elements, space.gradients, space.volume)
     exact = cpu.elastic_forces(tets, lam, mu, u.astype(np.float64)) * free
     b = rng.standard_normal(u.shape).astype(real)
-    inverse = rng.standard_normal((space.n_node, 3, 3)).astype(real)
+    inverse = symmetric(rng, space.n_node).astype(real)
     v, f, d = gpu.asarray(u), gpu.asarray(b), gpu.asarray(inverse)
     out = gpu.xp.full(u.shape, np.nan, dtype=real)
     sums = gpu.xp.full((operator.n_sums, 4), np.nan)
@@ -93,11 +113,58 @@ def test_stencils_beside_elements_give_the_product(
     assert off(exact) < rounding
     dots = gpu.to_host(sums).sum(axis=0)
     np.testing.assert_allclose(dots, (u * exact).sum(axis=(0, 1)), rtol=2 * rounding)
+    rounding = ROUNDING[smoothing]
     gpu.residual(matrix, f, v, out)
     assert off(b - exact) < rounding
     gpu.relax(matrix, d, f, v, 0.3, out)
     step = np.einsum("nij,njl->nil", inverse, b - exact)
     assert off(u + 0.3 * step) < rounding
+
+
+@pytest.mark.parametrize(("size", "offset"), [(1e-25, 0.0), (1e25, 0.0), (1.0, 1e3)])
+def test_smoothing_in_fp16_rounds_what_varies_in_a_macro_element(
+    space, moduli, size, offset, monkeypatch
+):
+    monkeypatch.setattr(colouring, "MANY", 0)
+    gpu, cpu = backends.get("gpu"), backends.get("cpu")
+    lam, mu = (values[space.element_order] for values in moduli)
+    matrix = gpu.stiffness(space, lam, mu, np.float32, lambda: ((), (), ()))
+    rng = np.random.default_rng(4)
+    # lanes of sizes a thousand times apart
+    lanes = size * 10.0 ** -np.arange(4)
+    u = lanes * rng.standard_normal((space.n_node, 3, 4)) + offset
+    tets = Tets(space.elements, space.gradients, space.volume)
+    exact = cpu.elastic_forces(tets, lam, mu, u) * ~space.fixed[:, :, None]
+    zero, v = gpu.asarray(np.zeros(u.shape), np.float32), gpu.asarray(u, np.float32)
+    out = gpu.xp.full(u.shape, np.nan, dtype=np.float32)
+    gpu.residual(matrix, zero, v, out)
+    off = np.linalg.norm(gpu.to_host(out) + exact, axis=(0, 1))
+    # an offset is rounded in FP32
+    allowed = 2e-3 + 1e-6 * offset / lanes
+    assert (off < allowed * np.linalg.norm(exact, axis=(0, 1))).all()
+
+
+@pytest.mark.parametrize("case", ["flat", "incompressible"])
+def test_flat_or_incompressible_macro_elements_are_smoothed_in_fp32(
+    refined, case, monkeypatch
+):
+    monkeypatch.setattr(colouring, "MANY", 0)
+    gpu, cpu = backends.get("gpu"), backends.get("cpu")
+    stretch = np.array([1.0, 1.0, 0.01 if case == "flat" else 1.0])
+    mesh = second_order(refined.nodes[: refined.n_vertex] * stretch, refined.cells)
+    numbering = gpu.numbering(mesh.nodes, mesh.elements)
+    space = Space.build(mesh, np.zeros(mesh.nodes.shape, dtype=bool), numbering)
+    mu = np.ones(len(mesh.elements))
+    lam = mu if case == "flat" else 1e3 * mu
+    matrix = gpu.stiffness(space, lam, mu, np.float32, lambda: ((), (), ()))
+    u = np.random.default_rng(5).standard_normal((space.n_node, 3, 4))
+    tets = Tets(space.elements, space.gradients, space.volume)
+    exact = cpu.elastic_forces(tets, lam, mu, u)
+    zero, v = gpu.asarray(np.zeros(u.shape), np.float32), gpu.asarray(u, np.float32)
+    out = gpu.xp.full(u.shape, np.nan, dtype=np.float32)
+    gpu.residual(matrix, zero, v, out)
+    off = np.linalg.norm(gpu.to_host(out) + exact)
+    assert off < ROUNDING[np.float32] * np.linalg.norm(exact)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +182,7 @@ def test_a_smoothing_step_sums_its_result_times_the_right_side(
     rng = np.random.default_rng(3)
     u = rng.standard_normal((space.n_node, 3, 4)) * ~space.fixed[:, :, None]
     b = rng.standard_normal(u.shape)
-    inverse = rng.standard_normal((space.n_node, 3, 3))
+    inverse = symmetric(rng, space.n_node)
     v, f, d = (gpu.asarray(a.astype(np.float32)) for a in (u, b, inverse))
     plain, out = (gpu.xp.full(u.shape, np.nan, dtype=np.float32) for _ in range(2))
     sums = gpu.xp.full((operator.n_sums + operator.n_joined, 4), np.nan)

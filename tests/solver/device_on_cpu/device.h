@@ -57,6 +57,38 @@ static inline float from_half(unsigned short bits) {
   __builtin_memcpy(&value, &bits, 2);
   return (float)value;
 }
+static inline unsigned short to_half(float value) {
+  const _Float16 half = (_Float16)value;
+  unsigned short bits;
+  __builtin_memcpy(&bits, &half, 2);
+  return bits;
+}
+static inline unsigned two_halves(float high, float low) {
+  return (unsigned)to_half(high) << 16 | to_half(low);
+}
+template <class Of> static inline unsigned of_halves(Of of) { return two_halves(of(16), of(0)); }
+static inline unsigned twice(unsigned pair, char which) {
+  return (which == 'h' ? pair >> 16 : pair & 0xffffu) * 0x10001u;
+}
+static inline unsigned add_halves(unsigned a, unsigned b) {
+  return of_halves([=](int k) { return from_half(a >> k) + from_half(b >> k); });
+}
+static inline unsigned fma_halves(unsigned a, unsigned b, unsigned c) {
+  // a product of two has 22 bits: its sum with a third is rounded once, nearly always
+  return of_halves([=](int k) {
+    return (float)((double)from_half(a >> k) * from_half(b >> k) + from_half(c >> k));
+  });
+}
+static inline int __float_as_int(float value) {
+  int bits;
+  __builtin_memcpy(&bits, &value, 4);
+  return bits;
+}
+static inline float __int_as_float(int bits) {
+  float value;
+  __builtin_memcpy(&value, &bits, 4);
+  return value;
+}
 
 alignas(32) static char dynamic_shared[232448];
 // what one thread does with the arguments of a launch

@@ -55,7 +55,7 @@ class GpuBackend(VectorsOnDevice, CreepOnDevice):
     ----------
     repeatable : sums of products are added in a fixed order.
     stencils : meshes that were refined three times or more use them in FP32, except
-        where products must be repeatable.
+        where products must be repeatable. half : and smooth by them in FP16.
     """
 
     name = "gpu"
@@ -67,7 +67,9 @@ class GpuBackend(VectorsOnDevice, CreepOnDevice):
         device_iteration=True,
     )
 
-    def __init__(self, repeatable: bool = False, stencils: bool = True) -> None:
+    def __init__(
+        self, repeatable: bool = False, stencils: bool = True, half: bool = True
+    ) -> None:
         self._repeatable = repeatable
         try:
             count = cupy.cuda.runtime.getDeviceCount()
@@ -78,7 +80,7 @@ class GpuBackend(VectorsOnDevice, CreepOnDevice):
             raise BackendError("no CUDA device can be used: none is visible")
         super().__init__()
         self._plans: WeakKeyDictionary[Any, PlanOnDevice] = WeakKeyDictionary()
-        self._stencils = Stencils() if stencils and not repeatable else None
+        self._stencils = Stencils(half) if stencils and not repeatable else None
 
     def numbering(
         self, nodes: NDArray[np.float64], elements: NDArray[np.int64]

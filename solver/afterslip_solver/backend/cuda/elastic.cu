@@ -2,8 +2,8 @@
 //
 // Compile with REAL (float|double, arithmetic and result), INPUT (the vector's), LANES,
 // THREADS, RESIDENT (blocks per multiprocessor, which bounds the registers), TOGETHER (tasks
-// behind each other that share no node), FINISH (what becomes of the product) and
-// REPEATABLE (0|1, how the sums of blocks are added).
+// behind each other that share no node), FINISH (what becomes of the product), REPEATABLE
+// (0|1, how the sums of blocks are added) and PACKED (0|1, of what inverse is, see below).
 //
 // The gradient of a quadratic field is linear in a straight-sided element: at vertex a
 // it is 3 u_a (x) G_a + sum_{b != a} (4 u_ab - u_b) (x) G_b. Integrals are exact with

@@ -1,7 +1,8 @@
 // K u by stencils: one tetrahedron that was halved three times a thread block, four lanes.
 //
-// Compile with REAL, INPUT (of u: REAL or float), LANES (4), THREADS, RESIDENT (blocks per
-// multiprocessor), FINISH, REPEATABLE (0), and the sizes of `Tasks` in macro_tasks.py:
+// Compile with REAL, INPUT (of u: REAL or float), HALF (0, or 1: products in FP16, for
+// smoothing, with float for both), PACKED (see nodes.cuh), LANES (4), THREADS, RESIDENT
+// (blocks per multiprocessor), FINISH, REPEATABLE (0), and the sizes of `Tasks` in macro_tasks.py:
 // N_NODE of a macro element, N_BLOCK stencil blocks, ZERO the place that holds zeros,
 // N_PLACE places of a plane.
 //
@@ -15,48 +16,39 @@
 #define ANY 0
 #define SYMMETRIC 1
 
-// a plane holds 16 bytes of a component of all nodes: four lanes in FP32, two in FP64
-#define PLANE (N_PLACE * WIDTH)
-#define PLANES (LANES / WIDTH)
-// parts of the blocks: eight coefficients, and the ninth
-#define MOST 8
+// components of nodes that a thread copies
+#define EACH ((3 * N_NODE + THREADS - 1) / THREADS)
 
 struct Task { int reads, steps, kind, rows; };
 
-// The component of a node whose first 16 bytes are at p.
-__device__ __forceinline__ Four component(const real* p, int c) {
-  Four v;
-#pragma unroll
-  for (int k = 0; k < PLANES; k++)
-    *(Chunk*)(v.a + k * WIDTH) = *(const Chunk*)(p + (c * PLANES + k) * PLANE);
-  return v;
+// The k-th component of a node, of all one behind the other, that a thread copies; the
+// last ones once more, so that all can be on their way at once.
+__device__ __forceinline__ int component_of(int k) {
+  return min((int)threadIdx.x + k * THREADS, 3 * N_NODE - 1);
 }
 
-// Copy the vector to its places.
-__device__ __forceinline__ void load(const unsigned* __restrict__ nodes,
-                                     const unsigned short* __restrict__ places,
-                                     const input* __restrict__ u, real* vector) {
-  if (threadIdx.x < 3 * LANES)
-    vector[threadIdx.x / WIDTH * PLANE + ZERO * WIDTH + threadIdx.x % WIDTH] = 0;
-  for (int i = threadIdx.x; i < 3 * N_NODE; i += THREADS) {
-    const int node = i / 3, c = i - 3 * node;
-    const unsigned entry = __ldg(nodes + node);
-    const FourIn w = *(const FourIn*)(u + (long long)NUMBER(entry) * NODE + c * LANES);
-    Four v;
+// Read what a thread copies.
+__device__ __forceinline__ void fetch(const unsigned* __restrict__ nodes,
+                                      const input* __restrict__ u, Four own[EACH]) {
+  unsigned entry[EACH];
 #pragma unroll
-    for (int m = 0; m < LANES; m++) v.a[m] = w.a[m];
-    real* to = vector + c * PLANES * PLANE + __ldg(places + node) * WIDTH;
+  for (int k = 0; k < EACH; k++) entry[k] = __ldg(nodes + component_of(k) / 3);
 #pragma unroll
-    for (int k = 0; k < PLANES; k++)
-      *(Chunk*)(to + k * PLANE) = *(const Chunk*)(v.a + k * WIDTH);
-  }
+  for (int k = 0; k < EACH; k++)
+    own[k] = lanes_of(u + (long long)NUMBER(entry[k]) * NODE, component_of(k) % 3);
 }
+
+#if HALF
+#include "macro_half.cuh"
+#else
+#include "macro_real.cuh"
+#endif
 
 // Make the stencil blocks of one macro element.
 // matrices (9, N_BLOCK): S. shape (12): Gamma by rows, V lam, V mu.
 __device__ __forceinline__ void make_blocks(const real* __restrict__ matrices,
-                                            const real* __restrict__ shape, real* most,
-                                            real* last) {
+                                            const real* __restrict__ shape, Most* most,
+                                            Last* last) {
   real g[3][3];
 #pragma unroll
   for (int m = 0; m < 3; m++)
@@ -83,9 +75,7 @@ __device__ __forceinline__ void make_blocks(const real* __restrict__ matrices,
 #pragma unroll
       for (int x = 0; x < 3; x++)
         k[3 * a + x] = lam * b[a][x] + mu * b[x][a] + (a == x ? trace : real(0));
-    *(Four*)(most + i * MOST) = {k[0], k[1], k[2], k[3]};
-    *(Four*)(most + i * MOST + 4) = {k[4], k[5], k[6], k[7]};
-    last[i] = k[8];
+    store_block(k, i, most, last);
   }
 }
 
@@ -131,9 +121,9 @@ __device__ __forceinline__ void finish_row(unsigned entry, Four s[3], const Rest
 template <int ROWS, bool BOTH>
 __device__ __forceinline__ void multiply(const Task& task, const uint2* __restrict__ reads,
                                          const unsigned* __restrict__ rows,
-                                         const unsigned* __restrict__ nodes, const real* vector,
-                                         const real* most, const real* last, const Rest& rest,
-                                         Four* total) {
+                                         const unsigned* __restrict__ nodes,
+                                         const Vector& vector, const Most* most,
+                                         const Last* last, const Rest& rest, Four* total) {
   constexpr int PLACES = BOTH ? 2 : 1;
   constexpr int STEPS = 4 / (ROWS * PLACES);
   const int lane = threadIdx.x % 32;
@@ -145,11 +135,23 @@ __device__ __forceinline__ void multiply(const Task& task, const uint2* __restri
     block = row >> 16;
   }
   if (entry[0] == NO_NODE) return;
-  Four sum[ROWS][3] = {};
+  // a node is the first of its own neighbours
+  const uint2 itself = __ldg(reads + task.reads + lane);
+  Lanes sum[ROWS][3] = {};
+#if HALF
+  // forces of differences from the node, which are exact, instead of large sums
+  Lanes centre[ROWS][3];
+#pragma unroll
+  for (int m = 0; m < ROWS; m++) {
+    read(vector, (m == 0 ? itself.x : itself.y) & 0xffffu, centre[m]);
+#pragma unroll
+    for (int d = 0; d < 3; d++) scale(centre[m][d], -PLACES);
+  }
+#endif
   const uint2* from = reads + task.reads + lane;
-  const real* own = most + block * MOST;
-  const real* ninth = last + block;
-  uint2 next = __ldg(from);
+  const Most* own = most + block;
+  const Last* ninth = last + block;
+  uint2 next = itself;
 #pragma unroll 1
   for (int n = 0; n < task.steps; n += STEPS) {
     const uint2 at = next;
@@ -158,44 +160,40 @@ __device__ __forceinline__ void multiply(const Task& task, const uint2* __restri
     const unsigned place[4] = {at.x & 0xffffu, at.x >> 16, at.y & 0xffffu, at.y >> 16};
 #pragma unroll
     for (int k = 0; k < STEPS; k++) {
-      const Four first = *(const Four*)own, second = *(const Four*)(own + 4);
-      const real b[3][3] = {{first.a[0], first.a[1], first.a[2]},
-                            {first.a[3], second.a[0], second.a[1]},
-                            {second.a[2], second.a[3], *ninth}};
-      own += MOST;
+      Coefficient b[9];
+      read_block(own, ninth, b);
+      own++;
       ninth++;
 #pragma unroll
       for (int m = 0; m < ROWS; m++) {
         const int j = (k * ROWS + m) * PLACES;
-        const real* p = (const real*)((const char*)vector + place[j]);
-        Four v[3];
+        Lanes v[3];
+        read(vector, place[j], v);
+#if HALF
 #pragma unroll
-        for (int d = 0; d < 3; d++) v[d] = component(p, d);
+        for (int d = 0; d < 3; d++) add(v[d], centre[m][d]);
+#endif
         if (BOTH) {
-          const real* q = (const real*)((const char*)vector + place[j + PLACES - 1]);
+          Lanes w[3];
+          read(vector, place[j + PLACES - 1], w);
 #pragma unroll
-          for (int d = 0; d < 3; d++) {
-            const Four w = component(q, d);
-#pragma unroll
-            for (int l = 0; l < LANES; l++) v[d].a[l] += w.a[l];
-          }
+          for (int d = 0; d < 3; d++) add(v[d], w[d]);
         }
 #pragma unroll
         for (int c = 0; c < 3; c++)
 #pragma unroll
-          for (int d = 0; d < 3; d++)
-#pragma unroll
-            for (int l = 0; l < LANES; l++) sum[m][c].a[l] += b[c][d] * v[d].a[l];
+          for (int d = 0; d < 3; d++) add_product(sum[m][c], b[3 * c + d], v[d]);
       }
     }
   }
-  // a node is the first of its own neighbours
-  const uint2 itself = __ldg(reads + task.reads + lane);
 #pragma unroll
   for (int m = 0; m < ROWS; m++) {
-    const char* own = (const char*)vector + ((m == 0 ? itself.x : itself.y) & 0xffffu);
-    auto u = [own](int c) { return component((const real*)own, c); };
-    if (entry[m] != NO_NODE) finish_row(entry[m], sum[m], rest, u, total);
+    if (entry[m] == NO_NODE) continue;
+    const unsigned place = (m == 0 ? itself.x : itself.y) & 0xffffu;
+    Four s[3];
+#pragma unroll
+    for (int c = 0; c < 3; c++) s[c] = force(vector, sum[m][c]);
+    finish_row(entry[m], s, rest, before(vector, entry[m], place, rest), total);
   }
 }
 
@@ -212,13 +210,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
           const input* __restrict__ u, const real* __restrict__ b,
           const real* __restrict__ inverse, real gain, real* out, double* sums) {
   extern __shared__ __align__(32) char memory[];
-  real* vector = (real*)memory;
-  real* most = vector + 3 * PLANES * PLANE;
-  real* last = most + N_BLOCK * MOST;
+  Vector vector{memory};
+  Most* most = (Most*)(memory + VECTOR);
+  Last* last = (Last*)(most + N_BLOCK);
   const long long one = blockIdx.x;
   nodes += one * N_NODE;
-  load(nodes, places, u, vector);
-  make_blocks(matrices, shapes + one * 12, most, last);
+  shapes += one * 12;
+  Four fetched[EACH];
+  fetch(nodes, u, fetched);
+#if HALF
+  // while they are on their way; in FP32 the blocks need the registers
+  make_blocks(matrices, shapes, most, last);
+  put(vector, fetched, nodes, places, u, __ldg(shapes + 11));
+#else
+  put(vector, fetched, places);
+  make_blocks(matrices, shapes, most, last);
+#endif
   __syncthreads();
   const Rest rest = {u, b, inverse, gain, out};
   Four* total = nullptr;

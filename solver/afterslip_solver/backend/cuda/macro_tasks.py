@@ -2,8 +2,9 @@
 
 A thread computes one or two rows of a class. Rows inside are centrally symmetric, so
 a block serves a neighbour and the one opposite. Nodes lie in shared memory so that
-eight threads that read side by side read different banks: the bank is linear in the
-coordinates of a lattice, so the same nodes suit all neighbours of a class.
+threads side by side read different banks, eight that read 16 bytes each and sixteen
+that read 8: the bank is linear in the coordinates of a lattice, so the same nodes suit
+all neighbours of a class.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ from afterslip_solver.model import Int
 NOTHING = 0xFFFF
 # kinds of a task: rows of any class, or one or two rows of a symmetric one
 ANY, SYMMETRIC, TWICE = 0, 1, 2
-_BANKS = 8
+# banks of 16 bytes, and of 8; coordinates' weights in the latter, the best of those
+# whose accesses were counted
+_BANKS, _HALVES = 8, 16
+_WEIGHTS = (2, 3, 5)
 _WARP = 32
 # threads that use neighbouring rows of classes this small share a warp
 _SMALL = 8
@@ -91,18 +95,19 @@ def make_tasks(warps: int) -> Tasks:
 
 
 def _bank_of_nodes() -> Int:
-    """(969,) banks, chosen so that they hold about equally many."""
+    """(969,) banks of 8 bytes, chosen so that they hold about equally many."""
     nodes = lattice_nodes()
     kinds = (nodes & 1) @ np.array([1, 2, 4])
-    banks = (nodes >> 1) @ np.array([1, 2, 3]) % _BANKS
-    held = np.zeros(_BANKS, dtype=np.int64)
+    banks = (nodes >> 1) @ np.array(_WEIGHTS) % _HALVES
+    held = np.zeros(_HALVES, dtype=np.int64)
     out = np.empty(len(nodes), dtype=np.int64)
     for kind in range(8):
         mine = kinds == kind
-        counts = np.bincount(banks[mine], minlength=_BANKS)
-        shift = min(range(8), key=lambda k: (held + np.roll(counts, k)).max())
+        counts = np.bincount(banks[mine], minlength=_HALVES)
+        most = [(held + np.roll(counts, k)).max() for k in range(_HALVES)]
+        shift = int(np.argmin(most))
         held += np.roll(counts, shift)
-        out[mine] = (banks[mine] + shift) % _BANKS
+        out[mine] = (banks[mine] + shift) % _HALVES
     return out
 
 
@@ -110,9 +115,9 @@ class _Builder:
     def __init__(self) -> None:
         self.banks = _bank_of_nodes()
         self.places = np.empty(len(self.banks), dtype=np.int64)
-        for bank in range(_BANKS):
+        for bank in range(_HALVES):
             mine = np.flatnonzero(self.banks == bank)
-            self.places[mine] = _BANKS * np.arange(len(mine)) + bank
+            self.places[mine] = _HALVES * np.arange(len(mine)) + bank
         self.zero = int(self.places.max()) + 1
         self.matrices: list[NDArray[np.float64]] = []
         self.n_block = 0
@@ -131,12 +136,14 @@ class _Builder:
         pairs = [(s, q) for s, q in enumerate(opposite) if s <= q]
         each = 1 if len(offsets) > _WARP else 2
         steps = -(-len(pairs) * each // 2) * 2 // each
-        first = self._blocks(one.matrices[[s for s, _ in pairs]], steps)
+        # the node itself comes twice
+        halved = np.array([0.5 if s == q else 1.0 for s, q in pairs])
+        own = one.matrices[[s for s, _ in pairs]] * halved[:, None, None]
+        first = self._blocks(own, steps)
         reads = self._neighbours(one.members, one.offsets)
         reads = np.column_stack([reads, np.full(len(reads), self.zero)])
-        # the node itself comes once
-        ends = np.array([(s, q if q != s else len(offsets)) for s, q in pairs])
-        ends = np.concatenate([ends, np.full((steps - len(ends), 2), len(offsets))])
+        ends = np.full((steps, 2), len(offsets))
+        ends[: len(pairs)] = pairs
         reads = reads[:, ends]
         count = len(one.members)
         parts = -(-count // (_WARP * each))
@@ -178,21 +185,30 @@ class _Builder:
         return np.asarray(self.places[node_numbers(found)])
 
     def _apart(self, members: Int, threads: int, slices: int) -> Int:
-        """Order members so that eight in a row of a slice lie in different banks."""
+        """Order members so that eight in a row of a slice lie in different banks.
+
+        Two eights have different banks of half the size, where there are such nodes.
+        """
         banks = self.banks[members]
-        left = [np.flatnonzero(banks == b).tolist() for b in range(_BANKS)]
+        left = [np.flatnonzero(banks == half).tolist() for half in range(_HALVES)]
+
+        def rest(bank: int) -> int:
+            return len(left[bank]) + len(left[bank + _BANKS])
+
         out = list[int]()
         for _ in range(slices):
-            stop = min(len(out) + threads, len(members))
+            begin, stop = len(out), min(len(out) + threads, len(members))
+            used = set[int]()
             while len(out) < stop:
-                fullest = sorted(left, key=len, reverse=True)
-                octet = [bank.pop() for bank in fullest if bank]
-                more = min(_BANKS, stop - len(out))
-                while len(octet) < more:
-                    octet.append(max(left, key=len).pop())
-                for node in octet[more:]:
-                    left[banks[node]].append(node)
-                out += octet[:more]
+                if (len(out) - begin) % _HALVES == 0:
+                    used.clear()
+                fullest = sorted(range(_BANKS), key=rest, reverse=True)
+                for bank in fullest[: stop - len(out)]:
+                    one = bank if rest(bank) else max(range(_BANKS), key=rest)
+                    halves = [half for half in (one, one + _BANKS) if left[half]]
+                    half = max(halves, key=lambda h: (h not in used, len(left[h])))
+                    used.add(half)
+                    out.append(left[half].pop())
         return np.array(out)
 
     def _ranked(self, order: list[_Task]) -> tuple[Int, int]:

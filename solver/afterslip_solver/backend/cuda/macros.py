@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from afterslip_solver.backend.base import Discretisation
-from afterslip_solver.backend.cuda import variants
+from afterslip_solver.backend.cuda import half, variants
 from afterslip_solver.backend.cuda.colouring import Colouring
 from afterslip_solver.backend.cuda.loader import NOWHERE, allow_shared, kernel
 from afterslip_solver.backend.cuda.macro_blocks import plan_blocks
@@ -49,13 +49,14 @@ class Lattices:
     Attributes
     ----------
     macros : all. colouring : of them. gradients : (n_macro, 3, 3) 1/m.
-    straight : (n_macro,).
+    straight : (n_macro,). even : (n_macro,) of those, whether not too flat for FP16.
     """
 
     macros: Macros
     colouring: Colouring
     gradients: Float
     straight: Bool
+    even: Bool
 
     @classmethod
     def of(cls, space: Discretisation) -> Lattices | None:
@@ -66,7 +67,10 @@ class Lattices:
         gradients, straight = shapes(space, macros)
         if straight.mean() < _ENOUGH:
             return None
-        return cls(macros, Colouring.of(macros, space.fixed), gradients, straight)
+        even = straight.copy()
+        even[straight] = half.even(gradients[straight])
+        colouring = Colouring.of(macros, space.fixed)
+        return cls(macros, colouring, gradients, straight, even)
 
     def chosen(self, lam: Float, mu: Float) -> Bool | None:
         """(n_macro,) those of one material; None where they are too few."""
@@ -80,7 +84,8 @@ class MacroPlan:
 
     Attributes
     ----------
-    which : (n_macro,) macro elements of the mesh, by colour. parts : of them by colour.
+    which : (n_macro,) macro elements of the mesh, by colour. parts : of them by colour,
+        those that are even and the others.
     nodes : (n_macro, 969) uint32, see nodes.cuh. shared : (n,) uint32 likewise, nodes
         whose sums are added. tables : of `Tasks` but the matrices, which are there in
         each precision that was asked for.
@@ -89,7 +94,7 @@ class MacroPlan:
     """
 
     which: NDArray[np.int64]
-    parts: list[slice]
+    parts: list[tuple[slice, slice]]
     nodes: Any
     shared: Any
     tables: tuple[Any, ...]
@@ -103,10 +108,11 @@ class MacroPlan:
         """Make the plan of a mesh and copy it to the device."""
         tasks, colouring = variants.macro_tasks(), found.colouring
         colours, count = colouring.colours, colouring.count
-        turn = np.where(chosen, colours, np.int64(count))
-        starts, which = by_number(turn, count + 1)
-        which = which[: starts[count]]
-        parts = [slice(*ends) for ends in pairwise(starts[: count + 1].tolist())]
+        turn = np.where(chosen, 2 * colours + ~found.even, np.int64(2 * count))
+        starts, which = by_number(turn, 2 * count + 1)
+        which = which[: starts[-2]]
+        each = [slice(*ends) for ends in pairwise(starts[:-1].tolist())]
+        parts = list(zip(each[::2], each[1::2], strict=True))
         nodes = np.take(found.macros.nodes[which], tasks.nodes, axis=1)
         others = np.repeat(~chosen, DESCENDANTS)
         rest = None
@@ -142,6 +148,8 @@ class MacroStiffness(Products):
     ----------
     lam, mu : (n_elem,) float64, the same in all elements of the plan's macro elements.
     real : NumPy's dtype of float32 or float64.
+    in_half : in FP32, smooth and make residuals by products in FP16 where moduli and
+        shapes allow it.
     """
 
     def __init__(
@@ -152,6 +160,7 @@ class MacroStiffness(Products):
         lam: Float,
         mu: Float,
         real: Any,
+        in_half: bool,
     ) -> None:
         self._real, self._plan = real, plan
         first = plan.which * DESCENDANTS
@@ -160,17 +169,24 @@ class MacroStiffness(Products):
         values[:, 9] = lam[first] * space.volume[first]
         values[:, 10] = mu[first] * space.volume[first]
         self._shapes = cupy.asarray(values, dtype=real)
+        self._half_shapes: Any = None
+        # diagonal blocks, and the same as products in FP16 read them
+        self._packed: tuple[Any, Any] | None = None
+        self.bytes = int(self._shapes.nbytes)
+        if in_half and real == np.float32 and half.compressible(lam[first], mu[first]):
+            self._half_shapes = cupy.asarray(half.scaled(values), dtype=real)
+            # with the diagonal blocks, of the first smoothing step
+            self.bytes += int(self._half_shapes.nbytes) + 16 * len(space.nodes)
         self._rest, self.n_sums, self._n_rest = None, len(first), 0
         self.n_joined = thread_blocks(plan.shared)
         self._matrices = plan.matrices(real)
-        self.bytes = int(self._shapes.nbytes) + plan.account()
+        self.bytes += plan.account()
         if plan.rest is not None:
             moduli = lam[plan.others], mu[plan.others]
             self._rest = MatrixFree(plan.rest, *moduli, real)
             self._n_rest = self._rest.n_sums
             self.n_sums += self._n_rest
             self.bytes += self._rest.bytes
-        self._memory = variants.macro_memory(real)
 
     def _run(
         self,
@@ -183,36 +199,72 @@ class MacroStiffness(Products):
         sums: Any,
     ) -> None:
         plan, gain = self._plan, self._real.type(gain)
-        options = variants.elastic(self._real, u.dtype, finish)
+        halves = self._half_shapes is not None
+        packed = halves and inverse is not None
+        if packed:
+            inverse = self._packed_of(inverse)
+        options = variants.elastic(self._real, u.dtype, finish, packed=packed)
         clear(options, plan.shared, out)
-        macro = variants.macro(self._real, u.dtype, finish)
-        apply = kernel("macro.cu", "macro", *macro)
-        allow_shared(apply, self._memory)
-        rest = [NOWHERE if a is None else a for a in (b, inverse)]
-        last = None if sums is None else sums[self._n_rest :]
-        places, *tasks = plan.tables
-        for k, part in enumerate(plan.parts):
+        vectors = u, b, inverse, gain, out, sums
+        for k, (even, flat) in enumerate(plan.parts):
             if self._rest is not None:
                 one = slice(k, k + 1)
-                self._rest.add(finish, u, b, inverse, gain, out, sums, one)
-            n = part.stop - part.start
-            if n == 0:
-                continue
-            tables = plan.nodes[part], self._shapes[part], places, self._matrices
-            dots = NOWHERE if last is None else last[part]
-            arguments = (*tables, *tasks, u, *rest, gain, out, dots)
-            threads = (variants.MACRO_THREADS,)
-            apply((n,), threads, arguments, shared_mem=self._memory)
+                self._rest.add(finish, *vectors, one, packed)
+            in_half = halves and finish != variants.PRODUCT
+            self._add(even, in_half, packed, finish, *vectors)
+            self._add(flat, False, packed, finish, *vectors)
         if finish != variants.PRODUCT:
             own = NOWHERE if sums is None else sums[self.n_sums :]
+            rest = [NOWHERE if a is None else a for a in (b, inverse)]
             tail = (*rest, gain, NOWHERE, out, own)
             join(options, (plan.shared, NOWHERE, NOWHERE), u, tail)
 
+    def _add(
+        self,
+        part: slice,
+        in_half: bool,
+        packed: bool,
+        finish: int,
+        u: Any,
+        b: Any,
+        inverse: Any,
+        gain: Any,
+        out: Any,
+        sums: Any,
+    ) -> None:
+        """Do macro elements of one colour."""
+        n = part.stop - part.start
+        if n == 0:
+            return
+        options = variants.macro(self._real, u.dtype, finish, in_half, packed)
+        apply = kernel("macro.cu", "macro", *options)
+        memory = variants.macro_memory(self._real, in_half)
+        allow_shared(apply, memory)
+        shapes = self._half_shapes if in_half else self._shapes
+        places, *tasks = self._plan.tables
+        tables = self._plan.nodes[part], shapes[part], places, self._matrices, *tasks
+        rest = [NOWHERE if a is None else a for a in (b, inverse)]
+        dots = NOWHERE if sums is None else sums[self._n_rest :][part]
+        arguments = (*tables, u, *rest, gain, out, dots)
+        apply((n,), (variants.MACRO_THREADS,), arguments, shared_mem=memory)
+
+    def _packed_of(self, inverse: Any) -> Any:
+        """Pack diagonal blocks when they are first used."""
+        if self._packed is None or self._packed[0] is not inverse:
+            self._packed = inverse, half.packed(inverse)
+        return self._packed[1]
+
 
 class Stencils:
-    """Makes stiffnesses by stencils, and keeps what they share on a mesh."""
+    """Makes stiffnesses by stencils, and keeps what they share on a mesh.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    in_half : whether they smooth by products in FP16.
+    """
+
+    def __init__(self, in_half: bool = True) -> None:
+        self._in_half = in_half
         self._lattices: WeakKeyDictionary[Any, Lattices | None] = WeakKeyDictionary()
         self._plans: WeakKeyDictionary[Any, dict[bytes, MacroPlan]]
         self._plans = WeakKeyDictionary()
@@ -237,4 +289,4 @@ class Stencils:
         key = chosen.tobytes()
         if key not in plans:
             plans[key] = MacroPlan.of(space, found, chosen)
-        return MacroStiffness(space, found, plans[key], lam, mu, real)
+        return MacroStiffness(space, found, plans[key], lam, mu, real, self._in_half)

@@ -303,9 +303,10 @@ class MatrixFree(Products):
         out: Any,
         sums: Any,
         launches: slice = _ALL,
+        packed: bool = False,
     ) -> None:
         """Finish nodes of one block, and add to those that others share."""
-        apply = kernel("elastic.cu", "apply", *self._options(finish, u))
+        apply = kernel("elastic.cu", "apply", *self._options(finish, u, packed))
         allow_shared(apply, self._most)
         threads = (self._plan.shape.threads,)
         rest = [NOWHERE if a is None else a for a in (b, inverse)]
@@ -316,10 +317,10 @@ class MatrixFree(Products):
                 arguments = (which, *self._tables, u, *tail)
                 apply((len(which),), threads, arguments, shared_mem=memory)
 
-    def _options(self, finish: int, u: Any) -> tuple[str, ...]:
+    def _options(self, finish: int, u: Any, packed: bool = False) -> tuple[str, ...]:
         plan = self._plan
         return variants.elastic(
-            self._real, u.dtype, finish, plan.repeatable, plan.shape
+            self._real, u.dtype, finish, plan.repeatable, plan.shape, packed
         )
 
 

@@ -30,12 +30,21 @@ typedef INPUT input;
 #define SHARED(entry) ((entry) >> 31)
 #define NO_NODE 0xffffffffu
 
+#if HALF || PACKED
+// the first of two numbers in FP16
+__device__ __forceinline__ float low_of(unsigned pair) {
+  float f;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"((unsigned short)(pair & 0xffffu)));
+  return f;
+}
+#endif
+
 struct alignas(16) Chunk { real a[16 / sizeof(real)]; };
 #define WIDTH (16 / (int)sizeof(real))
 #define CHUNKS (NODE / WIDTH)
 struct alignas(4 * sizeof(real)) Four { real a[4]; };
 struct alignas(4 * sizeof(input)) FourIn { input a[4]; };
-// what the finishing of a node needs beside its sum
+// what the finishing of a node needs beside its sum; inverse (node, 3, 3), or `Inverse`
 struct Rest {
   const input* u;
   const real* b;
@@ -52,6 +61,33 @@ __device__ __forceinline__ Four lanes_of(const input* node, int c) {
   for (int m = 0; m < 4; m++) v.a[m] = u.a[m];
   return v;
 }
+
+#if PACKED
+// The six numbers of a symmetric block in FP16: xx yy, zz xy, yz xz; and what they are
+// multiplied by.
+struct alignas(16) Inverse { unsigned pairs[3]; float scale; };
+
+__device__ __forceinline__ void inverse_of(const Rest& rest, long long node, float q[9]) {
+  const Inverse d = ((const Inverse*)rest.inverse)[node];
+  float s[6];
+#pragma unroll
+  for (int k = 0; k < 3; k++) {
+    s[2 * k] = d.scale * low_of(d.pairs[k]);
+    s[2 * k + 1] = d.scale * low_of(d.pairs[k] >> 16);
+  }
+  q[0] = s[0];
+  q[4] = s[1];
+  q[8] = s[2];
+  q[1] = q[3] = s[3];
+  q[5] = q[7] = s[4];
+  q[2] = q[6] = s[5];
+}
+#else
+__device__ __forceinline__ void inverse_of(const Rest& rest, long long node, real q[9]) {
+#pragma unroll
+  for (int k = 0; k < 9; k++) q[k] = rest.inverse[node * 9 + k];
+}
+#endif
 
 // Finish four lanes of a node from its complete sum. u(c) is a component of it before,
 // dot gets its share of out b.
@@ -80,7 +116,8 @@ __device__ __forceinline__ void finish_node(unsigned entry, int quad, const Four
 #pragma unroll
   for (int c = 0; c < 3; c++) *(Four*)(rest.out + p + c * LANES) = r[c];
 #else
-  const real* q = rest.inverse + node * 9;
+  real q[9];
+  inverse_of(rest, node, q);
 #pragma unroll
   for (int c = 0; c < 3; c++) {
     const Four v = u(c);
@@ -109,7 +146,8 @@ __device__ __forceinline__ void add_dots(const Number dot[4], double* sums) {
   const int warp = threadIdx.x / 32;
 #pragma unroll
   for (int l = 0; l < 4; l++) {
-    double s = dot[l];
+    // what threads have was summed in this precision, too
+    Number s = dot[l];
 #pragma unroll
     for (int away = 16; away > 0; away /= 2) s += __shfl_down_sync(~0u, s, away);
     if (threadIdx.x % 32 == 0) part[warp][l] = s;

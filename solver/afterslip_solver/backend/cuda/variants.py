@@ -65,6 +65,7 @@ def elastic(
     finish: int = PRODUCT,
     repeatable: bool = False,
     shape: Shape = SHAPE,
+    packed: bool = False,
 ) -> tuple[str, ...]:
     """Return the definitions of elastic.cu.
 
@@ -73,6 +74,7 @@ def elastic(
     real : precision of the arithmetic. vector : of the vector, default the same.
     finish : PRODUCT, RESIDUAL, RELAX, RELAX_SOME or RELAX_SUMMED.
     repeatable : whether sums of blocks are added in a fixed order.
+    packed : whether diagonal blocks are those of `half.packed`.
     """
     return (
         f"REAL={name_of(real)}",
@@ -83,6 +85,7 @@ def elastic(
         f"TOGETHER={shape.together}",
         f"FINISH={finish}",
         f"REPEATABLE={int(repeatable)}",
+        f"PACKED={int(packed)}",
     )
 
 
@@ -103,16 +106,21 @@ def _places() -> int:
     return int(places + (3 - places) % 8)
 
 
-def macro(real: Any, vector: Any, finish: int) -> tuple[str, ...]:
+def macro(
+    real: Any, vector: Any, finish: int, half: bool = False, packed: bool = False
+) -> tuple[str, ...]:
     """Return the definitions of macro.cu.
 
     Parameters
     ----------
     real : precision of the arithmetic. vector : of the vector, REAL or float32.
+    half : whether products are in FP16; all else is in FP32 then. packed : as above.
     """
     tasks = macro_tasks()
     return (
         *elastic(real, vector, finish)[:3],
+        f"HALF={int(half)}",
+        f"PACKED={int(packed)}",
         f"THREADS={MACRO_THREADS}",
         f"RESIDENT={_MACRO_BLOCKS[np.dtype(real)]}",
         f"FINISH={finish}",
@@ -124,10 +132,12 @@ def macro(real: Any, vector: Any, finish: int) -> tuple[str, ...]:
     )
 
 
-def macro_memory(real: Any) -> int:
+def macro_memory(real: Any, half: bool = False) -> int:
     """Bytes of shared memory of a thread block of macro.cu."""
-    numbers = 3 * SHAPE.lanes * _places() + 9 * macro_tasks().matrices.shape[1]
-    return int(np.dtype(real).itemsize * numbers)
+    size = 2 if half else np.dtype(real).itemsize
+    vector = 3 * SHAPE.lanes * _places() * size
+    # blocks begin at 16 bytes
+    return int(-(-vector // 16) * 16 + 9 * macro_tasks().matrices.shape[1] * size)
 
 
 def sparse(real: Any, store: Any = None) -> tuple[str, ...]:

@@ -1,0 +1,65 @@
+"""What products of macro elements in FP16 go by; see macro_half.cuh.
+
+They smooth only: what conjugate gradients multiply by, and residuals that a solve is
+judged by, are in FP32 and FP64.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cupy
+import numpy as np
+
+from afterslip_solver.backend.cuda import variants
+from afterslip_solver.model import Bool, Float
+
+# FP16 rounds what a macro element's largest forces are made of, so those along its
+# stiffest direction must not be too much larger than the others. Largest ratios: of
+# lengths (a box of tetrahedra 16 times as wide as thick, whose ratio is 48, takes 64
+# iterations for 61), and of P to S moduli (Poisson's ratio 0.4975). Few exceptions
+# would cost a launch of their own for each colour.
+_FLATTEST, _STIFFEST = 64.0, 200.0
+
+
+def even(gradients: Float) -> Bool:
+    """(n_macro,) whether macro elements with gradients (n_macro, 3, 3) are thick."""
+    return np.asarray(np.linalg.cond(gradients) <= _FLATTEST)
+
+
+def compressible(lam: Float, mu: Float) -> bool:
+    """Tell whether all moduli allow products in FP16."""
+    return bool((lam + 2.0 * mu <= _STIFFEST * mu).all())
+
+
+def scaled(shapes: Float) -> Float:
+    """Divide moduli by powers of two that make the coefficients of blocks at most 1.
+
+    Parameters
+    ----------
+    shapes : (n_macro, 12), see make_blocks in macro.cu; the last column is the divisor.
+    """
+    matrices = variants.macro_tasks().matrices.T.reshape(-1, 3, 3)
+    largest = np.linalg.norm(matrices, axis=(1, 2)).max()
+    moduli = shapes[:, 9] + 3.0 * shapes[:, 10]
+    gradients = (shapes[:, :9] ** 2).sum(axis=1)
+    unit = 2.0 ** np.ceil(np.log2(moduli * gradients * largest))
+    out = shapes.copy()
+    out[:, 9:11] /= unit[:, None]
+    out[:, 11] = unit
+    return out
+
+
+def packed(inverse: Any) -> Any:
+    """(n, 4) float32 of (n, 3, 3) symmetric blocks: `Inverse` in nodes.cuh.
+
+    A thread then reads 16 bytes instead of nine numbers that lie 36 bytes from those
+    of its neighbours.
+    """
+    out = cupy.empty((len(inverse), 4), dtype=np.float32)
+    six = inverse.reshape(-1, 9)[:, [0, 4, 8, 1, 5, 2]]
+    scale = cupy.abs(six).max(axis=1)
+    scale[scale == 0] = 1
+    out[:, 3] = scale
+    out[:, :3].view(np.float16)[...] = six / scale[:, None]
+    return out
