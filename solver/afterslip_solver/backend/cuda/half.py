@@ -12,6 +12,7 @@ import cupy
 import numpy as np
 
 from afterslip_solver.backend.cuda import variants
+from afterslip_solver.backend.cuda.loader import kernel
 from afterslip_solver.model import Bool, Float
 
 # FP16 rounds what a macro element's largest forces are made of, so those along its
@@ -56,10 +57,9 @@ def packed(inverse: Any) -> Any:
     A thread then reads 16 bytes instead of nine numbers that lie 36 bytes from those
     of its neighbours.
     """
-    out = cupy.empty((len(inverse), 4), dtype=np.float32)
-    six = inverse.reshape(-1, 9)[:, [0, 4, 8, 1, 5, 2]]
-    scale = cupy.abs(six).max(axis=1)
-    scale[scale == 0] = 1
-    out[:, 3] = scale
-    out[:, :3].view(np.float16)[...] = six / scale[:, None]
+    n = len(inverse)
+    out = cupy.empty((n, 4), dtype=np.float32)
+    options = variants.macro(np.float32, np.float32, variants.RELAX, True, True)
+    pack = kernel("macro.cu", "pack", *options)
+    pack((-(-n // 256),), (256,), (np.int32(n), inverse, out))
     return out

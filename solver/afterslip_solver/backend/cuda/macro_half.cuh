@@ -18,11 +18,6 @@ typedef unsigned Pair;
 typedef Pair Coefficient;
 struct alignas(8) Lanes { Pair a[2]; };
 
-__device__ __forceinline__ Pair pair_of(float low, float high) {
-  Pair d;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(high), "f"(low));
-  return d;
-}
 // both numbers the first, or the second, of two
 __device__ __forceinline__ Pair first_of(Pair v) {
   Pair d;

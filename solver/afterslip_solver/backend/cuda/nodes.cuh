@@ -31,6 +31,11 @@ typedef INPUT input;
 #define NO_NODE 0xffffffffu
 
 #if HALF || PACKED
+__device__ __forceinline__ unsigned pair_of(float low, float high) {
+  unsigned d;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(high), "f"(low));
+  return d;
+}
 // the first of two numbers in FP16
 __device__ __forceinline__ float low_of(unsigned pair) {
   float f;
