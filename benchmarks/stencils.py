@@ -28,14 +28,17 @@ from afterslip_solver.model import Float, SolverSettings
 TIMES = np.linspace(0.0, 30.0 * DAY, 31)
 SETTINGS = SolverSettings(times=tuple(TIMES.tolist()), until=float(TIMES[-1]))
 KINDS = {"stencils": True, "elements": False}
-# rounding of a product of random vectors
+# rounding of a product of random vectors; by stencils in FP32 those that smooth are in
+# FP16
 ALLOWED = {np.float32: 1e-6, np.float64: 1e-13}
+SMOOTHING = 2e-3
 
 
-def error(found: Any, exact: Any) -> float:
+def error(found: Any, exact: Any, smoothing: bool) -> float:
     """Return the relative error of a vector."""
     off = cupy.linalg.norm((found - exact).ravel()) / cupy.linalg.norm(exact.ravel())
-    if not off < ALLOWED[found.dtype.type]:
+    single = found.dtype == np.float32
+    if not off < (SMOOTHING if single and smoothing else ALLOWED[found.dtype.type]):
         message = f"a product is wrong: {float(off):.1e}"
         raise ArithmeticError(message)
     return float(off)
@@ -52,6 +55,7 @@ def products(made: Prepared, real: Any) -> dict[str, tuple[float, float]]:
     shape = (space.n_node, 3, LANES)
     u, b = (rng.standard_normal(shape, dtype=real) * free for _ in range(2))
     inverse = cupy.random.random((space.n_node, 3, 3), dtype=real)
+    inverse += inverse.swapaxes(1, 2).copy()
     parts = (space.elements, space.gradients, space.volume)
     tets = Tets(*(cupy.asarray(part) for part in parts))
     moduli = cupy.asarray(lam), cupy.asarray(mu)
@@ -68,7 +72,7 @@ def products(made: Prepared, real: Any) -> dict[str, tuple[float, float]]:
     for name, (call, arguments, expected) in cases.items():
         out[...] = np.nan
         call(*arguments)
-        off = error(out, expected)
+        off = error(out, expected, name != "apply")
         found[name] = milliseconds(cupy, call, *arguments), off
     return found
 

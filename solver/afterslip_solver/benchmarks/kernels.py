@@ -159,6 +159,8 @@ class _Bench:
             self.say(f"p2_apply_{name}{word}_ms", value, moved, note)
             if real is np.float64:
                 continue
+            if not word:
+                note += ", this one by stencils in FP16 if refined three times"
             b = self.vector(real)
             inverse = self.xp.random.random((len(u), 3, 3), dtype=np.float32)
             value = milliseconds(self.xp, backend.residual, matrix, b, u, f)

@@ -51,7 +51,10 @@ class Solver(Schema):
     )
     precision: Literal["mixed", "double"] = Field(
         default="mixed",
-        description="mixed: iterate in FP32 around residuals in FP64; double: all FP64",
+        description=(
+            "mixed: iterate in FP32 around residuals in FP64; double: all FP64; the "
+            "preconditioner is in FP32, on a GPU partly in FP16, in either"
+        ),
     )
     space_error: bool = Field(
         default=True, description="estimate the error of the mesh, on a coarser one"

@@ -2,9 +2,9 @@
 //
 // Compile with REAL, INPUT (of u: REAL or float), HALF (0, or 1: products in FP16, for
 // smoothing, with float for both), PACKED (see nodes.cuh), LANES (4), THREADS, RESIDENT
-// (blocks per multiprocessor), FINISH, REPEATABLE (0), and the sizes of `Tasks` in macro_tasks.py:
-// N_NODE of a macro element, N_BLOCK stencil blocks, ZERO the place that holds zeros,
-// N_PLACE places of a plane.
+// (blocks per multiprocessor), FINISH, REPEATABLE (0), and the sizes of `Tasks` in
+// macro_tasks.py: N_NODE of a macro element, N_BLOCK stencil blocks, ZERO the place that
+// holds zeros, N_PLACE places of a plane.
 //
 // A block of the stiffness is V (lam B + mu B^T + mu tr(B) I) with B = Gamma^T S Gamma, S
 // (3 x 3) the same in all macro elements (stencils.py). The blocks are made in shared

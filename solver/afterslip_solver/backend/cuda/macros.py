@@ -170,8 +170,9 @@ class MacroStiffness(Products):
         values[:, 10] = mu[first] * space.volume[first]
         self._shapes = cupy.asarray(values, dtype=real)
         self._half_shapes: Any = None
-        # diagonal blocks, and the same as products in FP16 read them
-        self._packed: tuple[Any, Any] | None = None
+        # diagonal blocks by their identity, and as they are read; a graph reads them
+        # for as long as it lives
+        self._packed: dict[int, tuple[Any, Any]] = {}
         self.bytes = int(self._shapes.nbytes)
         if in_half and real == np.float32 and half.compressible(lam[first], mu[first]):
             self._half_shapes = cupy.asarray(half.scaled(values), dtype=real)
@@ -250,9 +251,10 @@ class MacroStiffness(Products):
 
     def _packed_of(self, inverse: Any) -> Any:
         """Pack diagonal blocks when they are first used."""
-        if self._packed is None or self._packed[0] is not inverse:
-            self._packed = inverse, half.packed(inverse)
-        return self._packed[1]
+        key = id(inverse)
+        if key not in self._packed:
+            self._packed[key] = inverse, half.packed(inverse)
+        return self._packed[key][1]
 
 
 class Stencils:
