@@ -137,7 +137,8 @@ def test_slices_hold_the_matrix():
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs CUDA's compiler nvcc")
 @pytest.mark.parametrize(
-    "architecture", [pytest.param("sm_80", marks=pytest.mark.slow), "sm_90"]
+    "architecture",
+    [*(pytest.param(a, marks=pytest.mark.slow) for a in ("sm_75", "sm_80")), "sm_90"],
 )
 def test_sources_compile(architecture, tmp_path):
     folder = Path(afterslip_solver.backend.cuda.__file__).parent

@@ -52,16 +52,34 @@ template <class T> static inline T atomicAdd(T* to, T value) {
 static inline void __threadfence_system() {
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
-static inline float from_half(unsigned short bits) {
-  _Float16 value;
-  __builtin_memcpy(&value, &bits, 2);
-  return (float)value;
-}
+// all numbers in FP16: a compiler's own conversion takes long
+static const struct Halves {
+  float of[1 << 16];
+  Halves() {
+    for (int k = 0; k < 1 << 16; k++) {
+      _Float16 value;
+      const unsigned short bits = k;
+      __builtin_memcpy(&value, &bits, 2);
+      of[k] = (float)value;
+    }
+  }
+} halves;
+static inline float from_half(unsigned bits) { return halves.of[bits & 0xffffu]; }
 static inline unsigned short to_half(float value) {
-  const _Float16 half = (_Float16)value;
-  unsigned short bits;
-  __builtin_memcpy(&bits, &half, 2);
-  return bits;
+  unsigned bits;
+  __builtin_memcpy(&bits, &value, 4);
+  const unsigned short sign = bits >> 16 & 0x8000;
+  bits &= 0x7fffffff;
+  if (bits > 0x7f800000) return sign | 0x7e00;   // no number
+  if (bits >= 0x477ff000) return sign | 0x7c00;  // rounds to infinity
+  if (bits < 0x38800000) {
+    // below 2^-14 they are 2^-24 apart, as numbers in FP32 between a half and one
+    const float shifted = fabsf(value) + 0.5f;
+    __builtin_memcpy(&bits, &shifted, 4);
+    return sign | (bits - 0x3f000000);
+  }
+  // exponents begin 112 later; to the nearest, in the middle to the even one
+  return sign | (bits + 0xc8000fff + (bits >> 13 & 1)) >> 13;
 }
 static inline unsigned two_halves(float high, float low) {
   return (unsigned)to_half(high) << 16 | to_half(low);

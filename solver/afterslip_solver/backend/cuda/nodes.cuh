@@ -33,7 +33,12 @@ typedef INPUT input;
 #if HALF || PACKED
 __device__ __forceinline__ unsigned pair_of(float low, float high) {
   unsigned d;
+#if __CUDA_ARCH__ >= 800
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(high), "f"(low));
+#else
+  asm("{.reg .b16 l, h; cvt.rn.f16.f32 l, %1; cvt.rn.f16.f32 h, %2; mov.b32 %0, {l, h};}"
+      : "=r"(d) : "f"(low), "f"(high));
+#endif
   return d;
 }
 // the first of two numbers in FP16
