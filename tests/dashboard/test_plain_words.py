@@ -36,11 +36,16 @@ def test_no_part_of_a_duration_is_a_whole_60(page):
     ],
 )
 def test_a_priority_or_tag_that_cannot_be_is_said(page, service, button, given, said):
-    shown = page(f"#/campaigns/{submit(service)}")
+    identity = with_data(service)
+    shown = page(f"#/campaigns/{identity}")
     shown.until(f"{count('h1 .badge.complete')} > 0")
     shown.run(f"window.prompt = () => {given!r}; 0")
     shown.run(press(button))
     shown.until(f"{count('[role=alert]')} === 1")
+    # what happens meanwhile does not take the words away
+    asked = {"campaign": identity, "name": "later", "datasets": ["gnss"]}
+    httpx.post(service.url + "/v1/inversions", json=asked).raise_for_status()
+    shown.until(f"{count('.timeline rect.inversion.accepted')} === 1")
     assert said in shown.run("document.querySelector('[role=alert]').textContent")
 
 

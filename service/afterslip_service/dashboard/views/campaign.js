@@ -65,7 +65,7 @@ class CampaignView {
     this.model = "";
     this.shown = "";
     this.explained = "";
-    this.parts = Object.fromEntries(["head", "shared", "damage", "why", "facts", "bar", "live", "detail", "pace", "inversions", "spec"]
+    this.parts = Object.fromEntries(["head", "refused", "shared", "damage", "why", "facts", "bar", "live", "detail", "pace", "inversions", "spec"]
       .map((name) => [name, h("div", {})]));
     this.grid = new GroupGrid((index) => this.choose(index));
     this.faults = new FaultMap((index) => this.choose(index));
@@ -90,8 +90,8 @@ class CampaignView {
     this.redraw = calm(() => this.drawLive(), 150);
     this.soonCurve = calm(() => this.drawCurve(), 500);
     this.soonTimes = calm(() => this.inTurn(() => this.drawTimes()).catch(() => {}), 1000);
-    const { head, shared, damage, why, facts, bar, live, detail, spec } = this.parts;
-    put(main, head, shared, damage, why, h("div.columns", {},
+    const { head, refused, shared, damage, why, facts, bar, live, detail, spec } = this.parts;
+    put(main, head, refused, shared, damage, why, h("div.columns", {},
       this.left = h("div", {},
         h("section.card", {}, h("h2", {}, "Green's functions"), bar,
           h("div.maps", {}, this.grid.element, this.faults.element)),
@@ -265,15 +265,17 @@ class CampaignView {
 
   /** @param {() => Promise<any>} run */
   async attempt(run) {
+    put(this.parts.refused);
     try {
       await run();
       if (location.hash.startsWith("#/campaigns/")) await this.inTurn(() => this.refresh());
     } catch (error) {
-      this.alarm(/** @type {Error} */ (error).message);
+      // until the next attempt, whatever is read meanwhile
+      put(this.parts.refused, h("div.note.bad", { role: "alert" }, /** @type {Error} */ (error).message));
     }
   }
 
-  /** @param {string} message */
+  /** Say until it is read again. @param {string} message */
   alarm(message) {
     this.parts.head.append(h("div.note.bad", { role: "alert" }, message));
   }
