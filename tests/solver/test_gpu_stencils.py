@@ -137,8 +137,8 @@ def test_smoothing_in_fp16_rounds_what_varies_in_a_macro_element(
     lam, mu = (values[space.element_order] for values in moduli)
     matrix = gpu.stiffness(space, lam, mu, np.float32, lambda: ((), (), ()))
     rng = np.random.default_rng(4)
-    # lanes of sizes a thousand times apart
-    lanes = size * 10.0 ** -np.arange(4)
+    # each lane is scaled by itself
+    lanes = size * 1e-3 ** np.arange(4)
     u = lanes * rng.standard_normal((space.n_node, 3, 4)) + offset
     tets = Tets(space.elements, space.gradients, space.volume)
     exact = cpu.elastic_forces(tets, lam, mu, u) * ~space.fixed[:, :, None]
@@ -166,6 +166,27 @@ def test_flat_or_incompressible_macro_elements_are_smoothed_in_fp32(
     exact = cpu.elastic_forces(tets, lam, mu, u)
     off = np.linalg.norm(smoothed_forces(gpu, matrix, u) - exact)
     assert off < ROUNDING[np.float32] * np.linalg.norm(exact)
+
+
+def test_macro_elements_of_far_different_stiffness_are_smoothed_in_fp32(
+    space, moduli, monkeypatch
+):
+    monkeypatch.setattr(colouring, "MANY", 0)
+    gpu, cpu = backends.get("gpu"), backends.get("cpu")
+    lam, mu = (values[space.element_order] for values in moduli)
+    matrix = gpu.stiffness(space, lam, mu, np.float32, lambda: ((), (), ()))
+    others = matrix.parts[0]._plan.others
+    lam, mu = lam.copy(), mu.copy()
+    soft = np.flatnonzero(others)[::2]
+    lam[soft] *= 1e-5
+    mu[soft] *= 1e-5
+    matrix = gpu.stiffness(space, lam, mu, np.float32, lambda: ((), (), ()))
+    u = np.random.default_rng(6).standard_normal((space.n_node, 3, 4))
+    tets = Tets(space.elements, space.gradients, space.volume)
+    exact = cpu.elastic_forces(tets, lam, mu, u) * ~space.fixed[:, :, None]
+    alone = np.setdiff1d(space.elements[others], space.elements[~others])
+    off = np.linalg.norm((smoothed_forces(gpu, matrix, u) - exact)[alone])
+    assert off < ROUNDING[np.float32] * np.linalg.norm(exact[alone])
 
 
 @pytest.mark.parametrize(

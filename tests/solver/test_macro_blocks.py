@@ -57,6 +57,11 @@ def test_every_element_is_there_once_with_its_nodes(planned):
     np.testing.assert_array_equal(held.astype(bool), fixed[elements[members]])
 
 
+def test_products_in_fp16_have_room_for_all_places(planned):
+    plan = planned[-1]
+    assert np.diff(plan.slots).max() <= variants.MACRO_SLOTS
+
+
 def test_tasks_that_add_at_once_share_no_node(planned):
     elements, _, _, plan = planned
     # every warp has eight elements, and two of them add at once

@@ -34,6 +34,8 @@ static
     Place threadIdx, blockIdx;
 static Place blockDim, gridDim;
 struct uint2 { unsigned x, y; };
+struct alignas(16) uint4 { unsigned x, y, z, w; };
+struct alignas(16) double2 { double x, y; };
 struct alignas(16) float4 { float x, y, z, w; };
 static inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 using std::isfinite;
@@ -230,6 +232,17 @@ static double __shfl_down_sync(unsigned, double value, int away) {
   const double found = i % 32 + away < 32 ? exchanged[i + away] : value;
   warp.arrive(32, true);
   return found;
+}
+
+static unsigned __reduce_max_sync(unsigned, unsigned value) {
+  const int i = threadIdx.x, first = i / 32 * 32;
+  Barrier& warp = of_warp[i / 32];
+  exchanged[i] = value;
+  warp.arrive(32, true);
+  unsigned most = 0;
+  for (int k = first; k < first + 32; k++) most = max(most, (unsigned)exchanged[k]);
+  warp.arrive(32, true);
+  return most;
 }
 
 template <class... A, std::size_t... I>

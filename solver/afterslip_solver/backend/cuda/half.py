@@ -1,4 +1,4 @@
-"""What products of macro elements in FP16 go by; see macro_half.cuh.
+"""What products in FP16 go by; see macro_half.cuh and tasks_half.cuh.
 
 They smooth only: what conjugate gradients multiply by, and residuals that a solve is
 judged by, are in FP32 and FP64.
@@ -6,6 +6,7 @@ judged by, are in FP32 and FP64.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import cupy
@@ -13,6 +14,8 @@ import numpy as np
 
 from afterslip_solver.backend.cuda import variants
 from afterslip_solver.backend.cuda.loader import kernel
+from afterslip_solver.jit.compiling import compiled
+from afterslip_solver.jit.threads import over
 from afterslip_solver.model import Bool, Float
 
 # FP16 rounds what a macro element's largest forces are made of, so those along its
@@ -21,11 +24,49 @@ from afterslip_solver.model import Bool, Float
 # iterations for 61), and of P to S moduli (Poisson's ratio 0.4975). Few exceptions
 # would cost a launch of their own for each colour.
 _FLATTEST, _STIFFEST = 64.0, 200.0
+# exponent of two by which forces of a macro element's elements may differ
+_WIDEST = 12
 
 
 def even(gradients: Float) -> Bool:
     """(n_macro,) whether macro elements with gradients (n_macro, 3, 3) are thick."""
     return np.asarray(np.linalg.cond(gradients) <= _FLATTEST)
+
+
+def even_elements(gradients: Float, each: int) -> Bool:
+    """(n,) whether all of ``each`` elements behind each other are thick.
+
+    Parameters
+    ----------
+    gradients : (n each, 4, 3) 1/m, of barycentric coordinates.
+    """
+    out = np.empty(len(gradients) // each, dtype=bool)
+    over(len(out), partial(_thick, gradients, each, _FLATTEST, out), few=1)
+    return out
+
+
+@compiled()
+def _thick(
+    gradients: Any, each: int, flattest: float, out: Any, start: int, stop: int
+) -> None:
+    for m in range(start, stop):
+        out[m] = True
+        for e in range(m * each, (m + 1) * each):
+            g = gradients[e]
+            det = size = inverse = 0.0
+            for i in range(1, 4):
+                # rows of cofactors: the inverse times the determinant
+                j, k = i % 3 + 1, (i + 1) % 3 + 1
+                for x in range(3):
+                    y, z = (x + 1) % 3, (x + 2) % 3
+                    cofactor = g[j, y] * g[k, z] - g[j, z] * g[k, y]
+                    inverse += cofactor**2
+                    size += g[i, x] ** 2
+                    det += g[i, x] * cofactor / 3.0
+            # their product is the largest ratio of lengths, or up to three times that
+            if size * inverse > (flattest * det) ** 2:
+                out[m] = False
+                break
 
 
 def compressible(lam: Float, mu: Float) -> bool:
@@ -63,3 +104,22 @@ def packed(inverse: Any) -> Any:
     pack = kernel("macro.cu", "pack", *options)
     pack((-(-n // 256),), (256,), (np.int32(n), inverse, out))
     return out
+
+
+def packed_elements(tasks: Any, gradients: Any, moduli: Any) -> Any:
+    """Return `shapes` and `back` of elastic_half.cu; None if elements differ too much.
+
+    Parameters
+    ----------
+    tasks, gradients, moduli : as elastic.cu takes them, in FP32.
+    """
+    n_task, _, each = gradients.shape
+    n_block = len(tasks) - 1
+    shapes = cupy.empty((n_task, 6, each), dtype=np.uint32)
+    back = cupy.empty(n_block, dtype=np.float32)
+    ranges = cupy.empty(n_block, dtype=np.int32)
+    options = variants.elastic_half(variants.RESIDUAL, packed=False)
+    pack = kernel("elastic_half.cu", "pack_elements", *options)
+    arguments = (tasks, gradients, moduli, shapes, back, ranges)
+    pack((n_block,), (variants.MACRO_SHAPE.threads,), arguments)
+    return (shapes, back) if cupy.asnumpy(ranges).max() <= _WIDEST else None

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from afterslip_solver.array_cache import NO_CACHE, Arrays, CacheScope
 from afterslip_solver.backend.base import LANES, Discretisation
-from afterslip_solver.backend.cuda import variants
+from afterslip_solver.backend.cuda import half, variants
 from afterslip_solver.backend.cuda.loader import NOWHERE, allow_shared, kernel
 from afterslip_solver.backend.cuda.plan import Plan, make_plan
 from afterslip_solver.model import Bool, Float
@@ -83,12 +83,12 @@ class PlanOnDevice:
         space: Discretisation,
         chosen: NDArray[np.bool_],
         plan: Plan,
-        colours: NDArray[np.int8],
+        launch: NDArray[np.int64],
         count: int,
     ) -> PlanOnDevice:
-        """Copy the plan of some elements; blocks of a colour (n_block,) go together."""
+        """Copy the plan of some elements; blocks (n_block,) have those launches."""
         part, slots = _Part.of(space, chosen, space.fixed), np.diff(plan.slots)
-        launches = [_launch(slots, colours == k) for k in range(count)]
+        launches = [_launch(slots, launch == k) for k in range(count)]
         return cls._copied(part, plan, variants.MACRO_SHAPE, False, launches)
 
     @classmethod
@@ -250,27 +250,44 @@ class MatrixFree(Products):
     plan : of the mesh.
     lam, mu : (n_elem,) float64, Pa, or in units that keep FP32 numbers in range.
     real : NumPy's dtype of float32 or float64.
+    in_half : in FP32, for launches that allow it, smooth and make residuals by products
+        in FP16; the plan is of macro elements.
 
     Attributes
     ----------
     bytes : memory of the moduli, and of what the plan did not have before.
     """
 
-    def __init__(self, plan: PlanOnDevice, lam: Float, mu: Float, real: Any) -> None:
+    def __init__(
+        self,
+        plan: PlanOnDevice,
+        lam: Float,
+        mu: Float,
+        real: Any,
+        in_half: bool = False,
+    ) -> None:
         moduli = cupy.stack([cupy.asarray(lam), cupy.asarray(mu)], axis=1)
         moduli *= plan.volume[:, None] / 20.0
         self._real = real
         self._plan = plan
-        per_slot = 3 * plan.shape.lanes * real.itemsize + 4
         # the few largest blocks go apart, so that they do not cost the others memory
-        self._launches = [(which, slots * per_slot) for which, slots in plan.launches]
+        self._launches = [
+            (which, slots * (3 * plan.shape.lanes * real.itemsize + 4))
+            for which, slots in plan.launches
+        ]
         self._most = max(memory for _, memory in self._launches)
         moduli = plan.packed(moduli, real)
         self._partial = plan.partial(real)
-        self._tables = (*plan.tables, plan.gradients(real), moduli)
+        tasks, shapes = plan.tables[0], (plan.gradients(real), moduli)
+        self._tables = (*plan.tables, *shapes)
+        self._halves: Any = None
+        if in_half and real == np.float32:
+            self._halves = half.packed_elements(tasks, *shapes)
         self.n_sums = len(plan.host.slots) - 1
         self.n_joined = thread_blocks(plan.joining[0], plan.shape)
         self.bytes = int(moduli.nbytes) + plan.account()
+        if self._halves is not None:
+            self.bytes += sum(int(part.nbytes) for part in self._halves)
 
     def _run(
         self,
@@ -304,17 +321,32 @@ class MatrixFree(Products):
         sums: Any,
         launches: slice = _ALL,
         packed: bool = False,
+        thick: bool = False,
     ) -> None:
-        """Finish nodes of one block, and add to those that others share."""
-        apply = kernel("elastic.cu", "apply", *self._options(finish, u, packed))
-        allow_shared(apply, self._most)
-        threads = (self._plan.shape.threads,)
+        """Finish nodes of one block, and add to those that others share.
+
+        Parameters
+        ----------
+        thick : the shapes of these launches allow products in FP16.
+        """
+        plan, threads = self._plan, (self._plan.shape.threads,)
         rest = [NOWHERE if a is None else a for a in (b, inverse)]
         last = NOWHERE if sums is None else sums
-        tail = (*rest, self._real.type(gain), self._partial, out, last)
-        for which, memory in self._launches[launches]:
+        head, tail = (u, *rest, self._real.type(gain)), (out, last)
+        chosen = self._launches[launches]
+        if thick and self._halves is not None and finish != variants.PRODUCT:
+            options, most = variants.elastic_half(finish, packed), variants.HALF_MEMORY
+            apply = kernel("elastic_half.cu", "apply_half", *options)
+            tables = (*plan.tables, *self._halves, *head)
+            chosen = [(which, most) for which, _ in chosen]
+        else:
+            options, most = self._options(finish, u, packed), self._most
+            apply = kernel("elastic.cu", "apply", *options)
+            tables = (*self._tables, *head, self._partial)
+        allow_shared(apply, most)
+        for which, memory in chosen:
             if len(which):
-                arguments = (which, *self._tables, u, *tail)
+                arguments = (which, *tables, *tail)
                 apply((len(which),), threads, arguments, shared_mem=memory)
 
     def _options(self, finish: int, u: Any, packed: bool = False) -> tuple[str, ...]:

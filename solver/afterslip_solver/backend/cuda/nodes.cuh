@@ -31,22 +31,7 @@ typedef INPUT input;
 #define NO_NODE 0xffffffffu
 
 #if HALF || PACKED
-__device__ __forceinline__ unsigned pair_of(float low, float high) {
-  unsigned d;
-#if __CUDA_ARCH__ >= 800
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(high), "f"(low));
-#else
-  asm("{.reg .b16 l, h; cvt.rn.f16.f32 l, %1; cvt.rn.f16.f32 h, %2; mov.b32 %0, {l, h};}"
-      : "=r"(d) : "f"(low), "f"(high));
-#endif
-  return d;
-}
-// the first of two numbers in FP16
-__device__ __forceinline__ float low_of(unsigned pair) {
-  float f;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"((unsigned short)(pair & 0xffffu)));
-  return f;
-}
+#include "pairs.cuh"
 #endif
 
 struct alignas(16) Chunk { real a[16 / sizeof(real)]; };
@@ -63,6 +48,16 @@ struct Rest {
   real* out;
 };
 
+// Four numbers that the kernel does not write: such loads need not wait for its stores.
+__device__ __forceinline__ Four four_of(const float* from) {
+  const float4 v = __ldg((const float4*)from);
+  return {v.x, v.y, v.z, v.w};
+}
+__device__ __forceinline__ Four four_of(const double* from) {
+  const double2 v = __ldg((const double2*)from), w = __ldg((const double2*)from + 1);
+  return {(real)v.x, (real)v.y, (real)w.x, (real)w.y};
+}
+
 // Four lanes of a component of a node.
 __device__ __forceinline__ Four lanes_of(const input* node, int c) {
   const FourIn u = *(const FourIn*)(node + c * LANES);
@@ -75,15 +70,18 @@ __device__ __forceinline__ Four lanes_of(const input* node, int c) {
 #if PACKED
 // The six numbers of a symmetric block in FP16: xx yy, zz xy, yz xz; and what they are
 // multiplied by.
-struct alignas(16) Inverse { unsigned pairs[3]; float scale; };
+struct alignas(16) Inverse { Pair pairs[3]; float scale; };
 
 __device__ __forceinline__ void inverse_of(const Rest& rest, long long node, float q[9]) {
-  const Inverse d = ((const Inverse*)rest.inverse)[node];
+  // an `Inverse`
+  const uint4 d = __ldg((const uint4*)rest.inverse + node);
+  const Pair pairs[3] = {{d.x}, {d.y}, {d.z}};
+  const float scale = __int_as_float((int)d.w);
   float s[6];
 #pragma unroll
   for (int k = 0; k < 3; k++) {
-    s[2 * k] = d.scale * low_of(d.pairs[k]);
-    s[2 * k + 1] = d.scale * low_of(d.pairs[k] >> 16);
+    s[2 * k] = scale * low_of(pairs[k]);
+    s[2 * k + 1] = scale * high_of(pairs[k]);
   }
   q[0] = s[0];
   q[4] = s[1];
@@ -95,7 +93,7 @@ __device__ __forceinline__ void inverse_of(const Rest& rest, long long node, flo
 #else
 __device__ __forceinline__ void inverse_of(const Rest& rest, long long node, real q[9]) {
 #pragma unroll
-  for (int k = 0; k < 9; k++) q[k] = rest.inverse[node * 9 + k];
+  for (int k = 0; k < 9; k++) q[k] = __ldg(rest.inverse + node * 9 + k);
 }
 #endif
 
@@ -118,7 +116,7 @@ __device__ __forceinline__ void finish_node(unsigned entry, int quad, const Four
   Four r[3];
 #pragma unroll
   for (int c = 0; c < 3; c++) {
-    r[c] = *(const Four*)(rest.b + p + c * LANES);
+    r[c] = four_of(rest.b + p + c * LANES);
 #pragma unroll
     for (int m = 0; m < 4; m++) r[c].a[m] -= HELD(entry, c) ? 0 : s[c].a[m];
   }
@@ -139,7 +137,7 @@ __device__ __forceinline__ void finish_node(unsigned entry, int quad, const Four
       y.a[m] = v.a[m] + q0 * r[0].a[m] + q1 * r[1].a[m] + q2 * r[2].a[m];
     *(Four*)(rest.out + p + c * LANES) = y;
 #if FINISH == RELAX_SUMMED
-    const Four f = *(const Four*)(rest.b + p + c * LANES);
+    const Four f = four_of(rest.b + p + c * LANES);
 #pragma unroll
     for (int m = 0; m < 4; m++) dot[m] += y.a[m] * f.a[m];
 #endif

@@ -52,6 +52,8 @@ SHAPES = {
 SHAPE = SHAPES[4]
 # of blocks that are macro elements: in two tasks each can be full
 MACRO_SHAPE = Shape(4, DESCENDANTS, 256, 2, 3, 2)
+# places of their nodes, some of them empty
+MACRO_SLOTS = 976
 
 
 def name_of(real: Any) -> str:
@@ -87,6 +89,17 @@ def elastic(
         f"REPEATABLE={int(repeatable)}",
         f"PACKED={int(packed)}",
     )
+
+
+def elastic_half(finish: int, packed: bool) -> tuple[str, ...]:
+    """Return the definitions of elastic_half.cu; not for PRODUCT."""
+    single = np.float32
+    shared = elastic(single, single, finish, shape=MACRO_SHAPE, packed=packed)
+    return (*shared, "HALF=1", f"SLOTS={MACRO_SLOTS}")
+
+
+# bytes of shared memory of its thread blocks: displacements and forces
+HALF_MEMORY = 2 * MACRO_SLOTS * 3 * SHAPE.lanes * 2
 
 
 # threads of a thread block of macro.cu, the best of those measured (benchmarks), and

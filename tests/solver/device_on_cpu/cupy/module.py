@@ -28,11 +28,13 @@ _REPLACED = {
     # the other rank may need this processor
     r"(while \(\(int\)\(now.*) \{\}": r"\1 sched_yield();",
     r'asm\("cvt\.f32\.f16 %0, %1;" : "=f"\(f\) : "h"\((.*)\)\);': r"f = from_half(\1);",
-    r'asm\("\{\.reg .*cvt\.rn\.f16\.f32.*\n.*': "d = two_halves(high, low);",
-    r'asm\("\{\.reg .*\{(.), \1\}.*': "d = twice(v, '\\1');",
-    r'asm\("add\.rn\.f16x2.*': "v.a[m] = add_halves(v.a[m], w.a[m]);",
-    r'asm\("mul\.rn\.f16x2.*': "v.a[m] = fma_halves(v.a[m], by, 0);",
-    r'asm\("fma\.rn\.f16x2.*': "sum.a[m] = fma_halves(b, v.a[m], sum.a[m]);",
+    r'asm\("\{\.reg .*cvt\.rn\.f16\.f32.*\n.*': "d.bits = two_halves(high, low);",
+    r'asm\("\{\.reg .*\{(.), \1\}.*': "d.bits = twice(v.bits, '\\1');",
+    r'asm\("add\.rn\.f16x2.*': "d.bits = add_halves(v.bits, w.bits);",
+    r'asm\("sub\.rn\.f16x2.*': "d.bits = add_halves(v.bits, w.bits ^ 0x80008000u);",
+    r'asm\("neg\.f16x2.*': "d.bits = v.bits ^ 0x80008000u;",
+    r'asm\("mul\.rn\.f16x2.*': "d.bits = fma_halves(v.bits, w.bits, 0);",
+    r'asm\("fma\.rn\.f16x2.*\n.*': "d.bits = fma_halves(v.bits, w.bits, x.bits);",
 }
 _FLAGS = ["-std=c++20", "-O2", "-ffp-contract=off"]
 # structures are read as others of the same size
