@@ -80,19 +80,40 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
 #endif
 }
 
+// Whether the largest ratio of lengths of an element with gradients g (3, 3) is larger.
+__device__ __forceinline__ bool flat(const float g[9], float ratio) {
+  float det = 0, size = 0, inverse = 0;
+#pragma unroll
+  for (int i = 0; i < 3; i++) {
+    // cofactors: of the inverse times the determinant
+    const float *h = g + (i + 1) % 3 * 3, *k = g + (i + 2) % 3 * 3;
+#pragma unroll
+    for (int x = 0; x < 3; x++) {
+      const int y = (x + 1) % 3, z = (x + 2) % 3;
+      const float cofactor = h[y] * k[z] - h[z] * k[y];
+      inverse += cofactor * cofactor;
+      size += g[3 * i + x] * g[3 * i + x];
+      det += g[3 * i + x] * cofactor / 3;
+    }
+  }
+  return sqrtf(size) * sqrtf(inverse) > ratio * fabsf(det);
+}
+
 // Pack the elements of a block for products in FP16, in six words 12 numbers: gradients
 // and moduli, divided by powers of two that make a vertex' gradient at most 1 long and lam
 // + 2 mu at most 1, and by which such an element's forces are multiplied when they are
 // summed: the block's strongest ones by 1/16.
 // tasks (block + 1) and out (n_task, 6, PER_WARP): see `apply`.
+// flattest: largest ratio of lengths that FP16 is used for, or up to three times that.
 // back (block): what sums are multiplied by. range (block): exponent of two by how much
-// elements differ.
+// elements differ, or NONE where one is too flat.
+#define NONE (1 << 20)
 extern "C" __global__ void __launch_bounds__(THREADS)
     pack_elements(const int* __restrict__ tasks, const float* __restrict__ gradients,
-                  const float* __restrict__ moduli, unsigned* out, float* back, int* range) {
+                  const float* __restrict__ moduli, float flattest, unsigned* out, float* back,
+                  int* range) {
   __shared__ int most_of[THREADS], least_of[THREADS];
-  const int none = 1 << 20;
-  int most = -none, least = none;
+  int most = -NONE, least = NONE;
   for (int pass = 0; pass < 2; pass++) {
     for (int i = tasks[blockIdx.x] * PER_WARP + threadIdx.x; i < tasks[blockIdx.x + 1] * PER_WARP;
          i += THREADS) {
@@ -111,8 +132,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
       frexpf(lam + 2 * mu, &stiffness);
       const int own = 2 * size + stiffness;
       if (pass == 0) {
-        most = max(most, longest > 0 ? own : -none);
-        least = min(least, longest > 0 ? own : none);
+        most = max(most, longest > 0 ? own : -NONE);
+        least = min(least, longest > 0 ? own : NONE);
+        if (flat(g, flattest)) least = -2 * NONE;
         continue;
       }
 #pragma unroll

@@ -49,7 +49,7 @@ class Lattices:
     Attributes
     ----------
     macros : all. colouring : of them. gradients : (n_macro, 3, 3) 1/m.
-    straight : (n_macro,). even : (n_macro,) whether not too flat for FP16.
+    straight : (n_macro,). even : (n_macro,) of those, whether not too flat for FP16.
     """
 
     macros: Macros
@@ -67,7 +67,7 @@ class Lattices:
         gradients, straight = shapes(space, macros)
         if straight.mean() < _ENOUGH:
             return None
-        even = half.even_elements(space.gradients, DESCENDANTS)
+        even = straight.copy()
         even[straight] = half.even(gradients[straight])
         colouring = Colouring.of(macros, space.fixed)
         return cls(macros, colouring, gradients, straight, even)
@@ -85,7 +85,7 @@ class MacroPlan:
     Attributes
     ----------
     which : (n_macro,) macro elements of the mesh, by colour. parts : of them by colour,
-        those that are even and the others; so are the launches of `rest`.
+        those that are even and the others.
     nodes : (n_macro, 969) uint32, see nodes.cuh. shared : (n,) uint32 likewise, nodes
         whose sums are added. tables : of `Tasks` but the matrices, which are there in
         each precision that was asked for.
@@ -108,8 +108,7 @@ class MacroPlan:
         """Make the plan of a mesh and copy it to the device."""
         tasks, colouring = variants.macro_tasks(), found.colouring
         colours, count = colouring.colours, colouring.count
-        parted = 2 * colours.astype(np.int64) + ~found.even
-        turn = np.where(chosen, parted, 2 * count)
+        turn = np.where(chosen, 2 * colours + ~found.even, np.int64(2 * count))
         starts, which = by_number(turn, 2 * count + 1)
         which = which[: starts[-2]]
         each = [slice(*ends) for ends in pairwise(starts[:-1].tolist())]
@@ -120,7 +119,7 @@ class MacroPlan:
         if others.any():
             blocks = np.flatnonzero(~chosen)
             plan = plan_blocks(found.macros, blocks, colouring, variants.MACRO_SHAPE)
-            rest = PlanOnDevice.beside(space, others, plan, parted[blocks], 2 * count)
+            rest = PlanOnDevice.beside(space, others, plan, colours[blocks], count)
         host = (tasks.places, tasks.tasks, tasks.first, tasks.reads, tasks.rows)
         tables = tuple(cupy.asarray(a) for a in host)
         entries = cupy.asarray(colouring.entries(nodes, colours[which]))
@@ -211,9 +210,8 @@ class MacroStiffness(Products):
         vectors = u, b, inverse, gain, out, sums
         for k, (even, flat) in enumerate(plan.parts):
             if self._rest is not None:
-                for one, thick in ((2 * k, True), (2 * k + 1, False)):
-                    launch = slice(one, one + 1)
-                    self._rest.add(finish, *vectors, launch, packed, thick)
+                one = slice(k, k + 1)
+                self._rest.add(finish, *vectors, one, packed)
             in_half = halves and finish != variants.PRODUCT
             self._add(even, in_half, packed, finish, *vectors)
             self._add(flat, False, packed, finish, *vectors)

@@ -83,12 +83,12 @@ class PlanOnDevice:
         space: Discretisation,
         chosen: NDArray[np.bool_],
         plan: Plan,
-        launch: NDArray[np.int64],
+        colours: NDArray[np.int8],
         count: int,
     ) -> PlanOnDevice:
-        """Copy the plan of some elements; blocks (n_block,) have those launches."""
+        """Copy the plan of some elements; blocks of a colour (n_block,) go together."""
         part, slots = _Part.of(space, chosen, space.fixed), np.diff(plan.slots)
-        launches = [_launch(slots, launch == k) for k in range(count)]
+        launches = [_launch(slots, colours == k) for k in range(count)]
         return cls._copied(part, plan, variants.MACRO_SHAPE, False, launches)
 
     @classmethod
@@ -250,8 +250,8 @@ class MatrixFree(Products):
     plan : of the mesh.
     lam, mu : (n_elem,) float64, Pa, or in units that keep FP32 numbers in range.
     real : NumPy's dtype of float32 or float64.
-    in_half : in FP32, for launches that allow it, smooth and make residuals by products
-        in FP16; the plan is of macro elements.
+    in_half : in FP32 smooth and make residuals by products in FP16, in blocks that
+        allow it; the plan is of macro elements.
 
     Attributes
     ----------
@@ -280,14 +280,15 @@ class MatrixFree(Products):
         self._partial = plan.partial(real)
         tasks, shapes = plan.tables[0], (plan.gradients(real), moduli)
         self._tables = (*plan.tables, *shapes)
-        self._halves: Any = None
+        self._halves: half.HalfBlocks | None = None
         if in_half and real == np.float32:
-            self._halves = half.packed_elements(tasks, *shapes)
+            each = [which for which, _ in plan.launches]
+            self._halves = half.HalfBlocks.of(tasks, *shapes, each)
         self.n_sums = len(plan.host.slots) - 1
         self.n_joined = thread_blocks(plan.joining[0], plan.shape)
         self.bytes = int(moduli.nbytes) + plan.account()
         if self._halves is not None:
-            self.bytes += sum(int(part.nbytes) for part in self._halves)
+            self.bytes += self._halves.bytes
 
     def _run(
         self,
@@ -321,39 +322,41 @@ class MatrixFree(Products):
         sums: Any,
         launches: slice = _ALL,
         packed: bool = False,
-        thick: bool = False,
     ) -> None:
-        """Finish nodes of one block, and add to those that others share.
-
-        Parameters
-        ----------
-        thick : the shapes of these launches allow products in FP16.
-        """
+        """Finish nodes of one block, and add to those that others share."""
         plan, threads = self._plan, (self._plan.shape.threads,)
         rest = [NOWHERE if a is None else a for a in (b, inverse)]
         last = NOWHERE if sums is None else sums
         head, tail = (u, *rest, self._real.type(gain)), (out, last)
         chosen = self._launches[launches]
-        if thick and self._halves is not None and finish != variants.PRODUCT:
-            options, most = variants.elastic_half(finish, packed), variants.HALF_MEMORY
-            apply = kernel("elastic_half.cu", "apply_half", *options)
-            tables = (*plan.tables, *self._halves, *head)
-            chosen = [(which, most) for which, _ in chosen]
-        else:
-            options, most = self._options(finish, u, packed), self._most
-            apply = kernel("elastic.cu", "apply", *options)
-            tables = (*self._tables, *head, self._partial)
-        allow_shared(apply, most)
+        if self._halves is not None and finish != variants.PRODUCT:
+            run = kernel(
+                "elastic_half.cu", "apply_half", *variants.elastic_half(finish, packed)
+            )
+            allow_shared(run, variants.HALF_MEMORY)
+            tables = (*plan.tables, *self._halves.tables, *head)
+            divided = self._halves.launches[launches]
+            for which, _ in divided:
+                _start(run, which, threads, (*tables, *tail), variants.HALF_MEMORY)
+            pairs = zip(divided, chosen, strict=True)
+            chosen = [(others, memory) for (_, others), (_, memory) in pairs]
+        run = kernel("elastic.cu", "apply", *self._options(finish, u, packed))
+        allow_shared(run, self._most)
+        tables = (*self._tables, *head, self._partial)
         for which, memory in chosen:
-            if len(which):
-                arguments = (which, *tables, *tail)
-                apply((len(which),), threads, arguments, shared_mem=memory)
+            _start(run, which, threads, (*tables, *tail), memory)
 
     def _options(self, finish: int, u: Any, packed: bool = False) -> tuple[str, ...]:
         plan = self._plan
         return variants.elastic(
             self._real, u.dtype, finish, plan.repeatable, plan.shape, packed
         )
+
+
+def _start(run: Any, which: Any, threads: Any, rest: Any, memory: int) -> None:
+    """Launch a kernel for some blocks, if any."""
+    if len(which):
+        run((len(which),), threads, (which, *rest), shared_mem=memory)
 
 
 def clear(options: tuple[str, ...], shared: Any, out: Any) -> None:
