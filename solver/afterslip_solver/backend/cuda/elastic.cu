@@ -126,25 +126,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
 #pragma unroll
     for (int c = 0; c < 3; c++)
       s[c] = *(const Four*)(sum + slot * NODE + c * LANES + 4 * quad);
-    real* at = out + (long long)NUMBER(entry) * NODE + 4 * quad;
-    if (ORDERED(entry)) store_or_add(entry, s, at);
-    if (!SHARED(entry)) {
-      const input* before = u + (at - out);
-      finish_node(entry, quad, s, rest, [=](int c) { return lanes_of(before, c); }, dot);
+#if REPEATABLE
+    if (SHARED(entry) && !ORDERED(entry)) {
+      real* to = partial + (long long)(first + slot) * NODE + 4 * quad;
+#pragma unroll
+      for (int c = 0; c < 3; c++) *(Four*)(to + c * LANES) = s[c];
       continue;
     }
-    if (ORDERED(entry)) continue;
-#if REPEATABLE
-    real* to = partial + (long long)(first + slot) * NODE + 4 * quad;
-#pragma unroll
-    for (int c = 0; c < 3; c++) *(Four*)(to + c * LANES) = s[c];
-#else
-#pragma unroll
-    for (int c = 0; c < 3; c++)
-#pragma unroll
-      for (int z = 0; z < 4 / WIDTH; z++)
-        if (!HELD(entry, c)) add_global(at + c * LANES + z * WIDTH, s[c].a + z * WIDTH);
 #endif
+    const input* before = u + (long long)NUMBER(entry) * NODE + 4 * quad;
+    put_sum(entry, quad, s, rest, [=](int c) { return lanes_of(before, c); }, dot);
   }
 #if FINISH == RELAX_SUMMED
   static_assert(LANES == 4, "sums of all lanes");

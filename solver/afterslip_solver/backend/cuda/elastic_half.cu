@@ -12,16 +12,16 @@
 
 // s = the forces of a node in FP32; unit (LANES): what sums are multiplied by.
 __device__ __forceinline__ void forces(const char* sum, int place, const float* unit, Four s[3]) {
-  const FourPairs two = *(const FourPairs*)(sum + component_at(place, 0, 0));
-  const TwoPairs last = *(const TwoPairs*)(sum + component_at(place, 0, 2));
-  const Pair pairs[3][2] = {{two.a[0], two.a[2]}, {two.a[1], two.a[3]}, {last.a[0], last.a[1]}};
 #pragma unroll
-  for (int c = 0; c < 3; c++)
+  for (int pair = 0; pair < 2; pair++) {
+    Pair own[3];
+    read(sum, place, pair, own);
 #pragma unroll
-    for (int m = 0; m < 2; m++) {
-      s[c].a[2 * m] = unit[2 * m] * low_of(pairs[c][m]);
-      s[c].a[2 * m + 1] = unit[2 * m + 1] * high_of(pairs[c][m]);
+    for (int c = 0; c < 3; c++) {
+      s[c].a[2 * pair] = unit[2 * pair] * low_of(own[c]);
+      s[c].a[2 * pair + 1] = unit[2 * pair + 1] * high_of(own[c]);
     }
+  }
 }
 
 // As `apply` in elastic.cu.
@@ -64,16 +64,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     if (entry[k] == NO_NODE) continue;
     Four s[3];
     forces(sum, threadIdx.x + k * THREADS, unit, s);
-    const long long p = (long long)NUMBER(entry[k]) * NODE;
-    if (ORDERED(entry[k])) store_or_add(entry[k], s, out + p);
-    if (!SHARED(entry[k])) {
-      const float* before = u + p;
-      finish_node(entry[k], 0, s, rest, [=](int c) { return four_of(before + c * LANES); }, dot);
-    } else if (!ORDERED(entry[k])) {
-#pragma unroll
-      for (int c = 0; c < 3; c++)
-        if (!HELD(entry[k], c)) add_global(out + p + c * LANES, s[c].a);
-    }
+    const float* before = u + (long long)NUMBER(entry[k]) * NODE;
+    put_sum(entry[k], 0, s, rest, [=](int c) { return four_of(before + c * LANES); }, dot);
   }
 #if FINISH == RELAX_SUMMED
   add_dots(dot, sums + (long long)block * LANES);
@@ -106,7 +98,7 @@ __device__ __forceinline__ bool flat(const float g[9], float ratio) {
 // tasks (block + 1) and out (n_task, 6, PER_WARP): see `apply`.
 // flattest: largest ratio of lengths that FP16 is used for, or up to three times that.
 // back (block): what sums are multiplied by. range (block): exponent of two by how much
-// elements differ, or NONE where one is too flat.
+// elements differ; NONE or more where one is too flat.
 #define NONE (1 << 20)
 extern "C" __global__ void __launch_bounds__(THREADS)
     pack_elements(const int* __restrict__ tasks, const float* __restrict__ gradients,

@@ -1,8 +1,9 @@
 // K_e u of a straight-sided quadratic tetrahedron.
 //
-// Included by elastic.cu. The gradient of a quadratic field is linear in such an element:
-// at vertex a it is 3 u_a (x) G_a + sum_{b != a} (4 u_ab - u_b) (x) G_b. Integrals are exact
-// with int f g = V/20 sum_ab (1 + d_ab) f_a g_b (see tets.py, the same on the CPU).
+// Included by elastic.cu and elastic_half.cu. The gradient of a quadratic field is linear
+// in such an element: at vertex a it is 3 u_a (x) G_a + sum_{b != a} (4 u_ab - u_b) (x) G_b.
+// Integrals are exact with int f g = V/20 sum_ab (1 + d_ab) f_a g_b (see tets.py, the same
+// on the CPU).
 
 // local node on the edge between two vertices
 __device__ constexpr int MID[4][4] = {{0, 4, 6, 7}, {4, 1, 5, 8}, {6, 5, 2, 9}, {7, 8, 9, 3}};

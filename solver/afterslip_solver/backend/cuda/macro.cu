@@ -98,22 +98,12 @@ __device__ __forceinline__ void finish_row(unsigned entry, Four s[3], const Rest
     for (int m = 0; m < LANES; m++) total->a[m] += dot[m];
   }
 #endif
-  real* to = rest.out + (long long)NUMBER(entry) * NODE;
-  if (ORDERED(entry)) store_or_add(entry, s, to);
-  if (!SHARED(entry)) {
-    finish_node(entry, 0, s, rest, u, dot);
+  [[maybe_unused]] const bool finished = put_sum(entry, 0, s, rest, u, dot);
 #if FINISH == RELAX_SUMMED
+  if (finished)
 #pragma unroll
     for (int m = 0; m < LANES; m++) total->a[m] += dot[m];
 #endif
-    return;
-  }
-  if (ORDERED(entry)) return;
-#pragma unroll
-  for (int c = 0; c < 3; c++)
-    if (!HELD(entry, c))
-#pragma unroll
-      for (int k = 0; k < LANES; k += WIDTH) add_global(to + c * LANES + k, s[c].a + k);
 }
 
 // Compute ROWS rows a thread. A step is a block and the place it multiplies, or, BOTH,

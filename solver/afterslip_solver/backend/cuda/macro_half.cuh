@@ -75,7 +75,7 @@ __device__ __forceinline__ void put(Vector& vector, Four own[EACH],
       most[m] = max(most[m], fabsf(own[k].a[m]));
     }
   }
-  find_scales<LARGEST>(most, back, by, unit);
+  find_scales(LARGEST, most, back, by, unit);
   vector.unit = unit;
   if (threadIdx.x < 6)
     *(Pair*)(vector.memory + at(ZERO, threadIdx.x / 2) + threadIdx.x % 2 * 4) = {0};

@@ -174,7 +174,8 @@ class MacroStiffness(Products):
         # for as long as it lives
         self._packed: dict[int, tuple[Any, Any]] = {}
         self.bytes = int(self._shapes.nbytes)
-        if in_half and real == np.float32 and half.compressible(lam[first], mu[first]):
+        in_half = in_half and real == np.float32
+        if in_half and half.compressible(lam[first], mu[first]):
             self._half_shapes = cupy.asarray(half.scaled(values), dtype=real)
             # with the diagonal blocks, of the first smoothing step
             self.bytes += int(self._half_shapes.nbytes) + 16 * len(space.nodes)

@@ -250,8 +250,8 @@ class MatrixFree(Products):
     plan : of the mesh.
     lam, mu : (n_elem,) float64, Pa, or in units that keep FP32 numbers in range.
     real : NumPy's dtype of float32 or float64.
-    in_half : in FP32 smooth and make residuals by products in FP16, in blocks that
-        allow it; the plan is of macro elements.
+    in_half : smooth and make residuals by products in FP16, in blocks that allow it;
+        only in FP32 and with the plan of macro elements.
 
     Attributes
     ----------
@@ -270,18 +270,16 @@ class MatrixFree(Products):
         moduli *= plan.volume[:, None] / 20.0
         self._real = real
         self._plan = plan
+        per_slot = 3 * plan.shape.lanes * real.itemsize + 4
         # the few largest blocks go apart, so that they do not cost the others memory
-        self._launches = [
-            (which, slots * (3 * plan.shape.lanes * real.itemsize + 4))
-            for which, slots in plan.launches
-        ]
+        self._launches = [(which, slots * per_slot) for which, slots in plan.launches]
         self._most = max(memory for _, memory in self._launches)
         moduli = plan.packed(moduli, real)
         self._partial = plan.partial(real)
         tasks, shapes = plan.tables[0], (plan.gradients(real), moduli)
         self._tables = (*plan.tables, *shapes)
         self._halves: half.HalfBlocks | None = None
-        if in_half and real == np.float32:
+        if in_half:
             each = [which for which, _ in plan.launches]
             self._halves = half.HalfBlocks.of(tasks, *shapes, each)
         self.n_sums = len(plan.host.slots) - 1
@@ -340,6 +338,7 @@ class MatrixFree(Products):
                 _start(run, which, threads, (*tables, *tail), variants.HALF_MEMORY)
             pairs = zip(divided, chosen, strict=True)
             chosen = [(others, memory) for (_, others), (_, memory) in pairs]
+        # also where no block needs it: so it is among those that are compiled ahead
         run = kernel("elastic.cu", "apply", *self._options(finish, u, packed))
         allow_shared(run, self._most)
         tables = (*self._tables, *head, self._partial)

@@ -200,3 +200,26 @@ __device__ __forceinline__ void add_global(double* to, const double* v) {
   atomicAdd(to + 1, v[1]);
 }
 #endif
+
+// Put a block's sum of four lanes of a node where it belongs: finished, or stored or added
+// for others, which REPEATABLE is not done here; returns whether it is finished. u and
+// dot: see finish_node.
+template <class Before>
+__device__ __forceinline__ bool put_sum(unsigned entry, int quad, Four s[3], const Rest& rest,
+                                        Before u, real dot[4]) {
+  real* to = rest.out + (long long)NUMBER(entry) * NODE + 4 * quad;
+  if (ORDERED(entry)) store_or_add(entry, s, to);
+  if (!SHARED(entry)) {
+    finish_node(entry, quad, s, rest, u, dot);
+    return true;
+  }
+#if !REPEATABLE
+  if (ORDERED(entry)) return false;
+#pragma unroll
+  for (int c = 0; c < 3; c++)
+    if (!HELD(entry, c))
+#pragma unroll
+      for (int k = 0; k < 4; k += WIDTH) add_global(to + c * LANES + k, s[c].a + k);
+#endif
+  return false;
+}

@@ -76,11 +76,10 @@ __device__ __forceinline__ float largest_of_warp(float v) {
 }
 
 // Find by which powers of two a thread block's numbers of each lane are multiplied for the
-// largest to be 2^LARGEST or up to twice that.
+// largest to be 2^exponent or up to twice that.
 // most: the largest of the thread. unit: reciprocals times `back`, for all from the next
 // barrier on.
-template <int LARGEST>
-__device__ __forceinline__ void find_scales(const float most[LANES], float back,
+__device__ __forceinline__ void find_scales(int exponent, const float most[LANES], float back,
                                             float scale[LANES], float* unit) {
   __shared__ float most_of[WARPS][LANES];
 #pragma unroll
@@ -92,8 +91,8 @@ __device__ __forceinline__ void find_scales(const float most[LANES], float back,
 #pragma unroll
   for (int m = 0; m < LANES; m++) {
     const float all = largest_of_warp(most_of[threadIdx.x % WARPS][m]);
-    const int exponent = 2 * ONE + LARGEST - (__float_as_int(all) >> 23);
-    const int within = max(1, min(2 * ONE - 1, exponent));
+    const int wanted = 2 * ONE + exponent - (__float_as_int(all) >> 23);
+    const int within = max(1, min(2 * ONE - 1, wanted));
     scale[m] = __int_as_float(within << 23);
     if (threadIdx.x == 0) unit[m] = back * __int_as_float((2 * ONE - within) << 23);
   }

@@ -17,7 +17,6 @@
 static_assert(LANES == 4 && TOGETHER % ABREAST == 0, "tasks that share no node");
 
 struct alignas(8) TwoPairs { Pair a[2]; };
-struct alignas(16) FourPairs { Pair a[4]; };
 
 // Bytes from the start of a vector of a component of a place; two lanes lie side by side.
 __device__ __forceinline__ int component_at(int place, int pair, int c) {
@@ -53,7 +52,7 @@ __device__ __forceinline__ void put_differences(const unsigned* __restrict__ nod
       own[k].a[m] -= from[k % 3].a[m];
       most[m] = max(most[m], fabsf(own[k].a[m]));
     }
-  find_scales<LARGEST>(most, back, by, unit);
+  find_scales(LARGEST, most, back, by, unit);
 #pragma unroll
   for (int k = 0; k < EACH; k++) {
     const int i = threadIdx.x + k * THREADS;
