@@ -155,6 +155,12 @@ class Page:
             time.sleep(0.05)
         raise AssertionError(f"never true: {script}\n{self.text()}")
 
+    def reload(self):
+        """Load the page again; return once the new document is complete."""
+        self.run("window.before = true; location.reload(); 0")
+        # a document that has just begun has no body to look at
+        self.until("!window.before && document.readyState === 'complete'")
+
     def close(self):
         """Close the tab."""
         self._browser.call("Target.closeTarget", targetId=self._target)

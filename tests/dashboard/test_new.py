@@ -196,8 +196,8 @@ def test_what_is_being_written_survives_a_reload(page):
     assert shown.run("document.querySelector('a[href=\"/docs\"]').target") == "_blank"
     write(shown, text_of(shown).replace("normal-fault", "mine"))
     shown.until(has("mine can be submitted"), WAIT)
-    shown.run("window.before = true; location.reload(); 0")
-    shown.until(f"!window.before && {has('mine can be submitted')}", WAIT)
+    shown.reload()
+    shown.until(has("mine can be submitted"), WAIT)
     assert shown.run("document.querySelector('select').value") == "own"
     assert shown.run(has("Files beside the spec: offsets.csv"))
     # what is submitted is no draft any more

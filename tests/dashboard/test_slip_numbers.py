@@ -82,8 +82,8 @@ def test_an_inversion_with_other_signs_is_not_that_of_a_point(
     while (state := httpx.get(f"{url}/{other['id']}").json()["state"]) != "accepted":
         assert state not in ("failed", "cancelled")
         time.sleep(0.1)
-    shown.run("window.before = true; location.reload(); 0")
-    shown.until(f"!window.before && {count('.scores circle[role=button]')} > 3")
+    shown.reload()
+    shown.until(f"{count('.scores circle[role=button]')} > 3")
     shown.run("[...document.querySelectorAll('.scores circle')].at(-1)"
               ".dispatchEvent(new MouseEvent('click'))")  # fmt: skip
     shown.until(f"{count('.panels .map')} === 2", 300)
