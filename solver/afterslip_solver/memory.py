@@ -127,11 +127,10 @@ def estimate(
         setup = 0.0
         held = _ITERATION * _NODE * n
     else:
-        blocks = 4.0 * n + 33.0 * t
-        mesh = 250.0 * t + 150.0 * n + 4.0 * blocks + 152.0 * viscoelastic
-        operator = systems * (72.0 * blocks + 16.0 * t + 56.0 * n)
-        hierarchy = systems * (36.0 * blocks + _smoothing(n) + 200.0 * linear)
-        setup = 60.0 * blocks
+        mesh = 335.0 * t + 160.0 * n + 152.0 * viscoelastic
+        operator = systems * (104.0 * t + 56.0 * n)
+        hierarchy = systems * (44.0 * t + _smoothing(n) + 200.0 * linear)
+        setup = 240.0 * linear
         held = 0.0
     vectors = float(_NODE) * n * _SOLVE + (systems - 1) * held
     creep = 0.0

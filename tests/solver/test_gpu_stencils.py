@@ -96,7 +96,7 @@ def test_stencils_beside_elements_give_the_product(
     kind: Any = type(backends.get("gpu"))
     gpu, cpu = kind(half=smoothing is np.float16), backends.get("cpu")
     lam, mu = (values[space.element_order] for values in moduli)
-    matrix = gpu.stiffness(space, lam, mu, real, lambda: ((), (), ()))
+    matrix = gpu.stiffness(space, lam, mu, real)
     operator = matrix.parts[0]
     # ten lattices; the others are done in blocks of elements
     assert operator.n_sums > 10
@@ -135,7 +135,7 @@ def test_smoothing_in_fp16_rounds_what_varies_in_a_macro_element(
     monkeypatch.setattr(colouring, "MANY", 0)
     gpu, cpu = backends.get("gpu"), backends.get("cpu")
     lam, mu = (values[space.element_order] for values in moduli)
-    matrix = gpu.stiffness(space, lam, mu, np.float32, lambda: ((), (), ()))
+    matrix = gpu.stiffness(space, lam, mu, np.float32)
     rng = np.random.default_rng(4)
     # each lane is scaled by itself
     lanes = size * 1e-3 ** np.arange(4)
@@ -160,7 +160,7 @@ def test_flat_or_incompressible_macro_elements_are_smoothed_in_fp32(
     space = Space.build(mesh, np.zeros(mesh.nodes.shape, dtype=bool), numbering)
     mu = np.ones(len(mesh.elements))
     lam = mu if case == "flat" else 1e3 * mu
-    matrix = gpu.stiffness(space, lam, mu, np.float32, lambda: ((), (), ()))
+    matrix = gpu.stiffness(space, lam, mu, np.float32)
     u = np.random.default_rng(5).standard_normal((space.n_node, 3, 4))
     tets = Tets(space.elements, space.gradients, space.volume)
     exact = cpu.elastic_forces(tets, lam, mu, u)
@@ -174,13 +174,13 @@ def test_macro_elements_of_far_different_stiffness_are_smoothed_in_fp32(
     monkeypatch.setattr(colouring, "MANY", 0)
     gpu, cpu = backends.get("gpu"), backends.get("cpu")
     lam, mu = (values[space.element_order] for values in moduli)
-    matrix = gpu.stiffness(space, lam, mu, np.float32, lambda: ((), (), ()))
+    matrix = gpu.stiffness(space, lam, mu, np.float32)
     others = matrix.parts[0]._plan.others
     lam, mu = lam.copy(), mu.copy()
     soft = np.flatnonzero(others)[::2]
     lam[soft] *= 1e-5
     mu[soft] *= 1e-5
-    matrix = gpu.stiffness(space, lam, mu, np.float32, lambda: ((), (), ()))
+    matrix = gpu.stiffness(space, lam, mu, np.float32)
     u = np.random.default_rng(6).standard_normal((space.n_node, 3, 4))
     tets = Tets(space.elements, space.gradients, space.volume)
     exact = cpu.elastic_forces(tets, lam, mu, u) * ~space.fixed[:, :, None]
@@ -199,7 +199,7 @@ def test_a_smoothing_step_sums_its_result_times_the_right_side(
     # where there is a GPU
     gpu = type(backends.get("gpu"))(**options)
     lam, mu = (values[space.element_order] for values in moduli)
-    matrix = gpu.stiffness(space, lam, mu, np.float32, lambda: ((), (), ()))
+    matrix = gpu.stiffness(space, lam, mu, np.float32)
     operator = matrix.parts[0]
     rng = np.random.default_rng(3)
     u = rng.standard_normal((space.n_node, 3, 4)) * ~space.fixed[:, :, None]

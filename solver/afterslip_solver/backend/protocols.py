@@ -165,12 +165,10 @@ class ElasticOps(Protocol):
         lam: NDArray[np.float64],
         mu: NDArray[np.float64],
         real: type[np.floating[Any]],
-        assembled: Callable[[], tuple[Any, Any, Any]],
     ) -> Blocks:
         """K in precision ``real``, as a matrix or as something that acts like it.
 
-        ``assembled`` returns it on the host (indptr, indices, data); a backend that
-        needs none does not call it. Vectors must be zero on fixed components.
+        Vectors must be zero on fixed components, and products are.
         """
 
     def elastic_forces(self, tets: Tets, lam: Any, mu: Any, u: Any) -> Any:

@@ -149,7 +149,7 @@ class _Bench:
         backend, word = self.backend, self.word
         lam, mu = (values / self.unit for values in self.moduli)
         for real, name in ((np.float32, "fp32"), (np.float64, "fp64")):
-            matrix = backend.stiffness(self.space, lam, mu, real, lambda: ((), (), ()))
+            matrix = backend.stiffness(self.space, lam, mu, real)
             u = self.vector(real)
             f = self.xp.full_like(u, np.nan)
             backend.multiply(matrix, u, f)

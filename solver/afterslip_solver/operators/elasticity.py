@@ -138,7 +138,7 @@ class Elasticity:
 
     @cached_property
     def matrix(self) -> Blocks:
-        """Elastic K on the backend, FP64; assembled or not, as the backend prefers."""
+        """Elastic K on the backend, FP64."""
         return self.stiffness(1.0, np.float64)
 
     def beside_matrix(self, call: Callable[[], T]) -> T:
@@ -189,24 +189,10 @@ class Elasticity:
 
     def stiffness(self, unit: float, real: type[np.floating[Any]]) -> Blocks:
         """K / unit on the backend in another precision."""
-
-        def assembled() -> tuple[Any, Any, Any]:
-            host = self.host
-            if unit == 1.0 and host.data.dtype == real:
-                return host.indptr, host.indices, host.data
-            data = np.empty(host.data.shape, dtype=real)
-
-            def divide(first: int, last: int) -> None:
-                rows = slice(first, last)
-                np.divide(host.data[rows], unit, out=data[rows], casting="same_kind")
-
-            over(len(data), divide)
-            return host.indptr, host.indices, data
-
         lam, mu = self.moduli
         if unit != 1.0:
             lam, mu = lam / unit, mu / unit
-        made = self.backend.stiffness(self.space, lam, mu, real, assembled)
+        made = self.backend.stiffness(self.space, lam, mu, real)
         if np.dtype(real) == np.float32:
             self.single = made
         return made

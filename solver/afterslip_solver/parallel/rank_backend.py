@@ -138,10 +138,9 @@ class RankBackend:
         lam: NDArray[np.float64],
         mu: NDArray[np.float64],
         real: type[np.floating[Any]],
-        assembled: Callable[[], tuple[Any, Any, Any]],
     ) -> Blocks:
         """See `Backend`."""
-        own = self.inner.stiffness(space, lam, mu, real, assembled)
+        own = self.inner.stiffness(space, lam, mu, real)
         return RankBlocks.of(own, self._halos[len(space.nodes)])
 
     def multiply(self, matrix: Blocks, x: Any, out: Any) -> None:

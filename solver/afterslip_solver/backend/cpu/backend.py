@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from itertools import pairwise
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from afterslip_solver.backend.base import LANES, Blocks, Discretisation, Tets
 from afterslip_solver.backend.cpu import blocks as block_kernels
 from afterslip_solver.backend.cpu import tets as tet_kernels
 from afterslip_solver.backend.cpu import vectors as vector_kernels
+from afterslip_solver.backend.cpu.matrix_free import MatrixFree, Plan
 from afterslip_solver.backend.protocols import Capabilities
 
 # rows of a vector that are not worth another thread
@@ -36,6 +38,7 @@ class CpuBackend:
     def __init__(self, threads: int = 1) -> None:
         self.threads = max(1, threads)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._plans: WeakKeyDictionary[Discretisation, Plan] = WeakKeyDictionary()
 
     def _sweep(
         self, n: int, kernel: Callable[[int, int], None], few: int = 256
@@ -101,15 +104,20 @@ class CpuBackend:
         lam: NDArray[np.float64],
         mu: NDArray[np.float64],
         real: type[np.floating[Any]],
-        assembled: Callable[[], tuple[Any, Any, Any]],
     ) -> Blocks:
-        """See `Backend`; an assembled matrix."""
-        del lam, mu, real
-        return self.blocks(*assembled(), len(space.nodes))
+        """See `Backend`; without a matrix, element by element."""
+        plan = self._plans.get(space)
+        if plan is None:
+            plan = self._plans[space] = Plan.of(space)
+        operator, n = MatrixFree(space, plan, lam, mu, real), len(space.nodes)
+        return Blocks(3, 3, n, n, (operator,), operator.bytes)
 
     def multiply(self, matrix: Blocks, x: Any, out: Any) -> None:
         """See `Backend`."""
-        self._product(matrix, x, out, False)
+        if isinstance(matrix.parts[0], MatrixFree):
+            matrix.parts[0].multiply(self._sweep, x, out)
+        else:
+            self._product(matrix, x, out, False)
 
     def add_product(self, matrix: Blocks, x: Any, out: Any) -> None:
         """See `AddedProduct`."""
@@ -124,6 +132,9 @@ class CpuBackend:
 
     def residual(self, matrix: Blocks, b: Any, x: Any, out: Any) -> None:
         """See `Backend`."""
+        if isinstance(matrix.parts[0], MatrixFree):
+            matrix.parts[0].residual(self._sweep, b, x, out)
+            return
         f, x, y, parts = b.reshape(-1), x.reshape(-1), out.reshape(-1), matrix.parts
         self._sweep(
             len(parts[0]) - 1,
@@ -140,6 +151,9 @@ class CpuBackend:
         out: Any,
     ) -> None:
         """See `Backend`."""
+        if isinstance(matrix.parts[0], MatrixFree):
+            matrix.parts[0].relax(self._sweep, inverse, b, x, gain, out)
+            return
         if matrix.rows != 3:
             self.residual(matrix, b, x, out)
             self.scale_blocks(inverse, out.copy(), gain, out)

@@ -111,7 +111,7 @@ def _step(inverse: Any, q: int, r0: Any, r1: Any, r2: Any) -> Any:
 
 
 @compiled()
-def _relaxed(
+def relaxed(
     found: Any, inverse: Any, b: Any, x: Any, factor: Any, row: int, out: Any, at: int
 ) -> None:
     """Write a row of x + gain D^-1 (b - A x), where A x is ``found``, at ``at``."""
@@ -141,7 +141,7 @@ def relax(
     factor = splat(gain)
     for i in range(start, stop):
         found = _row(indptr, indices, data, x, i)
-        _relaxed(found, inverse, b, x, factor, i, out, WIDTH * i)
+        relaxed(found, inverse, b, x, factor, i, out, WIDTH * i)
 
 
 @compiled()
@@ -162,7 +162,7 @@ def relax_rows(
     factor = splat(gain)
     for i in range(start, stop):
         found = _row(indptr, indices, data, x, i)
-        _relaxed(found, inverse, b, x, factor, which[i], out, WIDTH * i)
+        relaxed(found, inverse, b, x, factor, which[i], out, WIDTH * i)
 
 
 @compiled()

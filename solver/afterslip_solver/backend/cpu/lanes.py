@@ -40,7 +40,8 @@ class _LanesModel(PrimitiveModel):  # type: ignore[misc]
         super().__init__(manager, kind, ir.VectorType(real, kind.width))
 
 
-def _address(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
+def address(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
+    """Where an entry of an array of Numba type ``kind`` lies."""
     if kind.layout != "C":
         # other entries than are meant would be there
         raise TypingError(f"lanes of {kind}, which is not C-contiguous")
@@ -48,17 +49,20 @@ def _address(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> A
     return builder.gep(data, [index])
 
 
-def _load(context: Any, builder: Any, signature: Any, args: Any, width: int) -> Any:
-    kind = signature.args[0]
-    at = _address(context, builder, kind, *args[:2])
+def load_from(
+    context: Any, builder: Any, kind: Any, array: Any, index: Any, width: int
+) -> Any:
+    """Load ``width`` entries from ``index`` on as a vector."""
+    at = address(context, builder, kind, array, index)
     vector = ir.VectorType(context.get_value_type(kind.dtype), width)
     at = builder.bitcast(at, vector.as_pointer())
     return builder.load(at, align=kind.dtype.bitwidth // 8)
 
 
-def _shuffle(builder: Any, vector: Any, places: list[int]) -> Any:
+def shuffled(builder: Any, vectors: Any, places: list[int]) -> Any:
+    """Take entries of two vectors, or of one given twice, as they lie side by side."""
     mask = ir.Constant(ir.VectorType(_INT32, len(places)), places)
-    return builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), mask)
+    return builder.shuffle_vector(*vectors, mask)
 
 
 @intrinsic
@@ -66,7 +70,7 @@ def load(typing: Any, array: Any, index: Any) -> Any:
     """Four entries from ``index`` on."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _load(context, builder, signature, args, LANES)
+        return load_from(context, builder, array, args[0], args[1], LANES)
 
     return Lanes(array.dtype)(array, types.int64), generate
 
@@ -76,8 +80,8 @@ def repeated(typing: Any, array: Any, index: Any) -> Any:
     """Four entries from ``index`` on, for each row of a block."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        lanes = _load(context, builder, signature, args, LANES)
-        return _shuffle(builder, lanes, [0, 1, 2, 3] * _QUARTERS)
+        lanes = load_from(context, builder, array, args[0], args[1], LANES)
+        return shuffled(builder, [lanes] * 2, [0, 1, 2, 3] * _QUARTERS)
 
     return Lanes(array.dtype, _WIDE)(array, types.int64), generate
 
@@ -90,9 +94,9 @@ def strided(typing: Any, array: Any, index: Any, first: Any) -> Any:
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        block = _load(context, builder, signature, args, 8)
+        block = load_from(context, builder, array, args[0], args[1], 8)
         rows = first.literal_value + np.array([0, 3, 6, 6])
-        return _shuffle(builder, block, np.repeat(rows, LANES).tolist())
+        return shuffled(builder, [block] * 2, np.repeat(rows, LANES).tolist())
 
     return Lanes(array.dtype, _WIDE)(array, types.int64, first), generate
 
@@ -104,7 +108,7 @@ def rows(typing: Any, block: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         parts = [
-            _shuffle(builder, args[0], [*range(k, k + LANES)])
+            shuffled(builder, [args[0]] * 2, [*range(k, k + LANES)])
             for k in range(0, 3 * LANES, LANES)
         ]
         return context.make_tuple(builder, result, parts)
@@ -117,7 +121,7 @@ def store(typing: Any, array: Any, index: Any, lanes: Any) -> Any:
     """Write four entries from ``index`` on."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        at = _address(context, builder, signature.args[0], *args[:2])
+        at = address(context, builder, signature.args[0], *args[:2])
         at = builder.bitcast(at, args[2].type.as_pointer())
         builder.store(args[2], at, align=array.dtype.bitwidth // 8)
         return context.get_dummy_value()
@@ -134,7 +138,7 @@ def splat(typing: Any, value: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         empty = ir.Constant(ir.VectorType(args[0].type, LANES), ir.Undefined)
         one = builder.insert_element(empty, args[0], _INT32(0))
-        return _shuffle(builder, one, [0] * LANES)
+        return shuffled(builder, [one] * 2, [0] * LANES)
 
     return Lanes(value)(value), generate
 
@@ -210,7 +214,7 @@ def prefetch(typing: Any, array: Any, index: Any, ahead: Any) -> Any:
         byte = ir.IntType(8).as_pointer()
         kind = ir.FunctionType(ir.VoidType(), [byte, _INT32, _INT32, _INT32])
         ask = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        at = _address(context, builder, signature.args[0], *args[:2])
+        at = address(context, builder, signature.args[0], *args[:2])
         at = builder.gep(builder.bitcast(at, byte), [args[2]])
         read, keep, data = _INT32(0), _INT32(3), _INT32(1)
         builder.call(ask, [at, read, keep, data])

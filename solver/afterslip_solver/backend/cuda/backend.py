@@ -97,10 +97,8 @@ class GpuBackend(VectorsOnDevice, CreepOnDevice):
         lam: NDArray[np.float64],
         mu: NDArray[np.float64],
         real: type[np.floating[Any]],
-        assembled: Callable[[], tuple[Any, Any, Any]],
     ) -> Blocks:
         """See `Backend`; without a matrix, by stencils or element by element."""
-        del assembled
         n = len(space.nodes)
         if self._stencils is not None:
             found = self._stencils.stiffness(space, lam, mu, np.dtype(real))
