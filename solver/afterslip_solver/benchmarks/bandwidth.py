@@ -1,19 +1,18 @@
-"""An iteration on the CPU beside a copy of bytes by the same cores.
-
-Quadratic elements have no matrix, so that an iteration reads little. It is set against
-the bytes of one that reads an assembled matrix, as others do; and against its own.
-"""
+"""Iterations on the CPU, without a matrix and with one, beside a copy of the bytes."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from afterslip_common.record import Record, record
+from afterslip_solver.backend import Blocks
 from afterslip_solver.backend.cpu.backend import CpuBackend
 from afterslip_solver.krylov import pcg
 from afterslip_solver.krylov.result import Precision
@@ -41,15 +40,48 @@ class _Clocked(Cycle):
 
 
 def iterations(operator: Elasticity, cycle: Cycle, f: Any) -> list[Record]:
-    """Measure `iteration` in mixed precision and in FP64."""
-    double = iteration(operator, cycle, f, "double")
-    return [iteration(operator, cycle, f, "mixed"), double]
+    """Measure `iteration` in both precisions, and each with an assembled matrix."""
+    modes: tuple[Precision, ...] = ("mixed", "double")
+    with_matrix = assembled(operator, cycle)
+    names = {"mixed": "cpu_iteration", "double": "cpu_iteration_double"}
+    found = []
+    for precision in modes:
+        moved = moved_bytes(*with_matrix, precision)
+        for system, way in (((operator, cycle), ""), (with_matrix, "_matrix")):
+            name = f"{names[precision]}{way}_ms"
+            found.append(iteration(*system, f, precision, name, moved))
+    return found
+
+
+def assembled(operator: Elasticity, cycle: Cycle) -> tuple[Elasticity, Cycle]:
+    """Return the same with matrices of 3 x 3 blocks for the quadratic elements."""
+    backend, host = operator.backend, operator.host
+
+    def blocks(unit: float, real: type[np.floating[Any]]) -> Blocks:
+        data = (host.data / unit).astype(real)
+        return backend.blocks(host.indptr, host.indices, data, len(host.indptr) - 1)
+
+    single, found, operator = (
+        blocks(cycle.unit, np.float32),
+        cycle.twin(),
+        copy(operator),
+    )
+    finest = found.levels[0]
+    finest.smoother.matrix = operator.single = single
+    found.levels[0] = replace(finest, matrix=single)
+    operator.__dict__["matrix"] = blocks(1.0, np.float64)
+    return operator, found
 
 
 def iteration(
-    operator: Elasticity, cycle: Cycle, f: Any, precision: Precision
+    operator: Elasticity,
+    cycle: Cycle,
+    f: Any,
+    precision: Precision,
+    name: str,
+    moved: float,
 ) -> Record:
-    """Fastest iteration over the time of a copy of what one with a matrix must move.
+    """Fastest iteration over the time of a copy of bytes.
 
     One thread is timed by its own time on a core, so that a busy machine counts only
     as far as it takes bandwidth and cache away; several are timed by the clock.
@@ -59,6 +91,7 @@ def iteration(
     f : (n_node, 3, lane) float64, a load.
     precision : of the iterations; those that compute the residual anew take longer
         than the fastest.
+    moved : bytes that one with an assembled matrix must move.
     """
     backend = operator.backend
     threads = backend.threads if isinstance(backend, CpuBackend) else 1
@@ -68,19 +101,17 @@ def iteration(
     limits: Any = {"tolerance": 1e-30, "max_iterations": _ITERATIONS}
     pcg(operator, clocked, f, precision=precision, **limits)
     rates.append(copy_rate(threads, clock))
-    moved = moved_bytes(operator, cycle, precision, assembled=True)
-    own = moved_bytes(operator, cycle, precision, assembled=False)
     seconds = float(np.diff(clocked.marks).min())
+    own = moved_bytes(operator, cycle, precision)
     return record(
-        "cpu_iteration_ms" if precision == "mixed" else "cpu_iteration_double_ms",
+        name,
         1e3 * seconds,
         "ms",
         1e3 * moved / max(rates),
         f"{f[..., 0].size} unknowns, four lanes, {threads} threads, fastest of "
-        f"{len(clocked.marks) - 1}; baseline: a copy of {moved / 1e9:.2f} GB, which "
-        f"one with an assembled matrix must move, at {max(rates) / 1e9:.1f} GB/s, read "
-        f"and written, in the same process; this one must move {own / 1e9:.2f} GB, "
-        f"{1e3 * own / max(rates):.0f} ms",
+        f"{len(clocked.marks) - 1}, {own / 1e9:.2f} GB to move; baseline: a copy of "
+        f"{moved / 1e9:.2f} GB, which one with an assembled matrix must move, at "
+        f"{max(rates) / 1e9:.1f} GB/s, read and written, in the same process",
     )
 
 
@@ -100,36 +131,22 @@ def copy_rate(threads: int, clock: Callable[[], float]) -> float:
     return 2.0 * a.nbytes / min(times)
 
 
-def moved_bytes(
-    operator: Elasticity, cycle: Cycle, precision: Precision, *, assembled: bool
-) -> float:
-    """Bytes of an iteration if every operation reads and writes its arrays once.
-
-    Parameters
-    ----------
-    assembled : as if the quadratic elements had a matrix of 3 x 3 blocks.
-    """
+def moved_bytes(operator: Elasticity, cycle: Cycle, precision: Precision) -> float:
+    """Bytes of an iteration if every operation reads and writes its arrays once."""
     finest = cycle.levels[0]
-    single, double = finest.matrix.bytes, operator.matrix.bytes
-    if assembled:
-        indptr, indices = operator.space.pattern
-        single, double = (
-            indptr.nbytes + len(indices) * (4 + 9 * real) for real in (4, 8)
-        )
     if precision == "mixed":
         # product 2, inner products 5, updates 9
-        total = single + 16.0 * finest.b.nbytes
+        total = finest.matrix.bytes + 16.0 * finest.b.nbytes
     else:
         # FP64: the same, and change of precision 3
-        total = double + 38.0 * finest.b.nbytes
+        total = operator.matrix.bytes + 38.0 * finest.b.nbytes
     entries = 1
     for level in cycle.levels:
         smoother, v = level.smoother, level.b.nbytes
         degree, visits = len(smoother.factors), level.visits
-        matrix = single if level is finest else level.matrix.bytes
-        relaxed = matrix + smoother.inverse.nbytes + 3 * v
+        relaxed = level.matrix.bytes + smoother.inverse.nbytes + 3 * v
         own = (degree * (1 + visits) - 1) * relaxed + smoother.inverse.nbytes + 2 * v
-        own += visits * (matrix + 3 * v + level.transfer.bytes + 3 * v)
+        own += visits * (level.matrix.bytes + 3 * v + level.transfer.bytes + 3 * v)
         if level.local is not None:
             local = level.local
             steps = len(local.factors) * (1 + visits)
