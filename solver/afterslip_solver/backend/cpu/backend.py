@@ -74,10 +74,11 @@ class CpuBackend:
 
     def moved(self, u: Any, x: Any, factor: Any, rows: Any, before: Any) -> Any:
         """See `Backend`."""
-        now = u[rows] if x is None else u[rows] + x[rows] * factor
-        sizes = [np.abs(v).max((0, 1), initial=0.0) for v in (now - before, now)]
-        before[...] = now
-        return np.array(sizes)
+        nothing = u[:0].astype(np.float32)
+        parts = (nothing, np.zeros(LANES)) if x is None else (x, factor)
+        out = np.empty((2, LANES))
+        vector_kernels.moved(u, *parts, rows, before, out)
+        return out
 
     def blocks(self, indptr: Any, indices: Any, data: Any, n_columns: int) -> Blocks:
         """See `Backend`."""

@@ -178,6 +178,21 @@ def widened(typing: Any, lanes: Any) -> Any:
     return result(lanes), generate
 
 
+@intrinsic
+def as_in(typing: Any, array: Any, lanes: Any) -> Any:
+    """Give the same numbers in the precision of an array, which is not lower."""
+    if array.dtype == types.float32 != lanes.real:
+        raise TypingError(f"lanes of {lanes.real} for {array}")
+    result = Lanes(array.dtype)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if lanes.real == array.dtype:
+            return args[1]
+        return builder.fpext(args[1], context.get_value_type(result))
+
+    return result(array, lanes), generate
+
+
 def _define(function: Any, name: str) -> None:
     """Let numba apply an operator to lanes."""
 

@@ -203,7 +203,7 @@ def strain(elements: Any, g: Any, u: Any, out: Any) -> None:
         deviator(s, out[e], False)
 
 
-@compiled(fastmath={"contract"})
+@compiled()
 def blend_strain(
     elements: Any, g: Any, u: Any, keep: Any, state: Any, gain: Any, out: Any
 ) -> None:
@@ -215,30 +215,30 @@ def blend_strain(
         gather(u, elements[e], local)
         vertex_gradients(local, g[e], s)
         deviator(s, d, False)
-        for a in range(4):
-            for k in range(5):
-                for m in range(LANES):
-                    old = keep[e] * state[e, a, k, m]
-                    out[e, a, k, m] = old + gain[e] * d[a, k, m]
+        old, new, at = splat(keep[e]), splat(gain[e]), 20 * LANES * e
+        for k in range(0, 20 * LANES, LANES):
+            was = old * widened(load(state, at + k))
+            store(out, at + k, fma(new, load(d, k), was))
 
 
-@compiled(fastmath={"contract", "reassoc"})
+@compiled()
 def energy_dot(energy: Any, a: Any, b: Any) -> Any:
     """Lane-wise sum over rows of energy (a_v b_v + (sum_v a_v) (sum_v b_v))."""
-    total = np.zeros(LANES)
+    total, vertex = zeros_of(energy, 4), 5 * LANES
     for e in range(a.shape[0]):
-        for m in range(LANES):
-            s = 0.0
-            for k in range(5):
-                p = q = 0.0
-                for v in range(4):
-                    x, y = a[e, v, k, m], b[e, v, k, m]
-                    p += x
-                    q += y
-                    s += x * y
-                s += p * q
-            total[m] += energy[e] * s
-    return total
+        s = zeros_of(energy, 4)
+        for k in range(4 * vertex * e, 4 * vertex * e + vertex, LANES):
+            p = q = zeros_of(energy, 4)
+            for at in range(k, k + 4 * vertex, vertex):
+                x, y = widened(load(a, at)), widened(load(b, at))
+                p += x
+                q += y
+                s = fma(x, y, s)
+            s = fma(p, q, s)
+        total = fma(splat(energy[e]), s, total)
+    out = np.empty(LANES)
+    store(out, 0, total)
+    return out
 
 
 @compiled()

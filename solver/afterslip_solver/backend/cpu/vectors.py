@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from afterslip_solver.backend.base import LANES
 from afterslip_solver.backend.cpu.lanes import (
+    as_in,
     fma,
     load,
     store,
@@ -47,26 +50,37 @@ def _product(a: Any, b: Any, p: int, s: Any) -> Any:
     return fma(widened(load(a, p)), widened(load(b, p)), s)
 
 
-@compiled(fastmath={"contract"})
+@compiled()
 def axpy(y: Any, a: Any, x: Any, start: int, stop: int) -> None:
     """Y += a x with one factor per lane."""
-    a0, a1, a2, a3 = a[0], a[1], a[2], a[3]
+    factor = load(a, 0)
     for p in range(start * LANES, stop * LANES, LANES):
-        y[p] += a0 * x[p]
-        y[p + 1] += a1 * x[p + 1]
-        y[p + 2] += a2 * x[p + 2]
-        y[p + 3] += a3 * x[p + 3]
+        store(y, p, fma(factor, as_in(y, load(x, p)), load(y, p)))
 
 
-@compiled(fastmath={"contract"})
+@compiled()
 def xpay(x: Any, b: Any, y: Any, start: int, stop: int) -> None:
     """Y = x + b y with one factor per lane."""
-    b0, b1, b2, b3 = b[0], b[1], b[2], b[3]
+    factor = load(b, 0)
     for p in range(start * LANES, stop * LANES, LANES):
-        y[p] = x[p] + b0 * y[p]
-        y[p + 1] = x[p + 1] + b1 * y[p + 1]
-        y[p + 2] = x[p + 2] + b2 * y[p + 2]
-        y[p + 3] = x[p + 3] + b3 * y[p + 3]
+        store(y, p, fma(factor, load(y, p), as_in(y, load(x, p))))
+
+
+@compiled()
+def moved(u: Any, x: Any, factor: Any, rows: Any, before: Any, out: Any) -> None:
+    """See `Backend`; out is (2, lane), and x has no rows where there is none."""
+    out[...] = 0.0
+    for n in range(rows.shape[0]):
+        i = rows[n]
+        for c in range(3):
+            for lane in range(LANES):
+                now = u[i, c, lane]
+                if x.shape[0]:
+                    now += factor[lane] * x[i, c, lane]
+                # a number that is none stays
+                out[0, lane] = np.maximum(out[0, lane], abs(now - before[n, c, lane]))
+                out[1, lane] = np.maximum(out[1, lane], abs(now))
+                before[n, c, lane] = now
 
 
 @compiled()
@@ -77,12 +91,15 @@ def scale_into(x: Any, factor: Any, out: Any, start: int, stop: int) -> None:
             out[p + lane] = factor[lane] * x[p + lane]
 
 
-@compiled(fastmath={"contract"})
+@compiled()
 def blend(past: Any, part: Any, weights: Any, out: Any, start: int, stop: int) -> None:
     """Out += sum_k weights_k past_k with a weight per node's part and lane."""
+    n, components, parts = past.shape[1], past.shape[2], weights.shape[1]
     for i in range(start, stop):
-        own = part[i]
-        for k in range(past.shape[0]):
-            for c in range(past.shape[2]):
-                for lane in range(LANES):
-                    out[i, c, lane] += weights[k, own, lane] * past[k, i, c, lane]
+        for c in range(components):
+            at = i * components + c
+            s = load(out, LANES * at)
+            for k in range(past.shape[0]):
+                weight = load(weights, LANES * (k * parts + part[i]))
+                s = fma(weight, load(past, LANES * (k * n * components + at)), s)
+            store(out, LANES * at, s)
