@@ -61,15 +61,12 @@ def assembled(operator: Elasticity, cycle: Cycle) -> tuple[Elasticity, Cycle]:
         data = (host.data / unit).astype(real)
         return backend.blocks(host.indptr, host.indices, data, len(host.indptr) - 1)
 
-    single, found, operator = (
-        blocks(cycle.unit, np.float32),
-        cycle.twin(),
-        copy(operator),
-    )
-    finest = found.levels[0]
+    found, operator = cycle.twin(), copy(operator)
+    finest, single = found.levels[0], blocks(cycle.unit, np.float32)
     finest.smoother.matrix = operator.single = single
     found.levels[0] = replace(finest, matrix=single)
-    operator.__dict__["matrix"] = blocks(1.0, np.float64)
+    # in place of what the property would make
+    vars(operator)["matrix"] = blocks(1.0, np.float64)
     return operator, found
 
 
