@@ -96,7 +96,7 @@ def test_a_plan_refuses_what_a_submit_refuses(client, change, path):
 
 
 def test_a_model_that_never_fits_is_refused_with_the_numbers(client, monkeypatch):
-    machine = entry.describe_worker() | {"memory_bytes": 4_000_000}
+    machine = entry.describe_worker() | {"memory_bytes": 1_000_000}
     monkeypatch.setattr(entry, "describe_worker", lambda: machine)
     answer = client.post("/v1/campaigns", json=tiny_worker.spec())
     assert answer.status_code == 422

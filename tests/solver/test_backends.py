@@ -121,21 +121,6 @@ class VectorOpsSuite(Suite):
         assert found.dtype == np.float32
         np.testing.assert_allclose(found, factor * x, rtol=1e-6)
 
-    @pytest.mark.parametrize("with_correction", [False, True])
-    def test_the_largest_motion_is_found_and_the_place_stored(self, with_correction):
-        u, past = self.vectors(2)
-        (x,) = self.vectors(1, np.float32)
-        factor = np.array([1.0, -1e3, 0.5, 2.0])
-        rows = self.rng.permutation(self.n_node)[: self.n_node // 2]
-        before = past[rows]
-        now = (u + factor * x if with_correction else u)[rows]
-        ud, xd, fd, rd, bd = self.device(u, x, factor, rows, before.copy())
-        parts = (xd, fd) if with_correction else (None, None)
-        found = self.backend.to_host(self.backend.moved(ud, *parts, rd, bd))
-        for one, right in zip(found, (now - before, now), strict=True):
-            self.close(one, np.abs(right).max(axis=(0, 1)))
-        self.close(bd, now)
-
     def test_a_blend_has_weights_by_part_and_lane(self):
         past = np.stack(self.vectors(3))
         part = self.rng.integers(0, 5, self.n_node).astype(np.int32)

@@ -109,11 +109,3 @@ def test_a_shift_of_the_whole_body_has_no_forces(shaken_box):
     out = np.full_like(u, np.nan)
     device.multiply(k, u, out)
     assert not out.any()
-
-
-def test_a_motion_that_is_no_number_shows():
-    device = backends.get("cpu")
-    u, before = np.zeros((3, 3, 4)), np.zeros((3, 3, 4))
-    u[1, 2, 1], u[0, 0, 3] = np.nan, -2.0
-    found = device.moved(u, None, None, np.arange(3), before)
-    np.testing.assert_array_equal(found, 2 * [[0.0, np.nan, 0.0, 2.0]])
