@@ -29,6 +29,28 @@ _AHEAD = 4096
 
 
 @compiled(inline="always")
+def three(x: Any, o: int) -> Any:
+    """Three components of a node, whose first is at ``o``."""
+    return load(x, o), load(x, o + LANES), load(x, o + 2 * LANES)
+
+
+@compiled(inline="always")
+def put_three(x: Any, o: int, s: Any, t: Any, w: Any) -> None:
+    """Write them."""
+    store(x, o, s)
+    store(x, o + LANES, t)
+    store(x, o + 2 * LANES, w)
+
+
+@compiled(inline="always")
+def subtracted(found: Any, b: Any, row: int, out: Any) -> None:
+    """Write a row of b - A x, where A x is ``found``."""
+    o = WIDTH * row
+    s, t, w = three(b, o)
+    put_three(out, o, s - found[0], t - found[1], w - found[2])
+
+
+@compiled(inline="always")
 def _row(indptr: Any, indices: Any, data: Any, x: Any, i: int) -> Any:
     """Row i of A x, by component.
 
@@ -77,9 +99,7 @@ def multiply(
             s += load(out, o)
             t += load(out, o + LANES)
             w += load(out, o + 2 * LANES)
-        store(out, o, s)
-        store(out, o + LANES, t)
-        store(out, o + 2 * LANES, w)
+        put_three(out, o, s, t, w)
 
 
 @compiled()
@@ -95,11 +115,7 @@ def residual(
 ) -> None:
     """Out = b - A x."""
     for i in range(start, stop):
-        s, t, w = _row(indptr, indices, data, x, i)
-        o = WIDTH * i
-        store(out, o, load(b, o) - s)
-        store(out, o + LANES, load(b, o + LANES) - t)
-        store(out, o + 2 * LANES, load(b, o + 2 * LANES) - w)
+        subtracted(_row(indptr, indices, data, x, i), b, i, out)
 
 
 @compiled()
@@ -220,6 +236,4 @@ def transfer(
             s += load(out, o)
             t += load(out, o + LANES)
             w += load(out, o + 2 * LANES)
-        store(out, o, s)
-        store(out, o + LANES, t)
-        store(out, o + 2 * LANES, w)
+        put_three(out, o, s, t, w)

@@ -15,7 +15,13 @@ from typing import Any
 import numpy as np
 
 from afterslip_solver.backend.base import LANES
-from afterslip_solver.backend.cpu.blocks import WIDTH, relaxed
+from afterslip_solver.backend.cpu.blocks import (
+    WIDTH,
+    put_three,
+    relaxed,
+    subtracted,
+    three,
+)
 from afterslip_solver.backend.cpu.lanes import (
     fma,
     load,
@@ -204,11 +210,6 @@ def _add_pairs(
             _add_forces(s, rows, g, h, k, places, at, sums, c * LANES)
 
 
-@compiled(inline="always")
-def _three(x: Any, o: int) -> Any:
-    return load(x, o), load(x, o + LANES), load(x, o + 2 * LANES)
-
-
 @compiled()
 def _finish(
     kind: int,
@@ -229,22 +230,15 @@ def _finish(
     factor = splat(gain)
     if kind == RELAXED:
         for n in range(first, last):
-            found, i = _three(sums, WIDTH * (n - first)), which[n]
+            found, i = three(sums, WIDTH * (n - first)), which[n]
             relaxed(found, inverse, b, u, factor, i, out, WIDTH * i)
     elif kind == RESIDUAL:
         for n in range(first, last):
-            x, y, z = _three(sums, WIDTH * (n - first))
-            o = WIDTH * which[n]
-            store(out, o, load(b, o) - x)
-            store(out, o + LANES, load(b, o + LANES) - y)
-            store(out, o + 2 * LANES, load(b, o + 2 * LANES) - z)
+            subtracted(three(sums, WIDTH * (n - first)), b, which[n], out)
     else:
         for n in range(first, last):
-            x, y, z = _three(sums, WIDTH * (n - first))
-            o = WIDTH * which[n]
-            store(out, o, x)
-            store(out, o + LANES, y)
-            store(out, o + 2 * LANES, z)
+            x, y, z = three(sums, WIDTH * (n - first))
+            put_three(out, WIDTH * which[n], x, y, z)
 
 
 @compiled()
@@ -316,14 +310,11 @@ def apply_shared(
     for n in range(first, last):
         x = y = z = zeros_of(u, 4)
         for k in range(starts[n], starts[n + 1]):
-            o = WIDTH * slots[k]
-            x += load(shared, o)
-            y += load(shared, o + LANES)
-            z += load(shared, o + 2 * LANES)
-        o = WIDTH * (n - first)
-        store(sums, o, x)
-        store(sums, o + LANES, y)
-        store(sums, o + 2 * LANES, z)
+            found = three(shared, WIDTH * slots[k])
+            x += found[0]
+            y += found[1]
+            z += found[2]
+        put_three(sums, WIDTH * (n - first), x, y, z)
     _finish(kind, which, sums, inverse, b, u, gain, out, first, last)
 
 

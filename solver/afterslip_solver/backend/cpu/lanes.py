@@ -59,6 +59,15 @@ def load_from(
     return builder.load(at, align=kind.dtype.bitwidth // 8)
 
 
+def store_to(
+    context: Any, builder: Any, kind: Any, array: Any, index: Any, vector: Any
+) -> None:
+    """Write a vector to the entries from ``index`` on."""
+    at = address(context, builder, kind, array, index)
+    at = builder.bitcast(at, vector.type.as_pointer())
+    builder.store(vector, at, align=kind.dtype.bitwidth // 8)
+
+
 def shuffled(builder: Any, vectors: Any, places: list[int]) -> Any:
     """Take entries of two vectors, or of one given twice, as they lie side by side."""
     mask = ir.Constant(ir.VectorType(_INT32, len(places)), places)
@@ -121,9 +130,7 @@ def store(typing: Any, array: Any, index: Any, lanes: Any) -> Any:
     """Write four entries from ``index`` on."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        at = address(context, builder, signature.args[0], *args[:2])
-        at = builder.bitcast(at, args[2].type.as_pointer())
-        builder.store(args[2], at, align=array.dtype.bitwidth // 8)
+        store_to(context, builder, array, args[0], args[1], args[2])
         return context.get_dummy_value()
 
     if array.dtype != lanes.real:

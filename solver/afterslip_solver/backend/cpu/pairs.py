@@ -14,17 +14,25 @@ from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
 from afterslip_solver.backend.base import LANES
-from afterslip_solver.backend.cpu.lanes import Lanes, address, load_from, shuffled
+from afterslip_solver.backend.cpu.lanes import (
+    Lanes,
+    address,
+    load_from,
+    shuffled,
+    store_to,
+)
 
 # elements that are done at once
 TWO = 2
 _BOTH = TWO * LANES
 
 
-def _entry(context: Any, builder: Any, kind: Any, table: Any, at: Any, far: int) -> Any:
-    """Entry ``at + far`` of a table of int32."""
+def _begin(
+    context: Any, builder: Any, kind: Any, table: Any, at: Any, far: int, further: Any
+) -> Any:
+    """Entry ``at + far`` of a table of int32, and ``further`` behind that."""
     place = address(context, builder, kind, table, builder.add(at, at.type(far)))
-    return builder.sext(builder.load(place), at.type)
+    return builder.add(builder.sext(builder.load(place), at.type), further)
 
 
 @intrinsic(prefer_literal=True)
@@ -37,8 +45,7 @@ def gathered(typing: Any, x: Any, table: Any, width: Any, at: Any, further: Any)
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         halves = []
         for far in (0, width.literal_value):
-            begin = _entry(context, builder, table, args[1], args[3], far)
-            begin = builder.add(begin, args[4])
+            begin = _begin(context, builder, table, args[1], args[3], far, args[4])
             halves.append(load_from(context, builder, x, args[0], begin, LANES))
         return shuffled(builder, halves, [*range(_BOTH)])
 
@@ -54,16 +61,13 @@ def add_scattered(
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         for k, far in enumerate((0, width.literal_value)):
-            begin = _entry(context, builder, table, args[1], args[3], far)
-            begin = builder.add(begin, args[4])
+            begin = _begin(context, builder, table, args[1], args[3], far, args[4])
             old = load_from(context, builder, out, args[0], begin, LANES)
             part = shuffled(
                 builder, [args[5]] * 2, [*range(k * LANES, (k + 1) * LANES)]
             )
             new = builder.fadd(old, part)
-            place = address(context, builder, out, args[0], begin)
-            place = builder.bitcast(place, new.type.as_pointer())
-            builder.store(new, place, align=out.dtype.bitwidth // 8)
+            store_to(context, builder, out, args[0], begin, new)
         return context.get_dummy_value()
 
     if out.dtype != both.real:
