@@ -41,7 +41,11 @@ CONFIG = {
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.terminate": False,
+    # nothing shows these: 50 and 100 samples a second in each process, which take a
+    # tenth of two cores
+    "distributed.admin.tick.interval": "1 s",
     "distributed.admin.tick.limit": "30 s",
+    "distributed.worker.profile.enabled": False,
 }
 
 
