@@ -8,7 +8,6 @@ from scipy.sparse import bsr_array, random_array
 
 from afterslip_solver import backend as backends
 from afterslip_solver.backend.base import Tets
-from afterslip_solver.backend.cuda import slices
 from afterslip_solver.model import TET_EDGES, Materials, Model, Surface
 from afterslip_solver.operators import Elasticity, Space
 from afterslip_solver.parallel.communicator import Meeting, ThreadCommunicator
@@ -372,7 +371,8 @@ class TestOnARank(BackendSuite):
 class TestOnTheGpu(BackendSuite):
     @pytest.fixture(params=[0, N])
     def backend(self, request, monkeypatch):
-        monkeypatch.setattr(slices, "_SHARED", request.param)
+        at = "afterslip_solver.backend.cuda.sliced_matrix._SHARED"
+        monkeypatch.setattr(at, request.param)
         return backends.get("gpu")
 
 

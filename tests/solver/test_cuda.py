@@ -123,17 +123,22 @@ def test_block_numbering_is_a_permutation_with_compact_blocks(small):
     assert max(spread) < 0.8
 
 
-def test_slices_hold_the_matrix():
+@pytest.mark.parametrize("together", [1, 8])
+def test_slices_hold_the_matrix(together):
     rng = np.random.default_rng(2)
     dense = rng.standard_normal((70, 70, 3, 3)) * (rng.random((70, 70, 1, 1)) < 0.1)
     flat = dense.transpose(0, 2, 1, 3).reshape(210, 210)
     matrix = bsr_array(flat, blocksize=(3, 3))
-    starts, columns, values = in_slices(matrix.indptr, matrix.indices, matrix.data)
+    csr = matrix.indptr, matrix.indices, matrix.data
+    starts, columns, values = in_slices(*csr, together)
+    whole = 32 * (9 - 9 % together)
     x = rng.standard_normal((70, 3))
     y = np.zeros((96, 3))
     for s in range(3):
         for j in range(starts[s], starts[s + 1]):
-            block = values[j].reshape(3, 3, 32)
+            first = values[j, :whole].reshape(-1, 32, together).swapaxes(1, 2)
+            rows = first.reshape(-1, 32), values[j, whole:].reshape(-1, 32)
+            block = np.concatenate(rows).reshape(3, 3, 32)
             y[32 * s : 32 * s + 32] += np.einsum("ijr,rj->ri", block, x[columns[j]])
     np.testing.assert_allclose(y[:70], (flat @ x.ravel()).reshape(70, 3), atol=1e-12)
 

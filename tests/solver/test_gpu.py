@@ -6,6 +6,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from afterslip_common.terms import YEAR
 from afterslip_solver import backend as backends
@@ -247,3 +248,36 @@ def test_large_arrays_are_copied_to_the_device_whole(gpu, count):
     values[:] = 0.0
     assert copied.flags.c_contiguous
     assert np.array_equal(gpu.to_host(copied), before)
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_products_and_smoothing_steps_of_matrices_in_fp16(small, gpu, few, monkeypatch):
+    at = "afterslip_solver.backend.cuda.sliced_matrix._SHARED"
+    monkeypatch.setattr(at, 300 if few else 0)
+    rng = np.random.default_rng(3)
+    pattern = sparse.random_array((300, 300), density=0.05, rng=rng)
+    pattern = (pattern + pattern.T + sparse.eye_array(300)).tocsr()
+    data = rng.standard_normal((pattern.nnz, 3, 3)).astype(np.float16)
+    # of any size, and one that moves nothing
+    inverse = rng.standard_normal((300, 3, 3)).astype(np.float32)
+    inverse += inverse.swapaxes(1, 2)
+    inverse *= (10.0 ** rng.integers(-6, 6, (300, 1, 1))).astype(np.float32)
+    inverse[7] = 0.0
+    x, b = rng.standard_normal((2, 300, 3, 4)).astype(np.float32)
+    wide = pattern.indptr, pattern.indices, data.astype(np.float32)
+    exact = small.backend.blocks(*wide, 300)
+    rounded = gpu.blocks(pattern.indptr, pattern.indices, data, 300)
+    there = [gpu.asarray(a) for a in (inverse, b, x)]
+    out, found = np.empty_like(x), gpu.xp.empty(x.shape, dtype=np.float32)
+    small.backend.residual(exact, b, x, out)
+    gpu.residual(rounded, *there[1:], found)
+    # the values are the same, so FP32 sums differ in order alone
+    np.testing.assert_allclose(gpu.to_host(found), out, atol=2e-5)
+    residual = np.abs(out).max(axis=(1, 2))
+    small.backend.relax(exact, inverse, b, x, 0.5, out)
+    gpu.relax(rounded, *there, 0.5, found)
+    error = np.abs(gpu.to_host(found) - out).max(axis=(1, 2))
+    # blocks of D^-1 have 11 bits of their largest number, and three columns
+    change = 0.5 * 3.0 * np.abs(inverse).max(axis=(1, 2)) * residual
+    assert (error <= 2.0**-11 * change + 1e-5).all()
+    assert error[7] == 0.0

@@ -33,8 +33,9 @@ from afterslip_solver.backend.cuda.matrix_free import (
     Products,
 )
 from afterslip_solver.backend.cuda.plan import block_numbering
+from afterslip_solver.backend.cuda.sliced_matrix import SlicedMatrix
 from afterslip_solver.backend.cuda.slices import ROWS as SLICE
-from afterslip_solver.backend.cuda.slices import in_slices, launch_of
+from afterslip_solver.backend.cuda.slices import in_slices
 from afterslip_solver.backend.cuda.streams import SideStream
 from afterslip_solver.backend.cuda.vectors import VectorsOnDevice
 from afterslip_solver.backend.protocols import Capabilities
@@ -113,14 +114,17 @@ class GpuBackend(VectorsOnDevice, CreepOnDevice):
     def blocks(self, indptr: Any, indices: Any, data: Any, n_columns: int) -> Blocks:
         """See `Backend`."""
         rows, columns = data.shape[1:]
-        few = len(indptr) <= _FEW
-        if rows == columns == 3 or ((rows, columns) in _SPLITS and not few):
+        n = len(indptr) - 1
+        if rows == columns == 3:
+            matrix = SlicedMatrix(indptr, indices, data, self.asarray)
+            return Blocks(3, 3, n, n_columns, (matrix,), matrix.bytes)
+        if (rows, columns) in _SPLITS and n >= _FEW:
             host = in_slices(indptr, indices, data)
         else:
             host = (indptr.astype(np.int32), indices.astype(np.int32), data)
         parts = tuple(self.asarray(part) for part in host)
         size = int(sum(part.nbytes for part in parts))
-        return Blocks(rows, columns, len(indptr) - 1, n_columns, parts, size)
+        return Blocks(rows, columns, n, n_columns, parts, size)
 
     def multiply(self, matrix: Blocks, x: Any, out: Any) -> None:
         """See `Backend`."""
@@ -139,10 +143,8 @@ class GpuBackend(VectorsOnDevice, CreepOnDevice):
                 matrix.parts[0].residual(b, x, out)
             else:
                 matrix.parts[0].apply(x, out)
-        elif rows == matrix.columns == 3:
-            suffix, blocks, threads = launch_of(n)
-            run = _sparse(f"multiply3{suffix}", x, matrix)
-            run(blocks, threads, (np.int32(n), *matrix.parts, x, b, out))
+        elif isinstance(matrix.parts[0], SlicedMatrix):
+            matrix.parts[0].residual(b, x, out)
         elif (rows, matrix.columns) in _SPLITS and n >= _FEW:
             run = _sparse(f"multiply{rows}{matrix.columns}", x, matrix)
             grid = -(-n * _SPLITS[rows, matrix.columns] // (4 * SLICE))
@@ -165,14 +167,8 @@ class GpuBackend(VectorsOnDevice, CreepOnDevice):
         out: Any,
     ) -> None:
         """See `Backend`."""
-        n, real = matrix.n_rows, x.dtype.type
-        if isinstance(matrix.parts[0], Products):
+        if isinstance(matrix.parts[0], Products | SlicedMatrix):
             matrix.parts[0].relax(inverse, b, x, gain, out)
-        elif matrix.rows == 3:
-            suffix, blocks, threads = launch_of(n)
-            run = _sparse(f"relax3{suffix}", x, matrix)
-            arguments = (*matrix.parts, inverse, b, x, real(gain), out)
-            run(blocks, threads, (np.int32(n), *arguments))
         else:
             self._residual(matrix, b, x, out)
             self._scale(inverse, out, gain, x, out)

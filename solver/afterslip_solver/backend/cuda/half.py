@@ -57,18 +57,30 @@ def scaled(shapes: Float) -> Float:
     return out
 
 
-def packed(inverse: Any) -> Any:
-    """(n, 4) float32 of (n, 3, 3) symmetric blocks: `Inverse` in nodes.cuh.
+class PackedBlocks:
+    """Symmetric blocks (n, 3, 3) as (n, 4) float32: `Inverse` in pairs.cuh.
 
     A thread then reads 16 bytes instead of nine numbers that lie 36 bytes from those
-    of its neighbours.
+    of its neighbours. They are packed when they are first used, and live as long as
+    this does: a graph reads them.
     """
-    n = len(inverse)
-    out = cupy.empty((n, 4), dtype=np.float32)
-    options = variants.macro(np.float32, np.float32, variants.RELAX, True, True)
-    pack = kernel("macro.cu", "pack", *options)
-    pack((-(-n // 256),), (256,), (np.int32(n), inverse, out))
-    return out
+
+    def __init__(self) -> None:
+        # by the identity of what was packed
+        self._found: dict[int, tuple[Any, Any]] = {}
+
+    def of(self, blocks: Any) -> Any:
+        """Return blocks, float32, packed."""
+        key = id(blocks)
+        if key not in self._found:
+            n = len(blocks)
+            out = cupy.empty((n, 4), dtype=np.float32)
+            options = variants.sparse(np.float32, np.float16)
+            pack = kernel("sparse.cu", "pack", *options)
+            pack((-(-n // 256),), (256,), (np.int32(n), blocks, out))
+            # another thread may have been first, and a graph may read its own
+            self._found.setdefault(key, (blocks, out))
+        return self._found[key][1]
 
 
 @dataclass(frozen=True, eq=False, slots=True)

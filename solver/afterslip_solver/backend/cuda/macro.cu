@@ -27,6 +27,10 @@ __device__ __forceinline__ int component_of(int k) {
   return min((int)threadIdx.x + k * THREADS, 3 * N_NODE - 1);
 }
 
+__device__ __forceinline__ bool copied_by_another(int k) {
+  return (k + 1) * THREADS > 3 * N_NODE && (int)threadIdx.x + k * THREADS >= 3 * N_NODE;
+}
+
 // Read what a thread copies.
 __device__ __forceinline__ void fetch(const unsigned* __restrict__ nodes,
                                       const input* __restrict__ u, Four own[EACH]) {
@@ -242,21 +246,3 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
   if (sums) add_dots(mine->a, sums + one * LANES);
 #endif
 }
-
-#if PACKED
-// Pack symmetric blocks (n, 3, 3).
-extern "C" __global__ void pack(int n, const float* __restrict__ inverse, Inverse* out) {
-  const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-  if (i >= n) return;
-  const float* q = inverse + 9 * i;
-  const float six[6] = {q[0], q[4], q[8], q[1], q[5], q[2]};
-  float scale = 0;
-#pragma unroll
-  for (int k = 0; k < 6; k++) scale = max(scale, fabsf(six[k]));
-  const float by = scale > 0 ? 1 / scale : 0;
-  Inverse d = {{}, scale};
-#pragma unroll
-  for (int k = 0; k < 3; k++) d.pairs[k] = pair_of(by * six[2 * k], by * six[2 * k + 1]);
-  out[i] = d;
-}
-#endif

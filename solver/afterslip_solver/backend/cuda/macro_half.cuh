@@ -81,6 +81,7 @@ __device__ __forceinline__ void put(Vector& vector, Four own[EACH],
     *(Pair*)(vector.memory + at(ZERO, threadIdx.x / 2) + threadIdx.x % 2 * 4) = {0};
 #pragma unroll
   for (int k = 0; k < EACH; k++) {
+    if (copied_by_another(k)) break;
     const int node = component_of(k) / 3, c = component_of(k) % 3;
     const float* a = own[k].a;
     *(Lanes*)(vector.memory + at(__ldg(places + node), c)) = {

@@ -56,6 +56,7 @@ __device__ __forceinline__ void put(Vector& vector, const Four own[EACH],
     memory[threadIdx.x / WIDTH * PLANE + ZERO * WIDTH + threadIdx.x % WIDTH] = 0;
 #pragma unroll
   for (int k = 0; k < EACH; k++) {
+    if (copied_by_another(k)) break;
     const int node = component_of(k) / 3, c = component_of(k) % 3;
     real* to = memory + c * PLANES * PLANE + __ldg(places + node) * WIDTH;
 #pragma unroll

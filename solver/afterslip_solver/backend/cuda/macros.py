@@ -170,9 +170,7 @@ class MacroStiffness(Products):
         values[:, 10] = mu[first] * space.volume[first]
         self._shapes = cupy.asarray(values, dtype=real)
         self._half_shapes: Any = None
-        # diagonal blocks by their identity, and as they are read; a graph reads them
-        # for as long as it lives
-        self._packed: dict[int, tuple[Any, Any]] = {}
+        self._packed = half.PackedBlocks()
         self.bytes = int(self._shapes.nbytes)
         in_half = in_half and real == np.float32
         if in_half and half.compressible(lam[first], mu[first]):
@@ -205,7 +203,7 @@ class MacroStiffness(Products):
         halves = self._half_shapes is not None
         packed = halves and inverse is not None
         if packed:
-            inverse = self._packed_of(inverse)
+            inverse = self._packed.of(inverse)
         options = variants.elastic(self._real, u.dtype, finish, packed=packed)
         clear(options, plan.shared, out)
         vectors = u, b, inverse, gain, out, sums
@@ -250,13 +248,6 @@ class MacroStiffness(Products):
         dots = NOWHERE if sums is None else sums[self._n_rest :][part]
         arguments = (*tables, u, *rest, gain, out, dots)
         apply((n,), (variants.MACRO_THREADS,), arguments, shared_mem=memory)
-
-    def _packed_of(self, inverse: Any) -> Any:
-        """Pack diagonal blocks when they are first used."""
-        key = id(inverse)
-        if key not in self._packed:
-            self._packed[key] = inverse, half.packed(inverse)
-        return self._packed[key][1]
 
 
 class Stencils:

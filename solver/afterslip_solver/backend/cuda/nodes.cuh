@@ -33,6 +33,9 @@ typedef INPUT input;
 #if HALF || PACKED
 #include "pairs.cuh"
 #endif
+#if HALF
+#include "scales.cuh"
+#endif
 
 struct alignas(16) Chunk { real a[16 / sizeof(real)]; };
 #define WIDTH (16 / (int)sizeof(real))
@@ -68,27 +71,8 @@ __device__ __forceinline__ Four lanes_of(const input* node, int c) {
 }
 
 #if PACKED
-// The six numbers of a symmetric block in FP16: xx yy, zz xy, yz xz; and what they are
-// multiplied by.
-struct alignas(16) Inverse { Pair pairs[3]; float scale; };
-
 __device__ __forceinline__ void inverse_of(const Rest& rest, long long node, float q[9]) {
-  // an `Inverse`
-  const uint4 d = __ldg((const uint4*)rest.inverse + node);
-  const Pair pairs[3] = {{d.x}, {d.y}, {d.z}};
-  const float scale = __int_as_float((int)d.w);
-  float s[6];
-#pragma unroll
-  for (int k = 0; k < 3; k++) {
-    s[2 * k] = scale * low_of(pairs[k]);
-    s[2 * k + 1] = scale * high_of(pairs[k]);
-  }
-  q[0] = s[0];
-  q[4] = s[1];
-  q[8] = s[2];
-  q[1] = q[3] = s[3];
-  q[5] = q[7] = s[4];
-  q[2] = q[6] = s[5];
+  read_inverse(rest.inverse, node, q);
 }
 #else
 __device__ __forceinline__ void inverse_of(const Rest& rest, long long node, real q[9]) {

@@ -1,6 +1,6 @@
 // Two numbers in FP16, of two lanes or of a table, and their arithmetic.
 //
-// Included by nodes.cuh.
+// Included by nodes.cuh and sparse.cu.
 
 struct Pair { unsigned bits; };
 
@@ -61,40 +61,26 @@ __device__ __forceinline__ Pair multiply_add(Pair v, Pair w, Pair x) {
   return d;
 }
 
-#if HALF
-// exponent of 1 as a float has it
-#define ONE 127
+// The six numbers of a symmetric block in FP16: xx yy, zz xy, yz xz; and what they are
+// multiplied by.
+struct alignas(16) Inverse { Pair pairs[3]; float scale; };
 
-// The largest of a warp's numbers, none of which is negative: ordered as their bits are.
-__device__ __forceinline__ float largest_of_warp(float v) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-  for (int away = 16; away > 0; away /= 2) v = max(v, __shfl_xor_sync(~0u, v, away));
-  return v;
-#else
-  return __int_as_float((int)__reduce_max_sync(~0u, (unsigned)__float_as_int(v)));
-#endif
-}
-
-// Find by which powers of two a thread block's numbers of each lane are multiplied for the
-// largest to be 2^exponent or up to twice that.
-// most: the largest of the thread. unit: reciprocals times `back`, for all from the next
-// barrier on.
-__device__ __forceinline__ void find_scales(int exponent, const float most[LANES], float back,
-                                            float scale[LANES], float* unit) {
-  __shared__ float most_of[WARPS][LANES];
+// q = the n-th of them.
+template <class T>
+__device__ __forceinline__ void read_inverse(const void* from, long long n, T q[9]) {
+  const uint4 d = __ldg((const uint4*)from + n);
+  const Pair pairs[3] = {{d.x}, {d.y}, {d.z}};
+  const float scale = __int_as_float((int)d.w);
+  float s[6];
 #pragma unroll
-  for (int m = 0; m < LANES; m++) {
-    const float own = largest_of_warp(most[m]);
-    if (threadIdx.x % 32 == 0) most_of[threadIdx.x / 32][m] = own;
+  for (int k = 0; k < 3; k++) {
+    s[2 * k] = scale * low_of(pairs[k]);
+    s[2 * k + 1] = scale * high_of(pairs[k]);
   }
-  __syncthreads();
-#pragma unroll
-  for (int m = 0; m < LANES; m++) {
-    const float all = largest_of_warp(most_of[threadIdx.x % WARPS][m]);
-    const int wanted = 2 * ONE + exponent - (__float_as_int(all) >> 23);
-    const int within = max(1, min(2 * ONE - 1, wanted));
-    scale[m] = __int_as_float(within << 23);
-    if (threadIdx.x == 0) unit[m] = back * __int_as_float((2 * ONE - within) << 23);
-  }
+  q[0] = s[0];
+  q[4] = s[1];
+  q[8] = s[2];
+  q[1] = q[3] = s[3];
+  q[5] = q[7] = s[4];
+  q[2] = q[6] = s[5];
 }
-#endif

@@ -12,31 +12,23 @@ from afterslip_solver.jit.compiling import compiled
 from afterslip_solver.jit.threads import over
 
 ROWS = 32
-# rows of 3 x 3 blocks up to which four warps share a slice: one would wait for its
-# steps, one after the other, while most of the device has nothing to do
-_SHARED = 1 << 18
-
-
-def launch_of(n: int) -> tuple[str, tuple[int], tuple[int]]:
-    """Suffix of a kernel for n rows of 3 x 3 blocks, thread blocks and threads."""
-    if n > _SHARED:
-        return "", (-(-n // 64),), (64,)
-    return "_few", (-(-n // ROWS),), (128,)
 
 
 def in_slices(
-    indptr: Any, indices: Any, data: Any
+    indptr: Any, indices: Any, data: Any, together: int = 1
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], Any]:
     """Pad rows to the longest of their slice and lay them side by side.
 
     Parameters
     ----------
     indptr, indices, data : block CSR, data (n_block, rows, columns).
+    together : numbers of a row that lie behind each other.
 
     Returns
     -------
-    starts (n_slice + 1,), columns (n_step, 32) and values (n_step, rows * columns, 32);
-    padding has zero values and column 0.
+    starts (n_slice + 1,), columns (n_step, 32), values (n_step, rows * columns * 32);
+    the last are (32, together), as often as it divides a row's numbers, and then those
+    left over in the same way. Padding has zero values and column 0.
     """
     counts = np.diff(indptr)
     n_slice = -(-len(counts) // ROWS)
@@ -46,11 +38,11 @@ def in_slices(
     np.cumsum(padded.reshape(n_slice, ROWS).max(axis=1), out=starts[1:])
     n_step, size = int(starts[-1]), data.shape[1] * data.shape[2]
     columns = np.zeros((n_step, ROWS), dtype=np.int32)
-    values = np.zeros((n_step, size, ROWS), dtype=data.dtype)
+    values = np.zeros((n_step, size * ROWS), dtype=data.dtype)
     # compiled code knows no FP16, and copying needs no number
     bits = np.dtype(f"u{data.dtype.itemsize}")
     blocks = np.ascontiguousarray(data).reshape(-1, size).view(bits)
-    tables = (indptr, indices, blocks, starts, columns, values.view(bits))
+    tables = (indptr, indices, blocks, together, starts, columns, values.view(bits))
     over(len(counts), partial(_lay, *tables))
     return starts.astype(np.int32), columns, values
 
@@ -60,6 +52,7 @@ def _lay(
     indptr: Any,
     indices: Any,
     blocks: Any,
+    together: int,
     starts: Any,
     columns: Any,
     values: Any,
@@ -67,10 +60,13 @@ def _lay(
     last: int,
 ) -> None:
     """Copy rows first..last to their places."""
+    size = blocks.shape[1]
     for row in range(first, last):
         step, k = starts[row // ROWS], row % ROWS
         for j in range(indptr[row], indptr[row + 1]):
             columns[step, k] = indices[j]
-            for c in range(blocks.shape[1]):
-                values[step, c, k] = blocks[j, c]
+            for c in range(size):
+                begin = c - c % together
+                width = min(together, size - begin)
+                values[step, begin * ROWS + k * width + c % together] = blocks[j, c]
             step += 1

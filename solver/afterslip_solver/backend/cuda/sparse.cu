@@ -4,6 +4,7 @@
 typedef REAL real;
 
 #if HALF
+#include "pairs.cuh"
 struct store { unsigned short bits; };
 __device__ __forceinline__ real value(store v) {
   float f;
@@ -22,59 +23,12 @@ __device__ __forceinline__ real stream(const store* p) { return __ldcs(p); }
 
 #define LANES 4
 #define SLICE 32
+// blocks of 64 threads a multiprocessor: more would leave too few registers
+#define RESIDENT (64 / (int)sizeof(real))
 
 struct alignas(4 * sizeof(real)) Four { real a[LANES]; };
 
-// Every SPLIT-th step of a row of a matrix of 3 x 3 blocks, from `turn` on. Rows lie in
-// slices of 32, padded to one length:
-// starts (slice + 1), columns (step, 32), values (step, 9, 32).
-template <int SPLIT>
-__device__ __forceinline__ void row_times(int row, int turn, const int* __restrict__ starts,
-                                          const int* __restrict__ columns,
-                                          const store* __restrict__ values,
-                                          const Four* __restrict__ x, real s[3][LANES]) {
-  const int slice = row / SLICE, k = row % SLICE;
-  const int stop = starts[slice + 1];
-#pragma unroll 3
-  for (int j = starts[slice] + turn; j < stop; j += SPLIT) {
-    const Four* p = x + (long long)columns[j * (long long)SLICE + k] * 3;
-    const store* v = values + (long long)j * (9 * SLICE) + k;
-    const Four x0 = p[0], x1 = p[1], x2 = p[2];
-#pragma unroll
-    for (int i = 0; i < 3; i++) {
-      const real v0 = stream(v + 3 * i * SLICE);
-      const real v1 = stream(v + (3 * i + 1) * SLICE);
-      const real v2 = stream(v + (3 * i + 2) * SLICE);
-#pragma unroll
-      for (int m = 0; m < LANES; m++)
-        s[i][m] += v0 * x0.a[m] + v1 * x1.a[m] + v2 * x2.a[m];
-    }
-  }
-}
-
-// The row of a thread, whose sums four warps share, where rows are too few to fill the
-// device; the first warp gets them. -1 in a thread that has none. 128 threads.
-__device__ __forceinline__ int few_rows_times(int n, const int* __restrict__ starts,
-                                              const int* __restrict__ columns,
-                                              const store* __restrict__ values,
-                                              const Four* __restrict__ x,
-                                              real s[3][LANES]) {
-  __shared__ real part[3][3 * LANES][SLICE];
-  const int turn = threadIdx.x / SLICE, k = threadIdx.x % SLICE;
-  const int row = blockIdx.x * SLICE + k;
-  row_times<4>(row, turn, starts, columns, values, x, s);
-  if (turn > 0) {
-#pragma unroll
-    for (int i = 0; i < 3 * LANES; i++) part[turn - 1][i][k] = s[i / LANES][i % LANES];
-  }
-  __syncthreads();
-  if (turn > 0 || row >= n) return -1;
-#pragma unroll
-  for (int t = 0; t < 3; t++)
-#pragma unroll
-    for (int i = 0; i < 3 * LANES; i++) s[i / LANES][i % LANES] += part[t][i][k];
-  return row;
-}
+#include "slices.cuh"
 
 // out = s, or b - s where b is given
 __device__ __forceinline__ void put_row(int row, const real s[3][LANES], const Four* b,
@@ -90,9 +44,9 @@ __device__ __forceinline__ void put_row(int row, const real s[3][LANES], const F
 }
 
 // out = x + gain D^-1 (b - s), out not x
-__device__ __forceinline__ void relax_row(int row, real s[3][LANES],
-                                          const real* __restrict__ inverse, const Four* b,
-                                          const Four* x, real gain, Four* out) {
+__device__ __forceinline__ void relax_row(int row, real s[3][LANES], const Diagonal* inverse,
+                                          const Four* b, const Four* x, real gain,
+                                          Four* out) {
   const long long p = 3LL * row;
 #pragma unroll
   for (int i = 0; i < 3; i++) {
@@ -100,7 +54,8 @@ __device__ __forceinline__ void relax_row(int row, real s[3][LANES],
 #pragma unroll
     for (int m = 0; m < LANES; m++) s[i][m] = gain * (f.a[m] - s[i][m]);
   }
-  const real* q = inverse + 9LL * row;
+  real q[9];
+  diagonal_of(inverse, row, q);
 #pragma unroll
   for (int i = 0; i < 3; i++) {
     Four y = x[p + i];
@@ -111,7 +66,7 @@ __device__ __forceinline__ void relax_row(int row, real s[3][LANES],
   }
 }
 
-extern "C" __global__ void __launch_bounds__(64)
+extern "C" __global__ void __launch_bounds__(64, RESIDENT)
     multiply3(int n, const int* starts, const int* columns, const store* values,
               const Four* x, const Four* b, Four* out) {
   const int row = blockIdx.x * 64 + threadIdx.x;
@@ -120,7 +75,7 @@ extern "C" __global__ void __launch_bounds__(64)
   row_times<1>(row, 0, starts, columns, values, x, s);
   put_row(row, s, b, out);
 }
-extern "C" __global__ void __launch_bounds__(128)
+extern "C" __global__ void __launch_bounds__(128, RESIDENT / 2)
     multiply3_few(int n, const int* starts, const int* columns, const store* values,
                   const Four* x, const Four* b, Four* out) {
   real s[3][LANES] = {};
@@ -128,20 +83,18 @@ extern "C" __global__ void __launch_bounds__(128)
   if (row >= 0) put_row(row, s, b, out);
 }
 
-extern "C" __global__ void __launch_bounds__(64)
+extern "C" __global__ void __launch_bounds__(64, RESIDENT)
     relax3(int n, const int* starts, const int* columns, const store* values,
-           const real* __restrict__ inverse, const Four* b, const Four* x, real gain,
-           Four* out) {
+           const Diagonal* inverse, const Four* b, const Four* x, real gain, Four* out) {
   const int row = blockIdx.x * 64 + threadIdx.x;
   if (row >= n) return;
   real s[3][LANES] = {};
   row_times<1>(row, 0, starts, columns, values, x, s);
   relax_row(row, s, inverse, b, x, gain, out);
 }
-extern "C" __global__ void __launch_bounds__(128)
+extern "C" __global__ void __launch_bounds__(128, RESIDENT / 2)
     relax3_few(int n, const int* starts, const int* columns, const store* values,
-               const real* __restrict__ inverse, const Four* b, const Four* x, real gain,
-               Four* out) {
+               const Diagonal* inverse, const Four* b, const Four* x, real gain, Four* out) {
   real s[3][LANES] = {};
   const int row = few_rows_times(n, starts, columns, values, x, s);
   if (row >= 0) relax_row(row, s, inverse, b, x, gain, out);
@@ -354,3 +307,21 @@ extern "C" __global__ void transfer(int n, const int* __restrict__ indptr,
   for (int m = 0; m < LANES; m++) y.a[m] += keep * s.a[m];
   out[i] = y;
 }
+
+#if HALF
+// Pack symmetric blocks (n, 3, 3).
+extern "C" __global__ void pack(int n, const float* __restrict__ inverse, Inverse* out) {
+  const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  const float* q = inverse + 9 * i;
+  const float six[6] = {q[0], q[4], q[8], q[1], q[5], q[2]};
+  float scale = 0;
+#pragma unroll
+  for (int k = 0; k < 6; k++) scale = max(scale, fabsf(six[k]));
+  const float by = scale > 0 ? 1 / scale : 0;
+  Inverse d = {{}, scale};
+#pragma unroll
+  for (int k = 0; k < 3; k++) d.pairs[k] = pair_of(by * six[2 * k], by * six[2 * k + 1]);
+  out[i] = d;
+}
+#endif
