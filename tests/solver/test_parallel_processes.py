@@ -81,6 +81,37 @@ def test_one_that_died_while_it_waited_is_noticed_when_it_is_asked(ranks):
         ranks.call(repr, [(), ()], {})
 
 
+def post_and_ask(endpoint, value):
+    for k in range(5):
+        endpoint.post((k, np.full(500_000, value + k)))
+        while not endpoint.ask("is it there", (value, k)):
+            pass
+    endpoint.post((5, value))
+    return value
+
+
+def test_parts_of_a_result_arrive_while_ranks_go_on(ranks):
+    posted = {}
+
+    def put(rank, what):
+        number, values = what
+        posted[rank, number] = values
+
+    def is_there(asked):
+        return [(rank, number) in posted for rank, (_, number) in enumerate(asked)]
+
+    def all_or_none(asked):
+        return [all(is_there(asked))] * 2
+
+    answers = {"is it there": all_or_none}
+    assert ranks.call(post_and_ask, [(0,), (10,)], answers, put) == [0, 10]
+    assert len(posted) == 12
+    for (rank, number), values in posted.items():
+        assert np.all(values == (10 * rank + number if number < 5 else 10 * rank))
+    with pytest.raises(RuntimeError, match="nobody expects"):
+        ranks.call(post_and_ask, [(0,), (10,)], answers)
+
+
 def test_an_error_of_a_rank_arrives_as_what_it_is(small, ranks):
     model = small.box_model()
     parts = DistributedModel(model, SolverSettings(), ranks)

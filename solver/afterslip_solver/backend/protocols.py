@@ -266,7 +266,7 @@ class AddedProduct(BlockOps, Protocol):
     """A backend that adds a product in one pass."""
 
     def add_product(self, matrix: Blocks, x: Any, out: Any) -> None:
-        """Out += A x, blocks other than 3 x 3."""
+        """Out += A x."""
 
 
 class DeviceIteration(Backend, Protocol):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from afterslip_solver.backend import LANES, Backend
 from afterslip_solver.greens.checkpoint import Checkpointer, State, StateError
 from afterslip_solver.greens.elastic_model import Solvable
+from afterslip_solver.jit.threads import over
 from afterslip_solver.krylov import SolveResult, SurfaceErrorCriterion, pcg
 from afterslip_solver.krylov.result import Outcome, Precision
 from afterslip_solver.model import Float, Progress, ShouldStop
@@ -221,6 +222,24 @@ class GroupSolve:
     def stop(self, outcome: Outcome, advice: str) -> None:
         """End the run early."""
         self.outcome, self.advice = outcome, advice
+
+    def ready(self, response: list[Float]) -> None:
+        """Hear of modes' responses, (lane, n_trace, 3), that do not change any more."""
+
+    def gathered(self, response: list[Float], n_lane: int) -> Float:
+        """(n_lane, mode, n_trace, 3) responses of all modes."""
+        n_mode = len(response)
+        out = np.empty((n_lane, n_mode, *response[0].shape[1:]))
+
+        def copy(first: int, last: int) -> None:
+            for k in range(first, last):
+                number, lane = divmod(k, n_lane)
+                out[lane, number] = response[number][lane]
+
+        # memory that was never written to is had page by page, which takes one thread
+        # long
+        over(n_mode * n_lane, copy, few=1, per_thread=1)
+        return out
 
     def on_trace(self, u: Any) -> Any:
         """Values on the trace, (n_trace, 3, lane) on the backend."""

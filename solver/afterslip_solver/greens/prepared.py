@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import fields
@@ -21,7 +22,6 @@ from afterslip_solver.greens.relaxation import Relaxation
 from afterslip_solver.greens.settings import check_settings
 from afterslip_solver.greens.source import Slip, padded
 from afterslip_solver.greens.time_plan import Scheme
-from afterslip_solver.jit.threads import over
 from afterslip_solver.model import (
     Float,
     GroupResult,
@@ -85,7 +85,7 @@ class Prepared:
         elastic: ElasticModel,
         settings: SolverSettings,
         creep_kind: type[Creep] = Creep,
-        solve_kind: type[GroupSolve] = GroupSolve,
+        solve_kind: Callable[..., GroupSolve] = GroupSolve,
     ) -> None:
         self.elastic = elastic
         self.settings = settings
@@ -199,6 +199,7 @@ class Prepared:
         u = run.solve(elastic.system, f, "elastic").values
         response = run.trace_of(u)
         modes = Modes([response])
+        run.ready(modes.response)
         if integrator is not None and run.going():
             strain = relaxation.strain(u, offsets)
             # two vectors that the integrator need not store beside its own
@@ -252,19 +253,10 @@ def _result(run: GroupSolve, modes: Modes, n_lane: int) -> GroupResult:
     recurrence = np.zeros((n_mode, LANES, 2))
     if modes.recurrence:
         recurrence[:] = modes.recurrence
-    response = np.empty((n_lane, n_mode, *modes.response[0].shape[1:]))
-
-    def copy(first: int, last: int) -> None:
-        for k in range(first, last):
-            number, lane = divmod(k, n_lane)
-            response[lane, number] = modes.response[number][lane]
-
-    # memory that was never written to is had page by page, which takes one thread long
-    over(n_mode * n_lane, copy, few=1, per_thread=1)
     return GroupResult(
         outcome=run.outcome,
         advice=run.advice,
-        response=response,
+        response=run.gathered(modes.response, n_lane),
         recurrence=np.ascontiguousarray(recurrence.transpose(1, 0, 2)[:n_lane]),
         start_norm=modes.start_norm[:n_lane],
         shift=np.full(n_lane, modes.shift),

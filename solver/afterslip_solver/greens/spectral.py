@@ -129,6 +129,7 @@ class Spectral:
             alpha, left = self._orthogonalise(r, basis)
             traces.append(response)
             modes.response.append(run.from_trace(response))
+            run.ready(modes.response)
             modes.recurrence.append(np.stack([alpha, left], axis=1))
             modes.mode_count[active] += 1
             active = self._still_active(modes, traces, budget, active, run)

@@ -124,6 +124,7 @@ class Stepping:
             march.step += 1
             if march.step in recorded:
                 modes.response.append(modes.response[0] + run.trace_of(march.total))
+                run.ready(modes.response)
                 modes.step_times.append(march.step * plan.step)
         modes.mode_count[:] = len(modes.response)
         modes.time_error[:] = march.error.estimate()

@@ -86,8 +86,7 @@ class BlockTransfer:
         self._backend = backend
         self._up = up
         self._down = down
-        small = up.rows == up.columns == 3
-        one_pass = backend.capabilities.added_product and not small
+        one_pass = backend.capabilities.added_product
         self._add = cast("AddedProduct", backend).add_product if one_pass else None
         self.bytes = up.bytes + down.bytes
         if self._add is None:

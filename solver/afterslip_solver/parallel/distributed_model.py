@@ -174,11 +174,18 @@ class DistributedModel:
         )
         answers = {REPORT: report, STOP: stop, **_keeping(checkpointer, size)}
         given = self.label, each(slip, Rows.of), trace_nodes, wishes
-        found = self.ranks.call(solve_part, [given] * size, answers)
+        posted: dict[tuple[int, int, int], Float] = {}
+
+        def put(rank: int, response: tuple[int, int, Float]) -> None:
+            mode, lane, values = response
+            posted[rank, mode, lane] = values
+
+        found = self.ranks.call(solve_part, [given] * size, answers, put)
         if isinstance(found[0], Exception):
             raise found[0]
         first: GroupResult = found[0][0]
-        response = _joined([(part.response, here) for part, here in found])
+        n_lane, n_mode = first.response.shape[:2]
+        response = _joined(posted, [here for _, here in found], n_lane, n_mode)
         return replace(first, response=response)
 
     def close(self) -> None:
@@ -209,17 +216,20 @@ class PartNestedGuess:
         return PartGuesses()
 
 
-def _joined(parts: list[tuple[Float, Int]]) -> Float:
-    """Put responses (lane, mode, n, 3) and the places of their rows together."""
-    n_lane, n_mode = parts[0][0].shape[:2]
-    n_trace = sum(len(here) for _, here in parts)
-    response = np.empty((n_lane, n_mode, n_trace, 3))
+def _joined(
+    posted: dict[tuple[int, int, int], Float],
+    rows: list[Int],
+    n_lane: int,
+    n_mode: int,
+) -> Float:
+    """Put responses (n, 3) by rank, mode and lane together; ``rows`` of each rank."""
+    response = np.empty((n_lane, n_mode, sum(map(len, rows)), 3))
 
     def join(first: int, last: int) -> None:
         for k in range(first, last):
             lane, mode = divmod(k, n_mode)
-            for own, here in parts:
-                response[lane, mode, here] = own[lane, mode]
+            for rank, here in enumerate(rows):
+                response[lane, mode, here] = posted[rank, mode, lane]
 
     over(n_lane * n_mode, join, few=1, per_thread=1)
     return response

@@ -13,17 +13,28 @@ import pickle
 import signal
 import weakref
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
+from threading import Lock
 from typing import Any
 
 from afterslip_common.errors import RankLostError
 from afterslip_solver.backend import Backend
 from afterslip_solver.parallel import messages
 from afterslip_solver.parallel.communicator import Communicator
-from afterslip_solver.parallel.rank_group import ASK, DONE, FAILED, Answers, Job, Round
+from afterslip_solver.parallel.rank_group import (
+    ASK,
+    DONE,
+    FAILED,
+    POST,
+    Answers,
+    Job,
+    Posted,
+    Round,
+    unexpected,
+)
 
 _PR_SET_PDEATHSIG = 1
 _PATIENCE_S = 10.0
@@ -38,12 +49,30 @@ class _ProcessEndpoint:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._sending = Lock()
+        # sends what is posted while the device computes
+        self._post = ThreadPoolExecutor(1)
+        self._on_their_way: list[Future[None]] = []
         self.stored: dict[str, Any] = {}
+
+    def send(self, kind: str, what: Any) -> None:
+        """Send a message to the whole."""
+        with self._sending:
+            messages.send(self._connection, (kind, what))
 
     def ask(self, question: str, value: Any) -> Any:
         """See `RankEndpoint`."""
-        messages.send(self._connection, (ASK, (question, value)))
+        self.send(ASK, (question, value))
         return messages.receive(self._connection)
+
+    def post(self, value: Any) -> None:
+        """See `RankEndpoint`."""
+        self._on_their_way.append(self._post.submit(self.send, POST, value))
+
+    def deliver(self) -> None:
+        """Wait until all that was posted is sent."""
+        while self._on_their_way:
+            self._on_their_way.pop(0).result()
 
 
 def _serve(connection: Connection, parent: int) -> None:
@@ -63,7 +92,8 @@ def _serve(connection: Connection, parent: int) -> None:
                 message = DONE, job(endpoint, *given)
             except BaseException as error:  # noqa: BLE001 - raised by the parent
                 message = FAILED, _portable(error)
-            messages.send(connection, message)
+            endpoint.deliver()
+            endpoint.send(*message)
 
 
 def _portable(error: BaseException) -> BaseException:
@@ -127,7 +157,11 @@ class ProcessRankGroup:
         return [process.pid for process in self._processes]
 
     def call(
-        self, job: Job, arguments: Sequence[tuple[Any, ...]], answers: Answers
+        self,
+        job: Job,
+        arguments: Sequence[tuple[Any, ...]],
+        answers: Answers,
+        posted: Posted = unexpected,
     ) -> list[Any]:
         """See `RankGroup`; after a failure all processes are ended.
 
@@ -138,7 +172,7 @@ class ProcessRankGroup:
         """
         if not self._end.alive:
             raise RankLostError("the processes of the devices have ended: start anew")
-        now = Round(self.size, {**self._answers, **answers})
+        now = Round(self.size, {**self._answers, **answers}, posted)
         try:
             self._tell([(job, given) for given in arguments])
             while not now.over:

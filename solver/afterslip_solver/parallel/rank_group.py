@@ -21,7 +21,9 @@ from afterslip_solver.parallel.communicator import (
 
 # from what all ranks hand in to what each gets, ranks in order
 Answers = Mapping[str, Callable[[list[Any]], Sequence[Any]]]
-ASK, DONE, FAILED = "ask", "done", "failed"
+ASK, POST, DONE, FAILED = "ask", "post", "done", "failed"
+# gets what a rank posts, with the rank's number
+Posted = Callable[[int, Any], None]
 
 
 class RankEndpoint(Protocol):
@@ -40,6 +42,9 @@ class RankEndpoint(Protocol):
     def ask(self, question: str, value: Any) -> Any:
         """Hand a value in, wait for all ranks, and get this rank's answer."""
 
+    def post(self, value: Any) -> None:
+        """Hand in a part of the job's result, and go on; it must not change."""
+
 
 Job = Callable[..., Any]
 
@@ -56,7 +61,11 @@ class RankGroup(Protocol):
         """Name of the ranks' backend."""
 
     def call(
-        self, job: Job, arguments: Sequence[tuple[Any, ...]], answers: Answers
+        self,
+        job: Job,
+        arguments: Sequence[tuple[Any, ...]],
+        answers: Answers,
+        posted: Posted = ...,
     ) -> list[Any]:
         """Run ``job(endpoint, *arguments[rank])`` on all ranks.
 
@@ -68,11 +77,23 @@ class RankGroup(Protocol):
         """Let the ranks go."""
 
 
+def unexpected(rank: int, _: Any) -> None:
+    """Refuse what a rank posts.
+
+    Raises
+    ------
+    RuntimeError
+        In any case.
+    """
+    message = f"rank {rank} posts a part of a result that nobody expects"
+    raise RuntimeError(message)
+
+
 class Round:
     """The questions of one job, as messages of the ranks come in."""
 
-    def __init__(self, size: int, answers: Answers) -> None:
-        self._answers = answers
+    def __init__(self, size: int, answers: Answers, posted: Posted) -> None:
+        self._answers, self._posted = answers, posted
         self._open: dict[int, tuple[str, Any]] = {}
         self.results: dict[int, Any] = {}
         self.size = size
@@ -81,6 +102,9 @@ class Round:
         """Take a message; returns the answers when the last rank has asked."""
         if kind == FAILED:
             raise what
+        if kind == POST:
+            self._posted(rank, what)
+            return None
         if kind == DONE:
             self.results[rank] = what
             return None
@@ -121,6 +145,10 @@ class _ThreadEndpoint:
             raise threading.BrokenBarrierError
         return what
 
+    def post(self, value: Any) -> None:
+        """See `RankEndpoint`."""
+        self.outbox.put((self.communicator.rank, POST, value))
+
 
 class ThreadRankGroup:
     """Threads of this process on the CPU; the proof of the parallel solver.
@@ -144,7 +172,11 @@ class ThreadRankGroup:
         return self._endpoints[0].backend.name
 
     def call(
-        self, job: Job, arguments: Sequence[tuple[Any, ...]], answers: Answers
+        self,
+        job: Job,
+        arguments: Sequence[tuple[Any, ...]],
+        answers: Answers,
+        posted: Posted = unexpected,
     ) -> list[Any]:
         """See `RankGroup`."""
         self._meeting.barrier.reset()
@@ -158,7 +190,7 @@ class ThreadRankGroup:
             threads.append(threading.Thread(target=self._run, args=work))
         for thread in threads:
             thread.start()
-        now = Round(self.size, answers)
+        now = Round(self.size, answers, posted)
         try:
             while not now.over:
                 replies = now.take(*messages.get())

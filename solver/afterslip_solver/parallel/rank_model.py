@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,12 +37,33 @@ GUESS, SOLUTIONS = "guess", "solutions"
 
 
 class RankSolve(GroupSolve):
-    """A run on one part, which has only the trace nodes that it owns."""
+    """A run on one part, which has only the trace nodes that it owns.
 
-    def __init__(self, backend: Any, *limits: Any) -> None:
+    Responses are posted when they are there, as (mode, lane, values).
+
+    Parameters
+    ----------
+    endpoint : the rank's. backend, limits : see `GroupSolve`.
+    """
+
+    def __init__(self, endpoint: RankEndpoint, backend: Any, *limits: Any) -> None:
         tolerance, max_iterations, trace, *hooks = limits
         self._parts: RankBackend = backend
+        self._endpoint, self._n_posted = endpoint, 0
         super().__init__(backend, tolerance, max_iterations, trace[trace >= 0], *hooks)
+
+    def ready(self, response: list[Float]) -> None:
+        """See `GroupSolve`."""
+        for mode in range(self._n_posted, len(response)):
+            # one lane at a time: questions to the whole may go between them
+            for lane, values in enumerate(response[mode]):
+                self._endpoint.post((mode, lane, values))
+        self._n_posted = len(response)
+
+    def gathered(self, response: list[Float], n_lane: int) -> Float:
+        """See `GroupSolve`; without values, which the whole gathers."""
+        self.ready(response)
+        return np.empty((n_lane, len(response), 0, 3))
 
     def sizes_of(self, values: list[Any]) -> Any:
         """See `GroupSolve`; of all parts."""
@@ -187,7 +209,7 @@ def prepare_part(
 ) -> tuple[int, str]:
     """Set a part up and store it; returns its bytes and its scheme."""
     elastic = RankElasticModel(part, endpoint, cache)
-    prepared = Prepared(elastic, settings, RankCreep, RankSolve)
+    prepared = Prepared(elastic, settings, RankCreep, partial(RankSolve, endpoint))
     endpoint.stored[label] = prepared
     return prepared.bytes, prepared.scheme
 
@@ -205,7 +227,10 @@ def solve_part(
     trace_nodes: NDArray[np.integer],
     wishes: Wishes,
 ) -> tuple[GroupResult, Int] | Exception:
-    """Solve on a part; returns what it found and which trace nodes are its own."""
+    """Solve on a part; returns what it found and which trace nodes are its own.
+
+    Responses are posted, see `RankSolve`.
+    """
     stored = endpoint.stored
     prepared: Prepared = stored[label]
 

@@ -218,7 +218,7 @@ class GpuBackend(VectorsOnDevice, CreepOnDevice):
         copy((grid,), (128,), (np.int32(len(rows)), rows, spare, x))
 
     def add_product(self, matrix: Blocks, x: Any, out: Any) -> None:
-        """See `AddedProduct`; blocks other than 3 x 3."""
+        """See `AddedProduct`."""
         self._residual(matrix, out, x, out)
 
     def iteration(

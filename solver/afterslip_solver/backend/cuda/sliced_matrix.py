@@ -42,7 +42,7 @@ class SlicedMatrix:
         self._packed = half.PackedBlocks()
 
     def residual(self, b: Any, x: Any, out: Any) -> None:
-        """Out = A x, or b - A x where b is an array."""
+        """Out = A x, b - A x where b is an array, or out + A x where that is out."""
         self._run("multiply3", x, x, b, out)
 
     def relax(self, inverse: Any, b: Any, x: Any, gain: float, out: Any) -> None:

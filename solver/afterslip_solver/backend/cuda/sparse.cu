@@ -30,7 +30,7 @@ struct alignas(4 * sizeof(real)) Four { real a[LANES]; };
 
 #include "slices.cuh"
 
-// out = s, or b - s where b is given
+// out = s, b - s where b is given, or out + s where b is out
 __device__ __forceinline__ void put_row(int row, const real s[3][LANES], const Four* b,
                                         Four* out) {
 #pragma unroll
@@ -38,7 +38,8 @@ __device__ __forceinline__ void put_row(int row, const real s[3][LANES], const F
     const long long p = 3LL * row + i;
     Four y;
 #pragma unroll
-    for (int m = 0; m < LANES; m++) y.a[m] = b ? b[p].a[m] - s[i][m] : s[i][m];
+    for (int m = 0; m < LANES; m++)
+      y.a[m] = b == out ? b[p].a[m] + s[i][m] : b ? b[p].a[m] - s[i][m] : s[i][m];
     out[p] = y;
   }
 }
