@@ -13,7 +13,7 @@ from scipy.sparse import bsr_array
 import afterslip_solver.backend.cuda
 from afterslip_solver.backend.cuda import packing, variants
 from afterslip_solver.backend.cuda import plan as planning
-from afterslip_solver.backend.cuda.slices import in_slices
+from afterslip_solver.backend.cuda.slices import in_slices, longest_first
 
 WARPS = 4
 FLOAT, DOUBLE = np.float32, np.float64
@@ -141,6 +141,13 @@ def test_slices_hold_the_matrix(together):
             block = np.concatenate(rows).reshape(3, 3, 32)
             y[32 * s : 32 * s + 32] += np.einsum("ijr,rj->ri", block, x[columns[j]])
     np.testing.assert_allclose(y[:70], (flat @ x.ravel()).reshape(70, 3), atol=1e-12)
+
+
+def test_thread_blocks_with_long_rows_begin_first():
+    steps = np.array([15, 15, 40, 15, 16, 15, 15, 59, 15])
+    assert longest_first(steps, 1).tolist() == [7, 2, 0, 1, 3, 4, 5, 6, 8]
+    assert longest_first(steps, 2).tolist() == [3, 1, 0, 2, 4]
+    assert longest_first(np.zeros(0, dtype=int), 2).tolist() == []
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs CUDA's compiler nvcc")

@@ -9,11 +9,12 @@ import numpy as np
 
 from afterslip_solver.backend.cuda import half, variants
 from afterslip_solver.backend.cuda.loader import kernel
-from afterslip_solver.backend.cuda.slices import ROWS, in_slices
+from afterslip_solver.backend.cuda.slices import ROWS, in_slices, longest_first
 
-# up to which four warps share a slice: one would wait for its steps, one after the
-# other, while most of the device has nothing to do
+# rows up to which there are few
 _SHARED = 1 << 18
+# of a thread block, where there are many
+_SLICES = 2
 # numbers in FP16 that a thread reads at once
 _TOGETHER = 8
 
@@ -36,8 +37,12 @@ class SlicedMatrix:
     ) -> None:
         self._n = len(indptr) - 1
         self._half = data.dtype == np.float16
+        # four warps share a slice then: one would wait for its steps, one after the
+        # other, while most of the device has nothing to do
+        self._few = self._n <= _SHARED
         host = in_slices(indptr, indices, data, _TOGETHER if self._half else 1)
-        self._parts = [to_device(part) for part in host]
+        order = longest_first(np.diff(host[0]), 1 if self._few else _SLICES)
+        self._parts = [to_device(part) for part in (order, *host)]
         self.bytes = int(sum(part.nbytes for part in self._parts))
         self._packed = half.PackedBlocks()
 
@@ -51,9 +56,8 @@ class SlicedMatrix:
         self._run("relax3", x, diagonal, b, x, x.dtype.type(gain), out)
 
     def _run(self, name: str, x: Any, *arguments: Any) -> None:
-        few = self._n <= _SHARED
         options = variants.sparse(x.dtype, self._parts[-1].dtype)
-        run = kernel("sparse.cu", f"{name}_few" if few else name, *options)
-        rows, threads = (ROWS, 4 * ROWS) if few else (64, 64)
+        run = kernel("sparse.cu", f"{name}_few" if self._few else name, *options)
+        threads = 4 * ROWS if self._few else _SLICES * ROWS
         given = (np.int32(self._n), *self._parts, *arguments)
-        run((-(-self._n // rows),), (threads,), given)
+        run((len(self._parts[0]),), (threads,), given)

@@ -52,14 +52,15 @@ __device__ __forceinline__ void row_times(int row, int turn, const int* __restri
 
 // The row of a thread, whose sums four warps share, where rows are too few to fill the
 // device; the first warp gets them. -1 in a thread that has none. 128 threads.
-__device__ __forceinline__ int few_rows_times(int n, const int* __restrict__ starts,
+__device__ __forceinline__ int few_rows_times(int n, const int* __restrict__ order,
+                                              const int* __restrict__ starts,
                                               const int* __restrict__ columns,
                                               const store* __restrict__ values,
                                               const Four* __restrict__ x,
                                               real s[3][LANES]) {
   __shared__ real part[3][3 * LANES][SLICE];
   const int turn = threadIdx.x / SLICE, k = threadIdx.x % SLICE;
-  const int row = blockIdx.x * SLICE + k;
+  const int row = order[blockIdx.x] * SLICE + k;
   row_times<4>(row, turn, starts, columns, values, x, s);
   if (turn > 0) {
 #pragma unroll

@@ -12,6 +12,8 @@ from afterslip_solver.jit.compiling import compiled
 from afterslip_solver.jit.threads import over
 
 ROWS = 32
+# times the usual number of steps, from which a thread block is a long one
+_LONG = 1.25
 
 
 def in_slices(
@@ -45,6 +47,24 @@ def in_slices(
     tables = (indptr, indices, blocks, together, starts, columns, values.view(bits))
     over(len(counts), partial(_lay, *tables))
     return starts.astype(np.int32), columns, values
+
+
+def longest_first(steps: NDArray[np.integer], together: int) -> NDArray[np.int32]:
+    """Order of thread blocks of so many slices, long ones before all others.
+
+    One of them that began last would keep the others waiting. The rest stays in order:
+    neighbours read the same.
+
+    Parameters
+    ----------
+    steps : (n_slice,) of each slice.
+    """
+    padded = np.zeros(-(-len(steps) // together) * together, dtype=np.int64)
+    padded[: len(steps)] = steps
+    of_block = padded.reshape(-1, together).max(axis=1)
+    usual = np.median(of_block) if len(of_block) else 0.0
+    rank = np.where(of_block > _LONG * usual, -of_block, 0)
+    return np.argsort(rank, kind="stable").astype(np.int32)
 
 
 @compiled()

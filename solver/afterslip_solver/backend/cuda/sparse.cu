@@ -68,36 +68,36 @@ __device__ __forceinline__ void relax_row(int row, real s[3][LANES], const Diago
 }
 
 extern "C" __global__ void __launch_bounds__(64, RESIDENT)
-    multiply3(int n, const int* starts, const int* columns, const store* values,
+    multiply3(int n, const int* order, const int* starts, const int* columns, const store* values,
               const Four* x, const Four* b, Four* out) {
-  const int row = blockIdx.x * 64 + threadIdx.x;
+  const int row = order[blockIdx.x] * 64 + threadIdx.x;
   if (row >= n) return;
   real s[3][LANES] = {};
   row_times<1>(row, 0, starts, columns, values, x, s);
   put_row(row, s, b, out);
 }
 extern "C" __global__ void __launch_bounds__(128, RESIDENT / 2)
-    multiply3_few(int n, const int* starts, const int* columns, const store* values,
+    multiply3_few(int n, const int* order, const int* starts, const int* columns, const store* values,
                   const Four* x, const Four* b, Four* out) {
   real s[3][LANES] = {};
-  const int row = few_rows_times(n, starts, columns, values, x, s);
+  const int row = few_rows_times(n, order, starts, columns, values, x, s);
   if (row >= 0) put_row(row, s, b, out);
 }
 
 extern "C" __global__ void __launch_bounds__(64, RESIDENT)
-    relax3(int n, const int* starts, const int* columns, const store* values,
+    relax3(int n, const int* order, const int* starts, const int* columns, const store* values,
            const Diagonal* inverse, const Four* b, const Four* x, real gain, Four* out) {
-  const int row = blockIdx.x * 64 + threadIdx.x;
+  const int row = order[blockIdx.x] * 64 + threadIdx.x;
   if (row >= n) return;
   real s[3][LANES] = {};
   row_times<1>(row, 0, starts, columns, values, x, s);
   relax_row(row, s, inverse, b, x, gain, out);
 }
 extern "C" __global__ void __launch_bounds__(128, RESIDENT / 2)
-    relax3_few(int n, const int* starts, const int* columns, const store* values,
+    relax3_few(int n, const int* order, const int* starts, const int* columns, const store* values,
                const Diagonal* inverse, const Four* b, const Four* x, real gain, Four* out) {
   real s[3][LANES] = {};
-  const int row = few_rows_times(n, starts, columns, values, x, s);
+  const int row = few_rows_times(n, order, starts, columns, values, x, s);
   if (row >= 0) relax_row(row, s, inverse, b, x, gain, out);
 }
 
