@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from afterslip_solver.jit import ahead
 
 PROGRAM = """
@@ -54,6 +56,14 @@ found = prepare(model, settings, "cpu").solve({"main": slip}, model.surface.node
 assert found.outcome == "converged" and found.mode_count.min() > 1
 print(len(before), *sorted(known() - before), sep="\\n")
 """
+
+
+@pytest.mark.parametrize("backend", ["cpu", "gpu"])
+def test_listed_functions_take_the_arguments_that_are_listed(backend):
+    # one that cannot be compiled ends the compilation of all others
+    for line in ahead.listed(backend):
+        function, signature = ahead.resolve(line)
+        assert function.py_func.__code__.co_argcount == len(signature), line
 
 
 def test_curve_needs_no_kernel_that_was_not_compiled_ahead():
