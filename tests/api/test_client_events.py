@@ -8,6 +8,7 @@ import pytest
 
 from afterslip import ApiError, NoServerError
 from afterslip.client.events import follow, parse
+from afterslip.client.handle import pause_after
 from afterslip.client.transport import Transport
 from afterslip.client.wire import BlockingWire
 
@@ -100,3 +101,10 @@ def test_a_stream_that_breaks_before_its_first_event_goes_on_where_it_stood():
     stream = follow(transport(handler), "/v1/events", None)
     assert next(stream).id == 8
     assert asked == [None, "7"]
+
+
+@pytest.mark.parametrize(
+    ("waited", "pause"), [(0.0, 0.2), (3.0, 0.2), (10.0, 0.5), (1000.0, 2.0)]
+)
+def test_an_end_is_noticed_within_a_twentieth_of_the_time_that_it_took(waited, pause):
+    assert pause_after(waited) == pytest.approx(pause)
