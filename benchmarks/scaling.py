@@ -63,11 +63,11 @@ def over_unknowns(options: argparse.Namespace, say: Tell, keep: Keep) -> list[Re
         found += more
         keep(found)
         del model, slip
-        _release(name)
+        release(name)
     return found
 
 
-def _release(name: str) -> None:
+def release(name: str) -> None:
     """Let the device's memory go, so that each size has its own peak."""
     gc.collect()
     backend = backends.get(name)

@@ -14,6 +14,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from scaling import release
 from trench import load
 
 from afterslip_common.record import record, write_records
@@ -71,6 +72,8 @@ def main() -> None:
     for item in found:
         log.info("%s %.4g %s", item["metric"], item["value"], item["note"])
     keep("solve.json", found)
+    # the curve's peak of memory is not that of block Jacobi
+    release(options.backend)
     # what the curve prepares of this model is there already
     curve.prepare = lambda its, wanted, backend: (
         made.adapted(wanted) if its is model else prepare(its, wanted, backend)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# elements from which a mesh is large
-LARGE = 500_000
+# elements from which a mesh is large, and up to which it is small
+LARGE, SMALL = 500_000, 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class MultigridSettings:
     coarse_degree: int = 4
     visits: int = 2
     strength: float = 0.0
-    max_coarse: int = 100
+    max_coarse: int = 256
     safety: float = 1.0
     local_degree: int = 4
     local_share: float = 0.05
@@ -43,8 +43,11 @@ class MultigridSettings:
         """Return the choices for a mesh of so many elements.
 
         In a large one fewer of them are slow, but take more cycles to be found: as many
-        as a group takes iterations, which are then fewer for every group.
+        as a group takes iterations, which are then fewer for every group. The coarsest
+        level of a small one would have all vertices, and devices could not share any.
         """
+        if elements <= SMALL:
+            return cls(max_coarse=100)
         if elements < LARGE:
             return cls()
         return cls(local_share=0.02, local_cycles=40)
