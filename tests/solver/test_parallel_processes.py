@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from rank_jobs import post_and_ask
 
 from afterslip_solver.backend import BackendError
 from afterslip_solver.greens import SettingsError, prepare
@@ -79,15 +80,6 @@ def test_one_that_died_while_it_waited_is_noticed_when_it_is_asked(ranks):
     os.waitid(os.P_PID, ranks.pids[1], os.WEXITED | os.WNOWAIT)
     with pytest.raises(RankLostError, match="killed"):
         ranks.call(repr, [(), ()], {})
-
-
-def post_and_ask(endpoint, value):
-    for k in range(5):
-        endpoint.post((k, np.full(500_000, value + k)))
-        while not endpoint.ask("is it there", (value, k)):
-            pass
-    endpoint.post((5, value))
-    return value
 
 
 def test_parts_of_a_result_arrive_while_ranks_go_on(ranks):

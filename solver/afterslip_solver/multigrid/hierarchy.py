@@ -215,7 +215,7 @@ def coarsest_inverse(backend: Backend, matrix: Any, unit: float) -> Any:
         below, _ = dpotri(factor, lower=True)
         inverse = np.tril(below) + np.tril(below, -1).T
     else:
-        # a tenth as fast
+        # takes twice as long
         values, vectors = eigh(dense)
         keep = values > _NOTHING * values[-1]
         inverse = (vectors[:, keep] / values[keep]) @ vectors[:, keep].T

@@ -52,6 +52,7 @@ __device__ __forceinline__ void row_times(int row, int turn, const int* __restri
 
 // The row of a thread, whose sums four warps share, where rows are too few to fill the
 // device; the first warp gets them. -1 in a thread that has none. 128 threads.
+// order (thread block): slices, those with long rows first.
 __device__ __forceinline__ int few_rows_times(int n, const int* __restrict__ order,
                                               const int* __restrict__ starts,
                                               const int* __restrict__ columns,

@@ -67,6 +67,7 @@ __device__ __forceinline__ void relax_row(int row, real s[3][LANES], const Diago
   }
 }
 
+// order (thread block): numbers of 64 rows, those with long ones first
 extern "C" __global__ void __launch_bounds__(64, RESIDENT)
     multiply3(int n, const int* order, const int* starts, const int* columns, const store* values,
               const Four* x, const Four* b, Four* out) {
