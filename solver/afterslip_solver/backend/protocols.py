@@ -25,13 +25,11 @@ class Capabilities:
     ----------
     coarse_storage : precision that suffices for the matrices of coarse levels.
     local_rows : it is a `LocalRows`.
-    added_product : it is an `AddedProduct`.
     device_iteration : it is a `DeviceIteration`.
     """
 
     coarse_storage: type[np.floating[Any]] = np.float32
     local_rows: bool = False
-    added_product: bool = False
     device_iteration: bool = False
 
 
@@ -104,6 +102,9 @@ class BlockOps(Protocol):
 
     def multiply(self, matrix: Blocks, x: Any, out: Any) -> None:
         """Out = A x."""
+
+    def add_product(self, matrix: Blocks, x: Any, out: Any) -> None:
+        """Out += A x; of blocks only, not of a `stiffness`."""
 
     def residual(self, matrix: Blocks, b: Any, x: Any, out: Any) -> None:
         """Out = b - A x."""
@@ -260,13 +261,6 @@ class LocalRows(Backend, Protocol):
 
         ``spare`` is like x and overwritten.
         """
-
-
-class AddedProduct(BlockOps, Protocol):
-    """A backend that adds a product in one pass."""
-
-    def add_product(self, matrix: Blocks, x: Any, out: Any) -> None:
-        """Out += A x."""
 
 
 class DeviceIteration(Backend, Protocol):

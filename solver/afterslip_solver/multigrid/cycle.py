@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from afterslip_solver.backend import LANES, Backend, Blocks
-from afterslip_solver.backend.protocols import AddedProduct
 from afterslip_solver.model import Bool
 from afterslip_solver.multigrid.smoother import Chebyshev, LocalSmoother
 
@@ -26,9 +25,6 @@ class Transfer(Protocol):
 
     def add_prolonged(self, e: Any, x: Any) -> None:
         """X += P e."""
-
-    def twin(self) -> Transfer:
-        """Return the same with work vectors of its own."""
 
 
 class Nodal(NamedTuple):
@@ -74,10 +70,6 @@ class NodalTransfer:
         """See `Transfer`."""
         self._backend.transfer(self._up, self._free, e, x, True)
 
-    def twin(self) -> NodalTransfer:
-        """See `Transfer`; it has none."""
-        return self
-
 
 class BlockTransfer:
     """A block matrix and its transpose."""
@@ -86,13 +78,7 @@ class BlockTransfer:
         self._backend = backend
         self._up = up
         self._down = down
-        one_pass = backend.capabilities.added_product
-        self._add = cast("AddedProduct", backend).add_product if one_pass else None
         self.bytes = up.bytes + down.bytes
-        if self._add is None:
-            shape = (up.n_rows, up.rows, LANES)
-            self._fine = backend.xp.zeros(shape, dtype=np.float32)
-            self.bytes += int(self._fine.nbytes)
 
     def restrict(self, r: Any, out: Any) -> None:
         """See `Transfer`."""
@@ -100,18 +86,7 @@ class BlockTransfer:
 
     def add_prolonged(self, e: Any, x: Any) -> None:
         """See `Transfer`."""
-        if self._add is not None:
-            self._add(self._up, e, x)
-            return
-        self._backend.multiply(self._up, e, self._fine)
-        x += self._fine
-
-    def twin(self) -> BlockTransfer:
-        """See `Transfer`."""
-        other = copy(self)
-        if self._add is None:
-            other._fine = self._backend.xp.zeros_like(self._fine)  # noqa: SLF001
-        return other
+        self._backend.add_product(self._up, e, x)
 
 
 @dataclass(slots=True)
@@ -144,7 +119,6 @@ class Level:
         return replace(
             self,
             smoother=self.smoother.twin(),
-            transfer=self.transfer.twin(),
             b=zeros(self.b),
             x=zeros(self.x),
             r=zeros(self.r),

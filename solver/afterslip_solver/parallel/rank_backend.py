@@ -149,6 +149,10 @@ class RankBackend:
         if isinstance(matrix, RankBlocks):
             matrix.halo.sum(out)
 
+    def add_product(self, matrix: Blocks, x: Any, out: Any) -> None:
+        """See `Backend`."""
+        self.inner.add_product(matrix, x, out)
+
     def residual(self, matrix: Blocks, b: Any, x: Any, out: Any) -> None:
         """See `Backend`."""
         if not isinstance(matrix, RankBlocks) or self.communicator.size == 1:

@@ -33,7 +33,7 @@ class CpuBackend:
 
     name = "cpu"
     xp: Any = np
-    capabilities = Capabilities(local_rows=True, added_product=True)
+    capabilities = Capabilities(local_rows=True)
 
     def __init__(self, threads: int = 1) -> None:
         self.threads = max(1, threads)
@@ -121,7 +121,7 @@ class CpuBackend:
             self._product(matrix, x, out, False)
 
     def add_product(self, matrix: Blocks, x: Any, out: Any) -> None:
-        """See `AddedProduct`."""
+        """See `Backend`."""
         self._product(matrix, x, out, True)
 
     def _product(self, matrix: Blocks, x: Any, out: Any, add: bool) -> None:

@@ -64,7 +64,6 @@ class GpuBackend(VectorsOnDevice, CreepOnDevice):
     capabilities = Capabilities(
         coarse_storage=np.float16,
         local_rows=True,
-        added_product=True,
         device_iteration=True,
     )
 
@@ -218,7 +217,7 @@ class GpuBackend(VectorsOnDevice, CreepOnDevice):
         copy((grid,), (128,), (np.int32(len(rows)), rows, spare, x))
 
     def add_product(self, matrix: Blocks, x: Any, out: Any) -> None:
-        """See `AddedProduct`."""
+        """See `Backend`."""
         self._residual(matrix, out, x, out)
 
     def iteration(

@@ -6,11 +6,7 @@ typedef REAL real;
 #if HALF
 #include "pairs.cuh"
 struct store { unsigned short bits; };
-__device__ __forceinline__ real value(store v) {
-  float f;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(v.bits));
-  return f;
-}
+__device__ __forceinline__ real value(store v) { return low_of({v.bits}); }
 // values are read once: they must not push the vectors out of the cache
 __device__ __forceinline__ real stream(const store* p) {
   return value(store{__ldcs((const unsigned short*)p)});
@@ -31,11 +27,12 @@ struct alignas(4 * sizeof(real)) Four { real a[LANES]; };
 #include "slices.cuh"
 
 // out = s, b - s where b is given, or out + s where b is out
-__device__ __forceinline__ void put_row(int row, const real s[3][LANES], const Four* b,
+template <int ROWS>
+__device__ __forceinline__ void put_row(int row, const real s[ROWS][LANES], const Four* b,
                                         Four* out) {
 #pragma unroll
-  for (int i = 0; i < 3; i++) {
-    const long long p = 3LL * row + i;
+  for (int i = 0; i < ROWS; i++) {
+    const long long p = (long long)row * ROWS + i;
     Four y;
 #pragma unroll
     for (int m = 0; m < LANES; m++)
@@ -75,14 +72,14 @@ extern "C" __global__ void __launch_bounds__(64, RESIDENT)
   if (row >= n) return;
   real s[3][LANES] = {};
   row_times<1>(row, 0, starts, columns, values, x, s);
-  put_row(row, s, b, out);
+  put_row<3>(row, s, b, out);
 }
 extern "C" __global__ void __launch_bounds__(128, RESIDENT / 2)
     multiply3_few(int n, const int* order, const int* starts, const int* columns, const store* values,
                   const Four* x, const Four* b, Four* out) {
   real s[3][LANES] = {};
   const int row = few_rows_times(n, order, starts, columns, values, x, s);
-  if (row >= 0) put_row(row, s, b, out);
+  if (row >= 0) put_row<3>(row, s, b, out);
 }
 
 extern "C" __global__ void __launch_bounds__(64, RESIDENT)
@@ -159,15 +156,7 @@ __device__ __forceinline__ void slice_times(int n, const int* __restrict__ start
         for (int m = 0; m < LANES; m++) s[r][m] += part[t][r * LANES + m][k];
   }
   if (row >= n) return;
-#pragma unroll
-  for (int r = 0; r < ROWS; r++) {
-    const long long p = (long long)row * ROWS + r;
-    Four y;
-#pragma unroll
-    for (int m = 0; m < LANES; m++)
-      y.a[m] = b == out ? b[p].a[m] + s[r][m] : b ? b[p].a[m] - s[r][m] : s[r][m];
-    out[p] = y;
-  }
+  put_row<ROWS>(row, s, b, out);
 }
 
 #define SLICE_KERNEL(name, rows, cols, split)                                          \
