@@ -228,18 +228,23 @@ for _function, _name in (
     _define(_function, _name)
 
 
+def ask_for(builder: Any, place: Any, ahead: Any) -> None:
+    """Ask memory for what lies ``ahead`` bytes behind a place."""
+    byte = ir.IntType(8).as_pointer()
+    kind = ir.FunctionType(ir.VoidType(), [byte, _INT32, _INT32, _INT32])
+    ask = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    at = builder.gep(builder.bitcast(place, byte), [ahead])
+    read, keep, data = _INT32(0), _INT32(3), _INT32(1)
+    builder.call(ask, [at, read, keep, data])
+
+
 @intrinsic
 def prefetch(typing: Any, array: Any, index: Any, ahead: Any) -> Any:
     """Ask for what lies ``ahead`` bytes behind an entry."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        byte = ir.IntType(8).as_pointer()
-        kind = ir.FunctionType(ir.VoidType(), [byte, _INT32, _INT32, _INT32])
-        ask = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
         at = address(context, builder, signature.args[0], *args[:2])
-        at = builder.gep(builder.bitcast(at, byte), [args[2]])
-        read, keep, data = _INT32(0), _INT32(3), _INT32(1)
-        builder.call(ask, [at, read, keep, data])
+        ask_for(builder, at, args[2])
         return context.get_dummy_value()
 
     return types.void(array, types.int64, types.int64), generate

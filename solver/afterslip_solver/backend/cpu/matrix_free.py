@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from afterslip_solver.backend.base import Discretisation
 from afterslip_solver.backend.cpu import elements as kernels
 from afterslip_solver.backend.cpu.blocks import WIDTH
-from afterslip_solver.backend.cpu.pairs import TWO
+from afterslip_solver.backend.cpu.pairs import NUMBERS, TWO
 
 # elements of a chunk: its sums and displacements fit a core's own cache
 CHUNK = 2048
@@ -108,7 +108,7 @@ class MatrixFree:
     ) -> None:
         self._plan = plan
         n = len(plan.taken) // TWO
-        self._numbers = np.empty((n, kernels.NUMBERS, TWO), dtype=real)
+        self._numbers = np.empty((n, NUMBERS, TWO), dtype=real)
         weight = space.volume / 20.0
         columns = [*space.gradients[:, 1:].reshape(-1, 9).T, lam * weight, mu * weight]
         for k, column in enumerate(columns):
