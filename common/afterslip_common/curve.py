@@ -17,29 +17,44 @@ Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
 
-def mode_weights(
-    recurrence: ArrayLike, start_norm: float, shift: float, times: ArrayLike
-) -> Float:
-    """Return the weights of a curve's modes after the elastic one.
+def tridiagonal(recurrence: ArrayLike) -> Float:
+    """Return the matrices T, or S of shift-invert, (..., n_mode, n_mode) float64.
 
     Parameters
     ----------
-    recurrence : (n_mode, 2) float64, (alpha, beta) of the modes after the elastic
+    recurrence : as in `mode_weights`.
+    """
+    pairs = np.asarray(recurrence, dtype=np.float64)
+    every = np.arange(pairs.shape[-2])
+    matrix = np.zeros((*pairs.shape[:-1], len(every)))
+    matrix[..., every, every] = pairs[..., 0]
+    matrix[..., every[1:], every[:-1]] = pairs[..., :-1, 1]
+    matrix[..., every[:-1], every[1:]] = pairs[..., :-1, 1]
+    return matrix
+
+
+def mode_weights(
+    recurrence: ArrayLike, start_norm: ArrayLike, shift: float, times: ArrayLike
+) -> Float:
+    """Return the weights of the modes after the elastic one, of one curve or several.
+
+    Parameters
+    ----------
+    recurrence : (..., n_mode, 2) float64, (alpha, beta) of the modes after the elastic
         one; beta couples a mode with the next.
-    start_norm : norm of the first creep rate.
+    start_norm : (...,) norm of the first creep rate.
     shift : gamma of shift-invert, s; 0 for the polynomial scheme.
     times : (n_time,) s.
 
     Returns
     -------
-    (n_time, n_mode) float64.
+    (..., n_time, n_mode) float64.
     """
-    pairs = np.asarray(recurrence, dtype=np.float64)
+    norm = np.asarray(start_norm, dtype=np.float64)[..., None, None]
     times = np.atleast_1d(np.asarray(times, dtype=np.float64))
-    alpha, beta = pairs[:, 0], pairs[:-1, 1]
-    if len(alpha) == 0:
-        return np.zeros((len(times), 0))
-    matrix = np.diag(alpha) + np.diag(beta, 1) + np.diag(beta, -1)
+    matrix = tridiagonal(recurrence)
+    if matrix.shape[-1] == 0:
+        return np.zeros((*matrix.shape[:-2], len(times), 0))
     values, vectors = np.linalg.eigh(matrix)
     rates, factors = values, np.ones_like(values)
     if shift > 0.0:
@@ -48,13 +63,14 @@ def mode_weights(
         rates, factors = (1.0 / values - 1.0) / shift, 1.0 / values
     # nothing grows: a negative rate is rounding, too
     rates = np.maximum(rates, 0.0)
-    decay = times[:, None] * rates[None, :]
+    decay = times[:, None] * rates[..., None, :]
     small = decay < 1e-8
     safe = np.where(small, 1.0, decay)
     growth = times[:, None] * np.where(
         small, 1.0 - 0.5 * decay, -np.expm1(-safe) / safe
     )
-    weights: Float = start_norm * (growth * (factors * vectors[0])[None, :]) @ vectors.T
+    first = (factors * vectors[..., 0, :])[..., None, :]
+    weights: Float = norm * (growth * first) @ vectors.swapaxes(-1, -2)
     return weights
 
 

@@ -49,6 +49,17 @@ def test_polynomial_curve_of_a_full_basis_is_the_matrix_exponential() -> None:
     np.testing.assert_allclose(weights @ (readout @ Q).T, exact, rtol=1e-11, atol=1e-11)
 
 
+@pytest.mark.parametrize("shift", [0.0, 0.7])
+def test_weights_of_several_curves_are_those_of_each(shift) -> None:
+    rng = np.random.default_rng(12)
+    pairs, norms = rng.uniform(0.1, 0.9, (2, 3, 4, 2)), rng.uniform(1.0, 9.0, (2, 3))
+    found = mode_weights(pairs, norms, shift, TIMES)
+    assert found.shape == (2, 3, len(TIMES), 4)
+    for at in np.ndindex(2, 3):
+        alone = mode_weights(pairs[at], norms[at], shift, TIMES)
+        np.testing.assert_allclose(found[at], alone, rtol=1e-13, atol=1e-13)
+
+
 def test_shift_invert_curve_of_a_full_basis_is_the_matrix_exponential() -> None:
     rng = np.random.default_rng(3)
     A, c0, gamma = spd(7, 0.01, 200.0, seed=4), rng.normal(size=7), 3.0

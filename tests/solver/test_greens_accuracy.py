@@ -112,6 +112,26 @@ def test_bound_covers_what_missing_modes_leave_out(body, scheme):
     assert compared >= 8
 
 
+@pytest.mark.parametrize("shift", [0.0, 0.7])
+def test_bounds_of_several_curves_are_those_of_each(shift):
+    rng = np.random.default_rng(5)
+    pairs, norms = rng.uniform(0.1, 0.9, (3, 4, 2)), rng.uniform(1.0, 9.0, 3)
+    sizes, times = rng.uniform(1.0, 9.0, (3, 3)), np.array([0.1, 2.0, 5.0])
+    # one has all its modes, one does not move
+    pairs[1, -1, 1] = sizes[0, 2] = 0.0
+    together = pairs, norms, shift, times
+    probes = accuracy.probe_weights(*together)
+    bounds = accuracy.truncation(*together, sizes)
+    assert bounds[0] > 0.0
+    assert not bounds[1:].any()
+    for k in range(3):
+        alone = pairs[k], norms[k], shift, times
+        np.testing.assert_allclose(probes[k], accuracy.probe_weights(*alone))
+        np.testing.assert_allclose(
+            bounds[k], accuracy.truncation(*alone, sizes[:, k]), rtol=1e-13
+        )
+
+
 @bodies(*SLOW, "flat")
 @pytest.mark.parametrize("scheme", ["polynomial", "shift_invert"])
 def test_inexact_solves_stay_below_the_tolerance(body, scheme):

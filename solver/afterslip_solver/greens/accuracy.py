@@ -32,10 +32,10 @@ from typing import Any
 
 import numpy as np
 
-from afterslip_common.curve import mode_weights
+from afterslip_common.curve import mode_weights, tridiagonal
 from afterslip_solver.backend import LANES, Backend
 from afterslip_solver.greens.checkpoint import State, pack, unpack
-from afterslip_solver.model import Float
+from afterslip_solver.model import Float, Int
 
 # the bound is one of creep energies; measured over Maxwell and Burgers bodies, short
 # and long curves: responses to the last two directions fall short of the remainder's by
@@ -60,27 +60,30 @@ TIGHTEST = 0.1
 
 
 def remainder(
-    recurrence: Float, start_norm: float, shift: float, times: Float
+    recurrence: Float, start_norm: float | Float, shift: float, times: Float
 ) -> Float:
-    """Bound of the creep strain's error in its energy norm.
+    """Bound of the creep strain's error in its energy norm, of one curve or several.
 
     Parameters
     ----------
-    recurrence : (m, 2) of one lane, m at least 1. times : (n_time,) s, positive.
+    recurrence : (..., m, 2), m at least 1. start_norm : (...,).
+    times : (n_time,) s, positive.
 
     Returns
     -------
-    (n_time,) float64.
+    (..., n_time) float64.
     """
     early = times.max() * np.linspace(0.0, 1.0, _POINTS) ** 3
     fine = np.unique(np.concatenate([early, times]))
-    last = mode_weights(recurrence, start_norm, shift, fine)[:, -1]
+    last = mode_weights(recurrence, start_norm, shift, fine)[..., -1]
     size = np.abs(last)
-    area = 0.5 * (size[1:] + size[:-1]) * np.diff(fine)
+    area = 0.5 * (size[..., 1:] + size[..., :-1]) * np.diff(fine)
     if shift > 0.0:
         area = area / shift + np.abs(np.diff(last))
-    total = np.concatenate([[0.0], np.cumsum(area)])
-    return np.asarray(recurrence[-1, 1] * total[np.searchsorted(fine, times)])
+    total = np.zeros(last.shape)
+    np.cumsum(area, axis=-1, out=total[..., 1:])
+    reached = total[..., np.searchsorted(fine, times)]
+    return np.asarray(recurrence[..., -1, 1, None] * reached)
 
 
 def rounding(recurrence: Float, start_norm: float, shift: float, times: Float) -> float:
@@ -113,44 +116,44 @@ def _stored(span: float) -> float:
 
 
 def probe_weights(
-    recurrence: Float, start_norm: float, shift: float, times: Float
+    recurrence: Float, start_norm: float | Float, shift: float, times: Float
 ) -> Float:
-    """(3, m) weights of a lane's modes in what `truncation` asks the size of.
+    """(..., 3, m) weights of modes in what `truncation` asks the size of.
 
     These are the curve's last change and the responses to the last two directions.
 
     Parameters
     ----------
-    recurrence : (m, 2) of one lane. times : (n_time,) s, ascending.
+    recurrence : (..., m, 2) of one curve or several. times : (n_time,) s, ascending.
     """
     change = mode_weights(recurrence, start_norm, shift, times[-1:])
-    rows: Float = np.eye(len(recurrence))
-    if shift > 0.0:
-        rows = np.asarray(np.linalg.inv(_tridiagonal(recurrence)))
+    rows = tridiagonal(recurrence)
+    rows[:] = np.linalg.inv(rows) if shift > 0.0 else np.eye(rows.shape[-1])
     # one mode has one direction only
-    return np.concatenate([change, rows[-2:][:1], rows[-1:]])
+    return np.concatenate(
+        [change, rows[..., -2:, :][..., :1, :], rows[..., -1:, :]], -2
+    )
 
 
 def truncation(
-    recurrence: Float, start_norm: float, shift: float, times: Float, sizes: Float
-) -> float:
-    """Error of the curve on the trace for want of modes, over its last change.
+    recurrence: Float,
+    start_norm: float | Float,
+    shift: float,
+    times: Float,
+    sizes: Float,
+) -> Float:
+    """(...,) errors of curves on the trace for want of modes, over their last change.
 
     Parameters
     ----------
-    recurrence : (m, 2) of one lane. times : (n_time,) s, ascending.
-    sizes : (3,) m, largest values on the trace of what `probe_weights` weighs.
+    recurrence : (..., m, 2) of one curve or several. times : (n_time,) s, ascending.
+    sizes : (3, ...) m, largest values on the trace of what `probe_weights` weighs.
     """
     change, *last = sizes
-    if recurrence[-1, 1] == 0.0 or change == 0.0:
-        return 0.0
-    worst = float(remainder(recurrence, start_norm, shift, times).max())
-    return float(_SPREAD * max(last) * worst / change)
-
-
-def _tridiagonal(recurrence: Float) -> Float:
-    alpha, beta = recurrence[:, 0], recurrence[:-1, 1]
-    return np.asarray(np.diag(alpha) + np.diag(beta, 1) + np.diag(beta, -1))
+    worst = remainder(recurrence, start_norm, shift, times).max(axis=-1)
+    known = (recurrence[..., -1, 1] != 0.0) & (change != 0.0)
+    error = _SPREAD * np.maximum(*last) * worst / np.where(known, change, 1.0)
+    return np.where(known, error, 0.0)
 
 
 class SolveBudget:
@@ -197,14 +200,14 @@ class SolveBudget:
         if len(recurrence) == 0:
             return start_norm * float(self._times.max())
         out = np.zeros(LANES)
-        for lane in np.flatnonzero(recurrence[-1, :, 1] > 0.0):
-            own = recurrence[:, lane]
-            bound = remainder(own, float(start_norm[lane]), self._shift, self._times)
-            out[lane] = bound.max()
-            if self._shift > 0.0:
-                # the curve is written in S^-1 y
-                lowest = np.linalg.eigvalsh(_tridiagonal(own))[0]
-                out[lane] /= max(float(lowest), 1e-6)
+        lanes = np.flatnonzero(recurrence[-1, :, 1] > 0.0)
+        own = recurrence[:, lanes].swapaxes(0, 1)
+        bound = remainder(own, start_norm[lanes], self._shift, self._times)
+        out[lanes] = bound.max(axis=-1)
+        if self._shift > 0.0:
+            # the curve is written in S^-1 y
+            lowest = np.linalg.eigvalsh(tridiagonal(own))[:, 0]
+            out[lanes] /= np.maximum(lowest, 1e-6)
         return out
 
     def allowed(self, weight: Float, size: Float) -> Float:
@@ -228,18 +231,20 @@ class SolveBudget:
         self.errors = np.concatenate([self.errors, error[None]])
 
     def settle(
-        self, lane: int, recurrence: Float, start_norm: float, change: float
+        self, lanes: Int, recurrence: Float, start_norm: Float, change: Float
     ) -> None:
-        """Say what is known of a lane's curve, whose weights were predicted too large.
+        """Say what is known of lanes' curves, whose weights were predicted too large.
 
         Parameters
         ----------
-        recurrence : (m, 2) of the lane. change : m, of the curve.
+        lanes : (n,). recurrence : (n, m, 2). start_norm : (n,).
+        change : (n,) m, of the curves.
         """
         weights = mode_weights(recurrence, start_norm, self._shift, self._times)
-        largest = np.abs(weights).max(axis=0)
-        self.used[lane] = self._through * largest @ self.errors[: len(largest), lane]
-        self.change[lane] = change
+        largest = np.abs(weights).max(axis=1)
+        errors = self.errors[: recurrence.shape[1], lanes]
+        self.used[lanes] = self._through * (largest.T * errors).sum(axis=0)
+        self.change[lanes] = change
 
     def error(self) -> Float:
         """(lane,) estimated error by the solves so far over the largest change."""

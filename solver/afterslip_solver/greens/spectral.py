@@ -213,36 +213,29 @@ class Spectral:
         """Lanes that need another mode; updates the error estimates."""
         recurrence = np.array(modes.recurrence)
         lanes = np.flatnonzero(active)
-        curves = {
-            lane: (
-                recurrence[1:, lane],
-                float(modes.start_norm[lane]),
-                self.plan.shift,
-                self.plan.times,
-            )
-            for lane in lanes
-        }
+        own, norm = recurrence[1:, lanes].swapaxes(0, 1), modes.start_norm[lanes]
+        curves = own, norm, self.plan.shift, self.plan.times
         weights = np.zeros((3, len(traces), LANES))
-        for lane in lanes:
-            weights[:, :, lane] = probe_weights(*curves[lane])
-        sizes = run.sizes(weights, traces)
+        weights[:, :, lanes] = np.moveaxis(probe_weights(*curves), 0, -1)
+        sizes = run.sizes(weights, traces)[:, lanes]
+        before, error = modes.time_error[lanes], truncation(*curves, sizes)
+        modes.time_error[lanes] = error
+        # of what is not known yet, take less
+        budget.settle(lanes, own, norm, sizes[0] / (1.0 + error))
+        wanted = budget.enough()[lanes]
+        exact = own[:, -1, 1] == 0.0
+        # the first diagonal entry of shift-invert predicts too little
+        early = self.plan.shift > 0.0 and len(recurrence) < 3
+        goes_on = ((error > wanted) | early) & ~exact
         remaining = 0
-        go_on = active.copy()
-        for lane in lanes:
-            before = float(modes.time_error[lane]) or 1.0
-            error = truncation(*curves[lane], sizes[:, lane])
-            modes.time_error[lane] = error
-            # of what is not known yet, take less
-            change = float(sizes[0, lane]) / (1.0 + error)
-            budget.settle(int(lane), *curves[lane][:2], change)
-            exact = recurrence[-1, lane, 1] == 0.0
-            # the first diagonal entry of shift-invert predicts too little
-            early = self.plan.shift > 0.0 and len(recurrence) < 3
-            wanted = float(budget.enough()[lane])
-            go_on[lane] = (error > wanted or early) and not exact
-            if go_on[lane]:
-                budget.to_come[lane] = _remaining(before, error, wanted)
-                remaining = max(remaining, int(budget.to_come[lane]))
+        for k in np.flatnonzero(goes_on):
+            left = _remaining(
+                float(before[k]) or 1.0, float(error[k]), float(wanted[k])
+            )
+            budget.to_come[lanes[k]] = left
+            remaining = max(remaining, left)
+        go_on = np.zeros_like(active)
+        go_on[lanes] = goes_on
         if len(recurrence) >= _KNOWN:
             fresh = len(run.history) + remaining
             # two errors in a row say little: half of what was expected stays

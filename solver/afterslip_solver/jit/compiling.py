@@ -38,7 +38,8 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """
 
     def compile_later(function: Callable[..., Any]) -> Any:
-        made = numba.njit(nogil=True, **options)(function)
+        # nothing calls them as functions of C, whose wrappers take time to compile
+        made = numba.njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
         made._cache = _Cache(function)  # noqa: SLF001
         return made
 
