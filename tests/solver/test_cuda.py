@@ -22,7 +22,6 @@ SOURCES = [
     ("elastic.cu", variants.elastic(FLOAT, FLOAT, variants.RESIDUAL, True)),
     ("elastic.cu", variants.elastic(FLOAT, FLOAT, variants.RELAX)),
     ("elastic.cu", variants.elastic(FLOAT, FLOAT, variants.RELAX_SUMMED)),
-    ("elastic.cu", variants.elastic(FLOAT, FLOAT, variants.RELAX_SOME, True)),
     ("elastic.cu", variants.elastic(DOUBLE, FLOAT, variants.PRODUCT)),
     ("elastic.cu", variants.elastic(FLOAT, shape=variants.SHAPES[8])),
     ("elastic.cu", variants.elastic(DOUBLE, shape=variants.SHAPES[16])),

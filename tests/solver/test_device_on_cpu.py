@@ -83,6 +83,7 @@ def watched(started):
         "test_backends.py",
         "test_gpu.py",
         "test_gpu_stencils.py",
+        "test_local_rows.py",
         "test_voxel_element.py",
         pytest.param("test_gpu_rheology.py", marks=pytest.mark.slow),
         pytest.param("test_nested_guess.py", marks=pytest.mark.slow),

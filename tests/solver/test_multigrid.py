@@ -192,7 +192,7 @@ def test_rows_of_the_stiffness_are_those_of_the_whole_matrix(small):
     outside[k.space.elements[~chosen]] = True
     rows = np.flatnonzero(~outside)
     assert len(rows)
-    indptr, indices, data = rows_of_stiffness(k, chosen, rows)
+    indptr, indices, data = rows_of_stiffness(k, 1.0, chosen, rows)
     whole = k.host
     for i, row in enumerate(rows):
         own = slice(indptr[i], indptr[i + 1])

@@ -234,30 +234,31 @@ class LocalRows(Backend, Protocol):
 
     def stiffness_rows(
         self,
-        space: Discretisation,
+        rows: NDArray[np.int64],
+        assembled: tuple[Any, Any, NDArray[np.float32]],
+        inverse: Any,
         lam: NDArray[np.float64],
         mu: NDArray[np.float64],
-        chosen: NDArray[np.bool_],
-        rows: NDArray[np.int64],
-        assembled: Callable[[], tuple[Any, Any, Any]],
     ) -> Blocks:
-        """FP32 rows of K for `relax_rows`, which only ``chosen`` elements touch.
+        """Rows of K for `relax_rows`, stored in FP16 where that suffices.
 
-        ``assembled`` returns these rows as a host matrix with all columns; a backend
-        that needs none does not call it.
+        Parameters
+        ----------
+        rows : (n,) their numbers. assembled : indptr, indices and data
+        (n_block, 3, 3) of these rows, with all columns.
+        inverse : (n_node, 3, 3) float32 inverse diagonal blocks of all rows.
+        lam, mu : (n_elem,) of the elements that the rows are made of, Pa.
         """
 
     def relax_rows(
         self,
         matrix: Blocks,
-        rows: Any,
-        inverse: Any,
         b: Any,
         x: Any,
         gain: float,
         spare: Any,
     ) -> None:
-        """`relax` in place on ``rows`` (n,) int32, which `stiffness_rows` was given.
+        """`relax` in place on the rows that `stiffness_rows` was given.
 
         ``spare`` is like x and overwritten.
         """

@@ -17,7 +17,11 @@ from afterslip_solver.backend.protocols import LocalRows
 from afterslip_solver.model import Bool, Float
 from afterslip_solver.multigrid.cycle import Cycle
 from afterslip_solver.multigrid.settings import MultigridSettings
-from afterslip_solver.multigrid.smoother import LocalSmoother, random_vector
+from afterslip_solver.multigrid.smoother import (
+    Chebyshev,
+    LocalSmoother,
+    random_vector,
+)
 from afterslip_solver.operators import assembly
 from afterslip_solver.operators.elasticity import Elasticity, summed
 from afterslip_solver.operators.pattern import matrix_pattern
@@ -93,31 +97,41 @@ def smooth_slow_elements(
     if len(rows) == 0:
         return
 
-    def assembled() -> tuple[Any, Any, Float]:
-        indptr, indices, data = rows_of_stiffness(operator, chosen, rows)
-        return indptr, indices, data / cycle.unit
-
-    lam, mu = (values / cycle.unit for values in operator.moduli)
-    matrix = local.stiffness_rows(space, lam, mu, chosen, rows, assembled)
-    smoother = top.smoother
-    top.local = LocalSmoother(
-        local,
-        matrix,
-        backend.asarray(rows.astype(np.int32)),
-        smoother.inverse,
-        settings.local_degree,
-        smoother.top,
+    unit, smoother = cycle.unit, top.smoother
+    top.local = local_smoother(
+        local, operator, unit, chosen, rows, smoother, settings.local_degree
     )
 
 
+def local_smoother(
+    backend: LocalRows,
+    operator: Elasticity,
+    unit: float,
+    chosen: Bool,
+    rows: NDArray[np.int64],
+    smoother: Chebyshev,
+    degree: int,
+) -> LocalSmoother:
+    """Make one of ``rows`` (n,), which only ``chosen`` elements touch.
+
+    Parameters
+    ----------
+    backend : where it works. unit : of the cycle. smoother : of all rows.
+    """
+    assembled = rows_of_stiffness(operator, unit, chosen, rows)
+    moduli = (values[chosen] for values in operator.moduli)
+    matrix = backend.stiffness_rows(rows, assembled, smoother.inverse, *moduli)
+    return LocalSmoother(backend, matrix, degree, smoother.top)
+
+
 def rows_of_stiffness(
-    operator: Elasticity, chosen: Bool, rows: NDArray[np.int64]
-) -> tuple[Any, Any, Float]:
-    """Rows of the assembled elastic K whose elements are all ``chosen``."""
+    operator: Elasticity, unit: float, chosen: Bool, rows: NDArray[np.int64]
+) -> tuple[Any, Any, NDArray[np.float32]]:
+    """Rows of the assembled elastic K / unit whose elements are all ``chosen``."""
     space = operator.space
     nodes, flat = np.unique(space.elements[chosen], return_inverse=True)
     local = flat.reshape(-1, 10).astype(np.int32)
-    lam, mu = (values[chosen] for values in operator.moduli)
+    lam, mu = (values[chosen] / unit for values in operator.moduli)
     arrays = (space.gradients[chosen], space.volume[chosen], lam, mu)
     pattern = matrix_pattern(local, len(nodes))
     add = assembly.add_second_order
@@ -128,4 +142,4 @@ def rows_of_stiffness(
     own = np.concatenate([[0], np.cumsum(counts)])
     take = np.repeat(indptr[place] - own[:-1], counts) + np.arange(own[-1])
     columns = nodes[indices[take]].astype(np.int32)
-    return own, columns, found.data[take]
+    return own, columns, found.data.astype(np.float32)[take]

@@ -188,8 +188,7 @@ class LocalSmoother:
 
     Parameters
     ----------
-    matrix : those rows, from `LocalRows.stiffness_rows`. rows : (n,) int32.
-    inverse : (n_node, 3, 3) float32 inverse diagonal blocks of all rows.
+    matrix : those rows, from `LocalRows.stiffness_rows`.
     degree, top : as in `Chebyshev`.
     """
 
@@ -197,30 +196,24 @@ class LocalSmoother:
         self,
         backend: LocalRows,
         matrix: Blocks,
-        rows: Any,
-        inverse: Any,
         degree: int,
         top: float,
     ) -> None:
         self._backend = backend
         self._matrix = matrix
-        self._rows = rows
-        self._inverse = inverse
         self.factors = relaxations(degree, top)
 
     @property
     def share(self) -> float:
         """Share of the level's rows."""
-        return len(self._rows) / len(self._inverse)
+        return self._matrix.n_rows / self._matrix.n_columns
 
     @property
     def bytes(self) -> int:
         """Memory with the matrix."""
-        return int(self._matrix.bytes + self._rows.nbytes)
+        return int(self._matrix.bytes)
 
     def improve(self, b: Any, x: Any, spare: Any) -> None:
         """Smooth A x = b on the rows, in place; ``spare`` is like x and overwritten."""
         for factor in self.factors:
-            self._backend.relax_rows(
-                self._matrix, self._rows, self._inverse, b, x, factor, spare
-            )
+            self._backend.relax_rows(self._matrix, b, x, factor, spare)

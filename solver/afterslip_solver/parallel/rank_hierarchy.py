@@ -34,11 +34,10 @@ from afterslip_solver.multigrid.hierarchy import (
     inverse_blocks,
     visit_often,
 )
-from afterslip_solver.multigrid.local_smoothing import rows_of_stiffness, slow_energy
+from afterslip_solver.multigrid.local_smoothing import local_smoother, slow_energy
 from afterslip_solver.multigrid.settings import MultigridSettings
 from afterslip_solver.multigrid.smoother import (
     Chebyshev,
-    LocalSmoother,
     largest_eigenvalue,
     random_vector,
 )
@@ -190,19 +189,9 @@ def _smooth_slow_elements(
     if len(rows) == 0:
         return
 
-    def assembled() -> tuple[Any, Any, Float]:
-        indptr, indices, data = rows_of_stiffness(operator, chosen, rows)
-        return indptr, indices, data / cycle.unit
-
-    lam, mu = (values / cycle.unit for values in operator.moduli)
-    inner = cast("LocalRows", backend.inner)
-    top.local = LocalSmoother(
-        inner,
-        inner.stiffness_rows(space, lam, mu, chosen, rows, assembled),
-        backend.asarray(rows.astype(np.int32)),
-        top.smoother.inverse,
-        settings.local_degree,
-        top.smoother.top,
+    inner, unit, smoother = cast("LocalRows", backend.inner), cycle.unit, top.smoother
+    top.local = local_smoother(
+        inner, operator, unit, chosen, rows, smoother, settings.local_degree
     )
 
 

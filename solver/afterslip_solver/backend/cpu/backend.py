@@ -169,31 +169,32 @@ class CpuBackend:
 
     def stiffness_rows(
         self,
-        space: Discretisation,
+        rows: NDArray[np.int64],
+        assembled: tuple[Any, Any, NDArray[np.float32]],
+        inverse: Any,
         lam: NDArray[np.float64],
         mu: NDArray[np.float64],
-        chosen: NDArray[np.bool_],
-        rows: NDArray[np.int64],
-        assembled: Callable[[], tuple[Any, Any, Any]],
     ) -> Blocks:
-        """See `LocalRows`; assembled."""
-        del lam, mu, chosen, rows
-        indptr, indices, data = assembled()
-        return self.blocks(indptr, indices, data.astype(np.float32), len(space.nodes))
+        """See `LocalRows`; in FP32."""
+        del lam, mu
+        made = self.blocks(*assembled, len(inverse))
+        numbers = rows.astype(np.int32)
+        parts = (*made.parts, numbers, inverse.reshape(-1))
+        size = made.bytes + numbers.nbytes
+        return Blocks(3, 3, made.n_rows, made.n_columns, parts, size)
 
     def relax_rows(
         self,
         matrix: Blocks,
-        rows: Any,
-        inverse: Any,
         b: Any,
         x: Any,
         gain: float,
         spare: Any,
     ) -> None:
         """See `LocalRows`."""
-        vectors = (rows, *(v.reshape(-1) for v in (inverse, b, x)), x.dtype.type(gain))
-        out, parts = spare.reshape(-1), matrix.parts
+        vectors = (b.reshape(-1), x.reshape(-1), x.dtype.type(gain))
+        *_, rows, _inverse = parts = matrix.parts
+        out = spare.reshape(-1)
         self._sweep(
             matrix.n_rows,
             lambda m, n: block_kernels.relax_rows(*parts, *vectors, out, m, n),

@@ -6,7 +6,6 @@ block matrices.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -21,7 +20,7 @@ from afterslip_solver.backend.base import (
     Discretisation,
     Tets,
 )
-from afterslip_solver.backend.cuda import variants
+from afterslip_solver.backend.cuda import half, variants
 from afterslip_solver.backend.cuda.creep import CreepOnDevice
 from afterslip_solver.backend.cuda.iteration import Descent, GraphIteration
 from afterslip_solver.backend.cuda.loader import NOWHERE, kernel
@@ -33,7 +32,7 @@ from afterslip_solver.backend.cuda.matrix_free import (
     Products,
 )
 from afterslip_solver.backend.cuda.plan import block_numbering
-from afterslip_solver.backend.cuda.sliced_matrix import SlicedMatrix
+from afterslip_solver.backend.cuda.sliced_matrix import SlicedMatrix, SlicedRows
 from afterslip_solver.backend.cuda.slices import ROWS as SLICE
 from afterslip_solver.backend.cuda.slices import in_slices
 from afterslip_solver.backend.cuda.streams import SideStream
@@ -45,6 +44,8 @@ from afterslip_solver.mesh.tables.bisection import centres
 _SPLITS = {(3, 6): 1, (6, 3): 4, (6, 6): 4}
 # rows from which there are slices enough for all multiprocessors
 _FEW = 8192
+# and up to which a row may have many threads, since they all run at once
+_FEWEST = 512
 # blocks in a row from which a row is shared between threads
 _LONG = 12
 
@@ -150,7 +151,8 @@ class GpuBackend(VectorsOnDevice, CreepOnDevice):
             run((grid,), (128,), (np.int32(n), *matrix.parts, x, b, out))
         elif len(matrix.parts[1]) > _LONG * n:
             run = _sparse("multiply_wide", x, matrix)
-            run((n,), (128,), (*sizes, *matrix.parts, x, b, out))
+            threads = 512 if n <= _FEWEST else 128
+            run((n,), (threads,), (*sizes, *matrix.parts, x, b, out))
         else:
             run = _sparse("multiply", x, matrix)
             grid = -(-n * rows * LANES // 128)
@@ -186,35 +188,27 @@ class GpuBackend(VectorsOnDevice, CreepOnDevice):
 
     def stiffness_rows(
         self,
-        space: Discretisation,
+        rows: NDArray[np.int64],
+        assembled: tuple[Any, Any, NDArray[np.float32]],
+        inverse: Any,
         lam: NDArray[np.float64],
         mu: NDArray[np.float64],
-        chosen: NDArray[np.bool_],
-        rows: NDArray[np.int64],
-        assembled: Callable[[], tuple[Any, Any, Any]],
     ) -> Blocks:
-        """See `LocalRows`; without a matrix."""
-        del assembled
-        plan = PlanOnDevice.of_rows(space, self._repeatable, chosen, rows)
-        moduli = (lam[chosen], mu[chosen])
-        operator = MatrixFree(plan, *moduli, np.dtype(np.float32))
-        return Blocks(3, 3, len(rows), len(space.nodes), (operator,), operator.bytes)
+        """See `LocalRows`."""
+        store = np.float16 if half.compressible(lam, mu) else np.float32
+        matrix = SlicedRows(rows, assembled, inverse, store, self.asarray)
+        return Blocks(3, 3, len(rows), len(inverse), (matrix,), matrix.bytes)
 
     def relax_rows(
         self,
         matrix: Blocks,
-        rows: Any,
-        inverse: Any,
         b: Any,
         x: Any,
         gain: float,
         spare: Any,
     ) -> None:
         """See `LocalRows`."""
-        matrix.parts[0].relax_rows(inverse, b, x, gain, spare)
-        copy = _sparse("copy_rows", x)
-        grid = -(-3 * len(rows) // 128)
-        copy((grid,), (128,), (np.int32(len(rows)), rows, spare, x))
+        matrix.parts[0].relax(b, x, gain, spare)
 
     def add_product(self, matrix: Blocks, x: Any, out: Any) -> None:
         """See `Backend`."""

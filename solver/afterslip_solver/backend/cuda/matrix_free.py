@@ -65,19 +65,6 @@ class PlanOnDevice:
     _partial: dict[Any, Any] = field(default_factory=dict)
 
     @classmethod
-    def of_rows(
-        cls,
-        space: Discretisation,
-        repeatable: bool,
-        chosen: NDArray[np.bool_],
-        rows: NDArray[np.int64],
-    ) -> PlanOnDevice:
-        """Make the plan of some elements for the rows that only they touch."""
-        fixed = np.ones_like(space.fixed)
-        fixed[rows] = space.fixed[rows]
-        return cls.of(_Part.of(space, chosen, fixed), repeatable)
-
-    @classmethod
     def beside(
         cls,
         space: Discretisation,
@@ -223,10 +210,6 @@ class Products(ABC):
     ) -> None:
         """Do the same; FP64 sums (n_sums + n_joined, 4) over parts of out b."""
         self._run(variants.RELAX_SUMMED, u, b, inverse, gain, out, sums)
-
-    def relax_rows(self, inverse: Any, b: Any, u: Any, gain: float, out: Any) -> None:
-        """Do the same on nodes with a free component; others of out stay."""
-        self._run(variants.RELAX_SOME, u, b, inverse, gain, out, None)
 
     @abstractmethod
     def _run(

@@ -5,13 +5,12 @@
 typedef REAL real;
 typedef INPUT input;
 
-// FINISH: out = K u (and sums of u K u), b - K u, or u + gain D^-1 (b - K u), the latter
-// on all nodes, or but on those with a component that is not held, or with sums of out b
+// FINISH: out = K u (and sums of u K u), b - K u, or u + gain D^-1 (b - K u), or the latter
+// with sums of out b
 #define PRODUCT 0
 #define RESIDUAL 1
 #define RELAX 2
-#define RELAX_SOME 3
-#define RELAX_SUMMED 4
+#define RELAX_SUMMED 3
 #define SUMMED (FINISH == PRODUCT || FINISH == RELAX_SUMMED)
 
 #define NODE (3 * LANES)
@@ -87,9 +86,6 @@ template <class Before>
 __device__ __forceinline__ void finish_node(unsigned entry, int quad, const Four s[3],
                                             const Rest& rest, Before u, real dot[4]) {
   const long long node = NUMBER(entry), p = node * NODE + 4 * quad;
-#if FINISH == RELAX_SOME
-  if (HELD(entry, 0) && HELD(entry, 1) && HELD(entry, 2)) return;
-#endif
 #if FINISH == PRODUCT
 #pragma unroll
   for (int c = 0; c < 3; c++) {

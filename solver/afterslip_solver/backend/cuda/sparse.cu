@@ -41,26 +41,34 @@ __device__ __forceinline__ void put_row(int row, const real s[ROWS][LANES], cons
   }
 }
 
-// out = x + gain D^-1 (b - s), out not x
-__device__ __forceinline__ void relax_row(int row, real s[3][LANES], const Diagonal* inverse,
-                                          const Four* b, const Four* x, real gain,
-                                          Four* out) {
-  const long long p = 3LL * row;
+// Of which node a row is, and a power of two that its numbers were divided by.
+struct alignas(8) Row { int node; float size; };
+
+// out = x + gain D^-1 (b - s), out not x. With `rows`, b and x are of all nodes, inverse
+// and out of those rows, and s is to be multiplied by its size.
+__device__ __forceinline__ void relax_row(int row, const Row* rows, real s[3][LANES],
+                                          const Diagonal* inverse, const Four* b,
+                                          const Four* x, real gain, Four* out) {
+  const Row from = rows ? rows[row] : Row{row, 1};
+  const long long p = 3LL * from.node;
+  b += p;
+  x += p;
+  out += 3LL * row;
 #pragma unroll
   for (int i = 0; i < 3; i++) {
-    const Four f = b[p + i];
+    const Four f = b[i];
 #pragma unroll
-    for (int m = 0; m < LANES; m++) s[i][m] = gain * (f.a[m] - s[i][m]);
+    for (int m = 0; m < LANES; m++) s[i][m] = gain * (f.a[m] - from.size * s[i][m]);
   }
   real q[9];
   diagonal_of(inverse, row, q);
 #pragma unroll
   for (int i = 0; i < 3; i++) {
-    Four y = x[p + i];
+    Four y = x[i];
 #pragma unroll
     for (int m = 0; m < LANES; m++)
       y.a[m] += q[3 * i] * s[0][m] + q[3 * i + 1] * s[1][m] + q[3 * i + 2] * s[2][m];
-    out[p + i] = y;
+    out[i] = y;
   }
 }
 
@@ -84,28 +92,29 @@ extern "C" __global__ void __launch_bounds__(128, RESIDENT / 2)
 
 extern "C" __global__ void __launch_bounds__(64, RESIDENT)
     relax3(int n, const int* order, const int* starts, const int* columns, const store* values,
-           const Diagonal* inverse, const Four* b, const Four* x, real gain, Four* out) {
+           const Row* rows, const Diagonal* inverse, const Four* b, const Four* x, real gain,
+           Four* out) {
   const int row = order[blockIdx.x] * 64 + threadIdx.x;
   if (row >= n) return;
   real s[3][LANES] = {};
   row_times<1>(row, 0, starts, columns, values, x, s);
-  relax_row(row, s, inverse, b, x, gain, out);
+  relax_row(row, rows, s, inverse, b, x, gain, out);
 }
 extern "C" __global__ void __launch_bounds__(128, RESIDENT / 2)
     relax3_few(int n, const int* order, const int* starts, const int* columns, const store* values,
-               const Diagonal* inverse, const Four* b, const Four* x, real gain, Four* out) {
+               const Row* rows, const Diagonal* inverse, const Four* b, const Four* x,
+               real gain, Four* out) {
   real s[3][LANES] = {};
   const int row = few_rows_times(n, order, starts, columns, values, x, s);
-  if (row >= 0) relax_row(row, s, inverse, b, x, gain, out);
+  if (row >= 0) relax_row(row, rows, s, inverse, b, x, gain, out);
 }
 
-// to[rows] = from[rows], whole nodes
-extern "C" __global__ void copy_rows(int n, const int* __restrict__ rows,
-                                     const Four* __restrict__ from, Four* to) {
+// to[rows] = from, whole nodes
+extern "C" __global__ void spread_rows(int n, const Row* __restrict__ rows,
+                                       const Four* __restrict__ from, Four* to) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= 3 * n) return;
-  const long long p = 3LL * rows[i / 3] + i % 3;
-  to[p] = from[p];
+  to[3LL * rows[i / 3].node + i % 3] = from[i];
 }
 
 // out = A x, b - A x where b is given, or out + A x where b is out, for blocks of ROWS x
@@ -189,14 +198,14 @@ extern "C" __global__ void multiply(int n, int rows, int columns,
   out[i] = b == out ? b[i] + s : b ? b[i] - s : s;
 }
 
-// The same with 128 threads for each block row, for the long rows of restrictions and
-// coarse matrices; rows times lanes must be at most 32
-extern "C" __global__ void __launch_bounds__(128)
+// The same with a thread block for each block row, for the long rows of restrictions and
+// coarse matrices; rows times lanes must be at most 32, threads at most 512
+extern "C" __global__ void __launch_bounds__(512)
     multiply_wide(int rows, int columns, const int* __restrict__ indptr,
                   const int* __restrict__ indices, const store* __restrict__ values,
                   const real* __restrict__ x, const real* b, real* out) {
-  __shared__ real part[128];
-  const int width = rows * LANES, teams = 128 / width;
+  __shared__ real part[512];
+  const int width = rows * LANES, teams = blockDim.x / width;
   const int mine = threadIdx.x % width, team = threadIdx.x / width;
   const int lane = mine % LANES, r = mine / LANES;
   real s = 0;

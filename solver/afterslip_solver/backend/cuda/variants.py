@@ -11,7 +11,7 @@ from afterslip_solver.backend.cuda.macro_tasks import Tasks, make_tasks
 from afterslip_solver.backend.cuda.stencils import DESCENDANTS
 
 # what becomes of a product of elastic.cu
-PRODUCT, RESIDUAL, RELAX, RELAX_SOME, RELAX_SUMMED = range(5)
+PRODUCT, RESIDUAL, RELAX, RELAX_SUMMED = range(4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def elastic(
     Parameters
     ----------
     real : precision of the arithmetic. vector : of the vector, default the same.
-    finish : PRODUCT, RESIDUAL, RELAX, RELAX_SOME or RELAX_SUMMED.
+    finish : PRODUCT, RESIDUAL, RELAX or RELAX_SUMMED.
     repeatable : whether sums of blocks are added in a fixed order.
     packed : whether diagonal blocks are those of `half.packed`.
     """
