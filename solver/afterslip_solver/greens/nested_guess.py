@@ -141,4 +141,4 @@ class NestedGuess:
             given = backend.asarray(slip[name].astype(np.float32))
             backend.transfer(matrix, ones, given, offset, False)
             out[at] += offset
-        out *= self._fine.system.operator.free
+        self._fine.system.operator.hold(out)

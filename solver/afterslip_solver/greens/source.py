@@ -103,9 +103,9 @@ class Loads:
                 elements = self._faults[name].split.elements
                 seeing = elements[self._backend.to_host(own.at)]
                 operator.springs.add_offset_load(seeing, own.values, f)
-        f *= operator.free
         if self.body is not None:
-            f += self.body * operator.free
+            f += self.body
+        operator.hold(f)
         return f
 
 

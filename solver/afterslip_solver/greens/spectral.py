@@ -146,7 +146,7 @@ class Spectral:
 
     def _solve(self, run: GroupSolve, modes: Modes, budget: SolveBudget, f: Any) -> Any:
         """Solve for the next mode as exactly as its weight in the curve asks."""
-        f *= self.system.operator.free
+        self.system.operator.hold(f)
         load = np.sqrt(self.backend.dot(f, f))
         weight = budget.weights(np.array(modes.recurrence[1:]), modes.start_norm)
         allowed = partial(budget.allowed, weight)

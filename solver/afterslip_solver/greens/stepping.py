@@ -106,7 +106,8 @@ class Stepping:
         run.expected = len(run.history) + plan.n_step - march.step
         while march.step < plan.n_step:
             run.maybe_save(lambda: march.packed(backend))
-            f = local.load(march.stress) * self.system.operator.free
+            f = local.load(march.stress)
+            self.system.operator.hold(f)
             # what the last solve left unbalanced is not forgotten
             f += march.remainder
             if march.reference is None:

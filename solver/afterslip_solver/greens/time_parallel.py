@@ -106,7 +106,8 @@ class TimeParallel(Stepping):
         window: _Window | None,
     ) -> Modes:
         """March the sources from ``first`` on; ``start`` is their first state."""
-        f = self.local.load(self.backend.asarray(start)) * self.system.operator.free
+        f = self.local.load(self.backend.asarray(start))
+        self.system.operator.hold(f)
         norm = self.backend.dot(f, f)
         moves = [lane for lane in range(first, LANES) if norm[lane] > 0.0]
         run.expected = len(run.history) + self.plan.n_step * len(moves)
@@ -143,7 +144,8 @@ class TimeParallel(Stepping):
 
         while window.step < self.plan.n_step and run.going():
             run.maybe_save(state)
-            f = self.local.load(window.stress) * self.system.operator.free
+            f = self.local.load(window.stress)
+            self.system.operator.hold(f)
             f[:, :, :1] += window.remainder
             if window.step == 0:
                 window.reference = float(np.sqrt(backend.dot(f, f)[0]))

@@ -65,12 +65,12 @@ class SingleIteration(Protocol):
         """See `Iteration`."""
 
     def rescale(self, factor: Float, unit: Float) -> None:
-        """Go on with p and the residual in other units.
+        """Go on with a residual in other units.
 
         Parameters
         ----------
-        factor : (lane,) that p was multiplied by; 0 forgets it.
-        unit : (lane,) new reference norms.
+        factor : (lane,) old units in new ones, in which p would be so many times what
+            it is; 0 forgets it. unit : (lane,) new reference norms.
         """
 
 
@@ -108,7 +108,8 @@ class SingleStepwise:
 
     def rescale(self, factor: Float, unit: Float) -> None:
         """See `SingleIteration`."""
-        self._rz, self._unit = self._rz * factor**2, unit
+        # p stays in the old units, so that what it is multiplied by takes a factor
+        self._rz, self._unit = self._rz * factor, unit
 
     def step(self, look: Look, ahead: bool = False) -> tuple[Float, Float]:
         """See `Iteration`."""
@@ -230,7 +231,6 @@ class Mixed:
         # the direction belongs to a residual that was there
         there = norm <= _DRIFT * expected * self._unit
         factor = np.where(there, self._size / new, 0.0)
-        backend.scale_into(self._inner.p, factor, self._inner.p)
         self._inner.rescale(factor, self._unit / new)
         self._resize(new)
         return np.asarray(norm / self._unit)

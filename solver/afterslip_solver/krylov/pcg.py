@@ -117,7 +117,7 @@ class _Lockstep:
             if ending != "converged" or self._done(relative):
                 break
             before, last = self.iterations, relative
-            ending = self._iterate(u, r, max_iterations, watch)
+            ending = self._iterate(u, r, relative, max_iterations, watch)
             r = self.operator.check(u, self.f)
             relative = np.sqrt(self.backend.dot(r, r)) / self.unit
             if self.mixed and ending in ("indefinite", "stagnated"):
@@ -150,10 +150,14 @@ class _Lockstep:
         self.backend.axpy(r, 1.0 - factor, self.f)
 
     def _iterate(
-        self, u: Any, r: Any, max_iterations: int, watch: Watch | None
+        self,
+        u: Any,
+        r: Any,
+        relative: NDArray[np.float64],
+        max_iterations: int,
+        watch: Watch | None,
     ) -> Ending:
         """One run of conjugate gradients from the residual r; u is updated."""
-        relative = np.sqrt(self.backend.dot(r, r)) / self.unit
         active = relative > self.tolerance
         self.enough[:] = False
         if self.criterion is not None:

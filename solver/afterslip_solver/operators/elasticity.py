@@ -113,7 +113,6 @@ class Elasticity:
 
     Attributes
     ----------
-    free : (n_node, 3, 1) float64, 0 where a component is fixed.
     single : what `stiffness` returned last in FP32, or None.
     """
 
@@ -134,7 +133,9 @@ class Elasticity:
         self.single: Blocks | None = None
         self.lam = backend.asarray(lam)
         self.mu = backend.asarray(mu)
-        self.free = backend.asarray((~space.fixed).astype(np.float64)[:, :, None])
+        free = (~space.fixed[space.constrained]).astype(np.float64)[:, :, None]
+        self._constrained = backend.asarray(space.constrained)
+        self._moves = backend.asarray(free)
 
     @cached_property
     def matrix(self) -> Blocks:
@@ -205,8 +206,17 @@ class Elasticity:
     @property
     def bytes(self) -> int:
         """Memory on the backend."""
-        own = self.lam.nbytes + self.mu.nbytes + self.free.nbytes
+        own = self.lam.nbytes + self.mu.nbytes
         return int(self.matrix.bytes + own)
+
+    @property
+    def free(self) -> Any:
+        """(n_node, 3, 1) float64, 0 where a component is fixed; made anew."""
+        return self.backend.asarray((~self.space.fixed).astype(np.float64)[:, :, None])
+
+    def hold(self, v: Any) -> None:
+        """V (n_node, 3, lane) = 0 on fixed components."""
+        v[self._constrained] *= self._moves
 
     def apply(self, u: Any, out: Any) -> None:
         """Out = K u; fixed components must be zero in u."""
@@ -220,5 +230,5 @@ class Elasticity:
         if self.springs is not None:
             self.springs.add(u, force)
         self.backend.xp.subtract(f, force, out=force)
-        force *= self.free
+        self.hold(force)
         return force

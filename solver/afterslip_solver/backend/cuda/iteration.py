@@ -171,7 +171,8 @@ class GraphIteration:
 
     def rescale(self, factor: NDArray[Any], unit: NDArray[Any]) -> None:
         """See `SingleIteration`."""
-        self._state[_RZ] *= cupy.asarray(factor**2)
+        # p stays in the old units, so that what it is multiplied by takes a factor
+        self._state[_RZ] *= cupy.asarray(factor)
         self._state[_UNIT] = cupy.asarray(unit)
 
     def _iterate(self) -> None:
