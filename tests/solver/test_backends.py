@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.sparse import bsr_array, random_array
+from scipy.sparse import bsr_array, csr_array, random_array
 
 from afterslip_solver import backend as backends
 from afterslip_solver.backend.base import Tets
@@ -166,20 +166,22 @@ class BlockOpsSuite(Suite):
         found = self.backend.to_host(out)
         assert np.abs(found - scaled).max() < 3e-6 * np.abs(scaled).max()
 
-    @pytest.mark.parametrize("add", [False, True])
-    def test_a_transfer_weighs_nodes_and_masks_components(self, add):
-        graph = random_array((N, M), density=0.03, rng=self.rng, format="csr")
+    @pytest.mark.parametrize(("add", "entries"), [(0, 9), (1, 9), (0, 2), (1, 2)])
+    def test_a_transfer_weighs_nodes_and_masks_components(self, add, entries):
+        # rows of one entry up to so many
+        rows = np.repeat(np.arange(N), 1 + np.arange(N) % entries)
+        places = rows, (7 * np.arange(len(rows))) % M
+        graph = csr_array((self.rng.random(len(rows)), places), (N, M))
         real = np.float32
         arrays = graph.indptr, graph.indices, graph.data.astype(real)
         matrix = self.backend.weights(*arrays, M)
         mask = (self.rng.random((N, 3)) < 0.8).astype(real)
         x, start = vector(self.rng, M, 3, real), vector(self.rng, N, 3, real)
         md, xd, out = self.device(mask, x, start.copy())
-        self.backend.transfer(matrix, md, xd, out, add)
+        self.backend.transfer(matrix, md, xd, out, bool(add))
         moved = (graph @ x.reshape(M, 12)).reshape(N, 3, 4)
-        expected = mask[:, :, None] * moved + (start if add else 0.0)
-        found = self.backend.to_host(out)
-        np.testing.assert_allclose(found, expected, atol=1e-5)
+        expected = mask[:, :, None] * moved + add * start
+        np.testing.assert_allclose(self.backend.to_host(out), expected, atol=1e-5)
 
     def test_a_descent_moves_by_the_ratio_and_a_broken_lane_not_at_all(self):
         n, real = self.n_node, np.float32

@@ -34,6 +34,7 @@ static
     Place threadIdx, blockIdx;
 static Place blockDim, gridDim;
 struct uint2 { unsigned x, y; };
+struct int2 { int x, y; };
 struct alignas(16) uint4 { unsigned x, y, z, w; };
 struct alignas(16) double2 { double x, y; };
 struct alignas(16) float4 { float x, y, z, w; };

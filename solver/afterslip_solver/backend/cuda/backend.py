@@ -263,18 +263,22 @@ class GpuBackend(VectorsOnDevice, CreepOnDevice):
         _sparse("scale6", r)((-(-n * LANES // 128),), (128,), arguments)
 
     def weights(self, indptr: Any, indices: Any, weights: Any, n_columns: int) -> Any:
-        """See `Backend`."""
+        """See `Backend`; two entries side by side where rows have one or two."""
         del n_columns
-        return (
-            self.asarray(indptr, np.int32),
-            self.asarray(indices, np.int32),
-            self.asarray(weights),
-        )
+        counts = np.diff(indptr)
+        starts, columns = (self.asarray(a, np.int32) for a in (indptr, indices))
+        values = self.asarray(weights)
+        if len(counts) == 0 or counts.min() < 1 or counts.max() > 2:
+            return starts, columns, values
+        first, last = starts[:-1], starts[1:] - 1
+        second = cupy.where(last > first, values[last], 0)
+        ends = (columns[first], columns[last]), (values[first], second)
+        return tuple(cupy.stack(pair, axis=1) for pair in ends)
 
     def transfer(self, matrix: Any, mask: Any, x: Any, out: Any, add: bool) -> None:
         """See `Backend`."""
-        n = len(matrix[0]) - 1
-        run = _sparse("transfer", x)
+        n, *_ = mask.shape
+        run = _sparse("transfer" if len(matrix) == 3 else "transfer_pairs", x)
         arguments = (np.int32(n), *matrix, mask, x, out, np.int32(add))
         run((-(-3 * n // 128),), (128,), arguments)
 

@@ -284,6 +284,15 @@ extern "C" __global__ void scale6(int n, const real* __restrict__ inverse, const
   }
 }
 
+// out (+)= keep s
+__device__ __forceinline__ void put_masked(real keep, const Four& s, bool add, Four* out) {
+  Four y = {};
+  if (add) y = *out;
+#pragma unroll
+  for (int m = 0; m < LANES; m++) y.a[m] += keep * s.a[m];
+  *out = y;
+}
+
 // out (+)= mask (W x), one weight for the three components of a node
 extern "C" __global__ void transfer(int n, const int* __restrict__ indptr,
                                     const int* __restrict__ indices,
@@ -300,12 +309,26 @@ extern "C" __global__ void transfer(int n, const int* __restrict__ indptr,
 #pragma unroll
     for (int m = 0; m < LANES; m++) s.a[m] += w * v.a[m];
   }
-  const real keep = mask[i];
-  Four y = {};
-  if (add) y = out[i];
+  put_masked(mask[i], s, add, out + i);
+}
+
+struct alignas(2 * sizeof(real)) Two { real a[2]; };
+
+// The same for rows of two entries, of which the second may be zero.
+extern "C" __global__ void transfer_pairs(int n, const int2* __restrict__ columns,
+                                          const Two* __restrict__ weights,
+                                          const real* __restrict__ mask,
+                                          const Four* __restrict__ x, Four* out, int add) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n * 3) return;
+  const int c = i % 3, row = i / 3;
+  const int2 from = columns[row];
+  const Two w = weights[row];
+  const Four v = x[3LL * from.x + c], u = x[3LL * from.y + c];
+  Four s;
 #pragma unroll
-  for (int m = 0; m < LANES; m++) y.a[m] += keep * s.a[m];
-  out[i] = y;
+  for (int m = 0; m < LANES; m++) s.a[m] = w.a[0] * v.a[m] + w.a[1] * u.a[m];
+  put_masked(mask[i], s, add, out + i);
 }
 
 #if HALF
