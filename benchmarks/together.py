@@ -21,6 +21,7 @@ from afterslip_common.record import record, write_records
 from afterslip_solver import backend as backends
 from afterslip_solver.benchmarks import curve, solve
 from afterslip_solver.benchmarks.timing import wait
+from afterslip_solver.compile_ahead import compile_ahead
 from afterslip_solver.greens import Prepared, prepare
 from afterslip_solver.model import Model, SolverSettings
 from afterslip_workers.machine.setup_cache import SetupCache
@@ -53,8 +54,9 @@ def main() -> None:
     model, slip = load(options.mesh, options.refine)
     log.info("model")
     with tempfile.TemporaryDirectory() as shelf:
-        # kernels compile
-        set_up(load(options.mesh, 0)[0], options.backend, Path(shelf))
+        # as a worker does while gmsh works
+        compile_ahead(options.backend)
+        log.info("compiled")
         made, setup = set_up(model, options.backend, Path(shelf))
         log.info("set-up %.1f s", setup)
         del made
