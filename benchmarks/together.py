@@ -56,7 +56,6 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as shelf:
         # as a worker does while gmsh works
         compile_ahead(options.backend)
-        log.info("compiled")
         made, setup = set_up(model, options.backend, Path(shelf))
         log.info("set-up %.1f s", setup)
         del made
