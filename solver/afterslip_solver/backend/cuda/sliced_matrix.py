@@ -17,6 +17,8 @@ from afterslip_solver.backend.cuda.slices import ROWS, in_slices, longest_first
 _SHARED = 1 << 18
 # of a thread block, where there are many
 _SLICES = 2
+# of numbers in FP16
+_LARGEST = float(np.finfo(np.float16).max)
 # numbers in FP16 that a thread reads at once
 _TOGETHER = 8
 
@@ -92,7 +94,7 @@ class SlicedRows:
     ----------
     rows : (n,) their numbers. assembled : indptr, indices and data of them.
     inverse : (n_node, 3, 3) float32 inverse diagonal blocks of all rows.
-    store, to_device : as in `SlicedMatrix`.
+    store, to_device : as in `SlicedMatrix`; numbers too large for FP16 are in FP32.
     """
 
     def __init__(
@@ -113,6 +115,8 @@ class SlicedRows:
         table["node"] = rows[order]
         table["size"] = _sizes(cupy.asnumpy(self._inverse))
         values = data[take] / np.repeat(table["size"], counts)[:, None, None]
+        if max(values.max(), -values.min()) > _LARGEST:
+            store = np.float32
         self._rows = to_device(table.view(np.int64))
         columns = indices[take]
         self._matrix = SlicedMatrix(starts, columns, values, to_device, store)
