@@ -17,11 +17,7 @@ from afterslip_solver.backend.protocols import LocalRows
 from afterslip_solver.model import Bool, Float
 from afterslip_solver.multigrid.cycle import Cycle
 from afterslip_solver.multigrid.settings import MultigridSettings
-from afterslip_solver.multigrid.smoother import (
-    Chebyshev,
-    LocalSmoother,
-    random_vector,
-)
+from afterslip_solver.multigrid.smoother import LocalSmoother, random_vector
 from afterslip_solver.operators import assembly
 from afterslip_solver.operators.elasticity import Elasticity, summed
 from afterslip_solver.operators.pattern import matrix_pattern
@@ -82,7 +78,7 @@ def smooth_slow_elements(
     ----------
     cache : arrays keyed by the operator and the settings.
     """
-    space, backend, top = operator.space, operator.backend, cycle.levels[0]
+    space, backend = operator.space, operator.backend
     if not backend.capabilities.local_rows:
         return
     local = cast("LocalRows", backend)
@@ -93,35 +89,31 @@ def smooth_slow_elements(
     chosen = cache.get("slow", find)["chosen"]
     outside = backend.xp.zeros(space.n_node, dtype=np.bool_)
     outside[operator.tets.elements[backend.asarray(~chosen)]] = True
-    rows = np.flatnonzero(~backend.to_host(outside))
-    if len(rows) == 0:
-        return
-
-    unit, smoother = cycle.unit, top.smoother
-    top.local = local_smoother(
-        local, operator, unit, chosen, rows, smoother, settings.local_degree
-    )
+    inside = ~backend.to_host(outside)
+    smooth_rows(local, operator, cycle, chosen, inside, settings.local_degree)
 
 
-def local_smoother(
+def smooth_rows(
     backend: LocalRows,
     operator: Elasticity,
-    unit: float,
+    cycle: Cycle,
     chosen: Bool,
-    rows: NDArray[np.int64],
-    smoother: Chebyshev,
+    inside: Bool,
     degree: int,
-) -> LocalSmoother:
-    """Make one of ``rows`` (n,), which only ``chosen`` elements touch.
+) -> None:
+    """Smooth nodes that are ``inside`` (n_node,) more, if there are any.
 
     Parameters
     ----------
-    backend : where it works. unit : of the cycle. smoother : of all rows.
+    backend : where that is done. chosen : (n_elem,) the elements that touch them.
     """
-    assembled = rows_of_stiffness(operator, unit, chosen, rows)
+    rows, top = np.flatnonzero(inside), cycle.levels[0]
+    if len(rows) == 0:
+        return
+    assembled = rows_of_stiffness(operator, cycle.unit, chosen, rows)
     moduli = (values[chosen] for values in operator.moduli)
-    matrix = backend.stiffness_rows(rows, assembled, smoother.inverse, *moduli)
-    return LocalSmoother(backend, matrix, degree, smoother.top)
+    matrix = backend.stiffness_rows(rows, assembled, top.smoother.inverse, *moduli)
+    top.local = LocalSmoother(backend, matrix, degree, top.smoother.top)
 
 
 def rows_of_stiffness(

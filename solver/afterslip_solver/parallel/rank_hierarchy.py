@@ -34,7 +34,7 @@ from afterslip_solver.multigrid.hierarchy import (
     inverse_blocks,
     visit_often,
 )
-from afterslip_solver.multigrid.local_smoothing import local_smoother, slow_energy
+from afterslip_solver.multigrid.local_smoothing import slow_energy, smooth_rows
 from afterslip_solver.multigrid.settings import MultigridSettings
 from afterslip_solver.multigrid.smoother import (
     Chebyshev,
@@ -173,7 +173,7 @@ def _smooth_slow_elements(
     Rows that parts share are left out: they are few, and the others then need no
     exchange.
     """
-    space, top = operator.space, cycle.levels[0]
+    space = operator.space
 
     def energy() -> Float:
         start = _same_random(backend, operator.shape) * operator.free
@@ -185,14 +185,8 @@ def _smooth_slow_elements(
     outside = np.zeros(space.n_node, dtype=np.bool_)
     outside[space.elements[~chosen]] = True
     outside[backend.halo(space.n_node).first :] = True
-    rows = np.flatnonzero(~outside)
-    if len(rows) == 0:
-        return
-
-    inner, unit, smoother = cast("LocalRows", backend.inner), cycle.unit, top.smoother
-    top.local = local_smoother(
-        inner, operator, unit, chosen, rows, smoother, settings.local_degree
-    )
+    inner, degree = cast("LocalRows", backend.inner), settings.local_degree
+    smooth_rows(inner, operator, cycle, chosen, ~outside, degree)
 
 
 def _linear_level(

@@ -35,10 +35,10 @@ class _Part(NamedTuple):
     cache: CacheScope = NO_CACHE
 
     @classmethod
-    def of(cls, space: Discretisation, chosen: NDArray[np.bool_], fixed: Bool) -> _Part:
+    def of(cls, space: Discretisation, chosen: NDArray[np.bool_]) -> _Part:
         """Take the chosen elements of a mesh."""
         arrays = (space.gradients[chosen], space.volume[chosen])
-        return cls(space.elements[chosen], space.nodes, *arrays, fixed)
+        return cls(space.elements[chosen], space.nodes, *arrays, space.fixed)
 
 
 @dataclass(slots=True)
@@ -74,7 +74,7 @@ class PlanOnDevice:
         count: int,
     ) -> PlanOnDevice:
         """Copy the plan of some elements; blocks of a colour (n_block,) go together."""
-        part, slots = _Part.of(space, chosen, space.fixed), np.diff(plan.slots)
+        part, slots = _Part.of(space, chosen), np.diff(plan.slots)
         launches = [_launch(slots, colours == k) for k in range(count)]
         return cls._copied(part, plan, variants.MACRO_SHAPE, False, launches)
 
